@@ -1,0 +1,73 @@
+# One command each; `make help` lists them. Everything is installed into .venv, from the exact versions in requirements/.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
+ARGS ?=
+
+# Written after an installation: a repeated call is quick, and changed pins install again.
+VENV_MADE := $(VENV)/.made
+BASE_READY := $(VENV)/.base-ready
+DEV_READY := $(VENV)/.dev-ready
+
+# The tool that resolves versions is kept out of the environment that it describes.
+LOCK_VENV := build/lock-venv
+COMPILE := $(LOCK_VENV)/bin/pip-compile --quiet --upgrade --strip-extras --no-annotate --no-header \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup test reproduce bench format lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(BASE_READY) ## install doral and what it needs into .venv (.venv/bin/doral)
+
+test: $(DEV_READY) ## all checks: style, types, imports between modules, tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+reproduce: setup ## the experiments of the paper, figures and report (extra words: ARGS="...")
+	$(BIN)/doral reproduce $(ARGS)
+
+bench: setup ## how fast the simulator is on this machine
+	$(BIN)/python benchmarks/bench.py $(ARGS)
+
+format: $(DEV_READY) ## rewrite the sources in the common style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(LOCK_VENV)/.made ## choose the newest versions that fit together and pin them in requirements/
+	$(COMPILE) --output-file build/base.txt pyproject.toml
+	$(COMPILE) --extra dev --constraint build/base.txt --output-file build/dev.txt pyproject.toml
+	{ echo "# Exact versions of what doral needs. Written by \`make lock\`."; cat build/base.txt; } > requirements/base.txt
+	{ echo "# Exact versions for work on doral itself. Written by \`make lock\`."; cat build/dev.txt; } > requirements/dev.txt
+
+clean: ## remove everything that was made here, .venv included
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV_MADE):
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("doral needs Python 3.11 or newer, and \
+	$(PYTHON) is %d.%d: name another one, as in  make setup PYTHON=python3.12" % sys.version_info[:2])'
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(BASE_READY): $(VENV_MADE) requirements/base.txt pyproject.toml
+	$(PIP) install --requirement requirements/base.txt
+	$(PIP) install --no-deps --editable .
+	@touch $@
+
+$(DEV_READY): $(BASE_READY) requirements/dev.txt
+	$(PIP) install --requirement requirements/dev.txt
+	@touch $@
+
+$(LOCK_VENV)/.made:
+	$(PYTHON) -m venv --clear $(LOCK_VENV)
+	$(LOCK_VENV)/bin/python -m pip --quiet --quiet --disable-pip-version-check install pip-tools
+	@touch $@

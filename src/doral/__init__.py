@@ -1,0 +1,63 @@
+"""DORAL: spend a limited budget well when answers come back late, or never.
+
+The public names, nothing else. They are loaded when first used: `import doral` stays quick and free of compilers.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from doral import delays as delays
+    from doral.environments.catalogue import scenario as scenario
+    from doral.environments.scenario import Scenario as Scenario
+    from doral.errors import DoralError as DoralError
+    from doral.errors import InvalidValue as InvalidValue
+    from doral.errors import UnknownName as UnknownName
+    from doral.policies.base import Answer as Answer
+    from doral.policies.base import Arrival as Arrival
+    from doral.policies.base import PythonPolicy as PythonPolicy
+    from doral.policies.options import PolicyOptions as PolicyOptions
+    from doral.policies.presets import policy as policy
+    from doral.problem import Arm as Arm
+    from doral.problem import Context as Context
+    from doral.problem import Problem as Problem
+    from doral.simulation.api import simulate as simulate
+    from doral.simulation.result import SimulationResult as SimulationResult
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Answer": "doral.policies.base",
+    "Arm": "doral.problem",
+    "Arrival": "doral.policies.base",
+    "Context": "doral.problem",
+    "DoralError": "doral.errors",
+    "InvalidValue": "doral.errors",
+    "PolicyOptions": "doral.policies.options",
+    "Problem": "doral.problem",
+    "PythonPolicy": "doral.policies.base",
+    "Scenario": "doral.environments.scenario",
+    "SimulationResult": "doral.simulation.result",
+    "UnknownName": "doral.errors",
+    "policy": "doral.policies.presets",
+    "scenario": "doral.environments.catalogue",
+    "simulate": "doral.simulation.api",
+}
+
+__all__ = ["__version__", "delays", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "delays":
+        return import_module("doral.delays")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'doral' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

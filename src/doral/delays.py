@@ -1,0 +1,407 @@
+"""Laws of the delay between a decision and its answer, in rounds.
+
+Every law can be sampled (`sample`), asked for the chance that the answer is there by some age (`return_probability`),
+and asked for its `mean`. An answer that never comes is a delay of `math.inf`. Laws are continuous where the textbook's
+are; a simulator with whole rounds rounds a delay up, which leaves the return probability at whole ages as it is.
+
+>>> round(Geometric(mean=300).return_probability(500), 2)
+0.81
+>>> round(Pareto(minimum=400, shape=2).return_probability(500), 2)
+0.36
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from doral import _check, _delay_kinds
+from doral._arrays import Floats
+from doral.errors import InvalidValue, UnknownName
+
+MAX_EMPIRICAL_VALUES = 10**7
+MAX_NESTED_LAWS = 8
+
+
+class LawCode(NamedTuple):
+    """A law as compiled code takes it: its number, its parameters, and the ascending table of an empirical one."""
+
+    kind: int
+    a: float
+    b: float
+    never: float
+    values: Floats
+
+
+@dataclass(frozen=True)
+class Law(ABC):
+    """A delay law; make one of the classes below."""
+
+    if TYPE_CHECKING:  # a real property here would take the place of the field `mean` that some laws have
+
+        @property
+        @abstractmethod
+        def mean(self) -> float:
+            """The mean delay in rounds, `math.inf` where it is infinite."""
+
+    @abstractmethod
+    def encode(self) -> LawCode:
+        """The law in the form of the compiled simulator."""
+
+    @abstractmethod
+    def _returned_by(self, ages: Floats) -> Floats:
+        """P(D <= age), for ages that are not negative; infinity is one of them."""
+
+    def sample(self, uniforms: ArrayLike) -> Floats:
+        """The delays at probabilities in [0, 1) (inverse transform), in the shape given; `inf` means never."""
+        # Here and not above: describing a law is to stay free of the compiler and its start-up time.
+        from doral._delay_kernels import fill_delays
+
+        remedy = "must all be numbers from 0 to below 1"
+        array = _checked_floats("uniforms", uniforms, remedy)
+        if not np.all((array >= 0) & (array < 1)):
+            raise InvalidValue("uniforms", uniforms, remedy)
+        delays = np.empty_like(array)
+        fill_delays(*self.encode(), array.reshape(-1), delays.reshape(-1))
+        return delays
+
+    @overload
+    def return_probability(self, age: float) -> float: ...
+
+    @overload
+    def return_probability(self, age: _check.FloatsLike) -> Floats: ...
+
+    def return_probability(self, age: float | _check.FloatsLike) -> float | Floats:
+        """The chance that the answer has come by this age in rounds; at `math.inf`, that it comes at all."""
+        remedy = "must be a number of rounds"
+        ages = _checked_floats("age", age, remedy)
+        if np.any(np.isnan(ages)):
+            raise InvalidValue("age", age, remedy)
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):  # the limits at 0 and inf are right
+            chances = np.where(ages < 0, 0.0, self._returned_by(np.maximum(ages, 0.0)))
+        chances += 0.0  # a -0.0 becomes 0.0
+        return float(chances) if np.isscalar(age) else chances
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold; `delays.from_dict` gives an equal law back."""
+        return _to_dict(self)
+
+
+@dataclass(frozen=True)
+class Geometric(Law):
+    """1, 2, 3, ... rounds: the answer comes with the same chance, 1/mean, in every round after the decision."""
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        _check.set_fields(self, mean=_check.finite_number("mean of Geometric", self.mean, at_least=1))
+
+    @property
+    def _log_miss(self) -> float:
+        """The logarithm of the chance that one round brings no answer."""
+        return math.log1p(-1 / self.mean) if self.mean > 1 else -math.inf
+
+    def _returned_by(self, ages: Floats) -> Floats:
+        rounds = np.floor(ages)
+        # 0 rounds times -inf (mean 1) has no value; before the first round nothing has come
+        return np.where(rounds < 1, 0.0, -np.expm1(np.maximum(rounds, 1.0) * self._log_miss))
+
+    def encode(self) -> LawCode:
+        return _code(_delay_kinds.GEOMETRIC, self.mean, self._log_miss)
+
+
+@dataclass(frozen=True)
+class Pareto(Law):
+    """The classical Pareto law, P(D > x) = (minimum / x) ** shape from `minimum` on. A heavy tail: the mean is
+    infinite for a shape of 1 or less, the variance for 2 or less.
+    """
+
+    minimum: float
+    shape: float
+
+    def __post_init__(self) -> None:
+        _check.set_fields(
+            self,
+            minimum=_check.finite_number("minimum of Pareto", self.minimum, above=0),
+            shape=_check.finite_number("shape of Pareto", self.shape, above=0),
+        )
+
+    @property
+    def mean(self) -> float:
+        return self.minimum * self.shape / (self.shape - 1) if self.shape > 1 else math.inf
+
+    def _returned_by(self, ages: Floats) -> Floats:
+        return -np.expm1(self.shape * np.log(self.minimum / np.maximum(ages, self.minimum)))
+
+    def encode(self) -> LawCode:
+        return _code(_delay_kinds.PARETO, self.minimum, self.shape)
+
+
+@dataclass(frozen=True)
+class Lognormal(Law):
+    """The logarithm of the delay is normal: half the answers come by `median`, and `sigma` is the spread in logs."""
+
+    median: float
+    sigma: float
+
+    def __post_init__(self) -> None:
+        _check.set_fields(
+            self,
+            median=_check.finite_number("median of Lognormal", self.median, above=0),
+            sigma=_check.finite_number("sigma of Lognormal", self.sigma, above=0, hint="; without spread, use Fixed"),
+        )
+
+    @property
+    def mean(self) -> float:
+        try:
+            return self.median * math.exp(self.sigma * self.sigma / 2)
+        except OverflowError:
+            return math.inf
+
+    def _returned_by(self, ages: Floats) -> Floats:
+        from scipy.special import ndtr  # here, to keep SciPy's start-up time out of `import doral.delays`
+
+        chances: Floats = ndtr((np.log(ages) - math.log(self.median)) / self.sigma)
+        return chances
+
+    def encode(self) -> LawCode:
+        return _code(_delay_kinds.LOGNORMAL, self.median, self.sigma)
+
+
+@dataclass(frozen=True)
+class Weibull(Law):
+    """P(D > x) = exp(-(x / scale) ** shape): the longer the wait the less likely an answer, for a shape below 1."""
+
+    scale: float
+    shape: float
+
+    def __post_init__(self) -> None:
+        _check.set_fields(
+            self,
+            scale=_check.finite_number("scale of Weibull", self.scale, above=0),
+            shape=_check.finite_number("shape of Weibull", self.shape, above=0),
+        )
+
+    @property
+    def mean(self) -> float:
+        try:
+            return self.scale * math.gamma(1 + 1 / self.shape)
+        except OverflowError:
+            return math.inf
+
+    def _returned_by(self, ages: Floats) -> Floats:
+        return -np.expm1(-((ages / self.scale) ** self.shape))
+
+    def encode(self) -> LawCode:
+        return _code(_delay_kinds.WEIBULL, self.scale, self.shape)
+
+
+@dataclass(frozen=True)
+class Exponential(Law):
+    """P(D > x) = exp(-x / mean)."""
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        _check.set_fields(self, mean=_check.finite_number("mean of Exponential", self.mean, above=0))
+
+    def _returned_by(self, ages: Floats) -> Floats:
+        return -np.expm1(-ages / self.mean)
+
+    def encode(self) -> LawCode:
+        return _code(_delay_kinds.EXPONENTIAL, self.mean)
+
+
+@dataclass(frozen=True)
+class Fixed(Law):
+    """Always the same delay; 0 is an answer at once."""
+
+    delay: float
+
+    def __post_init__(self) -> None:
+        hint = "; an answer that never comes is Never(law, p=1)"
+        _check.set_fields(self, delay=_check.finite_number("delay of Fixed", self.delay, at_least=0, hint=hint))
+
+    @property
+    def mean(self) -> float:
+        return self.delay
+
+    def _returned_by(self, ages: Floats) -> Floats:
+        return np.where(ages >= self.delay, 1.0, 0.0)
+
+    def encode(self) -> LawCode:
+        return _code(_delay_kinds.FIXED, self.delay)
+
+
+@dataclass(frozen=True, init=False)
+class Empirical(Law):
+    """One of the observed delays, each equally likely; `math.inf` among them is an answer that never came.
+
+    They are kept in ascending order.
+    """
+
+    values: tuple[float, ...]
+
+    # Written out, because what is accepted (any list, any array) is wider than what is stored.
+    def __init__(self, values: _check.FloatsLike) -> None:
+        given = _check.items("values of Empirical", values, what="delays", at_most=MAX_EMPIRICAL_VALUES)
+        _check.set_fields(self, values=tuple(sorted(_checked_delay(value) for value in given)))
+
+    @property
+    def mean(self) -> float:
+        if self.values[-1] == math.inf:
+            return math.inf
+        return math.fsum(self.values) / len(self.values)
+
+    def _returned_by(self, ages: Floats) -> Floats:
+        table = np.array(self.values)
+        # At an age of inf too, only the finite ones have come.
+        n_returned = np.searchsorted(table[np.isfinite(table)], ages, side="right")
+        return np.asarray(n_returned / table.size, dtype=np.float64)
+
+    def encode(self) -> LawCode:
+        return _code(_delay_kinds.EMPIRICAL, values=np.array(self.values))
+
+
+@dataclass(frozen=True)
+class Never(Law):
+    """With probability `p` no answer ever comes; otherwise it comes after a delay from `law`.
+
+    One inside another becomes one:
+
+    >>> Never(Never(Fixed(3), 0.5), 0.5)
+    Never(law=Fixed(delay=3.0), p=0.75)
+    """
+
+    law: Law
+    p: float
+
+    def __post_init__(self) -> None:
+        law = _checked_law("law of Never", self.law)
+        p = _check.finite_number("p of Never", self.p, at_least=0, at_most=1)
+        if isinstance(law, Never):
+            p = law.p + p * (1 - law.p)
+            law = law.law
+        _check.set_fields(self, law=law, p=p)
+
+    @property
+    def mean(self) -> float:
+        return math.inf if self.p > 0 else self.law.mean
+
+    def _returned_by(self, ages: Floats) -> Floats:
+        return (1 - self.p) * self.law._returned_by(ages)
+
+    def encode(self) -> LawCode:
+        return self.law.encode()._replace(never=self.p)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByOutcome:
+    """The delay depends on the reward: one law for rewards above `threshold`, another for the rest.
+
+    For environments only. It has no return probability of its own, because that would depend on the rewards.
+    """
+
+    above: Law
+    below: Law
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        _check.set_fields(
+            self,
+            above=_checked_law("above of ByOutcome", self.above),
+            below=_checked_law("below of ByOutcome", self.below),
+            threshold=_check.finite_number("threshold of ByOutcome", self.threshold),
+        )
+
+    def given(self, reward: float) -> Law:
+        """The law of the delay of this reward."""
+        return self.above if _check.finite_number("reward", reward) > self.threshold else self.below
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold; `delays.from_dict` gives an equal law back."""
+        return _to_dict(self)
+
+
+AnyLaw: TypeAlias = Law | ByOutcome
+
+_CLASSES: dict[str, type[AnyLaw]] = {
+    law.__name__: law
+    for law in (Geometric, Pareto, Lognormal, Weibull, Exponential, Fixed, Empirical, Never, ByOutcome)
+}
+
+
+def from_dict(data: Mapping[str, Any]) -> AnyLaw:
+    """The law that `to_dict` wrote, with every check made again.
+
+    >>> from_dict({"type": "Pareto", "minimum": 400, "shape": 2})
+    Pareto(minimum=400.0, shape=2.0)
+    """
+    return _from_dict(data, levels_left=MAX_NESTED_LAWS)
+
+
+def _from_dict(data: object, *, levels_left: int) -> AnyLaw:
+    if not isinstance(data, Mapping) or "type" not in data:
+        raise InvalidValue("delay law", data, 'must be a mapping with a "type"')
+    if levels_left == 0:
+        raise InvalidValue("delay law", data, f"must not be nested deeper than {MAX_NESTED_LAWS} levels")
+    type_name = data["type"]
+    if not isinstance(type_name, str) or type_name not in _CLASSES:
+        raise UnknownName("delay law", type_name, _CLASSES)
+    law = _CLASSES[type_name]
+    names = [field.name for field in fields(law)]
+    given = _check.keys(type_name, data, required=("type", *names))
+    arguments: dict[str, Any] = {}
+    for name in names:
+        value = given[name]
+        if isinstance(value, Mapping):
+            value = _from_dict(value, levels_left=levels_left - 1)
+        elif isinstance(value, list):
+            value = [math.inf if item is None else item for item in value]
+        arguments[name] = value
+    return law(**arguments)
+
+
+def _to_dict(law: AnyLaw) -> dict[str, Any]:
+    data: dict[str, Any] = {"type": type(law).__name__}
+    for field in fields(law):
+        value = getattr(law, field.name)
+        if isinstance(value, Law):
+            value = value.to_dict()
+        elif isinstance(value, tuple):
+            value = [None if item == math.inf else item for item in value]  # JSON has no infinity
+        data[field.name] = value
+    return data
+
+
+def _code(kind: int, a: float = 0.0, b: float = 0.0, *, values: Floats | None = None) -> LawCode:
+    return LawCode(kind, a, b, never=0.0, values=np.empty(0) if values is None else values)
+
+
+def _checked_law(field: str, value: object) -> Law:
+    if not isinstance(value, Law):
+        raise InvalidValue(field, value, "must be a delay law with a return probability, such as Geometric(mean=300)")
+    return value
+
+
+def _checked_delay(value: object) -> float:
+    if isinstance(value, float) and value == math.inf:
+        return math.inf
+    return _check.finite_number(
+        "values of Empirical", value, at_least=0, hint="; math.inf for an answer that never came"
+    )
+
+
+def _checked_floats(field: str, value: ArrayLike, remedy: str) -> Floats:
+    """A fresh array in row order: one memory layout is one compiled version, whatever layout came in."""
+    try:
+        array = np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise InvalidValue(field, value, remedy) from None
+    return array

@@ -1,0 +1,272 @@
+"""What is asked: the arms, the contexts, the budget and the time. Frozen, and validated once, here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+
+from doral import _check
+from doral._arrays import Floats
+from doral.errors import InvalidValue, UnknownName, shown
+
+# Beyond these sizes an input is a slip (a transposed array, rounds given in nanoseconds), not a problem to solve.
+MAX_ARMS = 100_000
+MAX_CONTEXTS = 10_000
+MAX_FEATURES = 1_000
+MAX_PAIRS = 10**8
+MAX_HORIZON = 10**10
+MAX_FEATURE_SIZE = 1e6
+
+SHARES_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, init=False)
+class Arm:
+    """Something the budget can be spent on.
+
+    `features` describe it to the learner; all arms of a problem have equally many. `cost` is what one use takes
+    from the budget.
+
+    >>> Arm("clinic-a", features=[0.2, 0.7], cost=2.5)
+    Arm(name='clinic-a', features=(0.2, 0.7), cost=2.5)
+    """
+
+    name: str
+    features: tuple[float, ...]
+    cost: float
+
+    # Written out, here and below, because what is accepted (any list, any array) is wider than what is stored.
+    def __init__(self, name: str, *, features: _check.FloatsLike, cost: float = 1.0) -> None:
+        name = _check.name("name of an arm", name)
+        label = f"features of arm {shown(name)}"
+        values = _check.items(label, features, what="numbers", at_most=MAX_FEATURES)
+        _check.set_fields(
+            self,
+            name=name,
+            features=tuple(
+                _check.finite_number(label, value, at_least=-MAX_FEATURE_SIZE, at_most=MAX_FEATURE_SIZE)
+                for value in values
+            ),
+            cost=_check.finite_number(f"cost of arm {shown(name)}", cost, above=0),
+        )
+
+
+@dataclass(frozen=True, init=False)
+class Context:
+    """A class of arrivals, and the share of all arrivals that it makes up; None when that is to be learned.
+
+    >>> Context("elderly", 0.3)
+    Context(name='elderly', share=0.3)
+    """
+
+    name: str
+    share: float | None
+
+    def __init__(self, name: str, share: float | None = None) -> None:
+        name = _check.name("name of a context", name)
+        if share is not None:
+            share = _check.finite_number(
+                f"share of context {shown(name)}",
+                share,
+                above=0,
+                at_most=1,
+                hint="; leave the context out if it never arrives",
+            )
+        _check.set_fields(self, name=name, share=share)
+
+
+ContextsLike: TypeAlias = Mapping[str, float] | Mapping[str, None] | Sequence[str] | Sequence[Context]
+
+
+@dataclass(frozen=True, init=False)
+class Problem:
+    """What is asked of a policy: spend `budget` well over `horizon` arrivals.
+
+    `contexts` is a mapping from name to share, or names alone (the shares are then learned), or `Context` objects.
+    Given shares have to sum to 1 within 1e-6 and are kept exactly as given, not rescaled. `horizon` is a number of
+    rounds, one arrival each. `deadline` is in rounds as well: an answer counts only if it comes within it; None
+    means that every answer counts.
+
+    >>> problem = Problem(
+    ...     arms=[Arm("clinic-a", features=[0.2, 0.7]), Arm("clinic-b", features=[0.9, 0.1], cost=2.5)],
+    ...     contexts={"elderly": 0.3, "adult": 0.7},
+    ...     budget=85_000,
+    ...     horizon=170_000,
+    ...     deadline=500,
+    ... )
+    >>> problem.rate, problem.context_index("adult")
+    (0.5, 1)
+    """
+
+    arms: tuple[Arm, ...]
+    contexts: tuple[Context, ...]
+    budget: float
+    horizon: int
+    deadline: float | None
+
+    def __init__(
+        self,
+        *,
+        arms: Sequence[Arm],
+        contexts: ContextsLike,
+        budget: float,
+        horizon: float,
+        deadline: float | None = None,
+    ) -> None:
+        checked_arms = _checked_arms(arms)
+        checked_contexts = _checked_contexts(contexts)
+        n_pairs = len(checked_arms) * len(checked_contexts)
+        if n_pairs > MAX_PAIRS:
+            raise InvalidValue("contexts x arms", n_pairs, f"must be at most {MAX_PAIRS:,}; group contexts or arms")
+        if deadline is not None:
+            deadline = _check.finite_number("deadline", deadline, above=0, hint=", in rounds, or None")
+        _check.set_fields(
+            self,
+            arms=checked_arms,
+            contexts=checked_contexts,
+            budget=_check.finite_number("budget", budget, above=0),
+            horizon=_check.whole_number("horizon", horizon, at_least=1, at_most=MAX_HORIZON),
+            deadline=deadline,
+        )
+
+    @property
+    def n_arms(self) -> int:
+        return len(self.arms)
+
+    @property
+    def n_contexts(self) -> int:
+        return len(self.contexts)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.arms[0].features)
+
+    @cached_property
+    def arm_names(self) -> tuple[str, ...]:
+        return tuple(arm.name for arm in self.arms)
+
+    @cached_property
+    def context_names(self) -> tuple[str, ...]:
+        return tuple(context.name for context in self.contexts)
+
+    @cached_property
+    def features(self) -> Floats:
+        """One row per arm; read-only."""
+        return _read_only([arm.features for arm in self.arms])
+
+    @cached_property
+    def costs(self) -> Floats:
+        """One per arm; read-only."""
+        return _read_only([arm.cost for arm in self.arms])
+
+    @cached_property
+    def shares(self) -> Floats | None:
+        """One per context, read-only; None when they are learned."""
+        shares = [context.share for context in self.contexts if context.share is not None]
+        return _read_only(shares) if shares else None
+
+    @property
+    def rate(self) -> float:
+        """The budget per round, the paper's rho."""
+        return self.budget / self.horizon
+
+    def arm_index(self, name: str) -> int:
+        return _index("arm", name, self._arm_indices)
+
+    def context_index(self, name: str) -> int:
+        return _index("context", name, self._context_indices)
+
+    @cached_property
+    def _arm_indices(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.arm_names)}
+
+    @cached_property
+    def _context_indices(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.context_names)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold; `from_dict` gives an equal problem back."""
+        return {
+            "arms": [{"name": arm.name, "features": list(arm.features), "cost": arm.cost} for arm in self.arms],
+            "contexts": [{"name": context.name, "share": context.share} for context in self.contexts],
+            "budget": self.budget,
+            "horizon": self.horizon,
+            "deadline": self.deadline,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The problem that `to_dict` wrote, with every check made again."""
+        given = _check.keys("problem", data, required=("arms", "contexts", "budget", "horizon"), optional=("deadline",))
+        arms = _check.items("arms", given.pop("arms"), what="mappings", at_most=MAX_ARMS)
+        contexts = _check.items("contexts", given.pop("contexts"), what="mappings", at_most=MAX_CONTEXTS)
+        return cls(
+            arms=[Arm(**_check.keys("arm", arm, required=("name", "features"), optional=("cost",))) for arm in arms],
+            contexts=[
+                Context(**_check.keys("context", context, required=("name",), optional=("share",)))
+                for context in contexts
+            ],
+            **given,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Without the cached arrays: they are quick to make again, and pickle would bring them back writable.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def _read_only(values: Sequence[float] | Sequence[Sequence[float]]) -> Floats:
+    array = np.array(values, dtype=np.float64)
+    array.flags.writeable = False
+    return array
+
+
+def _index(kind: str, name: object, indices: Mapping[str, int]) -> int:
+    if not isinstance(name, str) or name not in indices:
+        raise UnknownName(kind, name, indices)
+    return indices[name]
+
+
+def _checked_arms(arms: object) -> tuple[Arm, ...]:
+    checked = tuple(_check.items("arms", arms, what="Arm objects", at_most=MAX_ARMS))
+    for arm in checked:
+        if not isinstance(arm, Arm):
+            raise InvalidValue("arms", arm, "each must be an Arm; write Arm(name, features=[...])")
+    _check.no_duplicates("name of an arm", (arm.name for arm in checked))
+    n_features = len(checked[0].features)
+    for arm in checked:
+        if len(arm.features) != n_features:
+            remedy = f"must be {n_features}, as for arm {shown(checked[0].name)}; all arms have equally many features"
+            raise InvalidValue(f"number of features of arm {shown(arm.name)}", len(arm.features), remedy)
+    return checked
+
+
+def _checked_contexts(contexts: object) -> tuple[Context, ...]:
+    if isinstance(contexts, Mapping):
+        given: object = [Context(name, share) for name, share in contexts.items()]
+    else:
+        given = contexts
+    what = "names or of Context objects, or a mapping from name to share"
+    checked = tuple(
+        item if isinstance(item, Context) else Context(item)
+        for item in _check.items("contexts", given, what=what, at_most=MAX_CONTEXTS)
+    )
+    _check.no_duplicates("name of a context", (context.name for context in checked))
+    _check_shares(checked)
+    return checked
+
+
+def _check_shares(contexts: tuple[Context, ...]) -> None:
+    shares = [context.share for context in contexts if context.share is not None]
+    if not shares:
+        return
+    if len(shares) < len(contexts):
+        without = next(context.name for context in contexts if context.share is None)
+        raise InvalidValue(f"share of context {shown(without)}", None, "give every context a share, or none of them")
+    total = math.fsum(shares)
+    if abs(total - 1) > SHARES_TOLERANCE:
+        raise InvalidValue("sum of the context shares", round(total, 9), "must be 1; divide each share by the sum")
