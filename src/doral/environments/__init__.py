@@ -1,0 +1,1 @@
+"""Environments: what is true (scenarios), and the draws that a run of one consists of (tapes)."""

@@ -1,0 +1,161 @@
+"""A scenario: a problem together with what is true of it. Pure data; `world.py` turns it into arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from doral import _check
+from doral._arrays import Floats
+from doral.delays import AnyLaw, ByOutcome, Law
+from doral.errors import InvalidValue
+from doral.problem import SHARES_TOLERANCE, Problem
+
+Noise = Literal["gaussian", "bernoulli", "none"]
+Features = Literal["given", "drawn"]
+ArmLaws: TypeAlias = AnyLaw | Sequence[AnyLaw] | Mapping[str, AnyLaw]
+
+
+def _table(field: str, value: object, shape: tuple[int, int]) -> tuple[tuple[float, ...], ...]:
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidValue(field, value, f"must be numbers of shape {shape}") from None
+    if array.shape != shape:
+        raise InvalidValue(f"shape of {field}", array.shape, f"must be {shape}")
+    if not np.isfinite(array).all():
+        raise InvalidValue(field, value, "must hold finite numbers only")
+    return tuple(tuple(row) for row in array.tolist())
+
+
+def _by_arm(field: str, value: object, problem: Problem) -> tuple[Any, ...]:
+    """One entry per arm, from one for all, a list in the order of the arms, or a mapping by name."""
+    if isinstance(value, Mapping):
+        for name in value:
+            problem.arm_index(name)
+        for name in problem.arm_names:
+            if name not in value:
+                raise InvalidValue(field, sorted(value), f"lacks arm {name!r}")
+        return tuple(value[name] for name in problem.arm_names)
+    if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
+        entries = tuple(value)
+        if len(entries) != problem.n_arms:
+            raise InvalidValue(f"number of {field}", len(entries), f"must be one per arm, {problem.n_arms}")
+        return entries
+    return (value,) * problem.n_arms
+
+
+def _laws(field: str, value: object, problem: Problem) -> tuple[AnyLaw, ...]:
+    laws = _by_arm(field, value, problem)
+    for law in laws:
+        if not isinstance(law, Law | ByOutcome):
+            raise InvalidValue(field, law, "must be delay laws, such as doral.delays.Geometric(mean=300)")
+    return laws
+
+
+def _laws_by_context(value: object, problem: Problem) -> tuple[tuple[AnyLaw, ...], ...]:
+    """One row for all contexts, or one row per context where the laws depend on it."""
+    if isinstance(value, Mapping) and set(value) <= set(problem.context_names) and value:
+        for name in problem.context_names:
+            if name not in value:
+                raise InvalidValue("delays", sorted(value), f"lacks context {name!r}")
+        return tuple(_laws(f"delays of context {name!r}", value[name], problem) for name in problem.context_names)
+    if isinstance(value, tuple) and value and all(isinstance(row, tuple) for row in value):  # as stored
+        if len(value) not in (1, problem.n_contexts):
+            raise InvalidValue("rows of delays", len(value), f"must be 1 or one per context, {problem.n_contexts}")
+        return tuple(_laws("delays", row, problem) for row in value)
+    return (_laws("delays", value, problem),)
+
+
+@dataclass(frozen=True, init=False)
+class Scenario:
+    """A problem, its true rewards, delays and availability.
+
+    The expected reward of arm a in context j is <theta_j, f_a>, or `means[j][a]` where given. Without either, theta is
+    drawn from U(0, 1) anew for every run; with `features="drawn"` so are the features of the arms, and those of the
+    problem only say how many there are.
+    """
+
+    name: str
+    problem: Problem
+    delays: tuple[tuple[AnyLaw, ...], ...]  # one row for all contexts, or one per context
+    theta: tuple[tuple[float, ...], ...] | None
+    means: tuple[tuple[float, ...], ...] | None
+    features: Features
+    noise: Noise
+    noise_sd: float
+    availability: tuple[float, ...] | None
+    shares: tuple[float, ...]
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        problem: Problem,
+        delays: ArmLaws | Mapping[str, ArmLaws] | tuple[tuple[AnyLaw, ...], ...],
+        theta: object = None,
+        means: object = None,
+        features: Features = "given",
+        noise: Noise = "gaussian",
+        noise_sd: float = 0.1,
+        availability: object = None,
+        shares: object = None,
+    ) -> None:
+        if not isinstance(problem, Problem):
+            raise InvalidValue("problem", problem, "must be a doral.Problem")
+        if features not in get_args(Features):
+            raise InvalidValue("features", features, "must be given or drawn")
+        if noise not in get_args(Noise):
+            raise InvalidValue("noise", noise, "must be gaussian, bernoulli or none")
+        if theta is not None and means is not None:
+            raise InvalidValue("means", means, "give theta or means, not both")
+        _check.set_fields(
+            self,
+            name=_check.name("name of a scenario", name),
+            problem=problem,
+            delays=_laws_by_context(delays, problem),
+            theta=None if theta is None else _table("theta", theta, (problem.n_contexts, problem.n_features)),
+            means=None if means is None else _table("means", means, (problem.n_contexts, problem.n_arms)),
+            features=features,
+            noise=noise,
+            noise_sd=_check.finite_number("noise_sd", noise_sd, at_least=0),
+            availability=None if availability is None else _availability(availability, problem),
+            shares=_true_shares(shares, problem),
+        )
+        if noise == "bernoulli":
+            self._check_chances()
+
+    def _check_chances(self) -> None:
+        """Bernoulli rewards need means that are probabilities."""
+        if self.means is None and (self.theta is None or self.features == "drawn"):
+            remedy = "needs known means between 0 and 1: give means, or theta with the features of the problem"
+            raise InvalidValue("noise", self.noise, remedy)
+        means = np.array(self.means) if self.means is not None else np.array(self.theta) @ self.problem.features.T
+        if means.min() < 0.0 or means.max() > 1.0:
+            extreme = float(means.min() if means.min() < 0.0 else means.max())
+            raise InvalidValue("mean reward", extreme, "must be between 0 and 1 for bernoulli rewards")
+
+    @property
+    def true_shares(self) -> Floats:
+        """How often each context arrives."""
+        return np.array(self.shares)
+
+
+def _availability(value: object, problem: Problem) -> tuple[float, ...]:
+    chances = _by_arm("availability", value, problem)
+    return tuple(_check.finite_number("availability", chance, at_least=0, at_most=1) for chance in chances)
+
+
+def _true_shares(value: object, problem: Problem) -> tuple[float, ...]:
+    if value is None:
+        if problem.shares is None:
+            remedy = "the problem learns its shares, so the scenario must say what they are"
+            raise InvalidValue("shares", None, remedy)
+        return tuple(problem.shares.tolist())
+    shares = np.array(_table("shares", [value], (1, problem.n_contexts))[0])
+    if (shares <= 0.0).any() or abs(shares.sum() - 1.0) > SHARES_TOLERANCE:
+        raise InvalidValue("shares", value, "must be above 0 and sum to 1")
+    return tuple(shares.tolist())

@@ -1,0 +1,121 @@
+"""The draws of one run, made in chunks: contexts, availability, and one draw each for reward noise and delay.
+
+The draws of a round are shared by all arms (common random numbers): whichever arm is played, its noise and its delay
+come from the same two uniforms through its own laws. Only the played arm's outcome is ever seen, so what any policy
+experiences has the right law, and differences between policies on one tape are as tight as they can be.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from doral._arrays import Bits, Floats, Ints
+from doral._delay_kernels import delay_quantile, normal_quantile
+from doral._jit import jit
+from doral._philox import ARRIVAL, AVAILABILITY, philox, to_uniform
+
+CHUNK_ROUNDS = 8192
+
+NOISE_NONE, NOISE_GAUSSIAN, NOISE_BERNOULLI = 0, 1, 2
+
+
+class Laws(NamedTuple):
+    """Delay laws by outcome (0: at or below the threshold, 1: above), context (or 1 row for all) and arm."""
+
+    kind: Ints  # (2, 1 or J, A)
+    a: Floats
+    b: Floats
+    never: Floats
+    start: Ints  # slice of `values`, for empirical laws
+    stop: Ints
+    values: Floats
+    threshold: Floats  # (1 or J, A)
+
+
+class World(NamedTuple):
+    """What is true in one run."""
+
+    means: Floats  # (J, A) expected reward
+    noise: int
+    noise_sd: float
+    laws: Laws
+    cumulative_shares: Floats  # (J,)
+    available: Floats  # (A,) probability of being available; empty: always
+
+
+class Tape(NamedTuple):
+    """A chunk of rounds."""
+
+    first_round: int
+    context: Ints
+    noise: Floats  # standard normal, or uniform for Bernoulli rewards
+    delay: Floats  # uniform
+    available: Bits  # (rounds, A); empty: always
+
+
+def new_tape(world: World, rounds: int) -> Tape:
+    """Room for a chunk."""
+    n_arms = world.means.shape[1]
+    return Tape(
+        first_round=1,
+        context=np.zeros(rounds, dtype=np.int64),
+        noise=np.zeros(rounds),
+        delay=np.zeros(rounds),
+        available=np.zeros((rounds if world.available.size else 0, n_arms), dtype=np.uint8),
+    )
+
+
+@jit
+def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_round: int) -> None:
+    """Fill the chunk that starts at `first_round`: a pure function of its arguments."""
+    last_context = world.cumulative_shares.size - 1
+    n_arms = world.means.shape[1]
+    for i in range(tape.context.size):
+        index = np.uint64(first_round + i)
+        who, wait, luck, _ = philox(seed, run, index, np.uint64(ARRIVAL), np.uint64(0))
+        u = to_uniform(who)
+        j = 0
+        while j < last_context and u >= world.cumulative_shares[j]:
+            j += 1
+        tape.context[i] = j
+        tape.delay[i] = to_uniform(wait)
+        tape.noise[i] = to_uniform(luck)
+        if world.noise == NOISE_GAUSSIAN:
+            tape.noise[i] = normal_quantile(max(to_uniform(luck), 2.0**-54))
+        if tape.available.shape[0] > 0:
+            for a in range(n_arms):
+                word, _, _, _ = philox(seed, run, index, np.uint64(AVAILABILITY), np.uint64(a))
+                tape.available[i, a] = to_uniform(word) < world.available[a]
+
+
+@jit
+def draw_reward(world: World, context: int, arm: int, noise: float) -> float:
+    """The reward that this arm would bring."""
+    mean = world.means[context, arm]
+    if world.noise == NOISE_GAUSSIAN:
+        return mean + world.noise_sd * noise
+    if world.noise == NOISE_BERNOULLI:
+        return 1.0 if noise < mean else 0.0
+    return mean
+
+
+@jit
+def draw_delay(world: World, context: int, arm: int, reward: float, uniform: float) -> float:
+    """Whole rounds until its answer is seen, at least 1; infinite for never."""
+    laws = world.laws
+    row = min(context, laws.kind.shape[1] - 1)
+    outcome = 1 if reward > laws.threshold[row, arm] else 0
+    delay = delay_quantile(
+        laws.kind[outcome, row, arm],
+        laws.a[outcome, row, arm],
+        laws.b[outcome, row, arm],
+        laws.never[outcome, row, arm],
+        laws.values,
+        laws.start[outcome, row, arm],
+        laws.stop[outcome, row, arm],
+        uniform,
+    )
+    return max(1.0, math.ceil(delay)) if delay < math.inf else math.inf

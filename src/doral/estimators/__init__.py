@@ -1,0 +1,1 @@
+"""Small compiled estimators: arrays in, arrays out, one file each."""

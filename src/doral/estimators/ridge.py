@@ -1,0 +1,150 @@
+"""Ridge regression per context, one rank-one update per answer, over a fixed set of arms.
+
+Arms are finite and their features fixed, so all that is ever asked of theta_j and V_j are the A numbers <theta_j, f_a>
+(`estimate`) and ||f_a|| in the norm of V_j^-1 (`norm`). They are kept up to date instead of theta, and V_j itself is a
+sum over arms of counts: V_j = lambda I + sum_a weight_ja f_a f_a^T, G_j = sum_a target_ja f_a. `refactor` rebuilds
+everything from those sums, so rounding errors of millions of rank-one updates never pile up.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from doral._arrays import Floats, Ints
+from doral._jit import jit, jit_rare
+
+REFACTOR_EVERY = 4096  # rank-one updates of one context between two exact rebuilds
+
+
+class Ridge(NamedTuple):
+    """J contexts, A arms, k features."""
+
+    features: Floats  # (A, k)
+    features_by_row: Floats  # (k, A): loops over arms then run over contiguous memory
+    weight: Floats  # (J, A) sum of weights in V_j
+    target: Floats  # (J, A) sum of targets in G_j
+    inverse: Floats  # (J, k, k) V_j^-1
+    estimate: Floats  # (J, A) <theta_j, f_a>
+    norm_squared: Floats  # (J, A)
+    norm: Floats  # (J, A) ||f_a|| in V_j^-1
+    updates: Ints  # (J,) since the last refactor
+    direction: Floats  # (k,) scratch: V^-1 f
+    shadow: Floats  # (A,) scratch: F V^-1 f
+    factor: Floats  # (k, k) scratch: Cholesky factor
+
+
+def new_ridge(features: Floats, n_contexts: int, penalty: float) -> Ridge:
+    """A ridge with no data: theta = 0, V = penalty * I."""
+    n_arms, n_features = features.shape
+    ridge = Ridge(
+        features=np.ascontiguousarray(features, dtype=np.float64),
+        features_by_row=np.ascontiguousarray(features.T, dtype=np.float64),
+        weight=np.zeros((n_contexts, n_arms)),
+        target=np.zeros((n_contexts, n_arms)),
+        inverse=np.zeros((n_contexts, n_features, n_features)),
+        estimate=np.zeros((n_contexts, n_arms)),
+        norm_squared=np.zeros((n_contexts, n_arms)),
+        norm=np.zeros((n_contexts, n_arms)),
+        updates=np.zeros(n_contexts, dtype=np.int64),
+        direction=np.zeros(n_features),
+        shadow=np.zeros(n_arms),
+        factor=np.zeros((n_features, n_features)),
+    )
+    for context in range(n_contexts):
+        refactor(ridge, context, penalty)
+    return ridge
+
+
+@jit
+def update(ridge: Ridge, context: int, arm: int, weight: float, target: float, penalty: float) -> None:
+    """V += weight f f^T and G += target f, by Sherman and Morrison, in O(k^2 + kA).
+
+    weight = 1, target = r: an answer. weight = 1, target = 0: a pull whose answer is open. weight = 0: its answer.
+    """
+    ridge.weight[context, arm] += weight
+    ridge.target[context, arm] += target
+    n_arms, n_features = ridge.features.shape
+    f = ridge.features[arm]
+    inverse = ridge.inverse[context]
+    direction = ridge.direction
+    shadow = ridge.shadow
+    leverage = 0.0
+    for i in range(n_features):
+        total = 0.0
+        for l in range(n_features):  # noqa: E741
+            total += inverse[i, l] * f[l]
+        direction[i] = total
+        leverage += total * f[i]
+    for a in range(n_arms):
+        shadow[a] = 0.0
+    for i in range(n_features):
+        step = direction[i]
+        row = ridge.features_by_row[i]
+        for a in range(n_arms):
+            shadow[a] += row[a] * step
+    shrink = 1.0 / (1.0 + weight * leverage)
+    estimate = ridge.estimate[context]
+    gain = (target - weight * estimate[arm]) * shrink
+    for a in range(n_arms):
+        estimate[a] += shadow[a] * gain
+    if weight > 0.0:
+        scale = weight * shrink
+        norm_squared = ridge.norm_squared[context]
+        norm = ridge.norm[context]
+        for a in range(n_arms):
+            norm_squared[a] = max(norm_squared[a] - shadow[a] * shadow[a] * scale, 0.0)
+            norm[a] = math.sqrt(norm_squared[a])
+        for i in range(n_features):
+            step = direction[i] * scale
+            for l in range(n_features):  # noqa: E741
+                inverse[i, l] -= step * direction[l]
+        ridge.updates[context] += 1
+        if ridge.updates[context] >= REFACTOR_EVERY:
+            refactor(ridge, context, penalty)
+
+
+@jit_rare
+def refactor(ridge: Ridge, context: int, penalty: float) -> None:
+    """Rebuild V^-1, the estimates and the norms of one context from its sums: exact, no drift."""
+    n_arms, n_features = ridge.features.shape
+    factor = ridge.factor
+    inverse = ridge.inverse[context]
+    for i in range(n_features):
+        for l in range(i + 1):  # noqa: E741
+            total = penalty if i == l else 0.0
+            for a in range(n_arms):
+                total += ridge.weight[context, a] * ridge.features[a, i] * ridge.features[a, l]
+            for p in range(l):
+                total -= factor[i, p] * factor[l, p]
+            factor[i, l] = math.sqrt(total) if i == l else total / factor[l, l]
+    for column in range(n_features):  # solve V x = e_column, forwards then backwards
+        for i in range(n_features):
+            total = 1.0 if i == column else 0.0
+            for p in range(i):
+                total -= factor[i, p] * inverse[p, column]
+            inverse[i, column] = total / factor[i, i]
+        for i in range(n_features - 1, -1, -1):
+            total = inverse[i, column]
+            for p in range(i + 1, n_features):
+                total -= factor[p, i] * inverse[p, column]
+            inverse[i, column] = total / factor[i, i]
+    for i in range(n_features):  # direction = theta = V^-1 G
+        total = 0.0
+        for a in range(n_arms):
+            for l in range(n_features):  # noqa: E741
+                total += inverse[i, l] * ridge.features[a, l] * ridge.target[context, a]
+        ridge.direction[i] = total
+    for a in range(n_arms):
+        mean = 0.0
+        square = 0.0
+        for i in range(n_features):
+            mean += ridge.features[a, i] * ridge.direction[i]
+            for l in range(n_features):  # noqa: E741
+                square += ridge.features[a, i] * inverse[i, l] * ridge.features[a, l]
+        ridge.estimate[context, a] = mean
+        ridge.norm_squared[context, a] = square
+        ridge.norm[context, a] = math.sqrt(max(square, 0.0))
+    ridge.updates[context] = 0

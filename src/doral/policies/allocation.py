@@ -1,0 +1,98 @@
+"""Stage 2, allocation: whether this arrival is worth its cost today."""
+
+from __future__ import annotations
+
+from doral._arrays import Bits
+from doral._jit import jit
+from doral._philox import coin
+from doral.pacing import NO_ARM, fill, place, set_hull
+from doral.policies.choice import (
+    PLAYED,
+    PLAYED_MARGINAL,
+    SKIPPED_PACED,
+    SKIPPED_UNAVAILABLE,
+    SKIPPED_WORTHLESS,
+    Choice,
+)
+from doral.policies.scoring import set_values
+from doral.policies.state import PACE_COIN, PACE_GREEDY, Rules, State
+
+
+@jit
+def rate(state: State, rules: Rules) -> float:
+    """rho: the remaining budget per remaining round (printed: per elapsed round; for the coin, per initial budget)."""
+    now = state.now[0]
+    if not rules.printed_rate:
+        return now.budget_left / (now.horizon - now.round + 1)
+    if rules.pacing == PACE_COIN:
+        return now.budget_left / now.budget
+    return now.budget_left / now.round
+
+
+@jit
+def flip(rules: Rules, probability: float, round_: int) -> bool:
+    """True with the given probability; the draw is a function of (seed, run, round), and made only if needed."""
+    if probability >= 1.0:
+        return True
+    return probability > 0.0 and coin(rules.seed, rules.run, round_) < probability
+
+
+@jit
+def allocate(state: State, rules: Rules, context: int, restricted: bool) -> Choice:
+    """LP_m with this round's rho; where arms are missing today, this context enters with the hull of the others."""
+    hulls = state.hulls
+    for j in range(state.stale.size):
+        if state.stale[j] != 0:
+            set_values(state, rules, j, False)
+            set_hull(hulls, j, state.values)
+            place(hulls, j)
+            state.stale[j] = 0
+    row = context
+    if restricted:
+        row = state.stale.size
+        set_values(state, rules, context, True)
+        set_hull(hulls, row, state.values)
+    share = fill(hulls, state.shares, rate(state, rules), context, row)
+    upper = flip(rules, share.probability, state.now[0].round)
+    vertex = share.upper if upper else share.lower
+    probability = share.probability if upper else 1.0 - share.probability
+    if vertex >= 0:
+        reason = PLAYED if probability == 1.0 else PLAYED_MARGINAL
+        return Choice(hulls.arm[row, vertex], probability, hulls.value[row, vertex], share.price, reason)
+    if hulls.length[row] == 0:
+        return Choice(NO_ARM, 1.0, 0.0, share.price, SKIPPED_WORTHLESS)
+    return Choice(NO_ARM, probability, hulls.value[row, 0], share.price, SKIPPED_PACED)
+
+
+@jit
+def play_best(state: State, rules: Rules, context: int, restricted: bool) -> Choice:
+    """D-LinUCB plays its best arm always, Random with probability rho."""
+    arm = set_values(state, rules, context, restricted)
+    if arm == NO_ARM:
+        return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
+    value = state.values[arm]
+    if rules.pacing == PACE_GREEDY:
+        return Choice(arm, 1.0, value, 0.0, PLAYED)
+    probability = min(1.0, rate(state, rules))
+    if flip(rules, probability, state.now[0].round):
+        return Choice(arm, probability, value, 0.0, PLAYED_MARGINAL)
+    return Choice(NO_ARM, 1.0 - probability, value, 0.0, SKIPPED_PACED)
+
+
+@jit
+def set_allowed(state: State, available: Bits) -> tuple[int, int]:
+    """allowed[a] = available and affordable; how many are available, and how many both."""
+    left = state.now[0].budget_left
+    allowed, costs = state.allowed, state.hulls.costs
+    dearest = costs[state.hulls.by_cost[costs.size - 1]]
+    if available.size == 0 and left >= dearest and state.now[0].racing == 0:
+        return costs.size, costs.size  # the common case: nobody reads `allowed`
+    n_available = 0
+    n_affordable = 0
+    for a in range(allowed.size):
+        is_available = available.size == 0 or available[a] != 0
+        is_allowed = is_available and costs[a] <= left
+        allowed[a] = is_allowed
+        n_available += is_available
+        n_affordable += is_allowed
+    return n_available, n_affordable

@@ -1,0 +1,53 @@
+"""A policy in plain Python: two methods, run by the same simulator on the same tapes, only slower.
+
+`docs/add_a_policy.md` walks through an example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from doral.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Somebody has arrived. Contexts and arms are numbered in the order of the problem."""
+
+    round: int
+    context: int
+    available: tuple[int, ...]  # arms that can be had today and that the remaining budget can pay
+    budget_left: float
+    rounds_left: int  # this one included
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer to an earlier decision."""
+
+    round: int  # of the answer
+    decided: int  # round of the decision
+    context: int
+    arm: int
+    reward: float
+
+    @property
+    def delay(self) -> int:
+        return self.round - self.decided
+
+
+@runtime_checkable
+class PythonPolicy(Protocol):
+    """What the simulator asks of a policy. An attribute `cutoff`, if there is one, is used for `within_cutoff`."""
+
+    def decide(self, arrival: Arrival) -> int | None:
+        """An arm out of `arrival.available`, or None to skip."""
+
+    def observe(self, answer: Answer) -> None:
+        """Learn from an answer."""
+
+
+# A class or function that makes a fresh policy for one run.
+PolicyMaker: TypeAlias = Callable[[Problem, int], PythonPolicy]

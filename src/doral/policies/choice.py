@@ -1,0 +1,19 @@
+"""What a policy answers to one arrival, and why."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# Reasons. Words for them are in the layers above: kernels know no strings.
+PLAYED_RACING, PLAYED, PLAYED_MARGINAL = 0, 1, 2
+SKIPPED_BUDGET, SKIPPED_PACED, SKIPPED_UNAVAILABLE, SKIPPED_OVER, SKIPPED_WORTHLESS = 3, 4, 5, 6, 7
+
+
+class Choice(NamedTuple):
+    """What was decided for one arrival."""
+
+    arm: int  # NO_ARM: skipped
+    probability: float  # with which this was chosen (this arm, or the skip)
+    value: float  # eta of the context's arm
+    price: float  # shadow price of a unit of budget
+    reason: int

@@ -1,0 +1,141 @@
+"""What can be chosen about a policy: one word per piece, so that an ablation is one changed word.
+
+The words are those of `docs/paper.md`; "printed" always means the text of the paper as it stands.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from doral import _check
+from doral.errors import InvalidValue, UnknownName
+
+Screening = Literal["race", "none"]
+Acceptance = Literal["fastest", "printed"]
+Censoring = Literal["returned", "min_age", "kaplan_meier", "instant"]
+Learner = Literal["returned", "scaled", "thinned"]
+ReturnProbability = Literal["estimated", "oracle", "one"]
+Pacing = Literal["lp", "coin", "greedy"]
+
+MAX_CURVE_POINTS = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyOptions:
+    """A policy of the compiled engine, fully specified. Made by `doral.policy`, changed by `dataclasses.replace`.
+
+    >>> PolicyOptions(name="mine", accept=3).pacing
+    'lp'
+    """
+
+    name: str = "doral"
+
+    # stage 1: the race
+    screening: Screening = "race"
+    accept: int | None = None
+    """A', how many arms the race accepts; None: 5, or half of the arms where there are fewer than 10."""
+    acceptance: Acceptance = "fastest"
+    baskets: Literal["corrected", "printed"] = "corrected"
+    censoring: Censoring = "returned"
+    """How the race treats delays that are not known yet; `instant` (known at once) exists in simulation only."""
+    min_answers: int = 30
+    """An arm with fewer answers is neither accepted nor rejected."""
+    race_delta: float = 0.05
+    tail_exponent: float = 0.5
+    race_budget_share: float = 0.4
+    """Stage 1 may spend this share of the budget; then the arms with the smallest estimates are accepted."""
+    race_trains: bool = True
+    """Whether answers to pulls of the race also train the rewards."""
+
+    # the cut-off m
+    cutoff: float | None = None
+    """None: found by the race; without a race, the deadline of the problem."""
+    cutoff_over: Literal["accepted", "all"] = "accepted"
+
+    # stage 2: learning
+    learner: Learner = "returned"
+    penalty: float = 1.0
+    """lambda of the ridge."""
+    delta: float = 0.05
+    exploration: float = 1.0
+    """Scale of the confidence bonus."""
+    bonus: Literal["corrected", "printed"] = "corrected"
+    window_bias: bool | None = None
+    """The bias term of the bonus, over pulls inside the cut-off; None: for the `thinned` learner only."""
+
+    # stage 2: allocation
+    choice: Literal["weighted", "unweighted"] = "weighted"
+    """Whether the arm of a context maximises tau * index, or the index alone."""
+    return_probability: ReturnProbability = "estimated"
+    return_by: Literal["deadline", "cutoff"] = "deadline"
+    pacing: Pacing = "lp"
+    rate: Literal["remaining", "printed"] = "remaining"
+    curve_points: int = 16
+    """Ages at which the return curves are kept."""
+
+    def __post_init__(self) -> None:
+        _check.name("name of a policy", self.name)
+        for field, words in _WORDS.items():
+            word = getattr(self, field)
+            if word not in words:
+                raise InvalidValue(field, word, f"must be one of {', '.join(words)}")
+        for field in ("race_trains", "window_bias"):
+            flag = getattr(self, field)
+            if not isinstance(flag, bool) and not (flag is None and field == "window_bias"):
+                raise InvalidValue(field, flag, "must be True or False")
+        if self.accept is not None:
+            _check.set_fields(self, accept=_check.whole_number("accept", self.accept, at_least=1, at_most=100_000))
+        if self.cutoff is not None:
+            _check.set_fields(self, cutoff=_check.finite_number("cutoff", self.cutoff, at_least=1))
+        _check.set_fields(
+            self,
+            min_answers=_check.whole_number("min_answers", self.min_answers, at_least=1, at_most=10**9),
+            curve_points=_check.whole_number("curve_points", self.curve_points, at_least=2, at_most=MAX_CURVE_POINTS),
+            race_delta=_check.finite_number("race_delta", self.race_delta, at_least=1e-12, at_most=0.5),
+            tail_exponent=_check.finite_number("tail_exponent", self.tail_exponent, above=0),
+            race_budget_share=_check.finite_number("race_budget_share", self.race_budget_share, at_least=0, at_most=1),
+            penalty=_check.finite_number("penalty", self.penalty, above=0),
+            delta=_check.finite_number("delta", self.delta, at_least=1e-12, at_most=1),
+            exploration=_check.finite_number("exploration", self.exploration, at_least=0),
+        )
+
+    def accepted_of(self, n_arms: int) -> int:
+        """A' for a problem with so many arms."""
+        if self.accept is None:
+            return min(5, math.ceil(n_arms / 2))
+        if self.accept > n_arms:
+            raise InvalidValue("accept", self.accept, f"must be at most the number of arms, {n_arms}")
+        return self.accept
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; `PolicyOptions(**d)` gives an equal object back."""
+        return dataclasses.asdict(self)
+
+
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "screening": get_args(Screening),
+    "acceptance": get_args(Acceptance),
+    "baskets": ("corrected", "printed"),
+    "censoring": get_args(Censoring),
+    "cutoff_over": ("accepted", "all"),
+    "learner": get_args(Learner),
+    "bonus": ("corrected", "printed"),
+    "choice": ("weighted", "unweighted"),
+    "return_probability": get_args(ReturnProbability),
+    "return_by": ("deadline", "cutoff"),
+    "pacing": get_args(Pacing),
+    "rate": ("remaining", "printed"),
+}
+
+OPTION_NAMES = tuple(field.name for field in dataclasses.fields(PolicyOptions) if field.name != "name")
+
+
+def check_option_names(given: Mapping[str, object]) -> None:
+    """A misspelt option names itself and the nearest one."""
+    for option in given:
+        if option not in OPTION_NAMES:
+            raise UnknownName("policy option", option, OPTION_NAMES)
