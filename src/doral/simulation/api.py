@@ -1,0 +1,129 @@
+"""`doral.simulate`: policies x scenarios x runs, in parallel, the same numbers whatever the number of jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+import joblib
+import numpy as np
+
+from doral import _check
+from doral.environments.catalogue import scenario as scenario_by_name
+from doral.environments.scenario import Scenario
+from doral.environments.tape import CHUNK_ROUNDS, new_tape, record
+from doral.environments.world import make_truth, oracle_table
+from doral.errors import InvalidValue
+from doral.policies.base import PolicyMaker
+from doral.policies.options import PolicyOptions
+from doral.policies.presets import policy as policy_by_name
+from doral.simulation.outcome import Outcome
+from doral.simulation.players import CompiledPlayer, Player, PythonPlayer
+from doral.simulation.result import SimulationResult
+
+AnyPolicy: TypeAlias = str | PolicyOptions | PolicyMaker
+MAX_RUNS = 10**6
+MAX_SEED = 2**53
+MAX_JOBS = 1024
+
+
+def play_run(
+    policies: Sequence[PolicyOptions | PolicyMaker], scenario: Scenario, *, seed: int, run: int, keep_decisions: bool
+) -> list[Outcome]:
+    """One run: all policies on one tape, made chunk by chunk."""
+    truth = make_truth(scenario, seed=seed, run=run)
+    needs_oracle = any(isinstance(one, PolicyOptions) and one.return_probability == "oracle" for one in policies)
+    oracle = oracle_table(scenario) if needs_oracle else None
+    players: list[Player] = [
+        CompiledPlayer(one, scenario, truth, seed=seed, run=run, oracle=oracle)
+        if isinstance(one, PolicyOptions)
+        else PythonPlayer(one, _name(one), scenario, truth, seed=seed, run=run)
+        for one in policies
+    ]
+    horizon = scenario.problem.horizon
+    tape = new_tape(truth.world, min(CHUNK_ROUNDS, horizon))
+    for first_round in range(1, horizon + 1, CHUNK_ROUNDS):
+        rounds = min(CHUNK_ROUNDS, horizon - first_round + 1)
+        if rounds < tape.context.size:
+            tape = new_tape(truth.world, rounds)
+        record(tape, truth.world, np.uint64(seed), np.uint64(run), first_round)
+        for player in players:
+            player.play(tape, first_round)
+    return [player.outcome(keep_decisions=keep_decisions) for player in players]
+
+
+def _name(policy: PolicyOptions | PolicyMaker) -> str:
+    return policy.name if isinstance(policy, PolicyOptions) else getattr(policy, "__name__", type(policy).__name__)
+
+
+def _policies(given: AnyPolicy | Iterable[AnyPolicy]) -> list[PolicyOptions | PolicyMaker]:
+    several = [given] if isinstance(given, str | PolicyOptions) or callable(given) else list(given)
+    if not several:
+        raise InvalidValue("policies", given, "must name at least one policy")
+    made = [_policy(one) for one in several]
+    _check.no_duplicates("policies", [_name(one) for one in made])
+    return made
+
+
+def _policy(one: object) -> PolicyOptions | PolicyMaker:
+    if isinstance(one, str):
+        return policy_by_name(one)
+    if isinstance(one, PolicyOptions) or callable(one):
+        return one
+    raise InvalidValue("policy", one, "must be a name, doral.policy(...), or a class with decide and observe")
+
+
+def _scenario(one: object) -> Scenario:
+    if isinstance(one, str):
+        return scenario_by_name(one)
+    if isinstance(one, Scenario):
+        return one
+    raise InvalidValue("scenario", one, "must be a name or a doral.Scenario")
+
+
+def _scenarios(given: str | Scenario | Iterable[str | Scenario]) -> list[Scenario]:
+    several = [given] if isinstance(given, str | Scenario) else list(given)
+    if not several:
+        raise InvalidValue("scenario", given, "must name at least one scenario")
+    made = [_scenario(one) for one in several]
+    _check.no_duplicates("scenario", [one.name for one in made])
+    return made
+
+
+def simulate(
+    policies: AnyPolicy | Iterable[AnyPolicy],
+    scenario: str | Scenario | Iterable[str | Scenario],
+    *,
+    runs: int = 10,
+    seed: int = 0,
+    n_jobs: int = 1,
+    first_run: int = 0,
+    keep_decisions: bool = False,
+    on_run: Callable[[], None] | None = None,
+) -> SimulationResult:
+    """Let policies play scenarios. In each run, all of them play the same draws, so differences are paired.
+
+    `n_jobs` counts parallel workers as scikit-learn does (-1: all cores); results do not depend on it. `first_run`
+    continues an earlier experiment: runs 50..99 of a seed are the same whether or not 0..49 were played.
+    `keep_decisions` keeps every decision for `.decisions()`. `on_run` is called after each finished run.
+    """
+    chosen, places = _policies(policies), _scenarios(scenario)
+    runs = _check.whole_number("runs", runs, at_least=1, at_most=MAX_RUNS)
+    first_run = _check.whole_number("first_run", first_run, at_least=0, at_most=MAX_RUNS)
+    seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
+    n_jobs = _check.whole_number("n_jobs", n_jobs, at_least=-1, at_most=MAX_JOBS)
+    if n_jobs == 0:
+        raise InvalidValue("n_jobs", n_jobs, "must be 1 or more, or -1 for all cores")
+    # Compiled loops release the interpreter, so threads are enough; Python policies need processes.
+    compiled = all(isinstance(one, PolicyOptions) for one in chosen)
+    parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads" if compiled else "processes", return_as="generator")
+    outcomes: list[Outcome] = []
+    for played in parallel(
+        joblib.delayed(play_run)(chosen, place, seed=seed, run=run, keep_decisions=keep_decisions)
+        for place in places
+        for run in range(first_run, first_run + runs)
+    ):
+        outcomes.extend(played)
+        if on_run is not None:
+            on_run()
+    return SimulationResult(outcomes=tuple(outcomes), seed=seed)

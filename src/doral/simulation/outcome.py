@@ -1,0 +1,52 @@
+"""What one policy did in one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from doral._arrays import Floats, Ints
+
+# Which returned rewards count. The loop fills its totals in this order.
+METRICS = ("within_deadline", "by_end", "within_cutoff")
+CHECKPOINTS = 400
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decisions:
+    """Every decision of a run, in order."""
+
+    round: Ints
+    context: Ints
+    arm: Ints
+    reward: Floats
+    delay: Floats  # rounds, infinite for never
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What one policy did in one run of a scenario."""
+
+    scenario: str
+    policy: str
+    run: int
+    clairvoyant: float
+    rewards: tuple[float, ...]  # by metric
+    rounds: Ints  # checkpoints
+    curve: Floats  # (checkpoints, metrics) cumulative reward
+    decisions: int
+    spend: float
+    race_rounds: int
+    race_spend: float
+    race_ended: int  # round in which stage 1 ended; 0: there was none
+    race_capped: bool
+    accepted: tuple[str, ...]
+    cutoff: float
+    log: Decisions | None = None
+
+
+def checkpoints(horizon: int) -> Ints:
+    """The rounds at which cumulative rewards are noted: evenly spaced, the last one included."""
+    n = min(CHECKPOINTS, horizon)
+    return np.unique(np.round(np.linspace(horizon / n, horizon, n)).astype(np.int64))

@@ -1,0 +1,184 @@
+"""Results as tidy frames: one row per fact, paired differences with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from doral._arrays import Floats
+from doral.errors import InvalidValue, UnknownName
+from doral.simulation.outcome import METRICS, Outcome
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with its standard error and a 95% interval (Student's t); unknown (NaN) from a single run."""
+
+    mean: float
+    se: float
+    low: float
+    high: float
+
+
+def interval(sample: Floats) -> Interval:
+    """The mean of independent runs."""
+    n = sample.size
+    mean = float(sample.mean())
+    if n < 2:
+        return Interval(mean, float("nan"), float("nan"), float("nan"))
+    se = float(sample.std(ddof=1) / np.sqrt(n))
+    reach = se * float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, n - 1))
+    return Interval(mean, se, mean - reach, mean + reach)
+
+
+@dataclass(frozen=True)
+class SimulationResult:
+    """What policies did, run by run; every table below is computed from it."""
+
+    outcomes: tuple[Outcome, ...]
+    seed: int
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """Names, in the order played."""
+        return tuple(dict.fromkeys(outcome.scenario for outcome in self.outcomes))
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Names, in the order given; the first is the one that differences are taken to."""
+        return tuple(dict.fromkeys(outcome.policy for outcome in self.outcomes))
+
+    def of(self, scenario: str, policy: str) -> list[Outcome]:
+        """The outcomes of one policy on one scenario, by run."""
+        found = [one for one in self.outcomes if one.scenario == scenario and one.policy == policy]
+        if not found:
+            known = sorted({f"{one.scenario} {one.policy}" for one in self.outcomes})
+            raise UnknownName("combination", f"{scenario} {policy}", known)
+        return sorted(found, key=lambda one: one.run)
+
+    def rewards(self, scenario: str, policy: str, metric: str = "within_deadline") -> Floats:
+        """The reward of every run."""
+        index = _metric_index(metric)
+        return np.array([one.rewards[index] for one in self.of(scenario, policy)])
+
+    def _pairs(self) -> Iterable[tuple[str, str]]:
+        return dict.fromkeys((one.scenario, one.policy) for one in self.outcomes)
+
+    def summary(self) -> pl.DataFrame:
+        """Per scenario, policy and metric: reward, regret to the clairvoyant, paired difference to the first policy."""
+        rows: list[dict[str, Any]] = []
+        for scenario, policy in self._pairs():
+            first = next(one.policy for one in self.outcomes if one.scenario == scenario)
+            best = np.array([one.clairvoyant for one in self.of(scenario, policy)])
+            for metric in METRICS:
+                rewards = self.rewards(scenario, policy, metric)
+                reward = interval(rewards)
+                regret = float((best - rewards).mean())
+                difference = interval(rewards - self.rewards(scenario, first, metric))
+                rows.append(
+                    {
+                        "scenario": scenario,
+                        "policy": policy,
+                        "metric": metric,
+                        "runs": rewards.size,
+                        "reward_mean": reward.mean,
+                        "reward_se": reward.se,
+                        "clairvoyant_mean": float(best.mean()),
+                        "regret_mean": regret,
+                        "regret_share": regret / float(best.mean()) if best.mean() > 0 else float("nan"),
+                        "difference_mean": difference.mean,
+                        "difference_low": difference.low,
+                        "difference_high": difference.high,
+                    }
+                )
+        return pl.DataFrame(rows).fill_nan(None)
+
+    def runs(self) -> pl.DataFrame:
+        """One row per scenario, policy and run: rewards, decisions, spend, the race, the cut-off m."""
+        return pl.DataFrame(
+            [
+                {
+                    "scenario": one.scenario,
+                    "policy": one.policy,
+                    "run": one.run,
+                    **dict(zip(METRICS, one.rewards, strict=True)),
+                    "clairvoyant": one.clairvoyant,
+                    "decisions": one.decisions,
+                    "spend": one.spend,
+                    "race_rounds": one.race_rounds,
+                    "race_spend": one.race_spend,
+                    "race_ended": one.race_ended,
+                    "race_capped": one.race_capped,
+                    "accepted": list(one.accepted),
+                    "cutoff": one.cutoff,
+                }
+                for one in self.outcomes
+            ]
+        )
+
+    def curves(self, metric: str = "within_deadline") -> pl.DataFrame:
+        """Cumulative reward by round, averaged over runs, with the 95% interval of the mean."""
+        index = _metric_index(metric)
+        frames = []
+        for scenario, policy in self._pairs():
+            found = self.of(scenario, policy)
+            paths = np.array([one.curve[:, index] for one in found])
+            points = [interval(column) for column in paths.T]
+            frames.append(
+                pl.DataFrame(
+                    {
+                        "scenario": scenario,
+                        "policy": policy,
+                        "metric": metric,
+                        "round": found[0].rounds,
+                        "reward_mean": [point.mean for point in points],
+                        "reward_low": [point.low for point in points],
+                        "reward_high": [point.high for point in points],
+                    }
+                )
+            )
+        return pl.concat(frames).fill_nan(None)
+
+    def decisions(self) -> pl.DataFrame:
+        """Every decision; needs `simulate(..., keep_decisions=True)`."""
+        frames = []
+        for one in self.outcomes:
+            if one.log is None:
+                remedy = "simulate with keep_decisions=True to have every decision"
+                raise InvalidValue("keep_decisions", False, remedy)
+            head = {"scenario": one.scenario, "policy": one.policy, "run": one.run}
+            frames.append(
+                pl.DataFrame(
+                    {
+                        **head,
+                        "round": one.log.round,
+                        "context": one.log.context,
+                        "arm": one.log.arm,
+                        "reward": one.log.reward,
+                        "delay": one.log.delay,
+                    }
+                )
+            )
+        return pl.concat(frames)
+
+    def plot(self, kind: str = "reward", *, metric: str = "within_deadline", scenario: str | None = None) -> Figure:
+        """A Matplotlib figure: "reward" or "regret" (cumulative, with bands) or "share" (of the clairvoyant's)."""
+        from doral.simulation.plots import plot  # here: frames must not wait for Matplotlib
+
+        return plot(self, kind=kind, metric=metric, scenario=scenario)
+
+
+def _metric_index(metric: str) -> int:
+    if metric not in METRICS:
+        raise UnknownName("metric", metric, METRICS)
+    return METRICS.index(metric)

@@ -1,0 +1,75 @@
+"""What `import doral` offers, and what it must not cost."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import doral
+
+ROOT = Path(__file__).parent.parent
+HEAVY = ("numba", "scipy", "polars", "matplotlib", "plotly", "joblib", "typer", "rich")
+
+
+def test_every_public_name_is_there_and_no_other() -> None:
+    assert sorted(doral.__all__) == [
+        "Answer",
+        "Arm",
+        "Arrival",
+        "Context",
+        "DoralError",
+        "InvalidValue",
+        "PolicyOptions",
+        "Problem",
+        "PythonPolicy",
+        "Scenario",
+        "SimulationResult",
+        "UnknownName",
+        "__version__",
+        "delays",
+        "policy",
+        "scenario",
+        "simulate",
+    ]
+    for name in doral.__all__:
+        assert getattr(doral, name) is not None
+    with pytest.raises(AttributeError, match="simulat"):
+        doral.simulat  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_import_is_light() -> None:
+    code = f"import doral, sys; doral.Problem; doral.policy; print([m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/add_a_policy.md"])
+def test_snippets_of_the_documents_run(page: str) -> None:
+    """All Python blocks of a page, in order, as one program in a fresh interpreter."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+    assert blocks
+    done = subprocess.run([sys.executable, "-c", "\n".join(blocks)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "reward_mean" in done.stdout
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#]+?)\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} -> {target}"
+
+
+def test_names_in_the_reading_exist() -> None:
+    """docs/paper.md names functions as `module.function`; a renamed function must not leave it behind."""
+    sources = {path.stem: path.read_text() for path in (ROOT / "src" / "doral").rglob("*.py")}
+    text = (ROOT / "docs" / "paper.md").read_text()
+    named = re.findall(r"`(engine|racing|pacing|world|tape|median_of_means)\.(\w+)`", text)
+    assert len(named) > 20
+    for module, function in named:
+        assert re.search(rf"^def {function}\(", sources[module], flags=re.MULTILINE), f"{module}.{function}"
