@@ -8,6 +8,7 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral.errors import InvalidValue
+from doral.policies.learning import read_curves
 from doral.policies.options import PolicyOptions
 from doral.policies.state import (
     LEARN_RETURNED,
@@ -91,7 +92,7 @@ def build_state(
     if rules.tau == TAU_ORACLE and oracle is None:
         remedy = "needs the true delays, which only a simulation has; choose estimated or one"
         raise InvalidValue("return_probability", "oracle", remedy)
-    return new_state(
+    state = new_state(
         rules=rules,
         features=problem.features if features is None else features,
         costs=problem.costs,
@@ -102,3 +103,6 @@ def build_state(
         curve_points=options.curve_points,
         oracle=oracle if rules.tau == TAU_ORACLE else None,
     )
+    if not rules.races:
+        read_curves(state, rules)  # given return probabilities hold from the first decision on
+    return state

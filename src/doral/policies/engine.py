@@ -26,7 +26,7 @@ from doral.estimators.ridge import update
 from doral.pacing import NO_ARM
 from doral.policies.allocation import allocate, play_best, set_allowed
 from doral.policies.choice import SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE, Choice
-from doral.policies.learning import learn_delay, learn_reward, leave_cutoff, read_curves, watch
+from doral.policies.learning import learn_delay, learn_reward, read_curves, settle, watch
 from doral.policies.screening import judge_race, race_step
 from doral.policies.state import LEARN_THINNED, PACE_LP, TAU_ESTIMATED, Rules, State
 from doral.racing import INSTANT, KAPLAN_MEIER, MIN_AGE
@@ -90,11 +90,8 @@ def observe(state: State, rules: Rules, decision: int, reward: float, clock: flo
 def tick(state: State, rules: Rules, clock: float) -> None:
     """Time has passed: decisions leave the cut-off, return curves grow, and tau is read off them now and then."""
     now = state.now[0]
-    mask = state.ring.size - 1
     now.clock = clock
-    while now.settled < now.next and clock - state.ring[now.settled & mask].time > now.cutoff:
-        leave_cutoff(state, rules, now.settled & mask)
-        now.settled += 1
+    settle(state, rules)
     if rules.printed_bonus and now.racing == 0:
         for j in range(state.stale.size):
             state.stale[j] = 1  # n = t: every bonus moves in every round
@@ -164,7 +161,7 @@ def is_full(state: State) -> bool:
         return True
     if now.racing != 0:
         room = state.race.delays.sums.shape[1] - 1
-        for a in range(state.race.delays.held.size):
-            if state.race.delays.held[a] >= room:
+        for a in range(state.race.arms.size):
+            if state.race.arms[a].pulls >= room:  # all open pulls of an arm may answer in one round
                 return True
     return False

@@ -38,7 +38,17 @@ def learn_reward(state: State, rules: Rules, slot: int, reward: float) -> None:
 
 
 @jit
-def leave_cutoff(state: State, rules: Rules, slot: int) -> None:
+def settle(state: State, rules: Rules) -> None:
+    """Decisions that are older than the cut-off by now leave it, oldest first."""
+    now = state.now[0]
+    mask = state.ring.size - 1
+    while now.settled < now.next and now.clock - state.ring[now.settled & mask].time > now.cutoff:
+        _leave_cutoff(state, rules, now.settled & mask)
+        now.settled += 1
+
+
+@jit
+def _leave_cutoff(state: State, rules: Rules, slot: int) -> None:
     """A decision grew older than m: it is out of the bias window, and `scaled` now knows its thinned reward."""
     j, a = state.ring[slot].context, state.ring[slot].arm
     if rules.with_bias:

@@ -7,7 +7,7 @@ import math
 from doral._jit import jit, jit_rare
 from doral.pacing import NO_ARM
 from doral.policies.choice import PLAYED_RACING, SKIPPED_UNAVAILABLE, Choice
-from doral.policies.learning import read_curves
+from doral.policies.learning import read_curves, settle
 from doral.policies.state import Rules, State
 from doral.racing import ACCEPTED, RACING, close_race, fill_with_smallest, is_over, judge, next_pull
 
@@ -57,3 +57,4 @@ def _end_race(state: State, rules: Rules) -> None:
     now.racing = 0
     now.race_ended = now.round
     read_curves(state, rules)
+    settle(state, rules)

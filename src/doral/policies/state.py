@@ -171,6 +171,6 @@ def grown(state: State) -> State:
         sequence = np.arange(now["first"], now["next"])
         larger[sequence & (2 * capacity - 1)] = ring[sequence & (capacity - 1)]
         ring = larger
-    if race.delays.held.max() >= race.delays.sums.shape[1] - 1:
+    if race.arms["pulls"].max() >= race.delays.sums.shape[1] - 1:
         race = race._replace(delays=with_double_room(race.delays))
     return state._replace(ring=ring, race=race)
