@@ -50,7 +50,7 @@ def new_hulls(costs: Floats, n_contexts: int) -> Hulls:
     """Empty hulls: every context is skipped."""
     most = max(1, np.unique(costs).size)
     return Hulls(
-        costs=np.ascontiguousarray(costs, dtype=np.float64),
+        costs=np.array(costs, dtype=np.float64),
         by_cost=np.argsort(costs, kind="stable").astype(np.int64),
         length=np.zeros(n_contexts + 1, dtype=np.int64),
         arm=np.zeros((n_contexts + 1, most), dtype=np.int64),
@@ -165,6 +165,7 @@ class Allocation(NamedTuple):
 def solve(*, values: Floats, costs: Floats, shares: Floats, rate: float) -> Allocation:
     """LP_m for a whole table of values (J, A), with the kernels that the policies use."""
     n_contexts, n_arms = values.shape
+    shares = np.array(shares, dtype=np.float64)  # a writable copy: one compiled version
     hulls = new_hulls(costs, n_contexts)
     for context in range(n_contexts):
         set_hull(hulls, context, np.ascontiguousarray(values[context], dtype=np.float64))

@@ -40,8 +40,9 @@ def new_ridge(features: Floats, n_contexts: int, penalty: float) -> Ridge:
     """A ridge with no data: theta = 0, V = penalty * I."""
     n_arms, n_features = features.shape
     ridge = Ridge(
-        features=np.ascontiguousarray(features, dtype=np.float64),
-        features_by_row=np.ascontiguousarray(features.T, dtype=np.float64),
+        # copies: a read-only array is another type to the compiler, and would compile everything once more
+        features=np.array(features, dtype=np.float64, order="C"),
+        features_by_row=np.array(features.T, dtype=np.float64, order="C"),
         weight=np.zeros((n_contexts, n_arms)),
         target=np.zeros((n_contexts, n_arms)),
         inverse=np.zeros((n_contexts, n_features, n_features)),
