@@ -59,7 +59,7 @@ def cache_folder() -> Path:
 
 def is_compiled() -> bool:
     """Whether an earlier process has left compiled code for these sources."""
-    return any(cache_folder().rglob("play*.nbc"))
+    return any(cache_folder().rglob("loop.play-*.nbc"))
 
 
 def _compile(function: Function, *, inline: bool) -> Function:

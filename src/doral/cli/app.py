@@ -1,0 +1,104 @@
+"""The commands and their options. What they do is imported when they run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from doral import __version__
+from doral.cli.exits import check_jobs, exit_codes
+
+app = typer.Typer(
+    name="doral",
+    help="Spend a limited budget well when answers come back late, or never.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    # Frames and colours are for people at a terminal; everybody else gets plain text.
+    rich_markup_mode="rich" if sys.stdout.isatty() and sys.stderr.isatty() else None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_POLICIES = ["doral", "d-alp", "d-linucb", "random"]
+_POLICY_HELP = "A name from `doral policies`, with options as in doral:accept=3,exploration=0.5. May be given again."
+_METRIC_HELP = "What the printed table counts: within_deadline, by_end or within_cutoff."
+_OUT_HELP = "Write the summary to this file (.csv, .parquet, .json) instead of printing a table."
+_RUNS_OUT_HELP = "Also write one row per policy and run to this file (.csv, .parquet, .json)."
+_COMPARISON_RUNS_HELP = "Runs of the comparison; 50 as in the paper, or 5 with --quick."
+_FOLDER_HELP = "Folder for figures, tables and report."
+_COMPARISON_ONLY_HELP = "The paper's figures and claims, without sweeps and ablation."
+
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all draws; the same seed gives the same numbers, to the bit.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Parallel workers; -1 uses all cores. Changes no number.")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"doral {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def simulate(
+    scenarios: Annotated[list[str], typer.Argument(metavar="SCENARIO", help="Names from `doral scenarios`.")],
+    policies: Annotated[list[str], typer.Option("--policy", "-p", metavar="POLICY", help=_POLICY_HELP)] = _POLICIES,
+    runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="Runs of each scenario.")] = 10,
+    seed: Seed = 0,
+    jobs: Jobs = -1,
+    metric: Annotated[str, typer.Option(help=_METRIC_HELP)] = "within_deadline",
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help=_OUT_HELP)] = None,
+    runs_out: Annotated[Path | None, typer.Option(metavar="FILE", help=_RUNS_OUT_HELP)] = None,
+) -> None:
+    """Let policies play scenarios, all on the same draws, and compare them."""
+    with exit_codes(if_interrupted="nothing was written"):
+        check_jobs(jobs)
+        from doral.cli import simulate as command
+
+        command.run(scenarios, policies, runs=runs, seed=seed, jobs=jobs, metric=metric, out=out, runs_out=runs_out)
+
+
+@app.command()
+def reproduce(
+    runs: Annotated[int | None, typer.Option("--runs", "-n", min=1, help=_COMPARISON_RUNS_HELP)] = None,
+    seed: Seed = 0,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help=_FOLDER_HELP)] = Path("reproduction"),
+    jobs: Jobs = -1,
+    quick: Annotated[bool, typer.Option("--quick", help="A try-out with few, short runs.")] = False,
+    comparison_only: Annotated[bool, typer.Option("--comparison-only", help=_COMPARISON_ONLY_HELP)] = False,
+) -> None:
+    """Run the paper's experiments: figures, tables, claims, report. Once interrupted, it goes on where it stopped."""
+    with exit_codes(if_interrupted="finished parts are kept, the same command goes on from here"):
+        check_jobs(jobs)
+        from doral.cli import reproduce as command
+
+        command.run(runs=runs, seed=seed, out=out, jobs=jobs, is_quick=quick, comparison_only=comparison_only)
+
+
+@app.command()
+def scenarios() -> None:
+    """List the scenarios."""
+    with exit_codes(if_interrupted="nothing was written"):
+        from doral.cli.listing import show_scenarios
+
+        show_scenarios()
+
+
+@app.command()
+def policies() -> None:
+    """List the policies."""
+    with exit_codes(if_interrupted="nothing was written"):
+        from doral.cli.listing import show_policies
+
+        show_policies()

@@ -1,0 +1,42 @@
+"""`doral scenarios` and `doral policies`: what there is, a line each, made from the things themselves."""
+
+from __future__ import annotations
+
+from doral.cli import tables
+from doral.environments.catalogue import SCENARIOS
+from doral.environments.scenario import Scenario
+from doral.experiments.report.markup import number
+from doral.policies.presets import POLICY_NAMES, policy
+
+
+def show_scenarios() -> None:
+    """All scenarios."""
+    rows = []
+    for name, one in SCENARIOS.items():
+        problem = one.problem
+        deadline = "none" if problem.deadline is None else number(problem.deadline)
+        sizes = [
+            str(problem.n_arms),
+            str(problem.n_contexts),
+            number(problem.budget),
+            number(problem.horizon),
+            deadline,
+        ]
+        rows.append([name, *sizes, _delays(one)])
+    heads = ["scenario", "arms", "contexts", "budget", "horizon", "deadline", "delays"]
+    tables.show(heads, rows, numbers=range(1, 6))
+
+
+def _delays(scenario: Scenario) -> str:
+    laws = list(dict.fromkeys(law for row in scenario.delays for law in row))
+    kinds = ", ".join(dict.fromkeys(type(law).__name__ for law in laws))
+    return f"{kinds}, {len(laws)} different" if len(laws) > 1 else kinds
+
+
+def show_policies() -> None:
+    """All policies, by their pieces."""
+    rows = []
+    for name in POLICY_NAMES:
+        one = policy(name)
+        rows.append([name, one.screening, one.learner, one.return_probability, one.pacing])
+    tables.show(["policy", "screening", "learner", "return probability", "pacing"], rows)

@@ -1,0 +1,64 @@
+"""Policies as words of the command line: `doral:accept=3,exploration=0.5`."""
+
+from __future__ import annotations
+
+import types
+import typing
+from typing import Any, Literal
+
+from doral.errors import InvalidValue
+from doral.policies.options import PolicyOptions, check_option_names
+from doral.policies.presets import policy
+
+_TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+
+
+def parse_policy(word: str) -> PolicyOptions:
+    """The policy that a word describes.
+
+    >>> parse_policy("doral:accept=3,exploration=0.5").accept
+    3
+    """
+    name, colon, rest = word.partition(":")
+    if not colon:
+        return policy(name)
+    options: dict[str, Any] = {}
+    for setting in rest.split(","):
+        option, equals, value = (part.strip() for part in setting.partition("="))
+        if not equals or not option:
+            raise InvalidValue("policy", word, f"write {name}:OPTION=VALUE,OPTION=VALUE")
+        check_option_names({option: value})
+        if option in options:
+            raise InvalidValue(option, value, f"is given twice in {word!r}")
+        options[option] = _parse(option, value)
+    return policy(name, **options)
+
+
+def _parse(option: str, value: str) -> object:
+    hint = typing.get_type_hints(PolicyOptions)[option]
+    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if value.lower() == "none" and type(None) in kinds:
+        return None
+    for kind in kinds:
+        if typing.get_origin(kind) is Literal:
+            return value  # the options know their words
+        if kind is bool:
+            return _flag(option, value)
+        if kind in (int, float):
+            return _number(option, value, kind)
+    raise AssertionError(f"option {option} has a type that the command line cannot read")
+
+
+def _flag(option: str, value: str) -> bool:
+    if value.lower() in _TRUE:
+        return True
+    if value.lower() in _FALSE:
+        return False
+    raise InvalidValue(option, value, "must be true or false")
+
+
+def _number(option: str, value: str, kind: type[int] | type[float]) -> float:
+    try:
+        return kind(value)
+    except ValueError:
+        raise InvalidValue(option, value, f"must be a {'whole ' if kind is int else ''}number") from None

@@ -1,0 +1,91 @@
+"""How far a long command is: a bar on a terminal, a line per block elsewhere. All of it on standard error."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as RichProgress
+
+from doral.experiments.run import Block
+
+_WORDS = {
+    "comparison": "comparison",
+    "horizon": "sweep over T",
+    "accept": "sweep over A'",
+    "ablation": "ablation",
+}
+
+
+def _describe(block: Block) -> str:
+    scenario = block.cell.scenario.name.removeprefix("paper/").replace("@", ", ")
+    runs = f"runs {block.first_run + 1}-{block.first_run + block.runs}"
+    some = f", {len(block.policies)} policies" if len(block.policies) < len(block.cell.policies) else ""
+    return f"{_WORDS[block.cell.experiment]}, {scenario}, {runs}{some}"
+
+
+class Bar:
+    """For a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+        times = (TimeElapsedColumn(), TextColumn("gone,"), TimeRemainingColumn(), TextColumn("left"))
+        self._bar = RichProgress(*columns, *times, console=console, transient=True)
+        self._task = self._bar.add_task("starting", total=None)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def begin(self, *, rounds: int) -> None:
+        self._bar.update(self._task, total=rounds)
+
+    def block(self, block: Block, *, is_kept: bool) -> None:
+        self._bar.update(self._task, description=_describe(block))
+
+    def advance(self, rounds: int) -> None:
+        self._bar.advance(self._task, rounds)
+
+
+class Lines:
+    """For a log file or a pipe."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._started_s = time.monotonic()
+        self._total = 1
+        self._done = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def begin(self, *, rounds: int) -> None:
+        self._total = rounds
+
+    def block(self, block: Block, *, is_kept: bool) -> None:
+        kept = " (kept from before)" if is_kept else ""
+        share = 100 * self._done // self._total
+        seconds = time.monotonic() - self._started_s
+        self._console.print(f"{share:3d}% {seconds:6.1f} s  {_describe(block)}{kept}", soft_wrap=True)
+
+    def advance(self, rounds: int) -> None:
+        self._done += rounds
+
+
+def progress() -> Bar | Lines:
+    """What fits where standard error goes."""
+    console = Console(stderr=True, highlight=False, markup=False)
+    return Bar(console) if console.is_terminal else Lines(console)

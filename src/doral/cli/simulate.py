@@ -1,0 +1,110 @@
+"""`doral simulate`: policies on scenarios, as a table or a file."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from doral import _files
+from doral.cli import tables
+from doral.cli.exits import announce_compiling
+from doral.cli.policy_words import parse_policy
+from doral.environments.catalogue import scenario
+from doral.errors import InvalidValue
+from doral.experiments.report.markup import number, spread
+from doral.simulation.outcome import METRICS
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from doral.simulation.result import SimulationResult
+
+FILE_KINDS = (".csv", ".parquet", ".json")
+
+
+def check_file(option: str, path: Path | None) -> None:
+    """Complain before the work, not after it."""
+    if path is None:
+        return
+    if path.suffix.lower() not in FILE_KINDS:
+        raise InvalidValue(option, str(path), f"must end in {', '.join(FILE_KINDS)}")
+    if not path.parent.is_dir():
+        raise InvalidValue(option, str(path), "names a folder that does not exist; make it first")
+    if path.is_dir():
+        raise InvalidValue(option, str(path), "is a folder; name a file")
+
+
+def run(
+    scenarios: list[str],
+    policies: list[str],
+    *,
+    runs: int,
+    seed: int,
+    jobs: int,
+    metric: str,
+    out: Path | None,
+    runs_out: Path | None,
+) -> None:
+    """Everything that the command does."""
+    chosen = [parse_policy(word) for word in policies]
+    places = [scenario(name) for name in scenarios]
+    if metric not in METRICS:
+        raise InvalidValue("metric", metric, f"must be one of {', '.join(METRICS)}")
+    check_file("out", out)
+    check_file("runs-out", runs_out)
+    # Only now: a misspelt name is answered at once, without the compiler.
+    from doral.simulation.api import simulate
+
+    announce_compiling()
+    result = simulate(chosen, places, runs=runs, seed=seed, n_jobs=jobs)
+    if out is not None:
+        _write(result.summary(), out)
+    if runs_out is not None:
+        _write(result.runs(), runs_out)
+    if out is None:
+        _show(result, metric)
+
+
+def _write(frame: pl.DataFrame, path: Path) -> None:
+    kind = path.suffix.lower()
+    if kind == ".parquet":
+        buffer = io.BytesIO()
+        frame.write_parquet(buffer)
+        _files.write_bytes(path, buffer.getvalue())
+    elif kind == ".json":
+        _files.write_text(path, frame.write_json() + "\n")
+    else:
+        import polars as pl
+
+        lists = [name for name, kind_ in frame.schema.items() if isinstance(kind_, pl.List)]
+        _files.write_text(path, frame.with_columns(pl.col(lists).list.join(";")).write_csv())
+
+
+def _show(result: SimulationResult, metric: str) -> None:
+    rows = []
+    for row in result.summary().filter(metric=metric).iter_rows(named=True):
+        first = next(one.policy for one in result.outcomes if one.scenario == row["scenario"])
+        is_first = row["policy"] == first
+        share = None if row["regret_share"] is None else 100.0 * (1.0 - row["regret_share"])
+        rows.append(
+            [
+                row["scenario"],
+                row["policy"],
+                number(row["reward_mean"]),
+                number(row["reward_se"]),
+                number(share, 1),
+                "" if is_first else number(row["difference_mean"], signed=True),
+                "" if is_first else spread(row["difference_low"], row["difference_high"], signed=True),
+            ]
+        )
+    heads = [
+        "scenario",
+        "policy",
+        "reward",
+        "std. error",
+        "% of clairvoyant",
+        f"less {result.policies[0]}",
+        "95% interval",
+    ]
+    tables.show(heads, rows, numbers=range(2, 7))

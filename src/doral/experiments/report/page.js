@@ -1,0 +1,118 @@
+"use strict";
+(() => {
+  document.documentElement.classList.add("scripted");
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const dashes = ["solid", "dash", "dashdot", "dot"];
+  const metricWords = {};
+  for (const input of document.querySelectorAll('input[name="metric"]')) {
+    metricWords[input.value] = input.parentElement.textContent.trim();
+  }
+  const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`).value;
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const faint = (hex) => `${hex}29`;
+  const isNarrow = () => window.matchMedia("(max-width: 40rem)").matches;
+
+  // A mean line and its band; the legend switches both together.
+  const band = (line, x, values, position, markers) => {
+    const own = colour(`--colour-${(position % 4) + 1}`);
+    const edge = { x, type: "scatter", mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false, legendgroup: line.name };
+    const bounds = values.low.map((low, i) => (low === null ? "" : ` [${format(low)}, ${format(values.high[i])}]`));
+    return [
+      { ...edge, y: values.high },
+      { ...edge, y: values.low, fill: "tonexty", fillcolor: faint(own) },
+      {
+        x, y: values.mean, customdata: bounds, name: line.name, type: "scatter", legendgroup: line.name,
+        mode: markers ? "lines+markers" : "lines",
+        line: { color: own, width: 2, dash: dashes[position % 4] }, marker: { size: 6 },
+        hovertemplate: markers ? "%{y:.1f}%{customdata}" : "%{y:,.0f}%{customdata}",
+      },
+    ];
+  };
+  const format = (value) => (Math.abs(value) < 1000
+    ? value.toFixed(1)
+    : Math.round(value).toLocaleString("en")).replace("-", "\u2212");
+
+  const layout = (title, xTitle, yTitle, extra) => {
+    const ink = colour("--ink");
+    const axis = { gridcolor: colour("--line"), linecolor: colour("--line"), zerolinecolor: colour("--soft"), automargin: true };
+    return {
+      title: { text: title, font: { size: 14 }, x: 0, xref: "paper", xanchor: "left", y: 0.98, yref: "container", yanchor: "top" },
+      font: { color: ink, family: getComputedStyle(document.body).fontFamily, size: 12 },
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      margin: { l: 10, r: 12, t: title ? 64 : 40, b: 10 },
+      hovermode: "x unified",
+      hoverlabel: { bgcolor: colour("--panel"), bordercolor: colour("--line"), font: { color: ink } },
+      legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom" },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--soft"), activecolor: ink },
+      xaxis: { ...axis, title: { text: xTitle } },
+      yaxis: { ...axis, title: { text: yTitle } },
+      uirevision: "kept",
+      ...extra,
+    };
+  };
+  const config = { responsive: true, displaylogo: false, modeBarButtons: [["toImage", "resetScale2d"]], displayModeBar: isNarrow() ? false : "hover" };
+
+  const drawFigure = (name, figure) => {
+    const metric = chosen("metric");
+    const view = chosen("view");
+    const traces = figure.lines.flatMap((line, position) => band(line, figure.rounds, line.metrics[metric][view], position, false));
+    const shapes = figure.race_end === null ? [] : [{
+      type: "line", x0: figure.race_end, x1: figure.race_end, y0: 0, y1: 1, yref: "paper",
+      line: { color: colour("--soft"), width: 1, dash: "dot" },
+    }];
+    const annotations = figure.race_end === null ? [] : [{
+      x: figure.race_end, y: 1, yref: "paper", xanchor: "left", yanchor: "top", showarrow: false,
+      text: " stage 1 ends", font: { size: 11, color: colour("--soft") },
+    }];
+    const yTitle = view === "reward" ? "cumulative reward" : "less DORAL’s reward";
+    const made = layout(figure.title, "round", yTitle, { shapes, annotations });
+    made.xaxis.range = [0, figure.rounds[figure.rounds.length - 1]];
+    if (view === "reward") made.yaxis.rangemode = "tozero";
+    made.uirevision = view;
+    Plotly.react(name, traces, made, config);
+  };
+  const drawSweep = (name, sweep) => {
+    const traces = sweep.lines.flatMap((line, position) => band(line, line.x, line, position, true));
+    const made = layout(sweep.title, sweep.x_title, "% of the clairvoyant", {});
+    made.xaxis.tickvals = sweep.lines[0].x;
+    Plotly.react(name, traces, made, config);
+  };
+  const drawAll = () => {
+    for (const [name, figure] of Object.entries(data.figures)) drawFigure(name, figure);
+    for (const group of [data.horizon, data.accept]) {
+      for (const [name, sweep] of Object.entries(group || {})) drawSweep(name, sweep);
+    }
+  };
+  const showMetric = () => {
+    for (const row of document.querySelectorAll("tr[data-metric]")) row.hidden = row.dataset.metric !== chosen("metric");
+  };
+
+  for (const input of document.querySelectorAll(".controls input")) {
+    input.addEventListener("change", () => { drawAll(); showMetric(); });
+  }
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+
+  const sortBy = (table, column, isAscending) => {
+    const body = table.tBodies[0];
+    const value = (row) => row.cells[column].dataset.sort;
+    const rows = [...body.rows].sort((one, other) => {
+      const a = value(one), b = value(other);
+      if (a === undefined || b === undefined) return (a === undefined) - (b === undefined);
+      const order = isNaN(a) || isNaN(b) ? a.localeCompare(b) : a - b;
+      return isAscending ? order : -order;
+    });
+    body.append(...rows);
+  };
+  for (const button of document.querySelectorAll("table.sortable thead button")) {
+    button.addEventListener("click", () => {
+      const head = button.parentElement;
+      const isAscending = head.getAttribute("aria-sort") !== "ascending";
+      for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", isAscending ? "ascending" : "descending");
+      sortBy(head.closest("table"), head.cellIndex, isAscending);
+    });
+  }
+
+  drawAll();
+  showMetric();
+})();
