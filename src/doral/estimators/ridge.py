@@ -3,7 +3,8 @@
 Arms are finite and their features fixed, so all that is ever asked of theta_j and V_j are the A numbers <theta_j, f_a>
 (`estimate`) and ||f_a|| in the norm of V_j^-1 (`norm`). They are kept up to date instead of theta, and V_j itself is a
 sum over arms of counts: V_j = lambda I + sum_a weight_ja f_a f_a^T, G_j = sum_a target_ja f_a. `refactor` rebuilds
-everything from those sums, so rounding errors of millions of rank-one updates never pile up.
+everything from those sums, so rounding errors of millions of rank-one updates never pile up. Without features (k = 0)
+each (context, arm) is a cell of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats, Ints
+from doral._delay_kernels import normal_quantile
 from doral._jit import jit, jit_rare
+from doral._philox import POSTERIOR, philox, to_uniform
 
 REFACTOR_EVERY = 4096  # rank-one updates of one context between two exact rebuilds
 
@@ -68,6 +71,9 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float, p
     ridge.weight[context, arm] += weight
     ridge.target[context, arm] += target
     n_arms, n_features = ridge.features.shape
+    if n_features == 0:
+        _set_cell(ridge, context, arm, penalty)
+        return
     f = ridge.features[arm]
     inverse = ridge.inverse[context]
     direction = ridge.direction
@@ -107,10 +113,23 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float, p
             refactor(ridge, context, penalty)
 
 
+@jit
+def _set_cell(ridge: Ridge, context: int, arm: int, penalty: float) -> None:
+    """Without features, every (context, arm) stands for itself."""
+    weight = ridge.weight[context, arm] + penalty
+    ridge.estimate[context, arm] = ridge.target[context, arm] / weight
+    ridge.norm_squared[context, arm] = 1.0 / weight
+    ridge.norm[context, arm] = math.sqrt(1.0 / weight)
+
+
 @jit_rare
 def refactor(ridge: Ridge, context: int, penalty: float) -> None:
     """Rebuild V^-1, the estimates and the norms of one context from its sums: exact, no drift."""
     n_arms, n_features = ridge.features.shape
+    if n_features == 0:
+        for a in range(n_arms):
+            _set_cell(ridge, context, a, penalty)
+        return
     factor = ridge.factor
     inverse = ridge.inverse[context]
     for i in range(n_features):
@@ -149,3 +168,32 @@ def refactor(ridge: Ridge, context: int, penalty: float) -> None:
         ridge.norm_squared[context, a] = square
         ridge.norm[context, a] = math.sqrt(max(square, 0.0))
     ridge.updates[context] = 0
+
+
+@jit
+def draw(ridge: Ridge, context: int, seed: np.uint64, run: np.uint64, round_: int) -> None:
+    """shadow[a] = <x, f_a> for one x ~ N(0, V^-1): the noise of Thompson sampling, in units of sigma."""
+    n_arms, n_features = ridge.features.shape
+    shadow, factor, inverse = ridge.shadow, ridge.factor, ridge.inverse[context]
+    for a in range(n_arms):
+        shadow[a] = 0.0
+        if n_features == 0:
+            shadow[a] = ridge.norm[context, a] * _normal(seed, run, round_, a)
+    for i in range(n_features):  # the Cholesky factor of V^-1
+        for l in range(i + 1):  # noqa: E741
+            total = inverse[i, l]
+            for p in range(l):
+                total -= factor[i, p] * factor[l, p]
+            factor[i, l] = math.sqrt(max(total, 1e-300)) if i == l else total / factor[l, l]
+    for l in range(n_features):  # noqa: E741
+        z = _normal(seed, run, round_, l)
+        for i in range(l, n_features):
+            step = factor[i, l] * z
+            for a in range(n_arms):
+                shadow[a] += ridge.features_by_row[i, a] * step
+
+
+@jit
+def _normal(seed: np.uint64, run: np.uint64, round_: int, lane: int) -> float:
+    word, _, _, _ = philox(seed, run, np.uint64(round_), np.uint64(POSTERIOR), np.uint64(lane))
+    return normal_quantile(max(to_uniform(word), 2.0**-54))

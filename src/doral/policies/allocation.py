@@ -15,18 +15,44 @@ from doral.policies.choice import (
     Choice,
 )
 from doral.policies.scoring import set_values
-from doral.policies.state import PACE_COIN, PACE_GREEDY, Rules, State
+from doral.policies.state import PACE_COIN, PACE_GREEDY, RATE_PERIOD, RATE_PRINTED, Rules, State
 
 
 @jit
 def rate(state: State, rules: Rules) -> float:
-    """rho: the remaining budget per remaining round (printed: per elapsed round; for the coin, per initial budget)."""
+    """rho: the remaining budget per remaining round.
+
+    Printed: per elapsed round; for the coin, per initial budget. By period: what is left of the period's equal share of
+    the budget, and of those before it, per remaining round of the period.
+    """
     now = state.now[0]
-    if not rules.printed_rate:
-        return now.budget_left / (now.horizon - now.round + 1)
-    if rules.pacing == PACE_COIN:
-        return now.budget_left / now.budget
-    return now.budget_left / now.round
+    if rules.rate == RATE_PRINTED:
+        return now.budget_left / (now.budget if rules.pacing == PACE_COIN else now.round)
+    if rules.rate == RATE_PERIOD:
+        end = min(now.horizon, ((now.round - 1) // rules.period_rounds + 1) * rules.period_rounds)
+        return max(0.0, now.budget_left - now.budget * (1.0 - end / now.horizon)) / (end - now.round + 1)
+    rounds_left = now.horizon - now.round + 1
+    if rules.until_end:
+        rounds_left = max(1, rounds_left - now.lost_rounds)
+    return now.budget_left / rounds_left
+
+
+@jit
+def set_caps(state: State, rules: Rules) -> None:
+    """What each depth of urgency may spend per round: rho, less what is reserved above it and still needed there."""
+    caps, now = state.caps, state.now[0]
+    caps[0] = rate(state, rules)
+    rounds_left = max(1, now.horizon - now.round + 1)
+    dearest = state.hulls.costs[state.hulls.by_cost[state.hulls.costs.size - 1]]
+    for d in range(1, caps.size):
+        spent, share = 0.0, 0.0
+        for above in range(d):
+            spent += state.depth_spend[above]
+        for j in range(state.depths.size):
+            if state.depths[j] < d:
+                share += state.shares[j]
+        kept = min(max(0.0, state.reserves[d] - spent) / rounds_left, share * dearest)
+        caps[d] = min(caps[d - 1], max(0.0, caps[0] - kept))
 
 
 @jit
@@ -43,16 +69,17 @@ def allocate(state: State, rules: Rules, context: int, restricted: bool) -> Choi
     hulls = state.hulls
     for j in range(state.stale.size):
         if state.stale[j] != 0:
-            set_values(state, rules, j, False)
+            set_values(state, rules, j, False, False)
             set_hull(hulls, j, state.values)
             place(hulls, j)
             state.stale[j] = 0
     row = context
-    if restricted:
+    if restricted or rules.thompson:
         row = state.stale.size
-        set_values(state, rules, context, True)
+        set_values(state, rules, context, restricted, True)
         set_hull(hulls, row, state.values)
-    share = fill(hulls, state.shares, rate(state, rules), context, row)
+    set_caps(state, rules)
+    share = fill(hulls, state.shares, state.caps, state.depths, state.slack, context, row)
     upper = flip(rules, share.probability, state.now[0].round)
     vertex = share.upper if upper else share.lower
     probability = share.probability if upper else 1.0 - share.probability
@@ -67,7 +94,7 @@ def allocate(state: State, rules: Rules, context: int, restricted: bool) -> Choi
 @jit
 def play_best(state: State, rules: Rules, context: int, restricted: bool) -> Choice:
     """D-LinUCB plays its best arm always, Random with probability rho."""
-    arm = set_values(state, rules, context, restricted)
+    arm = set_values(state, rules, context, restricted, True)
     if arm == NO_ARM:
         return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
     value = state.values[arm]

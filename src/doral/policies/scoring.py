@@ -5,18 +5,25 @@ from __future__ import annotations
 import math
 
 from doral._jit import jit
+from doral.estimators.ridge import draw
 from doral.pacing import NO_ARM
-from doral.policies.state import Rules, State
+from doral.policies.state import BONUS_CALIBRATED, BONUS_PRINTED, Rules, State
 
 
 @jit
 def bonus(state: State, rules: Rules, context: int) -> float:
-    """scale * (2 f_t + bias) of Eq. (delayed LinUCB); it multiplies ||f_a|| in the norm of V^-1."""
+    """What multiplies ||f_a|| in the norm of V^-1.
+
+    Eq. (delayed LinUCB): scale * (2 f_t + bias). Calibrated: scale * sigma_j sqrt(log(e + n)), in units of the measured
+    noise, so that it means the same whatever the scale of the rewards.
+    """
+    n = state.pulls[context]
+    if rules.bonus == BONUS_CALIBRATED:
+        return rules.exploration * state.prior.sigma[context] * math.sqrt(math.log(math.e + n))
     n_features = state.ridge.features.shape[1]
     scaled_penalty = n_features * rules.penalty
-    n = state.pulls[context]
     confidence = rules.delta
-    if rules.printed_bonus:
+    if rules.bonus == BONUS_PRINTED:
         n = float(state.now[0].round)
         confidence = rules.penalty
     f_t = math.sqrt(rules.penalty) + math.sqrt(
@@ -31,15 +38,45 @@ def bonus(state: State, rules: Rules, context: int) -> float:
 
 
 @jit
-def set_values(state: State, rules: Rules, context: int, restricted: bool) -> int:
-    """values[a] = tau_a * gamma_t(a) for the arms in play, -inf for the others; returns the context's arm."""
+def _set_scores(state: State, rules: Rules, context: int, sampled: bool) -> None:
+    """values[a] = weight_j * tau_a * gamma_t(a), gamma[a] = gamma_t(a).
+
+    With an uncertain tau the two errors are independent: their shares of the value add in squares.
+    """
+    estimate, offset = state.ridge.estimate[context], state.prior.offset
+    tau, error, barrier = state.tau[context], state.tau_error[context], state.barrier
+    values, gamma, weight = state.values, state.gamma, state.weights[context]
+    if rules.thompson:
+        if sampled:
+            draw(state.ridge, context, rules.seed, rules.run, state.now[0].round)
+        scale = rules.exploration * state.prior.sigma[context] if sampled else 0.0
+        for a in range(values.size):
+            gamma[a] = estimate[a] + offset[a] + (scale * state.ridge.shadow[a] if sampled else 0.0) + barrier[a]
+            values[a] = weight * tau[a] * gamma[a] + barrier[a]
+        return
     scale = bonus(state, rules, context)
-    estimate, norm = state.ridge.estimate[context], state.ridge.norm[context]
-    tau, barrier = state.tau[context], state.barrier
-    values, gamma = state.values, state.gamma
+    norm = state.wide.norm[context] if rules.counts_pending else state.ridge.norm[context]
+    if rules.return_optimism > 0.0:
+        for a in range(values.size):
+            mean = estimate[a] + offset[a]
+            of_reward = tau[a] * scale * norm[a]
+            of_return = rules.return_optimism * error[a] * mean
+            gamma[a] = mean + scale * norm[a] + barrier[a]
+            values[a] = weight * (tau[a] * mean + math.sqrt(of_reward * of_reward + of_return * of_return)) + barrier[a]
+        return
     for a in range(values.size):
-        gamma[a] = estimate[a] + scale * norm[a] + barrier[a]
-        values[a] = tau[a] * (estimate[a] + scale * norm[a]) + barrier[a]
+        gamma[a] = estimate[a] + offset[a] + scale * norm[a] + barrier[a]
+        values[a] = weight * tau[a] * (estimate[a] + offset[a] + scale * norm[a]) + barrier[a]
+
+
+@jit
+def set_values(state: State, rules: Rules, context: int, restricted: bool, sampled: bool) -> int:
+    """The values of the arms in play, -inf for the others; returns the context's arm.
+
+    `restricted`: only arms of `allowed`. `sampled`: with the noise of Thompson sampling, for the one who is here.
+    """
+    _set_scores(state, rules, context, sampled)
+    values, gamma = state.values, state.gamma
     if restricted:
         for a in range(values.size):
             if state.allowed[a] == 0:

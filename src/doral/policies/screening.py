@@ -7,7 +7,8 @@ import math
 from doral._jit import jit, jit_rare
 from doral.pacing import NO_ARM
 from doral.policies.choice import PLAYED_RACING, SKIPPED_UNAVAILABLE, Choice
-from doral.policies.learning import read_curves, settle
+from doral.policies.learning import settle
+from doral.policies.returning import read_curves
 from doral.policies.state import Rules, State
 from doral.racing import ACCEPTED, RACING, close_race, fill_with_smallest, is_over, judge, next_pull
 
@@ -49,7 +50,7 @@ def _end_race(state: State, rules: Rules) -> None:
     cutoff = close_race(state.race, rules.race, state.curves, now.clock, rules.cutoff_over_all)
     if not math.isnan(rules.cutoff):
         cutoff = rules.cutoff
-    elif math.isinf(rules.deadline) or math.isinf(cutoff):
+    elif not rules.has_deadline or math.isinf(cutoff):
         cutoff = min(cutoff, state.curves.ages[-1])
     now.cutoff = max(cutoff, 1.0)
     for a in range(state.barrier.size):

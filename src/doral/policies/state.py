@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +12,10 @@ import numpy as np
 from doral._arrays import Floats, Ints, Record
 from doral.estimators.median_of_means import with_double_room
 from doral.estimators.ridge import Ridge, new_ridge
-from doral.estimators.survival import ReturnCurves, age_grid, new_return_curves
+from doral.estimators.shrinkage import Prior, Tally, new_prior, new_tally
+from doral.estimators.survival import ReturnCurves, new_return_curves
 from doral.pacing import Hulls, new_hulls
+from doral.problem import Problem, reserve_depths
 from doral.racing import Race, RaceRules, new_race
 
 # Learners: what enters V and G.
@@ -23,6 +24,12 @@ LEARN_RETURNED, LEARN_SCALED, LEARN_THINNED = 0, 1, 2
 TAU_ONE, TAU_ESTIMATED, TAU_ORACLE = 0, 1, 2
 # Pacing.
 PACE_GREEDY, PACE_COIN, PACE_LP = 0, 1, 2
+# The prior of theta_j: given, given with measured noise, or shared and learned (empirical Bayes).
+PRIOR_FIXED, PRIOR_NOISE, PRIOR_SHARED = 0, 1, 2
+# The bonus.
+BONUS_CORRECTED, BONUS_PRINTED, BONUS_CALIBRATED = 0, 1, 2
+# rho.
+RATE_REMAINING, RATE_PRINTED, RATE_PERIOD = 0, 1, 2
 # Status of a decision in the ring.
 OPEN, ANSWERED = 0, 1
 
@@ -42,15 +49,25 @@ class Rules(NamedTuple):
     penalty: float  # lambda
     delta: float
     exploration: float  # scale of the bonus
-    printed_bonus: bool  # log(1 / lambda), and n = t
+    bonus: int
+    prior: int
+    counts_pending: bool  # for the bonus, open decisions count as if answered as expected
+    thompson: bool
+    return_optimism: float  # standard errors added to tau
     with_bias: bool  # the window term of the bonus
     weighted_choice: bool  # the arm of a context maximises tau * index, not index
     tau: int
     tau_by_cutoff: bool  # the printed tau_a(m), also where there is a deadline
+    until_end: bool  # what cannot return before the end is worth nothing
     pacing: int
-    printed_rate: bool
+    rate: int
+    period_rounds: int
     learn_shares: bool
-    deadline: float  # infinite: none
+    has_deadline: bool  # every context
+    silent: bool  # no news and a reward of 0 look the same
+    half_life: float  # rounds after which what was learned counts half; infinite: never
+    adaptive_cutoff: bool
+    cutoff_share: float  # m is the age by which this share of the answers has come
     seed: np.uint64
     run: np.uint64
 
@@ -83,6 +100,11 @@ NOW = np.dtype(
         ("race_capped", np.int64),
         ("race_ended", np.int64),  # the round in which stage 1 ended
         ("first", np.int64),  # oldest decision in the ring
+        ("learned", np.int64),  # answers (or settled decisions) that entered the rewards
+        ("calibrate_at", np.int64),  # value of `learned` at which the prior is next moved
+        ("read_at", np.int64),  # round in which the return curves are next read
+        ("lost_rounds", np.int64),  # at the end, in which too little can return to be worth the budget
+        ("read_last", np.int64),  # and when they were last
         ("settled", np.int64),  # first decision still inside the cut-off
         ("next", np.int64),  # sequence number of the next decision
     ]
@@ -94,14 +116,23 @@ class State(NamedTuple):
 
     now: Record  # (1,) of NOW
     shares: Floats  # (J,) pi
+    weights: Floats  # (J,) what a unit of reward is worth
+    deadlines: Floats  # (J,) infinite: none
+    depths: Ints  # (J,) how many reserves are closed to the context
+    reserves: Floats  # (D,) budget reserved for contexts of depth less than d; the first is 0
+    depth_spend: Floats  # (D,) by contexts of each depth
+    caps: Floats  # (D,) scratch
+    slack: Floats  # (D,) scratch
     arrivals: Floats  # (J,)
     ridge: Ridge
+    wide: Ridge  # its norms count open decisions as if answered as expected
+    prior: Prior
+    tally: Tally
+    thinning: Floats  # (J, A) what multiplies the features of the learner: 1, or tau for `scaled`
     pulls: Floats  # (J,) n of the bonus
     window: Floats  # (J, A) pulls inside the cut-off: w_ja
-    tau: Floats  # (J, A)
-    tau_cutoff: Floats  # (J, A) tau by the cut-off, for the `scaled` learner
-    settled_pulls: Floats  # (J, A) decisions that left the cut-off (`scaled`)
-    settled_rewards: Floats  # (J, A) their thinned rewards
+    tau: Floats  # (J, A) by the deadline
+    tau_error: Floats  # (J, A) its standard error
     oracle: Floats  # (1 or J, A, ages) true return probabilities by age; empty unless tau is given
     curves: ReturnCurves
     race: Race
@@ -118,38 +149,43 @@ def new_state(
     *,
     rules: Rules,
     features: Floats,
-    costs: Floats,
-    shares: Floats | None,
-    n_contexts: int,
-    budget: float,
-    horizon: int,
-    curve_points: int,
+    ages: Floats,
+    curves_by_context: bool,
     oracle: Floats | None,
+    problem: Problem,
 ) -> State:
     """The state before the first arrival."""
-    n_arms = costs.size
+    n_arms, n_contexts = problem.n_arms, problem.n_contexts
+    budget, horizon, costs, shares = problem.budget, problem.horizon, problem.costs, problem.shares
     now = np.zeros(1, dtype=NOW)
     now["horizon"], now["budget"], now["budget_left"] = horizon, budget, budget
     now["racing"] = int(rules.races)
     now["pass_left"] = n_arms
     now["cutoff"] = np.inf if rules.races else rules.cutoff
-    if math.isfinite(rules.deadline):
-        last_age = rules.deadline
-    else:
-        last_age = rules.cutoff if math.isfinite(rules.cutoff) else max(4.0, horizon / 4)
+    now["calibrate_at"] = 1
+    reserved = np.cumsum([0.0, *(share * budget for _, share in reversed(problem.reserves))])
     return State(
         now=now,
         shares=np.full(n_contexts, 1.0 / n_contexts) if shares is None else shares.copy(),
+        weights=problem.weights.copy(),
+        deadlines=problem.deadlines.copy(),
+        depths=reserve_depths(problem),
+        reserves=reserved,
+        depth_spend=np.zeros(reserved.size),
+        caps=np.zeros(reserved.size),
+        slack=np.zeros(reserved.size),
         arrivals=np.zeros(n_contexts),
         ridge=new_ridge(features, n_contexts, rules.penalty),
+        wide=new_ridge(features, n_contexts if rules.counts_pending else 1, rules.penalty),
+        prior=new_prior(n_contexts, n_arms, features.shape[1], rules.penalty),
+        tally=new_tally(n_contexts, n_arms),
+        thinning=np.ones((n_contexts, n_arms)),
         pulls=np.zeros(n_contexts),
         window=np.zeros((n_contexts, n_arms)),
         tau=np.ones((n_contexts, n_arms)),
-        tau_cutoff=np.ones((n_contexts, n_arms)),
-        settled_pulls=np.zeros((n_contexts, n_arms)),
-        settled_rewards=np.zeros((n_contexts, n_arms)),
+        tau_error=np.ones((n_contexts, n_arms)),
         oracle=np.zeros((0, n_arms, 0)) if oracle is None else oracle,
-        curves=new_return_curves(n_arms, age_grid(last_age, curve_points)),
+        curves=new_return_curves(n_arms, n_contexts if curves_by_context else 1, ages),
         race=new_race(n_arms, rules.race, FIRST_CAPACITY, rules.races),
         hulls=new_hulls(costs, n_contexts),
         stale=np.ones(n_contexts, dtype=np.int64),

@@ -55,17 +55,19 @@ def new_book(horizon: int, checkpoints: Ints) -> Book:
 
 
 @jit
-def deliver(book: Book, state: State, rules: Rules, round_: int) -> None:
+def deliver(book: Book, state: State, rules: Rules, world: World, round_: int) -> None:
     """The answers due in this round, in the order of their decisions."""
     decision = book.first_due[round_]
     while decision != NEVER:
         reward = book.reward[decision]
-        observe(state, rules, decision, reward, float(round_))
-        book.totals[BY_END] += reward
-        if book.delay[decision] <= rules.deadline:
-            book.totals[WITHIN_DEADLINE] += reward
+        worth = reward * state.weights[book.context[decision]]
+        book.totals[BY_END] += worth
+        if book.delay[decision] <= state.deadlines[book.context[decision]]:
+            book.totals[WITHIN_DEADLINE] += worth
         if book.delay[decision] <= state.now[0].cutoff:
-            book.totals[WITHIN_CUTOFF] += reward
+            book.totals[WITHIN_CUTOFF] += worth
+        if reward != 0.0 or not world.silent:  # where feedback is silent, nobody hears of a zero
+            observe(state, rules, decision, reward, float(round_))
         decision = book.next_due[decision]
 
 
@@ -105,12 +107,12 @@ def play(state: State, rules: Rules, world: World, tape: Tape, book: Book, first
         if is_full(state):
             return i
         round_ = first_round + i
-        deliver(book, state, rules, round_)
+        deliver(book, state, rules, world, round_)
         available = tape.available[i] if tape.available.shape[0] > 0 else tape.available.reshape(-1)
         context = tape.context[i]
         choice = decide(state, rules, context, available, float(round_))
         if choice.arm >= 0:
-            reward = draw_reward(world, context, choice.arm, tape.noise[i])
+            reward = draw_reward(world, round_, context, choice.arm, tape.noise[i])
             delay = draw_delay(world, context, choice.arm, reward, tape.delay[i])
             decision = state.now[0].next - 1
             enter(book, decision, round_, context, choice.arm, reward, delay)

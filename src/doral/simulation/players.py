@@ -110,7 +110,8 @@ class PythonPlayer:
             round_ = first_round + i
             for answer in self._due.pop(round_, ()):
                 self._count(answer)
-                self._policy.observe(answer)
+                if answer.reward != 0.0 or not self._truth.world.silent:
+                    self._policy.observe(answer)
             arm = self._decide(tape, i, round_, context)
             if arm is not None:
                 self._play_arm(tape, i, round_, context, arm)
@@ -128,7 +129,7 @@ class PythonPlayer:
         return arm
 
     def _play_arm(self, tape: Tape, i: int, round_: int, context: int, arm: int) -> None:
-        reward = draw_reward(self._truth.world, context, arm, float(tape.noise[i]))
+        reward = draw_reward(self._truth.world, round_, context, arm, float(tape.noise[i]))
         delay = draw_delay(self._truth.world, context, arm, reward, float(tape.delay[i]))
         self._budget_left -= self._costs[arm]
         self._log.append((round_, context, arm, reward, delay))
@@ -137,15 +138,15 @@ class PythonPlayer:
             self._due.setdefault(due, []).append(Answer(due, round_, context, arm, reward))
 
     def _count(self, answer: Answer) -> None:
-        deadline = self._scenario.problem.deadline
+        problem = self._scenario.problem
         limits = {
-            "within_deadline": math.inf if deadline is None else deadline,
+            "within_deadline": float(problem.deadlines[answer.context]),
             "by_end": math.inf,
             "within_cutoff": self._cutoff,
         }
         for i, metric in enumerate(METRICS):
             if answer.delay <= limits[metric]:
-                self._totals[i] += answer.reward
+                self._totals[i] += answer.reward * float(problem.weights[answer.context])
 
     @property
     def _cutoff(self) -> float:
