@@ -20,7 +20,8 @@ from doral._jit import jit_rare
 from doral.estimators.ridge import Ridge, refactor
 
 CONTEXT_DEGREES = 20.0  # the pooled noise counts like so many observations in a context's own
-FLOOR = 1e-12  # of the second moment of rewards: exact rewards must not divide by zero
+NOISE_FLOOR = 1e-12  # of the mean square of rewards: exact rewards must not divide by zero
+SPREAD_FLOOR = 1e-3  # of the same: a prior that has closed around its mean must be able to open again
 
 
 class Tally(NamedTuple):
@@ -68,6 +69,8 @@ def calibrate(prior: Prior, ridge: Ridge, tally: Tally, thinning: Floats) -> Non
     """
     n_contexts, n_arms = tally.n.shape
     second_moment = measure_noise(prior, tally)
+    if second_moment == 0.0:
+        return  # nothing but zeros so far: no scale to go by
     noise = prior.scale[NOISE]
     if prior.scale[SPREAD] * prior.scale[PENALTY] == 1.0:  # the first time: as spread as rewards are large
         prior.scale[SPREAD] = second_moment
@@ -89,7 +92,7 @@ def calibrate(prior: Prior, ridge: Ridge, tally: Tally, thinning: Floats) -> Non
     for i in range(n_features):
         prior.mean[i] += prior.step[i]
         spread -= prior.step[i] ** 2 / n_features
-    prior.scale[SPREAD] = max(spread, FLOOR * second_moment)
+    prior.scale[SPREAD] = max(spread, SPREAD_FLOOR * second_moment)
     prior.scale[PENALTY] = noise / prior.scale[SPREAD]
     _set_offsets(prior, ridge, tally)
     _rebuild(prior, ridge, tally, thinning)
@@ -110,9 +113,11 @@ def measure_noise(prior: Prior, tally: Tally) -> float:
                 square += tally.square[j, a]
                 inside += max(0.0, tally.square[j, a] - tally.reward[j, a] ** 2 / tally.n[j, a])
                 degrees += max(0.0, tally.n[j, a] - 1.0)
-    second_moment = max(square / n, 1e-300) if n > 0.0 else 1.0
-    overall = max(square / n - (reward / n) ** 2, 0.0) if n > 0.0 else 1.0  # all that there is to go by at first
-    noise = max((inside + overall) / (degrees + 1.0), FLOOR * second_moment)
+    if square == 0.0:
+        return 0.0
+    second_moment = square / n
+    overall = max(square / n - (reward / n) ** 2, 0.0)  # all that there is to go by at first
+    noise = max((inside + overall) / (degrees + 1.0), NOISE_FLOOR * second_moment)
     prior.scale[NOISE] = noise
     for j in range(n_contexts):
         mine, mine_degrees = CONTEXT_DEGREES * noise, CONTEXT_DEGREES

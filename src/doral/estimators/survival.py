@@ -16,6 +16,8 @@ import numpy as np
 from doral._arrays import Flags, Floats, Ints
 from doral._jit import jit, jit_rare
 
+MOST_CONCENTRATED = 1e9
+
 
 class ReturnCurves(NamedTuple):
     """Curves by arm, or by context and arm, on G common ages; group = row * A + arm, one row or one per context."""
@@ -25,6 +27,8 @@ class ReturnCurves(NamedTuple):
     returned: Floats  # (groups, G) of those, answered inside it
     arm_at_risk: Floats  # (A, G) the same over all rows; the very same array where there is one row
     arm_returned: Floats  # (A, G)
+    all_hazard: Floats  # (G,) over all arms
+    concentration: Floats  # (1,) how many decisions of its arm a context borrows
     cursor: Ints  # (G,) the first decision that has not yet passed the age
 
 
@@ -37,6 +41,8 @@ def new_return_curves(n_arms: int, n_rows: int, ages: Floats) -> ReturnCurves:
         returned=returned,
         arm_at_risk=at_risk if n_rows == 1 else np.zeros((n_arms, ages.size)),
         arm_returned=returned if n_rows == 1 else np.zeros((n_arms, ages.size)),
+        all_hazard=np.ones(ages.size),
+        concentration=np.ones(1),
         cursor=np.zeros(ages.size, dtype=np.int64),
     )
 
@@ -58,25 +64,28 @@ def count_passage(curves: ReturnCurves, group: int, g: int, answer_age: float) -
 
 
 @jit_rare
-def pool(curves: ReturnCurves) -> float:
-    """Sum the rows of each arm, and see how much they differ: the concentration of the contexts around their arm.
+def pool(curves: ReturnCurves) -> None:
+    """Sum rows into arms and arms into all, and see how much contexts differ from their arm.
 
-    Hazards of contexts are taken as beta distributed around the arm's. Counts then scatter more than binomially, by
-    n (n - 1) h (1 - h) / (concentration + 1); the excess over all arms and ages gives the concentration. Infinite: no
-    excess, contexts are alike.
+    Hazards of contexts are taken as beta distributed around their arm's. Counts then scatter more than binomially, by
+    n (n - 1) h (1 - h) / (concentration + 1), and the excess over all arms and ages gives the concentration: how many
+    decisions the arm counts for in a context. Curves that are kept by arm alone are not shrunk at all.
     """
     n_arms, n_ages = curves.arm_at_risk.shape
     n_rows = curves.at_risk.shape[0] // n_arms
     if n_rows == 1:
-        return math.inf
+        return
     excess, possible = 0.0, 0.0
-    for arm in range(n_arms):
-        for g in range(n_ages):
+    for g in range(n_ages):
+        all_at_risk, all_returned = 0.0, 0.0
+        for arm in range(n_arms):
             at_risk, returned = 0.0, 0.0
             for row in range(n_rows):
                 at_risk += curves.at_risk[row * n_arms + arm, g]
                 returned += curves.returned[row * n_arms + arm, g]
             curves.arm_at_risk[arm, g], curves.arm_returned[arm, g] = at_risk, returned
+            all_at_risk += at_risk
+            all_returned += returned
             if returned == 0.0 or returned == at_risk:
                 continue
             hazard = returned / at_risk
@@ -85,39 +94,54 @@ def pool(curves: ReturnCurves) -> float:
                 gap = curves.returned[row * n_arms + arm, g] - n * hazard
                 excess += gap * gap - n * hazard * (1.0 - hazard) * (1.0 - n / at_risk)
                 possible += n * max(n - 1.0, 0.0) * hazard * (1.0 - hazard)
-    if excess <= 0.0 or possible <= 0.0:
-        return math.inf
-    return max(possible / excess - 1.0, 1.0)
+        curves.all_hazard[g] = all_returned / all_at_risk if all_at_risk > 0.0 else 1.0
+    concentration = MOST_CONCENTRATED
+    if excess > 0.0 and possible > 0.0:
+        concentration = min(max(possible / excess - 1.0, 1.0), MOST_CONCENTRATED)
+    curves.concentration[0] = concentration
+
+
+@jit
+def _hazard(curves: ReturnCurves, row: int, arm: int, g: int) -> float:
+    """The chance to be answered in the interval, if open at its start.
+
+    Where nobody has been watched so long: that of the other arms, and where there is none either, optimism: 1.
+    """
+    n_arms = curves.arm_at_risk.shape[0]
+    at_risk = curves.arm_at_risk[arm, g]
+    hazard = curves.arm_returned[arm, g] / at_risk if at_risk > 0.0 else curves.all_hazard[g]
+    if curves.at_risk.shape[0] == n_arms:
+        return hazard
+    weight = curves.concentration[0]
+    group = row * n_arms + arm
+    return (curves.returned[group, g] + weight * hazard) / (curves.at_risk[group, g] + weight)
 
 
 @jit_rare
-def return_probability(curves: ReturnCurves, row: int, arm: int, age: float, concentration: float) -> float:
-    """tau(age), the survival interpolated between grid ages; beyond what has been seen it is optimistic: 1.
-
-    Hazards of a context are shrunk to those of its arm: `concentration` says how many decisions the arm counts for.
-    """
-    n_arms = curves.arm_at_risk.shape[0]
-    group = row * n_arms + arm
+def return_probability(curves: ReturnCurves, row: int, arm: int, age: float) -> float:
+    """tau(age), the survival interpolated between grid ages."""
     survival = 1.0
     start = 0.0
     for g in range(curves.ages.size):
         if start >= age:
             break
         end = curves.ages[g]
-        at_risk = curves.arm_at_risk[arm, g]
-        ratio = 0.0
-        if at_risk > 0.0:
-            hazard = curves.arm_returned[arm, g] / at_risk
-            if concentration < math.inf:
-                known = curves.at_risk[group, g]
-                hazard = (curves.returned[group, g] + concentration * hazard) / (known + concentration)
-            ratio = 1.0 - hazard
+        ratio = 1.0 - _hazard(curves, row, arm, g)
         if end <= age:
             survival *= ratio
         else:
             survival *= 1.0 + (ratio - 1.0) * (age - start) / (end - start)
         start = end
     return 1.0 - survival
+
+
+@jit
+def known_decisions(curves: ReturnCurves, row: int, arm: int) -> float:
+    """How many decisions a return probability rests on, those borrowed from the arm included."""
+    n_arms = curves.arm_at_risk.shape[0]
+    if curves.at_risk.shape[0] == n_arms:
+        return curves.arm_at_risk[arm, 0]
+    return min(curves.at_risk[row * n_arms + arm, 0] + curves.concentration[0], curves.arm_at_risk[arm, 0])
 
 
 @jit_rare
@@ -148,4 +172,4 @@ def fit_return_curve(ages: Floats, answered: Flags, grid: Floats) -> Floats:
         for g, end in enumerate(grid.tolist()):
             if has_answer or age >= end:
                 count_passage(curves, 0, g, age if has_answer else math.inf)
-    return np.array([return_probability(curves, 0, 0, end, math.inf) for end in grid.tolist()])
+    return np.array([return_probability(curves, 0, 0, end) for end in grid.tolist()])

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 from doral._jit import jit, jit_rare
-from doral.estimators.survival import count_passage, pool, return_probability
+from doral.estimators.survival import count_passage, known_decisions, pool, return_probability
 from doral.policies.learning import fit_factors, forget, rethin
 from doral.policies.state import LEARN_SCALED, TAU_ESTIMATED, TAU_ORACLE, Rules, State
 
 REFRESH_ROUNDS = 32  # return curves move slowly: they are read once in so many rounds,
+WELL_KNOWN = 10.0  # decisions with a known fate
 REFRESH_SHARE, REFRESH_MOST = 32, 512  # and curves by context, which cost more, once in a share of the rounds so far
 
 
@@ -80,7 +81,7 @@ def _read_estimates(state: State, rules: Rules) -> None:
     now, curves = state.now[0], state.curves
     n_contexts, n_arms = state.tau.shape
     by_context = curves.at_risk.shape[0] > n_arms
-    concentration = pool(curves)
+    pool(curves)
     if rules.adaptive_cutoff:
         _follow_curves(state, rules)
     if rules.until_end:
@@ -88,18 +89,44 @@ def _read_estimates(state: State, rules: Rules) -> None:
     for a in range(n_arms):
         for j in range(n_contexts):
             row = j if by_context else 0
-            if j > 0 and (not by_context or concentration == math.inf) and state.deadlines[j] == state.deadlines[0]:
+            if j > 0 and not by_context and state.deadlines[j] == state.deadlines[0]:
                 state.tau[j, a], state.tau_error[j, a] = state.tau[0, a], state.tau_error[0, a]
                 state.thinning[j, a] = state.thinning[0, a]
                 continue
-            tau = return_probability(curves, row, a, _limit(state, rules, j), concentration)
-            known = curves.arm_at_risk[a, 0]
-            if concentration < math.inf:
-                known = min(known, curves.at_risk[row * n_arms + a, 0] + concentration)
+            tau = return_probability(curves, row, a, _limit(state, rules, j))
+            known = known_decisions(curves, row, a)
             state.tau[j, a] = tau
             state.tau_error[j, a] = math.sqrt((tau * (1.0 - tau) + 1.0 / (known + 1.0)) / (known + 1.0))
             if rules.learner == LEARN_SCALED:
-                state.thinning[j, a] = return_probability(curves, row, a, now.cutoff, concentration)
+                state.thinning[j, a] = return_probability(curves, row, a, now.cutoff)
+    if rules.return_optimism > 0.0:
+        _shrink_to_all(state)
+
+
+@jit_rare
+def _shrink_to_all(state: State) -> None:
+    """An arm of which little is known is thought to return like the others, as far as those agree.
+
+    Normal means with known errors: the spread between well-known arms is the prior, per context.
+    """
+    n_contexts, n_arms = state.tau.shape
+    for j in range(n_contexts):
+        row = j if state.curves.at_risk.shape[0] > n_arms else 0
+        n, mean, square, noise = 0.0, 0.0, 0.0, 0.0
+        for a in range(n_arms):
+            if known_decisions(state.curves, row, a) >= WELL_KNOWN:
+                n += 1.0
+                mean += state.tau[j, a]
+                square += state.tau[j, a] ** 2
+                noise += state.tau_error[j, a] ** 2
+        if n < 3.0:
+            continue
+        mean /= n
+        spread = max((square / n - mean * mean) * n / (n - 1.0) - noise / n, 1e-6)
+        for a in range(n_arms):
+            keep = spread / (spread + state.tau_error[j, a] ** 2)
+            state.tau[j, a] = mean + keep * (state.tau[j, a] - mean)
+            state.tau_error[j, a] *= math.sqrt(keep)
 
 
 @jit_rare
@@ -124,13 +151,13 @@ def _follow_curves(state: State, rules: Rules) -> None:
     last = curves.ages[n_ages - 1]
     total = 0.0
     for a in range(curves.arm_at_risk.shape[0]):
-        total += curves.arm_at_risk[a, 0] * return_probability(curves, 0, a, last, math.inf)
+        total += curves.arm_at_risk[a, 0] * return_probability(curves, 0, a, last)
     if total == 0.0:
         return
     for g in range(n_ages):
         come = 0.0
         for a in range(curves.arm_at_risk.shape[0]):
-            come += curves.arm_at_risk[a, 0] * return_probability(curves, 0, a, curves.ages[g], math.inf)
+            come += curves.arm_at_risk[a, 0] * return_probability(curves, 0, a, curves.ages[g])
         if come >= rules.cutoff_share * total:
             state.now[0].cutoff = curves.ages[g]
             return
@@ -147,7 +174,7 @@ def _set_lost_rounds(state: State) -> None:
             age = curves.ages[g]
             if age > state.deadlines[0]:
                 break
-            by = return_probability(curves, 0, a, age, math.inf)
+            by = return_probability(curves, 0, a, age)
             total += curves.arm_at_risk[a, 0] * (by - before) * 0.5 * (start + age)
             before, start = by, age
         weight += curves.arm_at_risk[a, 0] * before

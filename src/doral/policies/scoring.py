@@ -57,10 +57,11 @@ def _set_scores(state: State, rules: Rules, context: int, sampled: bool) -> None
     scale = bonus(state, rules, context)
     norm = state.wide.norm[context] if rules.counts_pending else state.ridge.norm[context]
     if rules.return_optimism > 0.0:
+        doubt = rules.return_optimism * math.sqrt(math.log(math.e + state.pulls[context]))
         for a in range(values.size):
             mean = estimate[a] + offset[a]
             of_reward = tau[a] * scale * norm[a]
-            of_return = rules.return_optimism * error[a] * mean
+            of_return = doubt * error[a] * mean
             gamma[a] = mean + scale * norm[a] + barrier[a]
             values[a] = weight * (tau[a] * mean + math.sqrt(of_reward * of_reward + of_return * of_return)) + barrier[a]
         return
