@@ -143,9 +143,7 @@ def test_expected_counted_reward_with_delays_by_outcome(noise: Any) -> None:
             "bernoulli": (rng.random(n) < mean).astype(float),
             "none": np.full(n, mean),
         }[noise]
-        chance = np.where(
-            rewards > 0.5, law.above.return_probability(20.0), law.below.return_probability(20.0)
-        )
+        chance = np.where(rewards > 0.5, law.above.return_probability(20.0), law.below.return_probability(20.0))
         assert truth.counted[j, a] == pytest.approx(np.mean(rewards * (rng.random(n) < chance)), abs=0.006)
 
 
@@ -166,7 +164,7 @@ def _lp_over_available_sets(values: Any, costs: Any, shares: Any, rate: float, a
     solved = linprog(
         -np.array(gain), A_ub=np.vstack([spend, one_arm]), b_ub=np.r_[rate, np.ones(len(one_arm))], method="highs"
     )
-    return float(-solved.fun)
+    return -float(solved.fun or 0.0)
 
 
 @settings(max_examples=40)

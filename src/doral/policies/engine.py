@@ -11,8 +11,9 @@ A policy is this state machine with its pieces chosen by `Rules`: D-LinUCB, Rand
 Whoever drives it, simulator or live campaign, calls exactly the three events below, in the order in which they happen.
 
 Clocks are numbers that never decrease (rounds in simulation, seconds live). A decision of age d is inside an age limit
-while d <= limit and leaves when d > limit, so the order of events within one tick does not matter. Kernels never
-allocate: before an event the driver asks `is_full`, and if so goes on with `grown(state)`.
+while d <= limit and leaves when d > limit, so the order of events within one tick does not matter; with one exception:
+a race on `returned` delays deals those of one arm into baskets as they come. Kernels never allocate: before an event
+the driver asks `is_full`, and if so goes on with `grown(state)`.
 """
 
 from __future__ import annotations

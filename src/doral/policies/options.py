@@ -47,7 +47,7 @@ class PolicyOptions:
     censoring: Censoring = "returned"
     """How the race treats delays that are not known yet; `instant` (known at once) exists in simulation only."""
     min_answers: int = 30
-    """An arm with fewer answers is neither accepted nor rejected."""
+    """An arm with fewer answers (for `min_age`: pulls) is neither accepted nor rejected."""
     race_delta: float = 0.05
     tail_exponent: float = 0.5
     race_budget_share: float = 0.4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Protocol
 
@@ -16,6 +17,7 @@ from doral.policies.base import Answer, Arrival, PolicyMaker
 from doral.policies.build import build_rules, build_state
 from doral.policies.options import PolicyOptions
 from doral.policies.state import grown
+from doral.problem import Arm, Problem
 from doral.racing import ACCEPTED
 from doral.simulation.loop import Book, new_book, play
 from doral.simulation.outcome import METRICS, Decisions, Outcome, checkpoints
@@ -90,12 +92,25 @@ def _decisions(book: Book, n: int) -> Decisions:
     )
 
 
+def _with_features(problem: Problem, features: Floats) -> Problem:
+    """The problem as it is in this run: where features are drawn, a policy must see the drawn ones."""
+    arms = tuple(
+        Arm(arm.name, features=row, cost=arm.cost) for arm, row in zip(problem.arms, features.tolist(), strict=True)
+    )
+    return dataclasses.replace(problem, arms=arms)
+
+
+def _seed_of(seed: int, run: int) -> int:
+    """A seed of its own for every pair."""
+    return int(np.random.SeedSequence((seed, run)).generate_state(1)[0])
+
+
 class PythonPlayer:
     """A policy written in Python, on the same tapes."""
 
     def __init__(self, maker: PolicyMaker, name: str, scenario: Scenario, truth: Truth, *, seed: int, run: int) -> None:
         self._name, self._scenario, self._truth, self._run = name, scenario, truth, run
-        self._policy = maker(scenario.problem, seed + run)
+        self._policy = maker(_with_features(scenario.problem, truth.features), _seed_of(seed, run))
         self._costs: list[float] = scenario.problem.costs.tolist()
         self._budget_left = scenario.problem.budget
         self._due: dict[int, list[Answer]] = {}

@@ -54,7 +54,8 @@ def save(result: SimulationResult, path: Path | str) -> None:
 def load(path: Path | str) -> SimulationResult:
     """Read a result that `save` wrote."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # Opened here: NumPy would leave a file open that it cannot read.
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             header = json.loads(archive["header"].tobytes())
             if header["format"] != FORMAT or tuple(header["metrics"]) != METRICS:
                 raise InvalidValue("saved result", str(path), "was written by another version of doral")

@@ -1,0 +1,249 @@
+"""The compiled engine and its naive twin make the same decisions, whatever is chosen."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import doral
+from doral.delays import (
+    AnyLaw,
+    ByOutcome,
+    Empirical,
+    Exponential,
+    Fixed,
+    Geometric,
+    Law,
+    Lognormal,
+    Never,
+    Pareto,
+    Weibull,
+)
+from doral.environments.scenario import Noise, Scenario
+from doral.policies import options as options_module
+from doral.policies.options import OPTION_NAMES, PolicyOptions
+from doral.policies.presets import POLICY_NAMES, policy
+from doral.problem import Arm, Problem
+from doral.simulation.api import MAX_SEED
+from tests.twin import Agreement, follow
+
+# Rounds that rounding may decide; more would mean that the comparison hides something.
+NEAR_TIES_ALLOWED = 1
+
+
+def compare(options: PolicyOptions, scenario: Scenario, *, seed: int = 1, run: int = 0) -> Agreement:
+    result = doral.simulate(options, scenario, runs=1, seed=seed, first_run=run, keep_decisions=True)
+    agreement = follow(options, scenario, result.outcomes[0], seed=seed)
+    assert agreement.near_ties <= NEAR_TIES_ALLOWED
+    return agreement
+
+
+def make_scenario(
+    *,
+    costs: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0, 1.0),
+    budget: float = 300.0,
+    horizon: int = 500,
+    deadline: float | None = 40.0,
+    delays: tuple[AnyLaw, ...] | None = None,
+    shares: tuple[float, ...] | None = (0.5, 0.2, 0.3),
+    availability: Any = None,
+    seed: int = 0,
+    **truth: Any,
+) -> Scenario:
+    """Small enough for the twin, with a race that ends early and answers that matter."""
+    rng = np.random.default_rng(seed)
+    names = ["ann", "bob", "cy"]
+    problem = Problem(
+        arms=[Arm(f"a{i}", features=rng.uniform(-0.2, 1.0, 3), cost=cost) for i, cost in enumerate(costs)],
+        contexts=names if shares is None else dict(zip(names, shares, strict=True)),
+        budget=budget,
+        horizon=horizon,
+        deadline=deadline,
+    )
+    spread: tuple[AnyLaw, ...] = (Geometric(3), Pareto(20, 2), Geometric(9), Pareto(4, 2), Geometric(30))
+    return Scenario(
+        name="small",
+        problem=problem,
+        delays=spread if delays is None else delays,
+        shares=(0.4, 0.35, 0.25) if shares is None else None,
+        availability=availability,
+        **{"theta": rng.uniform(0.1, 1.0, (3, 3)), "noise_sd": 0.1, **truth},
+    )
+
+
+UNIT = make_scenario()
+# Everything else at once: different costs, no deadline, learned shares, arms that are missing, answers that never come.
+MIXED = make_scenario(
+    costs=(1.0, 2.5, 0.7, 1.3, 2.5),
+    budget=350.0,
+    horizon=400,
+    deadline=None,
+    delays=(
+        Never(Geometric(4), 0.2),
+        ByOutcome(above=Exponential(5), below=Lognormal(12, 0.7), threshold=0.6),
+        Weibull(8, 0.8),
+        Empirical([1, 2, 5, 9, math.inf]),
+        Fixed(15),
+    ),
+    shares=None,
+    availability=(1.0, 0.6, 0.9, 0.8, 0.5),
+    seed=3,
+)
+QUICK_RACE: dict[str, Any] = {"min_answers": 4}
+
+OPTION_VALUES: dict[str, tuple[Any, ...]] = {
+    "screening": ("race", "none"),
+    "accept": (None, 1, 2, 5),
+    "acceptance": ("fastest", "printed"),
+    "baskets": ("corrected", "printed"),
+    "censoring": ("returned", "min_age", "kaplan_meier", "instant"),
+    "min_answers": (1, 10, 10**9),
+    "race_delta": (1e-12, 0.05, 0.5),
+    "tail_exponent": (0.2, 0.5, 3.0),
+    "race_budget_share": (0.0, 0.1, 0.4, 1.0),
+    "race_trains": (True, False),
+    "cutoff": (None, 1.0, 7.5, 30.0, 1000.0),
+    "cutoff_over": ("accepted", "all"),
+    "learner": ("returned", "scaled", "thinned"),
+    "penalty": (0.01, 1.0, 30.0),
+    "delta": (1e-12, 0.05, 1.0),
+    "exploration": (0.0, 0.1, 1.0, 5.0),
+    "bonus": ("corrected", "printed"),
+    "window_bias": (None, True, False),
+    "choice": ("weighted", "unweighted"),
+    "return_probability": ("estimated", "oracle", "one"),
+    "return_by": ("deadline", "cutoff"),
+    "pacing": ("lp", "coin", "greedy"),
+    "rate": ("remaining", "printed"),
+    "curve_points": (2, 16, 60),
+}
+
+
+def test_every_value_of_every_option_is_compared() -> None:
+    assert set(OPTION_VALUES) == set(OPTION_NAMES)
+    for option, words in options_module._WORDS.items():
+        assert set(OPTION_VALUES[option]) == set(words), option
+
+
+@pytest.mark.parametrize("name", POLICY_NAMES)
+@pytest.mark.parametrize("scenario", [UNIT, MIXED], ids=["unit", "mixed"])
+def test_presets(name: str, scenario: Scenario) -> None:
+    without_race = policy(name).screening == "none"
+    extra: dict[str, Any] = {"cutoff": 50.0} if without_race and scenario.problem.deadline is None else {}
+    assert compare(policy(name, **extra), scenario).decisions > 0
+    if not without_race:
+        compare(policy(name, **QUICK_RACE), scenario)
+
+
+@pytest.mark.parametrize(("option", "value"), [(o, v) for o, values in OPTION_VALUES.items() for v in values])
+@pytest.mark.parametrize("scenario", [UNIT, MIXED], ids=["unit", "mixed"])
+def test_options_one_at_a_time(option: str, value: Any, scenario: Scenario) -> None:
+    options = {**QUICK_RACE, option: value}
+    if value == "none" and scenario.problem.deadline is None:
+        options["cutoff"] = 50.0
+    compare(policy("doral", **options), scenario)
+
+
+@pytest.mark.parametrize("learner", ["returned", "scaled", "thinned"])
+@pytest.mark.parametrize("return_probability", ["estimated", "oracle", "one"])
+@pytest.mark.parametrize("screening", ["none", "race"])
+def test_learners_with_and_without_a_race(learner: str, return_probability: str, screening: str) -> None:
+    chosen = {"learner": learner, "return_probability": return_probability, "screening": screening}
+    compare(policy("doral", **QUICK_RACE, **chosen), UNIT)
+
+
+def test_a_long_run() -> None:
+    scenario = dataclasses.replace(UNIT, problem=dataclasses.replace(UNIT.problem, horizon=2500, budget=1400.0))
+    agreement = compare(policy("doral"), scenario)
+    assert agreement.decisions > 1300
+
+
+def test_a_budget_that_runs_out_early_and_one_that_never_does() -> None:
+    poor = dataclasses.replace(MIXED, problem=dataclasses.replace(MIXED.problem, budget=17.3))
+    rich = dataclasses.replace(MIXED, problem=dataclasses.replace(MIXED.problem, budget=1e6))
+    for name in ("doral", "doral/literal"):
+        compare(policy(name, **QUICK_RACE), poor)
+        compare(policy(name, **QUICK_RACE), rich)
+
+
+# --- random problems and random options ----------------------------------------------------------------------------
+
+SIMPLE_LAWS: st.SearchStrategy[Law] = st.one_of(
+    st.builds(Geometric, st.floats(1, 30)),
+    st.builds(Pareto, st.floats(0.5, 20), st.floats(0.8, 4)),
+    st.builds(Lognormal, st.floats(1, 20), st.floats(0.2, 1.5)),
+    st.builds(Weibull, st.floats(1, 20), st.floats(0.5, 2)),
+    st.builds(Exponential, st.floats(1, 20)),
+    st.builds(Fixed, st.integers(0, 40).map(float)),
+    st.builds(Empirical, st.lists(st.integers(1, 60).map(float) | st.just(math.inf), min_size=1, max_size=6)),
+)
+LAWS: st.SearchStrategy[AnyLaw] = st.one_of(
+    SIMPLE_LAWS,
+    st.builds(Never, SIMPLE_LAWS, st.floats(0, 1)),
+    st.builds(ByOutcome, above=SIMPLE_LAWS, below=SIMPLE_LAWS, threshold=st.floats(0.2, 1.0)),
+)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    n_contexts, n_arms, n_features = draw(st.integers(2, 5)), draw(st.integers(2, 6)), draw(st.integers(1, 4))
+    # Parameters from a generator: hypothesis loves zeros and equal numbers, and those are ties for rounding to decide.
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    unit_costs = draw(st.booleans())
+    costs = np.ones(n_arms) if unit_costs else rng.choice([0.5, 1.0, 1.7, 3.0], n_arms)
+    horizon = draw(st.integers(150, 400))
+    names = [f"c{j}" for j in range(n_contexts)]
+    shares = rng.dirichlet(np.full(n_contexts, 3.0)) * 0.9 + 0.1 / n_contexts
+    learns_shares = draw(st.booleans())
+    problem = Problem(
+        arms=[
+            Arm(f"a{i}", features=rng.uniform(-0.3, 1.0, n_features), cost=float(cost)) for i, cost in enumerate(costs)
+        ],
+        contexts=names if learns_shares else dict(zip(names, shares.tolist(), strict=True)),
+        budget=draw(st.sampled_from([0.03, 0.2, 0.5, 0.9, 3.0])) * horizon * float(costs.mean()),
+        horizon=horizon,
+        deadline=draw(st.none() | st.floats(1, 100)),
+    )
+    by_context = draw(st.booleans())
+    rows = tuple(tuple(draw(LAWS) for _ in range(n_arms)) for _ in range(n_contexts if by_context else 1))
+    noise: Noise = draw(st.sampled_from(get_args(Noise)))
+    means = rng.uniform(0.05, 0.95, (n_contexts, n_arms))
+    return Scenario(
+        name="random",
+        problem=problem,
+        delays=rows,
+        shares=shares if learns_shares else None,
+        noise=noise,
+        noise_sd=draw(st.sampled_from([0.0, 0.1, 1.0])),
+        availability=draw(st.none() | st.lists(st.floats(0, 1), min_size=n_arms, max_size=n_arms)),
+        # Bernoulli rewards need chances; otherwise rewards are linear, as the learner believes, or not.
+        means=means if noise == "bernoulli" or draw(st.booleans()) else None,
+    )
+
+
+def _choices(option: str) -> st.SearchStrategy[Any]:
+    return st.sampled_from(OPTION_VALUES[option])
+
+
+@st.composite
+def policies(draw: st.DrawFn, scenario: Scenario) -> PolicyOptions:
+    chosen = {option: draw(_choices(option)) for option in OPTION_NAMES if option not in ("accept", "min_answers")}
+    chosen["accept"] = draw(st.none() | st.integers(1, scenario.problem.n_arms))
+    chosen["min_answers"] = draw(st.sampled_from([1, 3, 8]))
+    if chosen["screening"] == "none" and chosen["cutoff"] is None and scenario.problem.deadline is None:
+        chosen["cutoff"] = 25.0
+    return PolicyOptions(name="random", **chosen)
+
+
+@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(data=st.data(), seed=st.integers(0, MAX_SEED), run=st.integers(0, 1000))
+def test_any_policy_on_any_problem(data: st.DataObject, seed: int, run: int) -> None:
+    scenario = data.draw(scenarios())
+    options = data.draw(policies(scenario))
+    compare(options, scenario, seed=seed, run=run)
