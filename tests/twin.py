@@ -473,7 +473,7 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
             near_ties += 1
         if at is not None and arm is not None:
             noise, uniform = float(tape.noise[round_ - 1]), float(tape.delay[round_ - 1])
-            reward, delay = _drawn(scenario, float(truth.world.means[context, arm]), context, arm, noise, uniform)
+            reward, delay = _drawn(scenario, float(truth.world.means[0, context, arm]), context, arm, noise, uniform)
             assert log.context[at] == context
             assert math.isclose(log.reward[at], reward, rel_tol=1e-12, abs_tol=1e-12)
             assert log.delay[at] == delay

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._jit import jit
+from doral._jit import jit, jit_inner
 
 NO_ARM = -1
 _WHOLE = 1.0 - 1e-12  # a share of an edge above this is the whole edge: rounding must not toss a coin
@@ -64,10 +64,25 @@ def new_hulls(costs: Floats, n_contexts: int) -> Hulls:
 
 
 @jit
+def first_best(values: Floats) -> int:
+    """The position of the largest value, the first of them on ties."""
+    best = 0
+    for a in range(1, values.size):
+        if values[a] > values[best]:
+            best = a
+    return best
+
+
+@jit
 def set_hull(hulls: Hulls, row: int, values: Floats) -> None:
     """The upper hull over all arms with a positive value (NaN or values <= 0 leave an arm out)."""
-    n = 0
     arms, costs, heights = hulls.arm[row], hulls.cost[row], hulls.value[row]
+    if arms.size == 1:  # one cost for all: the hull is the best arm
+        best = first_best(values)
+        arms[0], costs[0], heights[0] = best, hulls.costs[best], values[best]
+        hulls.length[row] = values[best] > 0.0
+        return
+    n = 0
     for position in range(hulls.by_cost.size):
         arm = hulls.by_cost[position]
         value = values[arm]
@@ -112,7 +127,7 @@ def place(hulls: Hulls, context: int) -> None:
     hulls.n_edges[0] = kept
 
 
-@jit
+@jit_inner
 def _open(slack: Floats, depth: int) -> float:
     """What the tiers of this depth may still spend."""
     least = slack[0]

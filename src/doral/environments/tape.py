@@ -55,7 +55,7 @@ class Tape(NamedTuple):
     context: Ints
     noise: Floats  # standard normal, or uniform for Bernoulli rewards
     delay: Floats  # uniform
-    available: Bits  # (rounds, A); empty: always
+    available: Bits  # (rounds, A), or (rounds, 0): always
 
 
 def new_tape(world: World, rounds: int) -> Tape:
@@ -66,7 +66,7 @@ def new_tape(world: World, rounds: int) -> Tape:
         context=np.zeros(rounds, dtype=np.int64),
         noise=np.zeros(rounds),
         delay=np.zeros(rounds),
-        available=np.zeros((rounds if world.available.size else 0, n_arms), dtype=np.uint8),
+        available=np.zeros((rounds, n_arms if world.available.size else 0), dtype=np.uint8),
     )
 
 
@@ -87,7 +87,7 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
         tape.noise[i] = to_uniform(luck)
         if world.noise == NOISE_GAUSSIAN:
             tape.noise[i] = normal_quantile(max(to_uniform(luck), 2.0**-54))
-        if tape.available.shape[0] > 0:
+        if tape.available.shape[1] > 0:
             for a in range(n_arms):
                 word, _, _, _ = philox(seed, run, index, np.uint64(AVAILABILITY), np.uint64(a))
                 tape.available[i, a] = to_uniform(word) < world.available[a]

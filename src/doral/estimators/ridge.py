@@ -16,7 +16,7 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral._delay_kernels import normal_quantile
-from doral._jit import jit, jit_rare
+from doral._jit import jit, jit_inner, jit_rare
 from doral._philox import POSTERIOR, philox, to_uniform
 
 REFACTOR_EVERY = 4096  # rank-one updates of one context between two exact rebuilds
@@ -27,6 +27,7 @@ class Ridge(NamedTuple):
 
     features: Floats  # (A, k)
     features_by_row: Floats  # (k, A): loops over arms then run over contiguous memory
+    offset: Floats  # (A,) what theta_j is shrunk to, as <mu, f_a>; 0 without a prior mean
     weight: Floats  # (J, A) sum of weights in V_j
     target: Floats  # (J, A) sum of targets in G_j
     inverse: Floats  # (J, k, k) V_j^-1
@@ -46,6 +47,7 @@ def new_ridge(features: Floats, n_contexts: int, penalty: float) -> Ridge:
         # copies: a read-only array is another type to the compiler, and would compile everything once more
         features=np.array(features, dtype=np.float64, order="C"),
         features_by_row=np.array(features.T, dtype=np.float64, order="C"),
+        offset=np.zeros(n_arms),
         weight=np.zeros((n_contexts, n_arms)),
         target=np.zeros((n_contexts, n_arms)),
         inverse=np.zeros((n_contexts, n_features, n_features)),
@@ -113,11 +115,12 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float, p
             refactor(ridge, context, penalty)
 
 
-@jit
+@jit_inner
 def _set_cell(ridge: Ridge, context: int, arm: int, penalty: float) -> None:
     """Without features, every (context, arm) stands for itself."""
     weight = ridge.weight[context, arm] + penalty
-    ridge.estimate[context, arm] = ridge.target[context, arm] / weight
+    excess = ridge.target[context, arm] - ridge.weight[context, arm] * ridge.offset[arm]
+    ridge.estimate[context, arm] = ridge.offset[arm] + excess / weight
     ridge.norm_squared[context, arm] = 1.0 / weight
     ridge.norm[context, arm] = math.sqrt(1.0 / weight)
 
@@ -151,11 +154,12 @@ def refactor(ridge: Ridge, context: int, penalty: float) -> None:
             for p in range(i + 1, n_features):
                 total -= factor[p, i] * inverse[p, column]
             inverse[i, column] = total / factor[i, i]
-    for i in range(n_features):  # direction = theta = V^-1 G
+    for i in range(n_features):  # direction = theta - mu = V^-1 (G - V_data mu)
         total = 0.0
         for a in range(n_arms):
+            excess = ridge.target[context, a] - ridge.weight[context, a] * ridge.offset[a]
             for l in range(n_features):  # noqa: E741
-                total += inverse[i, l] * ridge.features[a, l] * ridge.target[context, a]
+                total += inverse[i, l] * ridge.features[a, l] * excess
         ridge.direction[i] = total
     for a in range(n_arms):
         mean = 0.0
@@ -164,7 +168,7 @@ def refactor(ridge: Ridge, context: int, penalty: float) -> None:
             mean += ridge.features[a, i] * ridge.direction[i]
             for l in range(n_features):  # noqa: E741
                 square += ridge.features[a, i] * inverse[i, l] * ridge.features[a, l]
-        ridge.estimate[context, a] = mean
+        ridge.estimate[context, a] = ridge.offset[a] + mean
         ridge.norm_squared[context, a] = square
         ridge.norm[context, a] = math.sqrt(max(square, 0.0))
     ridge.updates[context] = 0
@@ -193,7 +197,7 @@ def draw(ridge: Ridge, context: int, seed: np.uint64, run: np.uint64, round_: in
                 shadow[a] += ridge.features_by_row[i, a] * step
 
 
-@jit
+@jit_inner
 def _normal(seed: np.uint64, run: np.uint64, round_: int, lane: int) -> float:
     word, _, _, _ = philox(seed, run, np.uint64(round_), np.uint64(POSTERIOR), np.uint64(lane))
     return normal_quantile(max(to_uniform(word), 2.0**-54))

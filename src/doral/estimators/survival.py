@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Flags, Floats, Ints
-from doral._jit import jit, jit_rare
+from doral._jit import jit, jit_inner, jit_rare
 
 MOST_CONCENTRATED = 1e9
 
@@ -57,10 +57,10 @@ def age_grid(last: float, points: int, first_share: float = 0.01) -> Floats:
 @jit
 def count_passage(curves: ReturnCurves, group: int, g: int, answer_age: float) -> None:
     """A decision's age has passed `ages[g]`; `answer_age` is infinite while it is unanswered."""
-    if g == 0 or answer_age > curves.ages[g - 1]:
-        curves.at_risk[group, g] += 1.0
-        if answer_age <= curves.ages[g]:
-            curves.returned[group, g] += 1.0
+    start = curves.ages[g - 1] if g > 0 else -math.inf
+    # without branches: whether an answer fell into an interval is as hard to guess as the answer
+    curves.at_risk[group, g] += 1.0 if answer_age > start else 0.0
+    curves.returned[group, g] += 1.0 if (answer_age > start) & (answer_age <= curves.ages[g]) else 0.0
 
 
 @jit_rare
@@ -101,7 +101,7 @@ def pool(curves: ReturnCurves) -> None:
     curves.concentration[0] = concentration
 
 
-@jit
+@jit_inner
 def _hazard(curves: ReturnCurves, row: int, arm: int, g: int) -> float:
     """The chance to be answered in the interval, if open at its start.
 
@@ -117,7 +117,7 @@ def _hazard(curves: ReturnCurves, row: int, arm: int, g: int) -> float:
     return (curves.returned[group, g] + weight * hazard) / (curves.at_risk[group, g] + weight)
 
 
-@jit_rare
+@jit
 def return_probability(curves: ReturnCurves, row: int, arm: int, age: float) -> float:
     """tau(age), the survival interpolated between grid ages."""
     survival = 1.0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from doral._jit import jit, jit_rare
+from doral._jit import jit_inner, jit_rare_inner, position
 from doral.estimators.median_of_means import add_delay, close_pull
 from doral.estimators.ridge import refactor, update
-from doral.estimators.shrinkage import NOISE, PENALTY, calibrate, measure_noise
+from doral.estimators.shrinkage import COUNT, NOISE, PENALTY, REWARD, SQUARE, calibrate, measure_noise
 from doral.policies.state import (
     LEARN_RETURNED,
     LEARN_SCALED,
@@ -17,6 +17,7 @@ from doral.policies.state import (
     PRIOR_SHARED,
     Rules,
     State,
+    mark_stale,
 )
 from doral.racing import INSTANT, MIN_AGE, RETURNED
 
@@ -25,13 +26,13 @@ CALIBRATE_FEWEST, CALIBRATE_MOST = 10, 2_000  # but never more, nor less, often 
 FACTOR_PRIOR_SD = 0.3  # how far the factor of an arm is thought to be from 1 (`silent`)
 
 
-@jit
+@jit_inner
 def penalty(state: State, rules: Rules) -> float:
     """lambda: given, or noise over spread as measured."""
     return state.prior.scale[PENALTY] if rules.prior == PRIOR_SHARED else rules.penalty
 
 
-@jit
+@jit_inner
 def learn_delay(state: State, rules: Rules, slot: int, age: float) -> None:
     """Stage 1: an arm's delay became known (`instant` knew it before)."""
     if rules.race.censoring == INSTANT:
@@ -44,26 +45,25 @@ def learn_delay(state: State, rules: Rules, slot: int, age: float) -> None:
         close_pull(state.race.delays, arm, state.ring[slot].position, state.ring[slot].time, age)
 
 
-@jit
+@jit_inner
 def learn_reward(state: State, rules: Rules, slot: int, reward: float) -> None:
     """An answer inside the cut-off. `returned`: V and G grow now. `thinned`: V grew at the pull. `scaled`: not yet."""
-    j, a = state.ring[slot].context, state.ring[slot].arm
+    j, a = position(state.ring[slot].context), position(state.ring[slot].arm)
     state.ring[slot].reward = reward
     if rules.learner == LEARN_RETURNED:
         _enter(state, rules, j, a, reward, 1.0)
     elif rules.learner == LEARN_THINNED:
         update(state.ridge, j, a, 0.0, reward, rules.penalty)
-    state.stale[j] = 1
+    mark_stale(state, j)
 
 
-@jit
+@jit_inner
 def _enter(state: State, rules: Rules, context: int, arm: int, reward: float, thin: float) -> None:
     """One observation: a reward with mean thin * <theta_j, f_a>."""
-    state.tally.n[context, arm] += 1.0
-    state.tally.reward[context, arm] += reward
-    state.tally.square[context, arm] += reward * reward
-    excess = reward - thin * state.prior.offset[arm]
-    update(state.ridge, context, arm, thin * thin, thin * excess, penalty(state, rules))
+    state.tally[COUNT, context, arm] += 1.0
+    state.tally[REWARD, context, arm] += reward
+    state.tally[SQUARE, context, arm] += reward * reward
+    update(state.ridge, context, arm, thin * thin, thin * reward, penalty(state, rules))
     if rules.prior != PRIOR_FIXED:
         now = state.now[0]
         now.learned += 1
@@ -71,7 +71,7 @@ def _enter(state: State, rules: Rules, context: int, arm: int, reward: float, th
             recalibrate(state, rules)
 
 
-@jit_rare
+@jit_rare_inner
 def recalibrate(state: State, rules: Rules) -> None:
     """The noise, or noise and common prior, from all that has been learned."""
     now = state.now[0]
@@ -80,13 +80,14 @@ def recalibrate(state: State, rules: Rules) -> None:
         measure_noise(state.prior, state.tally)
     else:
         calibrate(state.prior, state.ridge, state.tally, state.thinning)
-    for j in range(state.stale.size):
-        state.stale[j] = 1
+    n_contexts = state.contexts.size
+    for j in range(n_contexts):
+        mark_stale(state, j)
         if rules.counts_pending:
-            refactor(state.wide, j, penalty(state, rules))
+            refactor(state.ridge, n_contexts + j, penalty(state, rules))
 
 
-@jit
+@jit_inner
 def settle(state: State, rules: Rules) -> None:
     """Decisions that are older than the cut-off by now leave it, oldest first."""
     now = state.now[0]
@@ -96,19 +97,19 @@ def settle(state: State, rules: Rules) -> None:
         now.settled += 1
 
 
-@jit
+@jit_inner
 def _leave_cutoff(state: State, rules: Rules, slot: int) -> None:
     """A decision grew older than m: it is out of the bias window, and `scaled` now knows its thinned reward."""
-    j, a = state.ring[slot].context, state.ring[slot].arm
+    j, a = position(state.ring[slot].context), position(state.ring[slot].arm)
     if rules.with_bias:
         state.window[j, a] -= 1.0
-        state.stale[j] = 1
+        mark_stale(state, j)
     if rules.learner == LEARN_SCALED and (rules.race_trains or state.ring[slot].in_race == 0):
         _enter(state, rules, j, a, state.ring[slot].reward, state.thinning[j, a])
-        state.stale[j] = 1
+        mark_stale(state, j)
 
 
-@jit_rare
+@jit_rare_inner
 def rethin(state: State, rules: Rules) -> None:
     """`scaled`: tau enters V and G, so they are rebuilt when it has changed."""
     if rules.prior == PRIOR_SHARED:
@@ -118,12 +119,12 @@ def rethin(state: State, rules: Rules) -> None:
     for j in range(n_contexts):
         for a in range(n_arms):
             thin = state.thinning[j, a]
-            state.ridge.weight[j, a] = thin * thin * state.tally.n[j, a]
-            state.ridge.target[j, a] = thin * state.tally.reward[j, a]
+            state.ridge.weight[j, a] = thin * thin * state.tally[COUNT, j, a]
+            state.ridge.target[j, a] = thin * state.tally[REWARD, j, a]
         refactor(state.ridge, j, rules.penalty)
 
 
-@jit_rare
+@jit_rare_inner
 def fit_factors(state: State) -> None:
     """`silent`: which answers came as zeros cannot be seen, so tau_a is the factor by which an arm falls short.
 
@@ -135,32 +136,32 @@ def fit_factors(state: State) -> None:
     for a in range(n_arms):
         top = bottom = 1.0 / (FACTOR_PRIOR_SD * FACTOR_PRIOR_SD)
         for j in range(n_contexts):
-            mean = state.ridge.estimate[j, a] + state.prior.offset[a]
-            top += state.tally.reward[j, a] * mean / noise
-            bottom += state.tally.n[j, a] * mean * mean / noise
+            mean = state.ridge.estimate[j, a]
+            top += state.tally[REWARD, j, a] * mean / noise
+            bottom += state.tally[COUNT, j, a] * mean * mean / noise
         factor = min(max(top / bottom, 0.01), 2.0)
         for j in range(n_contexts):
             state.tau[j, a], state.thinning[j, a] = factor, factor
             state.tau_error[j, a] = math.sqrt(1.0 / bottom)
 
 
-@jit_rare
+@jit_rare_inner
 def forget(state: State, rules: Rules, rounds: int) -> None:
     """What was learned counts half after every half-life: rewards, widths and return curves."""
     keep = 0.5 ** (rounds / rules.half_life)
     n_contexts, n_arms = state.tau.shape
     for j in range(n_contexts):
         for a in range(n_arms):
-            state.tally.n[j, a] *= keep
-            state.tally.reward[j, a] *= keep
-            state.tally.square[j, a] *= keep
+            state.tally[COUNT, j, a] *= keep
+            state.tally[REWARD, j, a] *= keep
+            state.tally[SQUARE, j, a] *= keep
             state.ridge.weight[j, a] *= keep
             state.ridge.target[j, a] *= keep
             if rules.counts_pending:
-                state.wide.weight[j, a] *= keep
+                state.ridge.weight[n_contexts + j, a] *= keep
         refactor(state.ridge, j, penalty(state, rules))
         if rules.counts_pending:
-            refactor(state.wide, j, penalty(state, rules))
+            refactor(state.ridge, n_contexts + j, penalty(state, rules))
     curves = state.curves
     for group in range(curves.at_risk.shape[0]):
         for g in range(curves.ages.size):

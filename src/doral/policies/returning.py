@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import math
 
-from doral._jit import jit, jit_rare
+import numpy as np
+
+from doral._jit import jit_inner, jit_rare, jit_rare_inner
 from doral.estimators.survival import count_passage, known_decisions, pool, return_probability
 from doral.policies.learning import fit_factors, forget, rethin
-from doral.policies.state import LEARN_SCALED, TAU_ESTIMATED, TAU_ORACLE, Rules, State
+from doral.policies.state import LEARN_SCALED, TAU_ESTIMATED, TAU_ORACLE, Rules, State, mark_stale
 
 REFRESH_ROUNDS = 32  # return curves move slowly: they are read once in so many rounds,
 WELL_KNOWN = 10.0  # decisions with a known fate
 REFRESH_SHARE, REFRESH_MOST = 32, 512  # and curves by context, which cost more, once in a share of the rounds so far
 
 
-@jit
+@jit_inner
 def watch(state: State, clock: float) -> None:
     """Return curves: count every decision at every grid age that it has passed since the last time."""
-    ring, curves, now = state.ring, state.curves, state.now[0]
-    mask = ring.size - 1
+    ring, curves = state.ring, state.curves
+    end, mask = state.now[0].next, np.uint64(ring.size - 1)  # unsigned: no test for indices from the end
     n_arms = curves.arm_at_risk.shape[0]
     by_context = curves.at_risk.shape[0] > n_arms
     for g in range(curves.ages.size):
         decision = curves.cursor[g]
         age = curves.ages[g]
-        while decision < now.next and clock - ring[decision & mask].time > age:
-            group = ring[decision & mask].arm
+        while decision < end:
+            slot = np.uint64(decision) & mask
+            if not clock - ring[slot].time > age:
+                break
+            group = ring[slot].arm
             if by_context:
-                group += n_arms * ring[decision & mask].context
-            count_passage(curves, group, g, ring[decision & mask].answer_age)
+                group += n_arms * ring[slot].context
+            count_passage(curves, group, g, ring[slot].answer_age)
             decision += 1
         curves.cursor[g] = decision
 
@@ -49,11 +54,11 @@ def read_curves(state: State, rules: Rules) -> None:
         _read_oracle(state, rules)
     if rules.learner == LEARN_SCALED:
         rethin(state, rules)
-    for j in range(state.stale.size):
-        state.stale[j] = 1
+    for j in range(state.contexts.size):
+        mark_stale(state, j)
 
 
-@jit
+@jit_inner
 def _set_next_reading(state: State, rules: Rules) -> None:
     now = state.now[0]
     wait = REFRESH_ROUNDS
@@ -61,14 +66,14 @@ def _set_next_reading(state: State, rules: Rules) -> None:
         wait = max(REFRESH_ROUNDS, min(now.round // REFRESH_SHARE, REFRESH_MOST))
         if rules.until_end and now.horizon - now.round < 4 * REFRESH_MOST:
             wait = REFRESH_ROUNDS  # near the end tau changes with every round
-    now.read_at = now.round + wait
+    now.read_at = (now.round // wait + 1) * wait
 
 
-@jit
+@jit_inner
 def _limit(state: State, rules: Rules, context: int) -> float:
     """The age by which an answer of this context has to come."""
     now = state.now[0]
-    limit = state.deadlines[context]
+    limit = state.contexts[context].deadline
     if rules.tau_by_cutoff or math.isinf(limit):
         limit = now.cutoff
     if rules.until_end:  # the clock of one round, on average, times the rounds that are left
@@ -76,7 +81,7 @@ def _limit(state: State, rules: Rules, context: int) -> float:
     return limit
 
 
-@jit_rare
+@jit_inner
 def _read_estimates(state: State, rules: Rules) -> None:
     now, curves = state.now[0], state.curves
     n_contexts, n_arms = state.tau.shape
@@ -89,7 +94,7 @@ def _read_estimates(state: State, rules: Rules) -> None:
     for a in range(n_arms):
         for j in range(n_contexts):
             row = j if by_context else 0
-            if j > 0 and not by_context and state.deadlines[j] == state.deadlines[0]:
+            if j > 0 and not by_context and state.contexts[j].deadline == state.contexts[0].deadline:
                 state.tau[j, a], state.tau_error[j, a] = state.tau[0, a], state.tau_error[0, a]
                 state.thinning[j, a] = state.thinning[0, a]
                 continue
@@ -103,7 +108,7 @@ def _read_estimates(state: State, rules: Rules) -> None:
         _shrink_to_all(state)
 
 
-@jit_rare
+@jit_rare_inner
 def _shrink_to_all(state: State) -> None:
     """An arm of which little is known is thought to return like the others, as far as those agree.
 
@@ -129,7 +134,7 @@ def _shrink_to_all(state: State) -> None:
             state.tau_error[j, a] *= math.sqrt(keep)
 
 
-@jit_rare
+@jit_rare_inner
 def _read_oracle(state: State, rules: Rules) -> None:
     now = state.now[0]
     n_contexts, n_arms = state.tau.shape
@@ -143,7 +148,7 @@ def _read_oracle(state: State, rules: Rules) -> None:
                 state.thinning[j, a] = curve[int(min(now.cutoff, last))]
 
 
-@jit_rare
+@jit_rare_inner
 def _follow_curves(state: State, rules: Rules) -> None:
     """m: the first grid age by which `cutoff_share` of all answers of the watched ages have come."""
     curves = state.curves
@@ -163,7 +168,7 @@ def _follow_curves(state: State, rules: Rules) -> None:
             return
 
 
-@jit_rare
+@jit_rare_inner
 def _set_lost_rounds(state: State) -> None:
     """The mean age, in rounds, of answers that come in time: what is decided so near the end mostly earns nothing."""
     curves, now = state.curves, state.now[0]
@@ -172,7 +177,7 @@ def _set_lost_rounds(state: State) -> None:
         before, start = 0.0, 0.0
         for g in range(curves.ages.size):
             age = curves.ages[g]
-            if age > state.deadlines[0]:
+            if age > state.contexts[0].deadline:
                 break
             by = return_probability(curves, 0, a, age)
             total += curves.arm_at_risk[a, 0] * (by - before) * 0.5 * (start + age)

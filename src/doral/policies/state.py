@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats, Ints, Record
+from doral._jit import jit_inner
 from doral.estimators.median_of_means import with_double_room
 from doral.estimators.ridge import Ridge, new_ridge
-from doral.estimators.shrinkage import Prior, Tally, new_prior, new_tally
+from doral.estimators.shrinkage import Prior, new_prior
 from doral.estimators.survival import ReturnCurves, new_return_curves
 from doral.pacing import Hulls, new_hulls
 from doral.problem import Problem, reserve_depths
@@ -85,6 +86,20 @@ DECISION = np.dtype(
     ]
 )
 
+CONTEXT = np.dtype(
+    [
+        ("weight", np.float64),  # what a unit of reward is worth
+        ("deadline", np.float64),  # infinite: none
+        ("arrivals", np.float64),
+        ("pulls", np.float64),  # n of the bonus
+        ("is_stale", np.int64),  # 1: in the list of stale contexts
+    ]
+)
+
+# Rows of `State.tiers`: what is reserved for contexts of less than this depth (nothing at 0), what contexts of this
+# depth have spent, and scratch for LP_m.
+RESERVED, SPENT, CAP, SLACK = 0, 1, 2, 3
+
 NOW = np.dtype(
     [
         ("round", np.int64),  # arrivals seen
@@ -104,6 +119,7 @@ NOW = np.dtype(
         ("calibrate_at", np.int64),  # value of `learned` at which the prior is next moved
         ("read_at", np.int64),  # round in which the return curves are next read
         ("lost_rounds", np.int64),  # at the end, in which too little can return to be worth the budget
+        ("n_stale", np.int64),  # contexts in the list of stale ones
         ("read_last", np.int64),  # and when they were last
         ("settled", np.int64),  # first decision still inside the cut-off
         ("next", np.int64),  # sequence number of the next decision
@@ -115,21 +131,14 @@ class State(NamedTuple):
     """Everything that changes, for J contexts and A arms."""
 
     now: Record  # (1,) of NOW
+    contexts: Record  # (J,) of CONTEXT
     shares: Floats  # (J,) pi
-    weights: Floats  # (J,) what a unit of reward is worth
-    deadlines: Floats  # (J,) infinite: none
     depths: Ints  # (J,) how many reserves are closed to the context
-    reserves: Floats  # (D,) budget reserved for contexts of depth less than d; the first is 0
-    depth_spend: Floats  # (D,) by contexts of each depth
-    caps: Floats  # (D,) scratch
-    slack: Floats  # (D,) scratch
-    arrivals: Floats  # (J,)
-    ridge: Ridge
-    wide: Ridge  # its norms count open decisions as if answered as expected
+    tiers: Floats  # (4, D) by depth, rows RESERVED, SPENT, CAP, SLACK
+    ridge: Ridge  # J rows; J more, whose norms count open decisions as if answered as expected, where those count
     prior: Prior
-    tally: Tally
+    tally: Floats  # (3, J, A)
     thinning: Floats  # (J, A) what multiplies the features of the learner: 1, or tau for `scaled`
-    pulls: Floats  # (J,) n of the bonus
     window: Floats  # (J, A) pulls inside the cut-off: w_ja
     tau: Floats  # (J, A) by the deadline
     tau_error: Floats  # (J, A) its standard error
@@ -137,12 +146,21 @@ class State(NamedTuple):
     curves: ReturnCurves
     race: Race
     hulls: Hulls
-    stale: Ints  # (J,) 1: the hull must be rebuilt before it is used
     barrier: Floats  # (A,) 0 for arms in play in stage 2, -inf for the others
+    stale: Ints  # (J,) the first `n_stale` are contexts whose hull must be rebuilt before it is used
     values: Floats  # (A,) scratch
     gamma: Floats  # (A,) scratch
     allowed: Ints  # (A,) scratch
     ring: Record  # (capacity,) of DECISION
+
+
+@jit_inner
+def mark_stale(state: State, context: int) -> None:
+    """What this context is worth has changed."""
+    if state.contexts[context].is_stale == 0:
+        state.contexts[context].is_stale = 1
+        state.stale[state.now[0].n_stale] = context
+        state.now[0].n_stale += 1
 
 
 def new_state(
@@ -163,24 +181,21 @@ def new_state(
     now["pass_left"] = n_arms
     now["cutoff"] = np.inf if rules.races else rules.cutoff
     now["calibrate_at"] = 1
-    reserved = np.cumsum([0.0, *(share * budget for _, share in reversed(problem.reserves))])
+    contexts = np.zeros(n_contexts, dtype=CONTEXT)
+    contexts["weight"], contexts["deadline"], contexts["is_stale"] = problem.weights, problem.deadlines, 1
+    now["n_stale"] = n_contexts
+    tiers = np.zeros((4, len(problem.reserves) + 1))
+    tiers[RESERVED, 1:] = np.cumsum([share * budget for _, share in reversed(problem.reserves)])
     return State(
         now=now,
+        contexts=contexts,
         shares=np.full(n_contexts, 1.0 / n_contexts) if shares is None else shares.copy(),
-        weights=problem.weights.copy(),
-        deadlines=problem.deadlines.copy(),
         depths=reserve_depths(problem),
-        reserves=reserved,
-        depth_spend=np.zeros(reserved.size),
-        caps=np.zeros(reserved.size),
-        slack=np.zeros(reserved.size),
-        arrivals=np.zeros(n_contexts),
-        ridge=new_ridge(features, n_contexts, rules.penalty),
-        wide=new_ridge(features, n_contexts if rules.counts_pending else 1, rules.penalty),
-        prior=new_prior(n_contexts, n_arms, features.shape[1], rules.penalty),
-        tally=new_tally(n_contexts, n_arms),
+        tiers=tiers,
+        ridge=new_ridge(features, n_contexts * (2 if rules.counts_pending else 1), rules.penalty),
+        prior=new_prior(n_contexts, features.shape[1], rules.penalty),
+        tally=np.zeros((3, n_contexts, n_arms)),
         thinning=np.ones((n_contexts, n_arms)),
-        pulls=np.zeros(n_contexts),
         window=np.zeros((n_contexts, n_arms)),
         tau=np.ones((n_contexts, n_arms)),
         tau_error=np.ones((n_contexts, n_arms)),
@@ -188,8 +203,8 @@ def new_state(
         curves=new_return_curves(n_arms, n_contexts if curves_by_context else 1, ages),
         race=new_race(n_arms, rules.race, FIRST_CAPACITY, rules.races),
         hulls=new_hulls(costs, n_contexts),
-        stale=np.ones(n_contexts, dtype=np.int64),
         barrier=np.full(n_arms, -np.inf if rules.races else 0.0),
+        stale=np.arange(n_contexts)[::-1].copy(),
         values=np.zeros(n_arms),
         gamma=np.zeros(n_arms),
         allowed=np.zeros(n_arms, dtype=np.int64),

@@ -134,7 +134,7 @@ class PythonPlayer:
                 self._curve.append(list(self._totals))
 
     def _decide(self, tape: Tape, i: int, round_: int, context: int) -> int | None:
-        there = tape.available[i].tolist() if tape.available.shape[0] else [1] * len(self._costs)
+        there = tape.available[i].tolist() or [1] * len(self._costs)
         available = tuple(arm for arm, cost in enumerate(self._costs) if there[arm] and cost <= self._budget_left)
         rounds_left = self._scenario.problem.horizon - round_ + 1
         arm = self._policy.decide(Arrival(round_, context, available, self._budget_left, rounds_left))
