@@ -22,21 +22,29 @@ from doral._philox import POSTERIOR, philox, to_uniform
 REFACTOR_EVERY = 4096  # rank-one updates of one context between two exact rebuilds
 
 
+BLOCK = 16  # elements that a vectorised loop takes at once; a shorter rest would run one by one
+
+
+def padded(n: int) -> int:
+    """n in whole blocks. Rows over arms that hot loops run over have this length: the rest of them holds zeros."""
+    return -(-n // BLOCK) * BLOCK
+
+
 class Ridge(NamedTuple):
-    """J contexts, A arms, k features."""
+    """J contexts, A arms (A+ padded), k features."""
 
     features: Floats  # (A, k)
-    features_by_row: Floats  # (k, A): loops over arms then run over contiguous memory
+    features_by_row: Floats  # (k, A+): loops over arms then run over contiguous memory
     offset: Floats  # (A,) what theta_j is shrunk to, as <mu, f_a>; 0 without a prior mean
     weight: Floats  # (J, A) sum of weights in V_j
     target: Floats  # (J, A) sum of targets in G_j
     inverse: Floats  # (J, k, k) V_j^-1
-    estimate: Floats  # (J, A) <theta_j, f_a>
-    norm_squared: Floats  # (J, A)
-    norm: Floats  # (J, A) ||f_a|| in V_j^-1
+    estimate: Floats  # (J, A+) <theta_j, f_a>
+    norm_squared: Floats  # (J, A+)
+    norm: Floats  # (J, A+) ||f_a|| in V_j^-1
     updates: Ints  # (J,) since the last refactor
     direction: Floats  # (k,) scratch: V^-1 f
-    shadow: Floats  # (A,) scratch: F V^-1 f
+    shadow: Floats  # (A+,) scratch: F V^-1 f
     factor: Floats  # (k, k) scratch: Cholesky factor
 
 
@@ -46,19 +54,20 @@ def new_ridge(features: Floats, n_contexts: int, penalty: float) -> Ridge:
     ridge = Ridge(
         # copies: a read-only array is another type to the compiler, and would compile everything once more
         features=np.array(features, dtype=np.float64, order="C"),
-        features_by_row=np.array(features.T, dtype=np.float64, order="C"),
+        features_by_row=np.zeros((n_features, padded(n_arms))),
         offset=np.zeros(n_arms),
         weight=np.zeros((n_contexts, n_arms)),
         target=np.zeros((n_contexts, n_arms)),
         inverse=np.zeros((n_contexts, n_features, n_features)),
-        estimate=np.zeros((n_contexts, n_arms)),
-        norm_squared=np.zeros((n_contexts, n_arms)),
-        norm=np.zeros((n_contexts, n_arms)),
+        estimate=np.zeros((n_contexts, padded(n_arms))),
+        norm_squared=np.zeros((n_contexts, padded(n_arms))),
+        norm=np.zeros((n_contexts, padded(n_arms))),
         updates=np.zeros(n_contexts, dtype=np.int64),
         direction=np.zeros(n_features),
-        shadow=np.zeros(n_arms),
+        shadow=np.zeros(padded(n_arms)),
         factor=np.zeros((n_features, n_features)),
     )
+    ridge.features_by_row[:, :n_arms] = features.T
     for context in range(n_contexts):
         refactor(ridge, context, penalty)
     return ridge
@@ -72,7 +81,7 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float, p
     """
     ridge.weight[context, arm] += weight
     ridge.target[context, arm] += target
-    n_arms, n_features = ridge.features.shape
+    n_features, room = ridge.features_by_row.shape
     if n_features == 0:
         _set_cell(ridge, context, arm, penalty)
         return
@@ -87,23 +96,23 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float, p
             total += inverse[i, l] * f[l]
         direction[i] = total
         leverage += total * f[i]
-    for a in range(n_arms):
+    for a in range(room):
         shadow[a] = 0.0
     for i in range(n_features):
         step = direction[i]
         row = ridge.features_by_row[i]
-        for a in range(n_arms):
+        for a in range(room):
             shadow[a] += row[a] * step
     shrink = 1.0 / (1.0 + weight * leverage)
     estimate = ridge.estimate[context]
     gain = (target - weight * estimate[arm]) * shrink
-    for a in range(n_arms):
+    for a in range(room):
         estimate[a] += shadow[a] * gain
     if weight > 0.0:
         scale = weight * shrink
         norm_squared = ridge.norm_squared[context]
         norm = ridge.norm[context]
-        for a in range(n_arms):
+        for a in range(room):
             norm_squared[a] = max(norm_squared[a] - shadow[a] * shadow[a] * scale, 0.0)
             norm[a] = math.sqrt(norm_squared[a])
         for i in range(n_features):

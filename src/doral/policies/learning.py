@@ -115,7 +115,7 @@ def rethin(state: State, rules: Rules) -> None:
     if rules.prior == PRIOR_SHARED:
         calibrate(state.prior, state.ridge, state.tally, state.thinning)
         return
-    n_contexts, n_arms = state.tau.shape
+    _, n_contexts, n_arms = state.tally.shape
     for j in range(n_contexts):
         for a in range(n_arms):
             thin = state.thinning[j, a]
@@ -131,7 +131,7 @@ def fit_factors(state: State) -> None:
     E[reward seen by the deadline] = factor_a <theta_j, f_a>: given theta, the factor is a regression on the contexts,
     with a prior around 1; given the factors, theta is the ridge. The two are fitted in turn.
     """
-    n_contexts, n_arms = state.tau.shape
+    _, n_contexts, n_arms = state.tally.shape
     noise = state.prior.scale[NOISE]
     for a in range(n_arms):
         top = bottom = 1.0 / (FACTOR_PRIOR_SD * FACTOR_PRIOR_SD)
@@ -149,7 +149,7 @@ def fit_factors(state: State) -> None:
 def forget(state: State, rules: Rules, rounds: int) -> None:
     """What was learned counts half after every half-life: rewards, widths and return curves."""
     keep = 0.5 ** (rounds / rules.half_life)
-    n_contexts, n_arms = state.tau.shape
+    _, n_contexts, n_arms = state.tally.shape
     for j in range(n_contexts):
         for a in range(n_arms):
             state.tally[COUNT, j, a] *= keep

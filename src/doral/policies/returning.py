@@ -84,7 +84,7 @@ def _limit(state: State, rules: Rules, context: int) -> float:
 @jit_inner
 def _read_estimates(state: State, rules: Rules) -> None:
     now, curves = state.now[0], state.curves
-    n_contexts, n_arms = state.tau.shape
+    _, n_contexts, n_arms = state.tally.shape
     by_context = curves.at_risk.shape[0] > n_arms
     pool(curves)
     if rules.adaptive_cutoff:
@@ -114,7 +114,7 @@ def _shrink_to_all(state: State) -> None:
 
     Normal means with known errors: the spread between well-known arms is the prior, per context.
     """
-    n_contexts, n_arms = state.tau.shape
+    _, n_contexts, n_arms = state.tally.shape
     for j in range(n_contexts):
         row = j if state.curves.at_risk.shape[0] > n_arms else 0
         n, mean, square, noise = 0.0, 0.0, 0.0, 0.0
@@ -137,7 +137,7 @@ def _shrink_to_all(state: State) -> None:
 @jit_rare_inner
 def _read_oracle(state: State, rules: Rules) -> None:
     now = state.now[0]
-    n_contexts, n_arms = state.tau.shape
+    _, n_contexts, n_arms = state.tally.shape
     last = float(state.oracle.shape[2] - 1)
     for a in range(n_arms):
         for j in range(n_contexts):

@@ -77,7 +77,7 @@ def set_values(state: State, rules: Rules, context: int, restricted: bool, sampl
     _set_scores(state, rules, context, sampled)
     values, gamma = state.values, state.gamma
     if restricted:
-        for a in range(values.size):
+        for a in range(state.allowed.size):
             if state.allowed[a] == 0:
                 values[a] = -math.inf
                 gamma[a] = -math.inf

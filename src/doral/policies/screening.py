@@ -53,7 +53,7 @@ def _end_race(state: State, rules: Rules) -> None:
     elif not rules.has_deadline or math.isinf(cutoff):
         cutoff = min(cutoff, state.curves.ages[-1])
     now.cutoff = max(cutoff, 1.0)
-    for a in range(state.barrier.size):
+    for a in range(state.race.arms.size):
         state.barrier[a] = 0.0 if state.race.arms[a].standing == ACCEPTED else -math.inf
     now.racing = 0
     now.race_ended = now.round

@@ -12,7 +12,7 @@ import numpy as np
 from doral._arrays import Floats, Ints, Record
 from doral._jit import jit_inner
 from doral.estimators.median_of_means import with_double_room
-from doral.estimators.ridge import Ridge, new_ridge
+from doral.estimators.ridge import Ridge, new_ridge, padded
 from doral.estimators.shrinkage import Prior, new_prior
 from doral.estimators.survival import ReturnCurves, new_return_curves
 from doral.pacing import Hulls, new_hulls
@@ -128,7 +128,7 @@ NOW = np.dtype(
 
 
 class State(NamedTuple):
-    """Everything that changes, for J contexts and A arms."""
+    """Everything that changes, for J contexts and A arms; rows of length A+ are padded, see `ridge.padded`."""
 
     now: Record  # (1,) of NOW
     contexts: Record  # (J,) of CONTEXT
@@ -140,16 +140,16 @@ class State(NamedTuple):
     tally: Floats  # (3, J, A)
     thinning: Floats  # (J, A) what multiplies the features of the learner: 1, or tau for `scaled`
     window: Floats  # (J, A) pulls inside the cut-off: w_ja
-    tau: Floats  # (J, A) by the deadline
-    tau_error: Floats  # (J, A) its standard error
+    tau: Floats  # (J, A+) by the deadline
+    tau_error: Floats  # (J, A+) its standard error
     oracle: Floats  # (1 or J, A, ages) true return probabilities by age; empty unless tau is given
     curves: ReturnCurves
     race: Race
     hulls: Hulls
-    barrier: Floats  # (A,) 0 for arms in play in stage 2, -inf for the others
+    barrier: Floats  # (A+,) 0 for arms in play in stage 2, -inf for the others
     stale: Ints  # (J,) the first `n_stale` are contexts whose hull must be rebuilt before it is used
-    values: Floats  # (A,) scratch
-    gamma: Floats  # (A,) scratch
+    values: Floats  # (A+,) scratch
+    gamma: Floats  # (A+,) scratch
     allowed: Ints  # (A,) scratch
     ring: Record  # (capacity,) of DECISION
 
@@ -181,6 +181,9 @@ def new_state(
     now["pass_left"] = n_arms
     now["cutoff"] = np.inf if rules.races else rules.cutoff
     now["calibrate_at"] = 1
+    room = padded(n_arms)
+    barrier = np.full(room, -np.inf)
+    barrier[:n_arms] = -np.inf if rules.races else 0.0
     contexts = np.zeros(n_contexts, dtype=CONTEXT)
     contexts["weight"], contexts["deadline"], contexts["is_stale"] = problem.weights, problem.deadlines, 1
     now["n_stale"] = n_contexts
@@ -197,16 +200,16 @@ def new_state(
         tally=np.zeros((3, n_contexts, n_arms)),
         thinning=np.ones((n_contexts, n_arms)),
         window=np.zeros((n_contexts, n_arms)),
-        tau=np.ones((n_contexts, n_arms)),
-        tau_error=np.ones((n_contexts, n_arms)),
+        tau=np.ones((n_contexts, room)),
+        tau_error=np.ones((n_contexts, room)),
         oracle=np.zeros((0, n_arms, 0)) if oracle is None else oracle,
         curves=new_return_curves(n_arms, n_contexts if curves_by_context else 1, ages),
         race=new_race(n_arms, rules.race, FIRST_CAPACITY, rules.races),
         hulls=new_hulls(costs, n_contexts),
-        barrier=np.full(n_arms, -np.inf if rules.races else 0.0),
+        barrier=barrier,
         stale=np.arange(n_contexts)[::-1].copy(),
-        values=np.zeros(n_arms),
-        gamma=np.zeros(n_arms),
+        values=np.zeros(room),
+        gamma=np.zeros(room),
         allowed=np.zeros(n_arms, dtype=np.int64),
         ring=np.zeros(FIRST_CAPACITY, dtype=DECISION),
     )
