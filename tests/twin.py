@@ -461,7 +461,7 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
     near_ties = 0
     for round_ in range(1, problem.horizon + 1):
         context = int(tape.context[round_ - 1])
-        there = tape.available[round_ - 1] if tape.available.shape[0] else np.ones(problem.n_arms)
+        there = tape.available[round_ - 1] if tape.available.shape[1] else np.ones(problem.n_arms)
         wish = twin.decide(round_, context, np.flatnonzero(there).tolist())
         at = chosen.get(round_)
         arm = None if at is None else int(log.arm[at])

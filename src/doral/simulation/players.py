@@ -93,7 +93,7 @@ def _decisions(book: Book, n: int) -> Decisions:
 
 
 def _with_features(problem: Problem, features: Floats) -> Problem:
-    """The problem as it is in this run: where features are drawn, a policy must see the drawn ones."""
+    """The problem as it is in this run: a policy must see the features that were drawn."""
     arms = tuple(
         Arm(arm.name, features=row, cost=arm.cost) for arm, row in zip(problem.arms, features.tolist(), strict=True)
     )
@@ -110,7 +110,10 @@ class PythonPlayer:
 
     def __init__(self, maker: PolicyMaker, name: str, scenario: Scenario, truth: Truth, *, seed: int, run: int) -> None:
         self._name, self._scenario, self._truth, self._run = name, scenario, truth, run
-        self._policy = maker(_with_features(scenario.problem, truth.features), _seed_of(seed, run))
+        problem = scenario.problem
+        if scenario.features == "drawn":
+            problem = _with_features(problem, truth.features)
+        self._policy = maker(problem, _seed_of(seed, run))
         self._costs: list[float] = scenario.problem.costs.tolist()
         self._budget_left = scenario.problem.budget
         self._due: dict[int, list[Answer]] = {}
