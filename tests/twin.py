@@ -461,7 +461,7 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
     near_ties = 0
     for round_ in range(1, problem.horizon + 1):
         context = int(tape.context[round_ - 1])
-        there = tape.available[round_ - 1] if tape.available.shape[0] else np.ones(problem.n_arms)
+        there = tape.available[round_ - 1] if tape.available.shape[1] else np.ones(problem.n_arms)
         wish = twin.decide(round_, context, np.flatnonzero(there).tolist())
         at = chosen.get(round_)
         arm = None if at is None else int(log.arm[at])
@@ -473,7 +473,7 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
             near_ties += 1
         if at is not None and arm is not None:
             noise, uniform = float(tape.noise[round_ - 1]), float(tape.delay[round_ - 1])
-            reward, delay = _drawn(scenario, float(truth.world.means[context, arm]), context, arm, noise, uniform)
+            reward, delay = _drawn(scenario, float(truth.world.means[0, context, arm]), context, arm, noise, uniform)
             assert log.context[at] == context
             assert math.isclose(log.reward[at], reward, rel_tol=1e-12, abs_tol=1e-12)
             assert log.delay[at] == delay

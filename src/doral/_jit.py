@@ -62,7 +62,7 @@ def is_compiled() -> bool:
     return any(cache_folder().rglob("loop.play-*.nbc"))
 
 
-def _compile(function: Function, *, inline: bool) -> Function:
+def _compile(function: Function, *, inline: bool, inner: bool = False) -> Function:
     earlier = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(cache_folder())  # read by numba when it decorates; other libraries keep theirs
     try:
@@ -72,6 +72,8 @@ def _compile(function: Function, *, inline: bool) -> Function:
             error_model="numpy",  # divisions are not checked: they would have to raise
             _nrt=False,  # no reference counts: five times faster with a state of many arrays, and nothing can allocate
             forceinline=inline,
+            no_cfunc_wrapper=True,  # nobody takes the address of a kernel
+            no_cpython_wrapper=inner,
         )(function)
     finally:
         numba.config.CACHE_DIR = earlier
@@ -89,3 +91,24 @@ def jit(function: Function) -> Function:
 def jit_rare(function: Function) -> Function:
     """Compile a function that is called rarely: not inlined, which keeps the code and its compile time small."""
     return _compile(function, inline=False)
+
+
+def jit_inner(function: Function) -> Function:
+    """Like `jit`, for what only other kernels call: without the code that unpacks a whole state from Python objects,
+    which takes longer to compile than most bodies.
+    """
+    return _compile(function, inline=True, inner=True)
+
+
+def jit_rare_inner(function: Function) -> Function:
+    """Like `jit_rare`, for what only other kernels call."""
+    return _compile(function, inline=False, inner=True)
+
+
+_SIGN_OFF = 2**63 - 1
+
+
+@jit_inner
+def position(index: int) -> int:
+    """The index itself, known to the compiler not to be negative: it then spares the test for indices from the end."""
+    return index & _SIGN_OFF

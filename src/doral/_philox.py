@@ -16,6 +16,7 @@ ARRIVAL = 0  # context, delay and reward noise of a round
 AVAILABILITY = 1
 PARAMETERS = 2  # theta and features of a run
 COIN = 3  # the policy's own randomisation
+POSTERIOR = 4  # Thompson sampling
 
 _MULTIPLIER_0 = np.uint64(0xD2E7470EE14C6C93)
 _MULTIPLIER_1 = np.uint64(0xCA5A826395121157)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._jit import jit
+from doral._jit import jit, jit_inner
 
 NO_ARM = -1
 _WHOLE = 1.0 - 1e-12  # a share of an edge above this is the whole edge: rounding must not toss a coin
@@ -64,10 +64,25 @@ def new_hulls(costs: Floats, n_contexts: int) -> Hulls:
 
 
 @jit
+def first_best(values: Floats) -> int:
+    """The position of the largest value, the first of them on ties."""
+    best = 0
+    for a in range(1, values.size):
+        if values[a] > values[best]:
+            best = a
+    return best
+
+
+@jit
 def set_hull(hulls: Hulls, row: int, values: Floats) -> None:
     """The upper hull over all arms with a positive value (NaN or values <= 0 leave an arm out)."""
-    n = 0
     arms, costs, heights = hulls.arm[row], hulls.cost[row], hulls.value[row]
+    if arms.size == 1:  # one cost for all: the hull is the best arm
+        best = first_best(values)
+        arms[0], costs[0], heights[0] = best, hulls.costs[best], values[best]
+        hulls.length[row] = values[best] > 0.0
+        return
+    n = 0
     for position in range(hulls.by_cost.size):
         arm = hulls.by_cost[position]
         value = values[arm]
@@ -112,12 +127,28 @@ def place(hulls: Hulls, context: int) -> None:
     hulls.n_edges[0] = kept
 
 
+@jit_inner
+def _open(slack: Floats, depth: int) -> float:
+    """What the tiers of this depth may still spend."""
+    least = slack[0]
+    for d in range(1, depth + 1):
+        least = min(least, slack[d])
+    return least
+
+
 @jit
-def fill(hulls: Hulls, shares: Floats, rate: float, context: int, row: int) -> Share:
-    """Buy edges until `rate` is used, with `row` as the hull of `context`; what that means for this context."""
+def fill(hulls: Hulls, shares: Floats, caps: Floats, depths: Ints, slack: Floats, context: int, row: int) -> Share:
+    """Buy edges until the caps are used, with `row` as the hull of `context`; what that means for this context.
+
+    `caps[0]` is rho. Where budget is reserved for urgent tiers, `caps[d]` bounds what all contexts of depth d and more
+    spend together: the deeper, the less urgent. These sets are nested, so taking edges in order stays optimal. `slack`
+    is scratch.
+    """
     n_edges = hulls.n_edges[0]
     length = hulls.length[row]
-    left = rate
+    own_depth = depths[context]
+    for d in range(caps.size):
+        slack[d] = caps[d]
     level = 0  # own edges bought
     own_slope, own_cost = 0.0, 0.0
     if length > 0:
@@ -131,19 +162,24 @@ def fill(hulls: Hulls, shares: Floats, rate: float, context: int, row: int) -> S
         if i < n_edges:
             other = hulls.edge_slope[i]
         if other > own_slope or (other == own_slope and level < length and hulls.edge_context[i] < context):
+            depth = depths[hulls.edge_context[i]]
             needed = shares[hulls.edge_context[i]] * hulls.edge_cost[i]
-            if needed >= left:
+            bought = min(needed, _open(slack, depth))
+            for d in range(depth + 1):
+                slack[d] -= bought
+            if bought > 0.0 and _open(slack, own_depth) <= 0.0:
                 return Share(level - 1, level - 1, 1.0, other)
-            left -= needed
             i += 1
         elif level < length:
             needed = shares[context] * own_cost
+            left = _open(slack, own_depth)
             if needed >= left:
-                part = left / needed
+                part = max(left / needed, 0.0)
                 if part > _WHOLE:
                     part = 1.0
                 return Share(level - 1, level, part, own_slope)
-            left -= needed
+            for d in range(own_depth + 1):
+                slack[d] -= needed
             level += 1
             if level < length:
                 own_cost = hulls.cost[row, level] - hulls.cost[row, level - 1]
@@ -158,14 +194,28 @@ class Allocation(NamedTuple):
     """The solution of LP_m."""
 
     value: float
-    price: float
+    price: float  # of a unit of budget, to the most urgent tier
     play: Floats  # (J, A) probability of each arm in each context
 
 
-def solve(*, values: Floats, costs: Floats, shares: Floats, rate: float) -> Allocation:
-    """LP_m for a whole table of values (J, A), with the kernels that the policies use."""
+def solve(
+    *,
+    values: Floats,
+    costs: Floats,
+    shares: Floats,
+    rate: float,
+    caps: Floats | None = None,
+    depths: Ints | None = None,
+) -> Allocation:
+    """LP_m for a whole table of values (J, A), with the kernels that the policies use.
+
+    With reserves, `caps` (the first of them the rate) and the `depths` of the contexts say who may spend what.
+    """
     n_contexts, n_arms = values.shape
-    shares = np.array(shares, dtype=np.float64)  # a writable copy: one compiled version
+    # writable copies: one compiled version whatever comes in
+    shares = np.array(shares, dtype=np.float64)
+    caps = np.array([rate] if caps is None else caps, dtype=np.float64)
+    depths = np.array(np.zeros(n_contexts) if depths is None else depths, dtype=np.int64)
     hulls = new_hulls(costs, n_contexts)
     for context in range(n_contexts):
         set_hull(hulls, context, np.ascontiguousarray(values[context], dtype=np.float64))
@@ -173,8 +223,9 @@ def solve(*, values: Floats, costs: Floats, shares: Floats, rate: float) -> Allo
     play = np.zeros((n_contexts, n_arms))
     price = 0.0
     for context in range(n_contexts):
-        share = fill(hulls, shares, rate, context, context)
-        price = share.price
+        share = fill(hulls, shares, caps, depths, np.zeros(caps.size), context, context)
+        if depths[context] == 0:
+            price = share.price
         if share.upper >= 0:
             play[context, hulls.arm[context, share.upper]] += share.probability
         if share.lower >= 0 and share.upper != share.lower:

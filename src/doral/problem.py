@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doral import _check
 from doral._arrays import Floats
@@ -22,7 +23,11 @@ MAX_PAIRS = 10**8
 MAX_HORIZON = 10**10
 MAX_FEATURE_SIZE = 1e6
 
+MAX_TIERS = 100
+
 SHARES_TOLERANCE = 1e-6
+
+Feedback = Literal["explicit", "silent"]
 
 
 @dataclass(frozen=True, init=False)
@@ -60,15 +65,31 @@ class Arm:
 class Context:
     """A class of arrivals, and the share of all arrivals that it makes up; None when that is to be learned.
 
-    >>> Context("elderly", 0.3)
-    Context(name='elderly', share=0.3)
+    Urgency has three parts. `weight` is what one unit of reward is worth here. `deadline`, in rounds, replaces that of
+    the problem. `tier` orders contexts: a reserve of the problem for a tier is closed to all lower ones.
+
+    >>> Context("elderly", 0.3, weight=2)
+    Context(name='elderly', share=0.3, weight=2.0, deadline=None, tier=0)
     """
 
     name: str
     share: float | None
+    weight: float
+    deadline: float | None
+    tier: int
 
-    def __init__(self, name: str, share: float | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        share: float | None = None,
+        *,
+        weight: float = 1.0,
+        deadline: float | None = None,
+        tier: int = 0,
+    ) -> None:
         name = _check.name("name of a context", name)
+        if deadline is not None:
+            deadline = _checked_deadline(f"deadline of context {shown(name)}", deadline)
         if share is not None:
             share = _check.finite_number(
                 f"share of context {shown(name)}",
@@ -77,7 +98,14 @@ class Context:
                 at_most=1,
                 hint="; leave the context out if it never arrives",
             )
-        _check.set_fields(self, name=name, share=share)
+        _check.set_fields(
+            self,
+            name=name,
+            share=share,
+            weight=_check.finite_number(f"weight of context {shown(name)}", weight, above=0),
+            deadline=deadline,
+            tier=_check.whole_number(f"tier of context {shown(name)}", tier, at_least=0, at_most=MAX_TIERS - 1),
+        )
 
 
 ContextsLike: TypeAlias = Mapping[str, float] | Mapping[str, None] | Sequence[str] | Sequence[Context]
@@ -90,7 +118,9 @@ class Problem:
     `contexts` is a mapping from name to share, or names alone (the shares are then learned), or `Context` objects.
     Given shares have to sum to 1 within 1e-6 and are kept exactly as given, not rescaled. `horizon` is a number of
     rounds, one arrival each. `deadline` is in rounds as well: an answer counts only if it comes within it; None
-    means that every answer counts.
+    means that every answer counts. `feedback` is "explicit" where an answer is seen also when its reward is 0, and
+    "silent" where no news and a reward of 0 look the same, as with conversions. `reserves` maps a tier to the share of
+    the budget that contexts of lower tiers cannot take; what is not needed is released towards the end.
 
     >>> problem = Problem(
     ...     arms=[Arm("clinic-a", features=[0.2, 0.7]), Arm("clinic-b", features=[0.9, 0.1], cost=2.5)],
@@ -108,6 +138,8 @@ class Problem:
     budget: float
     horizon: int
     deadline: float | None
+    feedback: Feedback
+    reserves: tuple[tuple[int, float], ...]  # (tier, share of the budget), ascending
 
     def __init__(
         self,
@@ -117,6 +149,8 @@ class Problem:
         budget: float,
         horizon: float,
         deadline: float | None = None,
+        feedback: Feedback = "explicit",
+        reserves: Mapping[int, float] | Sequence[tuple[int, float]] = (),
     ) -> None:
         checked_arms = _checked_arms(arms)
         checked_contexts = _checked_contexts(contexts)
@@ -124,7 +158,9 @@ class Problem:
         if n_pairs > MAX_PAIRS:
             raise InvalidValue("contexts x arms", n_pairs, f"must be at most {MAX_PAIRS:,}; group contexts or arms")
         if deadline is not None:
-            deadline = _check.finite_number("deadline", deadline, above=0, hint=", in rounds, or None")
+            deadline = _checked_deadline("deadline", deadline)
+        if feedback not in get_args(Feedback):
+            raise InvalidValue("feedback", feedback, "must be explicit or silent")
         _check.set_fields(
             self,
             arms=checked_arms,
@@ -132,6 +168,8 @@ class Problem:
             budget=_check.finite_number("budget", budget, above=0),
             horizon=_check.whole_number("horizon", horizon, at_least=1, at_most=MAX_HORIZON),
             deadline=deadline,
+            feedback=feedback,
+            reserves=_checked_reserves(reserves, checked_contexts),
         )
 
     @property
@@ -175,6 +213,17 @@ class Problem:
         """The budget per round, the paper's rho."""
         return self.budget / self.horizon
 
+    @cached_property
+    def weights(self) -> Floats:
+        """One per context; read-only."""
+        return _read_only([context.weight for context in self.contexts])
+
+    @cached_property
+    def deadlines(self) -> Floats:
+        """One per context, infinite where every answer counts; read-only."""
+        own = [self.deadline if context.deadline is None else context.deadline for context in self.contexts]
+        return _read_only([math.inf if deadline is None else deadline for deadline in own])
+
     def arm_index(self, name: str) -> int:
         return _index("arm", name, self._arm_indices)
 
@@ -193,22 +242,31 @@ class Problem:
         """Plain values that JSON can hold; `from_dict` gives an equal problem back."""
         return {
             "arms": [{"name": arm.name, "features": list(arm.features), "cost": arm.cost} for arm in self.arms],
-            "contexts": [{"name": context.name, "share": context.share} for context in self.contexts],
+            "contexts": [
+                {field.name: getattr(context, field.name) for field in fields(context)} for context in self.contexts
+            ],
             "budget": self.budget,
             "horizon": self.horizon,
             "deadline": self.deadline,
+            "feedback": self.feedback,
+            "reserves": [list(pair) for pair in self.reserves],
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The problem that `to_dict` wrote, with every check made again."""
-        given = _check.keys("problem", data, required=("arms", "contexts", "budget", "horizon"), optional=("deadline",))
+        given = _check.keys(
+            "problem",
+            data,
+            required=("arms", "contexts", "budget", "horizon"),
+            optional=("deadline", "feedback", "reserves"),
+        )
         arms = _check.items("arms", given.pop("arms"), what="mappings", at_most=MAX_ARMS)
         contexts = _check.items("contexts", given.pop("contexts"), what="mappings", at_most=MAX_CONTEXTS)
         return cls(
             arms=[Arm(**_check.keys("arm", arm, required=("name", "features"), optional=("cost",))) for arm in arms],
             contexts=[
-                Context(**_check.keys("context", context, required=("name",), optional=("share",)))
+                Context(**_check.keys("context", context, required=("name",), optional=_CONTEXT_OPTIONS))
                 for context in contexts
             ],
             **given,
@@ -217,6 +275,36 @@ class Problem:
     def __getstate__(self) -> dict[str, Any]:
         # Without the cached arrays: they are quick to make again, and pickle would bring them back writable.
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def reserve_depths(problem: Problem) -> NDArray[np.int64]:
+    """For each context, how many reserves are closed to it: 0 is the most urgent."""
+    tiers = [tier for tier, _ in problem.reserves]
+    return np.array([sum(context.tier < tier for tier in tiers) for context in problem.contexts], dtype=np.int64)
+
+
+_CONTEXT_OPTIONS = ("share", "weight", "deadline", "tier")
+
+
+def _checked_deadline(field: str, value: object) -> float:
+    return _check.finite_number(field, value, above=0, hint=", in rounds, or None")
+
+
+def _checked_reserves(reserves: object, contexts: tuple[Context, ...]) -> tuple[tuple[int, float], ...]:
+    try:
+        pairs = dict(reserves.items() if isinstance(reserves, Mapping) else reserves)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        raise InvalidValue("reserves", reserves, "must map tiers to shares of the budget, as in {1: 0.2}") from None
+    checked = []
+    for tier, share in pairs.items():
+        tier = _check.whole_number("tier of a reserve", tier, at_least=1, at_most=MAX_TIERS - 1)
+        if not any(context.tier >= tier for context in contexts):
+            raise InvalidValue("tier of a reserve", tier, "no context is of this tier or above; nobody could use it")
+        checked.append((tier, _check.finite_number(f"reserve of tier {tier}", share, above=0, at_most=1)))
+    total = math.fsum(share for _, share in checked)
+    if total > 1:
+        raise InvalidValue("sum of the reserves", round(total, 9), "must be at most 1, the whole budget")
+    return tuple(sorted(checked))
 
 
 def _read_only(values: Sequence[float] | Sequence[Sequence[float]]) -> Floats:

@@ -102,7 +102,7 @@ def test_parameters_are_drawn_anew_for_every_run_and_only_then() -> None:
     assert not np.array_equal(first.features, other.features)
     assert ((first.features >= 0) & (first.features < 1)).all()
     fixed = scenario(means=[[0.1, 0.2], [0.3, 0.4]])
-    assert np.array_equal(make_truth(fixed, seed=1, run=5).world.means, [[0.1, 0.2], [0.3, 0.4]])
+    assert np.array_equal(make_truth(fixed, seed=1, run=5).world.means, [[[0.1, 0.2], [0.3, 0.4]]])
 
 
 def test_a_tape_does_not_depend_on_its_chunks() -> None:
@@ -137,14 +137,14 @@ def test_expected_counted_reward_with_delays_by_outcome(noise: Any) -> None:
     rng = np.random.default_rng(0)
     n = 400_000
     for j, a in itertools.product(range(2), range(2)):
-        mean = truth.world.means[j, a]
+        mean = truth.world.means[0, j, a]
         rewards = {
             "gaussian": mean + 0.3 * rng.standard_normal(n),
             "bernoulli": (rng.random(n) < mean).astype(float),
             "none": np.full(n, mean),
         }[noise]
         chance = np.where(rewards > 0.5, law.above.return_probability(20.0), law.below.return_probability(20.0))
-        assert truth.counted[j, a] == pytest.approx(np.mean(rewards * (rng.random(n) < chance)), abs=0.006)
+        assert truth.counted[0, j, a] == pytest.approx(np.mean(rewards * (rng.random(n) < chance)), abs=0.006)
 
 
 def _lp_over_available_sets(values: Any, costs: Any, shares: Any, rate: float, available: Any) -> float:

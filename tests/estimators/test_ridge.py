@@ -20,9 +20,11 @@ def check(ridge: Ridge, context: int, features: Floats, weight: Floats, target: 
     inverse = np.linalg.inv(v)
     theta = inverse @ (features.T @ target)
     size = 1.0 + np.abs(features @ theta).max()
-    assert ridge.estimate[context] == pytest.approx(features @ theta, abs=tolerance * size)
+    n_arms = features.shape[0]
+    assert ridge.estimate[context, :n_arms] == pytest.approx(features @ theta, abs=tolerance * size)
     norm = np.sqrt(np.einsum("ai,ij,aj->a", features, inverse, features))
-    assert ridge.norm[context] == pytest.approx(norm, abs=tolerance)
+    assert ridge.norm[context, :n_arms] == pytest.approx(norm, abs=tolerance)
+    assert not ridge.norm[context, n_arms:].any()  # the padding stays empty
 
 
 @settings(max_examples=40)

@@ -57,7 +57,7 @@ def test_full_grid_equals_lifelines(sample: tuple[list[int], list[bool]]) -> Non
 )
 def test_counting_passages_equals_counting_the_list(delays: list[float], now: int, last: float, points: int) -> None:
     """One decision per round; whoever has passed an age is counted there, with what is known of it then."""
-    curves = new_return_curves(2, age_grid(last, points))
+    curves = new_return_curves(2, 1, age_grid(last, points))
     ages = curves.ages.tolist()
     for g, age in enumerate(ages):
         for made, delay in enumerate(delays):
@@ -67,9 +67,9 @@ def test_counting_passages_equals_counting_the_list(delays: list[float], now: in
     for g, end in enumerate(ages):
         watched = [d for made, d in enumerate(delays) if now - made > end and (g == 0 or d > ages[g - 1])]
         after = survival * (1.0 - sum(d <= end for d in watched) / len(watched)) if watched else 0.0
-        assert return_probability(curves, 1, end) == pytest.approx(1.0 - after, abs=1e-12)
+        assert return_probability(curves, 0, 1, end) == pytest.approx(1.0 - after, abs=1e-12)
         middle = 0.5 * (start + end)
-        assert return_probability(curves, 1, middle) == pytest.approx(1.0 - 0.5 * (survival + after), abs=1e-9)
+        assert return_probability(curves, 0, 1, middle) == pytest.approx(1.0 - 0.5 * (survival + after), abs=1e-9)
         area += 0.5 * (survival + after) * (end - start)
         survival, start = after, end
     if any(now - made > ages[0] for made in range(len(delays))):
@@ -77,18 +77,18 @@ def test_counting_passages_equals_counting_the_list(delays: list[float], now: in
     else:
         assert restricted_mean(curves, 1) == math.inf
     assert restricted_mean(curves, 0) == math.inf  # the other group has seen nobody
-    assert return_probability(curves, 0, last) == 1.0
+    assert return_probability(curves, 0, 0, last) == 1.0
 
 
 def test_answers_in_hand_do_not_run_ahead_of_silences() -> None:
     """Half of all answers come at once, half never: young decisions must not make the curve look better than that."""
-    curves = new_return_curves(1, np.array([5.0, 10.0]))
+    curves = new_return_curves(1, 1, np.array([5.0, 10.0]))
     for made in range(40):
         delay = 1.0 if made % 2 else math.inf
         for g, age in enumerate((5.0, 10.0)):
             if 40 - made > age:
                 count_passage(curves, 0, g, delay)
-    assert return_probability(curves, 0, 10.0) == pytest.approx(0.5, abs=0.02)
+    assert return_probability(curves, 0, 0, 10.0) == pytest.approx(0.5, abs=0.02)
 
 
 @given(last=st.floats(1e-3, 1e9), points=st.integers(2, 1000))

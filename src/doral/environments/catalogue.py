@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from doral.environments import paper
+from doral.environments import paper, stress
 from doral.environments.scenario import Scenario
 from doral.errors import UnknownName
 
-SCENARIOS: dict[str, Scenario] = {**paper.SCENARIOS}
+SCENARIOS: dict[str, Scenario] = {**paper.SCENARIOS, **stress.SCENARIOS}
 
 
 def scenario(name: str) -> Scenario:

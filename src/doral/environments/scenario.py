@@ -76,7 +76,8 @@ class Scenario:
 
     The expected reward of arm a in context j is <theta_j, f_a>, or `means[j][a]` where given. Without either, theta is
     drawn from U(0, 1) anew for every run; with `features="drawn"` so are the features of the arms, and those of the
-    problem only say how many there are.
+    problem only say how many there are. With several `phases` the world changes: the horizon is cut into equally many
+    parts, and in each the contexts take other thetas (drawn anew, or each that of the next context).
     """
 
     name: str
@@ -89,6 +90,7 @@ class Scenario:
     noise_sd: float
     availability: tuple[float, ...] | None
     shares: tuple[float, ...]
+    phases: int
 
     def __init__(
         self,
@@ -103,6 +105,7 @@ class Scenario:
         noise_sd: float = 0.1,
         availability: object = None,
         shares: object = None,
+        phases: int = 1,
     ) -> None:
         if not isinstance(problem, Problem):
             raise InvalidValue("problem", problem, "must be a doral.Problem")
@@ -124,9 +127,13 @@ class Scenario:
             noise_sd=_check.finite_number("noise_sd", noise_sd, at_least=0),
             availability=None if availability is None else _availability(availability, problem),
             shares=_true_shares(shares, problem),
+            phases=_check.whole_number("phases", phases, at_least=1, at_most=min(problem.horizon, 1_000)),
         )
         if noise == "bernoulli":
             self._check_chances()
+        if problem.reserves and self.availability is not None:
+            remedy = "cannot be combined with reserves: the clairvoyant to compare with is not known for both"
+            raise InvalidValue("availability", availability, remedy)
 
     def _check_chances(self) -> None:
         """Bernoulli rewards need means that are probabilities."""

@@ -38,11 +38,13 @@ class Laws(NamedTuple):
 class World(NamedTuple):
     """What is true in one run."""
 
-    means: Floats  # (J, A) expected reward
+    means: Floats  # (phases, J, A) expected reward
+    phase_rounds: int  # how long each phase lasts
     noise: int
     noise_sd: float
     laws: Laws
     cumulative_shares: Floats  # (J,)
+    silent: bool
     available: Floats  # (A,) probability of being available; empty: always
 
 
@@ -53,18 +55,18 @@ class Tape(NamedTuple):
     context: Ints
     noise: Floats  # standard normal, or uniform for Bernoulli rewards
     delay: Floats  # uniform
-    available: Bits  # (rounds, A); empty: always
+    available: Bits  # (rounds, A), or (rounds, 0): always
 
 
 def new_tape(world: World, rounds: int) -> Tape:
     """Room for a chunk."""
-    n_arms = world.means.shape[1]
+    n_arms = world.means.shape[2]
     return Tape(
         first_round=1,
         context=np.zeros(rounds, dtype=np.int64),
         noise=np.zeros(rounds),
         delay=np.zeros(rounds),
-        available=np.zeros((rounds if world.available.size else 0, n_arms), dtype=np.uint8),
+        available=np.zeros((rounds, n_arms if world.available.size else 0), dtype=np.uint8),
     )
 
 
@@ -72,7 +74,7 @@ def new_tape(world: World, rounds: int) -> Tape:
 def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_round: int) -> None:
     """Fill the chunk that starts at `first_round`: a pure function of its arguments."""
     last_context = world.cumulative_shares.size - 1
-    n_arms = world.means.shape[1]
+    n_arms = world.means.shape[2]
     for i in range(tape.context.size):
         index = np.uint64(first_round + i)
         who, wait, luck, _ = philox(seed, run, index, np.uint64(ARRIVAL), np.uint64(0))
@@ -85,16 +87,17 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
         tape.noise[i] = to_uniform(luck)
         if world.noise == NOISE_GAUSSIAN:
             tape.noise[i] = normal_quantile(max(to_uniform(luck), 2.0**-54))
-        if tape.available.shape[0] > 0:
+        if tape.available.shape[1] > 0:
             for a in range(n_arms):
                 word, _, _, _ = philox(seed, run, index, np.uint64(AVAILABILITY), np.uint64(a))
                 tape.available[i, a] = to_uniform(word) < world.available[a]
 
 
 @jit
-def draw_reward(world: World, context: int, arm: int, noise: float) -> float:
+def draw_reward(world: World, round_: int, context: int, arm: int, noise: float) -> float:
     """The reward that this arm would bring."""
-    mean = world.means[context, arm]
+    phase = min((round_ - 1) // world.phase_rounds, world.means.shape[0] - 1)
+    mean = world.means[phase, context, arm]
     if world.noise == NOISE_GAUSSIAN:
         return mean + world.noise_sd * noise
     if world.noise == NOISE_BERNOULLI:

@@ -15,6 +15,7 @@ from doral.delays import AnyLaw, ByOutcome, Law
 from doral.environments.scenario import Scenario
 from doral.environments.tape import NOISE_BERNOULLI, NOISE_GAUSSIAN, NOISE_NONE, Laws, World
 from doral.pacing import solve
+from doral.problem import Problem, reserve_depths
 
 _NOISE = {"none": NOISE_NONE, "gaussian": NOISE_GAUSSIAN, "bernoulli": NOISE_BERNOULLI}
 _THETA, _FEATURES = 0, 1  # lanes of the parameter draws
@@ -27,7 +28,7 @@ class Truth:
 
     world: World
     features: Floats  # (A, k)
-    counted: Floats  # (J, A) expected reward that returns within the deadline
+    counted: Floats  # (phases, J, A) expected worth of what returns within the deadline
     clairvoyant: float  # U*: expected reward of the best policy that knows the truth, over the horizon
 
 
@@ -82,6 +83,30 @@ def _counted(scenario: Scenario, law: AnyLaw, mean: float, deadline: float) -> f
     return upper * above + (mean - upper) * below
 
 
+def _counted_table(scenario: Scenario, means: Floats) -> Floats:
+    """(J, A) expected worth of what returns in time."""
+    problem = scenario.problem
+    laws = scenario.delays * (problem.n_contexts if len(scenario.delays) == 1 else 1)
+    counted = [
+        [_counted(scenario, law, float(mean), deadline) for law, mean in zip(row, row_means, strict=True)]
+        for row, row_means, deadline in zip(laws, means, problem.deadlines.tolist(), strict=True)
+    ]
+    return problem.weights[:, None] * np.array(counted)
+
+
+def _means(scenario: Scenario, features: Floats, *, seed: int, run: int) -> Floats:
+    """(phases, J, A) expected rewards."""
+    n_contexts, n_features = scenario.problem.n_contexts, scenario.problem.n_features
+    if scenario.means is not None:
+        return np.array([np.roll(np.array(scenario.means), -phase, axis=0) for phase in range(scenario.phases)])
+    if scenario.theta is not None:
+        theta = np.array([np.roll(np.array(scenario.theta), -phase, axis=0) for phase in range(scenario.phases)])
+    else:
+        drawn = _uniforms((scenario.phases * n_contexts, n_features), seed, run, _THETA)
+        theta = drawn.reshape(scenario.phases, n_contexts, n_features)
+    return (theta[:, :, None, :] * features[None, None, :, :]).sum(axis=3)
+
+
 def clairvoyant_rate(*, values: Floats, costs: Floats, shares: Floats, rate: float, available: Floats | None) -> float:
     """The value of LP_m per round with true values; with random availability, the same LP over available sets.
 
@@ -113,36 +138,55 @@ def clairvoyant_rate(*, values: Floats, costs: Floats, shares: Floats, rate: flo
     return min(dual(0.0), dual(low), dual(high))
 
 
+def _rate_with_reserves(problem: Problem, counted: Floats, shares: Floats) -> float:
+    """LP_m per round where lower tiers cannot take what is reserved for higher ones, as far as those can use it."""
+    n_phases = counted.shape[0]
+    depths = np.tile(reserve_depths(problem), n_phases)
+    shares = np.tile(shares / n_phases, n_phases)
+    caps = [problem.rate]
+    kept = 0.0
+    for d, (_, share) in enumerate(reversed(problem.reserves), start=1):
+        kept += share * problem.rate
+        usable = float(shares[depths < d].sum() * problem.costs.max())
+        caps.append(min(caps[-1], problem.rate - min(kept, usable)))
+    allocation = solve(
+        values=counted.reshape(-1, problem.n_arms),
+        costs=problem.costs,
+        shares=shares,
+        rate=problem.rate,
+        caps=np.array(caps),
+        depths=depths,
+    )
+    return allocation.value
+
+
 def make_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
     """Draw the parameters of one run."""
     problem = scenario.problem
     features = problem.features
     if scenario.features == "drawn":
         features = _uniforms(features.shape, seed, run, _FEATURES)
-    if scenario.means is not None:
-        means = np.array(scenario.means)
-    else:
-        shape = (problem.n_contexts, problem.n_features)
-        theta = _uniforms(shape, seed, run, _THETA) if scenario.theta is None else np.array(scenario.theta)
-        means = (theta[:, None, :] * features[None, :, :]).sum(axis=2)
-    deadline = math.inf if problem.deadline is None else problem.deadline
-    laws = scenario.delays * (problem.n_contexts if len(scenario.delays) == 1 else 1)
-    counted = np.array(
-        [
-            [_counted(scenario, law, float(mean), deadline) for law, mean in zip(row, row_means, strict=True)]
-            for row, row_means in zip(laws, means, strict=True)
-        ]
-    )
+    means = _means(scenario, features, seed=seed, run=run)
+    counted = np.array([_counted_table(scenario, phase) for phase in means])
     available = None if scenario.availability is None else np.array(scenario.availability)
-    best = clairvoyant_rate(
-        values=counted, costs=problem.costs, shares=scenario.true_shares, rate=problem.rate, available=available
-    )
+    if problem.reserves:
+        best = _rate_with_reserves(problem, counted, scenario.true_shares)
+    else:  # phases are just more contexts to somebody who knows them all
+        best = clairvoyant_rate(
+            values=counted.reshape(-1, problem.n_arms),
+            costs=problem.costs,
+            shares=np.tile(scenario.true_shares / scenario.phases, scenario.phases),
+            rate=problem.rate,
+            available=available,
+        )
     world = World(
         means=means,
+        phase_rounds=math.ceil(problem.horizon / scenario.phases),
         noise=_NOISE[scenario.noise],
         noise_sd=scenario.noise_sd,
         laws=_compiled_laws(scenario),
         cumulative_shares=np.cumsum(scenario.true_shares),
+        silent=problem.feedback == "silent",
         available=np.zeros(0) if available is None else available,
     )
     return Truth(world=world, features=features, counted=counted, clairvoyant=best * problem.horizon)

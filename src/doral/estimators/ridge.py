@@ -3,7 +3,8 @@
 Arms are finite and their features fixed, so all that is ever asked of theta_j and V_j are the A numbers <theta_j, f_a>
 (`estimate`) and ||f_a|| in the norm of V_j^-1 (`norm`). They are kept up to date instead of theta, and V_j itself is a
 sum over arms of counts: V_j = lambda I + sum_a weight_ja f_a f_a^T, G_j = sum_a target_ja f_a. `refactor` rebuilds
-everything from those sums, so rounding errors of millions of rank-one updates never pile up.
+everything from those sums, so rounding errors of millions of rank-one updates never pile up. Without features (k = 0)
+each (context, arm) is a cell of its own.
 """
 
 from __future__ import annotations
@@ -14,25 +15,36 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._jit import jit, jit_rare
+from doral._delay_kernels import normal_quantile
+from doral._jit import jit, jit_inner, jit_rare
+from doral._philox import POSTERIOR, philox, to_uniform
 
 REFACTOR_EVERY = 4096  # rank-one updates of one context between two exact rebuilds
 
 
+BLOCK = 16  # elements that a vectorised loop takes at once; a shorter rest would run one by one
+
+
+def padded(n: int) -> int:
+    """n in whole blocks. Rows over arms that hot loops run over have this length: the rest of them holds zeros."""
+    return -(-n // BLOCK) * BLOCK
+
+
 class Ridge(NamedTuple):
-    """J contexts, A arms, k features."""
+    """J contexts, A arms (A+ padded), k features."""
 
     features: Floats  # (A, k)
-    features_by_row: Floats  # (k, A): loops over arms then run over contiguous memory
+    features_by_row: Floats  # (k, A+): loops over arms then run over contiguous memory
+    offset: Floats  # (A,) what theta_j is shrunk to, as <mu, f_a>; 0 without a prior mean
     weight: Floats  # (J, A) sum of weights in V_j
     target: Floats  # (J, A) sum of targets in G_j
     inverse: Floats  # (J, k, k) V_j^-1
-    estimate: Floats  # (J, A) <theta_j, f_a>
-    norm_squared: Floats  # (J, A)
-    norm: Floats  # (J, A) ||f_a|| in V_j^-1
+    estimate: Floats  # (J, A+) <theta_j, f_a>
+    norm_squared: Floats  # (J, A+)
+    norm: Floats  # (J, A+) ||f_a|| in V_j^-1
     updates: Ints  # (J,) since the last refactor
     direction: Floats  # (k,) scratch: V^-1 f
-    shadow: Floats  # (A,) scratch: F V^-1 f
+    shadow: Floats  # (A+,) scratch: F V^-1 f
     factor: Floats  # (k, k) scratch: Cholesky factor
 
 
@@ -42,18 +54,20 @@ def new_ridge(features: Floats, n_contexts: int, penalty: float) -> Ridge:
     ridge = Ridge(
         # copies: a read-only array is another type to the compiler, and would compile everything once more
         features=np.array(features, dtype=np.float64, order="C"),
-        features_by_row=np.array(features.T, dtype=np.float64, order="C"),
+        features_by_row=np.zeros((n_features, padded(n_arms))),
+        offset=np.zeros(n_arms),
         weight=np.zeros((n_contexts, n_arms)),
         target=np.zeros((n_contexts, n_arms)),
         inverse=np.zeros((n_contexts, n_features, n_features)),
-        estimate=np.zeros((n_contexts, n_arms)),
-        norm_squared=np.zeros((n_contexts, n_arms)),
-        norm=np.zeros((n_contexts, n_arms)),
+        estimate=np.zeros((n_contexts, padded(n_arms))),
+        norm_squared=np.zeros((n_contexts, padded(n_arms))),
+        norm=np.zeros((n_contexts, padded(n_arms))),
         updates=np.zeros(n_contexts, dtype=np.int64),
         direction=np.zeros(n_features),
-        shadow=np.zeros(n_arms),
+        shadow=np.zeros(padded(n_arms)),
         factor=np.zeros((n_features, n_features)),
     )
+    ridge.features_by_row[:, :n_arms] = features.T
     for context in range(n_contexts):
         refactor(ridge, context, penalty)
     return ridge
@@ -67,7 +81,10 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float, p
     """
     ridge.weight[context, arm] += weight
     ridge.target[context, arm] += target
-    n_arms, n_features = ridge.features.shape
+    n_features, room = ridge.features_by_row.shape
+    if n_features == 0:
+        _set_cell(ridge, context, arm, penalty)
+        return
     f = ridge.features[arm]
     inverse = ridge.inverse[context]
     direction = ridge.direction
@@ -79,23 +96,23 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float, p
             total += inverse[i, l] * f[l]
         direction[i] = total
         leverage += total * f[i]
-    for a in range(n_arms):
+    for a in range(room):
         shadow[a] = 0.0
     for i in range(n_features):
         step = direction[i]
         row = ridge.features_by_row[i]
-        for a in range(n_arms):
+        for a in range(room):
             shadow[a] += row[a] * step
     shrink = 1.0 / (1.0 + weight * leverage)
     estimate = ridge.estimate[context]
     gain = (target - weight * estimate[arm]) * shrink
-    for a in range(n_arms):
+    for a in range(room):
         estimate[a] += shadow[a] * gain
     if weight > 0.0:
         scale = weight * shrink
         norm_squared = ridge.norm_squared[context]
         norm = ridge.norm[context]
-        for a in range(n_arms):
+        for a in range(room):
             norm_squared[a] = max(norm_squared[a] - shadow[a] * shadow[a] * scale, 0.0)
             norm[a] = math.sqrt(norm_squared[a])
         for i in range(n_features):
@@ -107,10 +124,24 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float, p
             refactor(ridge, context, penalty)
 
 
+@jit_inner
+def _set_cell(ridge: Ridge, context: int, arm: int, penalty: float) -> None:
+    """Without features, every (context, arm) stands for itself."""
+    weight = ridge.weight[context, arm] + penalty
+    excess = ridge.target[context, arm] - ridge.weight[context, arm] * ridge.offset[arm]
+    ridge.estimate[context, arm] = ridge.offset[arm] + excess / weight
+    ridge.norm_squared[context, arm] = 1.0 / weight
+    ridge.norm[context, arm] = math.sqrt(1.0 / weight)
+
+
 @jit_rare
 def refactor(ridge: Ridge, context: int, penalty: float) -> None:
     """Rebuild V^-1, the estimates and the norms of one context from its sums: exact, no drift."""
     n_arms, n_features = ridge.features.shape
+    if n_features == 0:
+        for a in range(n_arms):
+            _set_cell(ridge, context, a, penalty)
+        return
     factor = ridge.factor
     inverse = ridge.inverse[context]
     for i in range(n_features):
@@ -132,11 +163,12 @@ def refactor(ridge: Ridge, context: int, penalty: float) -> None:
             for p in range(i + 1, n_features):
                 total -= factor[p, i] * inverse[p, column]
             inverse[i, column] = total / factor[i, i]
-    for i in range(n_features):  # direction = theta = V^-1 G
+    for i in range(n_features):  # direction = theta - mu = V^-1 (G - V_data mu)
         total = 0.0
         for a in range(n_arms):
+            excess = ridge.target[context, a] - ridge.weight[context, a] * ridge.offset[a]
             for l in range(n_features):  # noqa: E741
-                total += inverse[i, l] * ridge.features[a, l] * ridge.target[context, a]
+                total += inverse[i, l] * ridge.features[a, l] * excess
         ridge.direction[i] = total
     for a in range(n_arms):
         mean = 0.0
@@ -145,7 +177,36 @@ def refactor(ridge: Ridge, context: int, penalty: float) -> None:
             mean += ridge.features[a, i] * ridge.direction[i]
             for l in range(n_features):  # noqa: E741
                 square += ridge.features[a, i] * inverse[i, l] * ridge.features[a, l]
-        ridge.estimate[context, a] = mean
+        ridge.estimate[context, a] = ridge.offset[a] + mean
         ridge.norm_squared[context, a] = square
         ridge.norm[context, a] = math.sqrt(max(square, 0.0))
     ridge.updates[context] = 0
+
+
+@jit
+def draw(ridge: Ridge, context: int, seed: np.uint64, run: np.uint64, round_: int) -> None:
+    """shadow[a] = <x, f_a> for one x ~ N(0, V^-1): the noise of Thompson sampling, in units of sigma."""
+    n_arms, n_features = ridge.features.shape
+    shadow, factor, inverse = ridge.shadow, ridge.factor, ridge.inverse[context]
+    for a in range(n_arms):
+        shadow[a] = 0.0
+        if n_features == 0:
+            shadow[a] = ridge.norm[context, a] * _normal(seed, run, round_, a)
+    for i in range(n_features):  # the Cholesky factor of V^-1
+        for l in range(i + 1):  # noqa: E741
+            total = inverse[i, l]
+            for p in range(l):
+                total -= factor[i, p] * factor[l, p]
+            factor[i, l] = math.sqrt(max(total, 1e-300)) if i == l else total / factor[l, l]
+    for l in range(n_features):  # noqa: E741
+        z = _normal(seed, run, round_, l)
+        for i in range(l, n_features):
+            step = factor[i, l] * z
+            for a in range(n_arms):
+                shadow[a] += ridge.features_by_row[i, a] * step
+
+
+@jit_inner
+def _normal(seed: np.uint64, run: np.uint64, round_: int, lane: int) -> float:
+    word, _, _, _ = philox(seed, run, np.uint64(round_), np.uint64(POSTERIOR), np.uint64(lane))
+    return normal_quantile(max(to_uniform(word), 2.0**-54))

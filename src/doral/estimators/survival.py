@@ -14,24 +14,35 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Flags, Floats, Ints
-from doral._jit import jit, jit_rare
+from doral._jit import jit, jit_inner, jit_rare
+
+MOST_CONCENTRATED = 1e9
 
 
 class ReturnCurves(NamedTuple):
-    """One curve per group (an arm), on G common ages."""
+    """Curves by arm, or by context and arm, on G common ages; group = row * A + arm, one row or one per context."""
 
     ages: Floats  # (G,) interval ends, ascending
     at_risk: Floats  # (groups, G) decisions that entered the interval open, fate known
     returned: Floats  # (groups, G) of those, answered inside it
+    arm_at_risk: Floats  # (A, G) the same over all rows; the very same array where there is one row
+    arm_returned: Floats  # (A, G)
+    all_hazard: Floats  # (G,) over all arms
+    concentration: Floats  # (1,) how many decisions of its arm a context borrows
     cursor: Ints  # (G,) the first decision that has not yet passed the age
 
 
-def new_return_curves(n_groups: int, ages: Floats) -> ReturnCurves:
+def new_return_curves(n_arms: int, n_rows: int, ages: Floats) -> ReturnCurves:
     """Curves with no data."""
+    at_risk, returned = (np.zeros((n_rows * n_arms, ages.size)) for _ in range(2))
     return ReturnCurves(
-        ages=np.ascontiguousarray(ages, dtype=np.float64),
-        at_risk=np.zeros((n_groups, ages.size)),
-        returned=np.zeros((n_groups, ages.size)),
+        ages=np.array(ages, dtype=np.float64),
+        at_risk=at_risk,
+        returned=returned,
+        arm_at_risk=at_risk if n_rows == 1 else np.zeros((n_arms, ages.size)),
+        arm_returned=returned if n_rows == 1 else np.zeros((n_arms, ages.size)),
+        all_hazard=np.ones(ages.size),
+        concentration=np.ones(1),
         cursor=np.zeros(ages.size, dtype=np.int64),
     )
 
@@ -46,23 +57,76 @@ def age_grid(last: float, points: int, first_share: float = 0.01) -> Floats:
 @jit
 def count_passage(curves: ReturnCurves, group: int, g: int, answer_age: float) -> None:
     """A decision's age has passed `ages[g]`; `answer_age` is infinite while it is unanswered."""
-    if g == 0 or answer_age > curves.ages[g - 1]:
-        curves.at_risk[group, g] += 1.0
-        if answer_age <= curves.ages[g]:
-            curves.returned[group, g] += 1.0
+    start = curves.ages[g - 1] if g > 0 else -math.inf
+    # without branches: whether an answer fell into an interval is as hard to guess as the answer
+    curves.at_risk[group, g] += 1.0 if answer_age > start else 0.0
+    curves.returned[group, g] += 1.0 if (answer_age > start) & (answer_age <= curves.ages[g]) else 0.0
 
 
 @jit_rare
-def return_probability(curves: ReturnCurves, group: int, age: float) -> float:
-    """tau(age), the survival interpolated between grid ages; beyond what has been seen it is optimistic: 1."""
+def pool(curves: ReturnCurves) -> None:
+    """Sum rows into arms and arms into all, and see how much contexts differ from their arm.
+
+    Hazards of contexts are taken as beta distributed around their arm's. Counts then scatter more than binomially, by
+    n (n - 1) h (1 - h) / (concentration + 1), and the excess over all arms and ages gives the concentration: how many
+    decisions the arm counts for in a context. Curves that are kept by arm alone are not shrunk at all.
+    """
+    n_arms, n_ages = curves.arm_at_risk.shape
+    n_rows = curves.at_risk.shape[0] // n_arms
+    if n_rows == 1:
+        return
+    excess, possible = 0.0, 0.0
+    for g in range(n_ages):
+        all_at_risk, all_returned = 0.0, 0.0
+        for arm in range(n_arms):
+            at_risk, returned = 0.0, 0.0
+            for row in range(n_rows):
+                at_risk += curves.at_risk[row * n_arms + arm, g]
+                returned += curves.returned[row * n_arms + arm, g]
+            curves.arm_at_risk[arm, g], curves.arm_returned[arm, g] = at_risk, returned
+            all_at_risk += at_risk
+            all_returned += returned
+            if returned == 0.0 or returned == at_risk:
+                continue
+            hazard = returned / at_risk
+            for row in range(n_rows):
+                n = curves.at_risk[row * n_arms + arm, g]
+                gap = curves.returned[row * n_arms + arm, g] - n * hazard
+                excess += gap * gap - n * hazard * (1.0 - hazard) * (1.0 - n / at_risk)
+                possible += n * max(n - 1.0, 0.0) * hazard * (1.0 - hazard)
+        curves.all_hazard[g] = all_returned / all_at_risk if all_at_risk > 0.0 else 1.0
+    concentration = MOST_CONCENTRATED
+    if excess > 0.0 and possible > 0.0:
+        concentration = min(max(possible / excess - 1.0, 1.0), MOST_CONCENTRATED)
+    curves.concentration[0] = concentration
+
+
+@jit_inner
+def _hazard(curves: ReturnCurves, row: int, arm: int, g: int) -> float:
+    """The chance to be answered in the interval, if open at its start.
+
+    Where nobody has been watched so long: that of the other arms, and where there is none either, optimism: 1.
+    """
+    n_arms = curves.arm_at_risk.shape[0]
+    at_risk = curves.arm_at_risk[arm, g]
+    hazard = curves.arm_returned[arm, g] / at_risk if at_risk > 0.0 else curves.all_hazard[g]
+    if curves.at_risk.shape[0] == n_arms:
+        return hazard
+    weight = curves.concentration[0]
+    group = row * n_arms + arm
+    return (curves.returned[group, g] + weight * hazard) / (curves.at_risk[group, g] + weight)
+
+
+@jit
+def return_probability(curves: ReturnCurves, row: int, arm: int, age: float) -> float:
+    """tau(age), the survival interpolated between grid ages."""
     survival = 1.0
     start = 0.0
     for g in range(curves.ages.size):
         if start >= age:
             break
         end = curves.ages[g]
-        at_risk = curves.at_risk[group, g]
-        ratio = 1.0 - curves.returned[group, g] / at_risk if at_risk > 0.0 else 0.0
+        ratio = 1.0 - _hazard(curves, row, arm, g)
         if end <= age:
             survival *= ratio
         else:
@@ -71,17 +135,26 @@ def return_probability(curves: ReturnCurves, group: int, age: float) -> float:
     return 1.0 - survival
 
 
+@jit
+def known_decisions(curves: ReturnCurves, row: int, arm: int) -> float:
+    """How many decisions a return probability rests on, those borrowed from the arm included."""
+    n_arms = curves.arm_at_risk.shape[0]
+    if curves.at_risk.shape[0] == n_arms:
+        return curves.arm_at_risk[arm, 0]
+    return min(curves.at_risk[row * n_arms + arm, 0] + curves.concentration[0], curves.arm_at_risk[arm, 0])
+
+
 @jit_rare
-def restricted_mean(curves: ReturnCurves, group: int) -> float:
-    """E[min(D, last age)] as the area under the survival curve; infinite without data."""
-    if curves.at_risk[group, 0] == 0.0:
+def restricted_mean(curves: ReturnCurves, arm: int) -> float:
+    """E[min(D, last age)] as the area under the survival curve of an arm; infinite without data."""
+    if curves.arm_at_risk[arm, 0] == 0.0:
         return math.inf
     survival = 1.0
     start = 0.0
     area = 0.0
     for g in range(curves.ages.size):
-        at_risk = curves.at_risk[group, g]
-        after = survival * (1.0 - curves.returned[group, g] / at_risk) if at_risk > 0.0 else 0.0
+        at_risk = curves.arm_at_risk[arm, g]
+        after = survival * (1.0 - curves.arm_returned[arm, g] / at_risk) if at_risk > 0.0 else 0.0
         area += 0.5 * (survival + after) * (curves.ages[g] - start)
         survival = after
         start = curves.ages[g]
@@ -94,9 +167,9 @@ def fit_return_curve(ages: Floats, answered: Flags, grid: Floats) -> Floats:
     `ages` holds the delay of each answered decision, and for the others how long they have been watched
     (expired and pending alike: both are "not by this age").
     """
-    curves = new_return_curves(1, grid)
+    curves = new_return_curves(1, 1, grid)
     for age, has_answer in zip(ages.tolist(), answered.tolist(), strict=True):
         for g, end in enumerate(grid.tolist()):
             if has_answer or age >= end:
                 count_passage(curves, 0, g, age if has_answer else math.inf)
-    return np.array([return_probability(curves, 0, end) for end in grid.tolist()])
+    return np.array([return_probability(curves, 0, 0, end) for end in grid.tolist()])

@@ -8,15 +8,25 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral.errors import InvalidValue
-from doral.policies.learning import read_curves
+from doral.estimators.survival import age_grid
 from doral.policies.options import PolicyOptions
+from doral.policies.returning import read_curves
 from doral.policies.state import (
+    BONUS_CALIBRATED,
+    BONUS_CORRECTED,
+    BONUS_PRINTED,
     LEARN_RETURNED,
     LEARN_SCALED,
     LEARN_THINNED,
     PACE_COIN,
     PACE_GREEDY,
     PACE_LP,
+    PRIOR_FIXED,
+    PRIOR_NOISE,
+    PRIOR_SHARED,
+    RATE_PERIOD,
+    RATE_PRINTED,
+    RATE_REMAINING,
     TAU_ESTIMATED,
     TAU_ONE,
     TAU_ORACLE,
@@ -30,18 +40,50 @@ from doral.racing import INSTANT, KAPLAN_MEIER, MIN_AGE, RETURNED, RaceRules, wi
 _CENSORING = {"returned": RETURNED, "min_age": MIN_AGE, "kaplan_meier": KAPLAN_MEIER, "instant": INSTANT}
 _LEARNER = {"returned": LEARN_RETURNED, "scaled": LEARN_SCALED, "thinned": LEARN_THINNED}
 _TAU = {"one": TAU_ONE, "estimated": TAU_ESTIMATED, "oracle": TAU_ORACLE}
+_PRIOR = {"fixed": PRIOR_FIXED, "noise": PRIOR_NOISE, "shared": PRIOR_SHARED}
+_BONUS = {"corrected": BONUS_CORRECTED, "printed": BONUS_PRINTED, "calibrated": BONUS_CALIBRATED}
+_RATE = {"remaining": RATE_REMAINING, "printed": RATE_PRINTED, "period": RATE_PERIOD}
+WATCH_FACTOR = 4  # an adaptive cut-off may be up to this many deadlines
 _PACING = {"greedy": PACE_GREEDY, "coin": PACE_COIN, "lp": PACE_LP}
 
 
+def _longest_deadline(problem: Problem) -> float:
+    return float(problem.deadlines.max())
+
+
 def _cutoff(options: PolicyOptions, problem: Problem) -> float:
+    if options.cutoff == "none":
+        return math.inf
+    if options.cutoff == "adaptive":
+        silent = problem.feedback == "silent"  # nothing tells how much is still to come: wait for the deadline
+        return _longest_deadline(problem) if silent else float(_ages(options, problem)[-1])
     if options.cutoff is not None:
         return options.cutoff
     if options.screening == "race":
         return math.nan
-    if problem.deadline is None:
+    if math.isinf(_longest_deadline(problem)):
         remedy = f"policy {options.name!r} needs one: without a race or a deadline nothing else says how long to wait"
         raise InvalidValue("cutoff", None, remedy)
-    return problem.deadline
+    return _longest_deadline(problem)
+
+
+def _ages(options: PolicyOptions, problem: Problem) -> Floats:
+    """The grid of the return curves: it holds every deadline, so that tau is read where it is known exactly."""
+    deadlines = problem.deadlines[np.isfinite(problem.deadlines)]
+    last = float(deadlines.max()) if deadlines.size == problem.n_contexts else max(4.0, problem.horizon / 4)
+    if deadlines.size < problem.n_contexts and isinstance(options.cutoff, float):
+        last = options.cutoff
+    ages = age_grid(last, options.curve_points)
+    if options.cutoff == "adaptive" and deadlines.size:
+        later = np.geomspace(last, WATCH_FACTOR * last, max(2, options.curve_points // 4))[1:]
+        ages = np.concatenate([ages, later])
+    return np.unique(np.concatenate([ages, deadlines]))
+
+
+def _learner(options: PolicyOptions, problem: Problem) -> int:
+    if options.learner != "auto":
+        return _LEARNER[options.learner]
+    return LEARN_SCALED if problem.feedback == "silent" else LEARN_RETURNED
 
 
 def build_rules(*, options: PolicyOptions, problem: Problem, seed: int, run: int) -> Rules:
@@ -62,19 +104,29 @@ def build_rules(*, options: PolicyOptions, problem: Problem, seed: int, run: int
         race_trains=options.race_trains,
         cutoff=_cutoff(options, problem),
         cutoff_over_all=options.cutoff_over == "all",
-        learner=_LEARNER[options.learner],
+        learner=_learner(options, problem),
         penalty=options.penalty,
         delta=options.delta,
         exploration=options.exploration,
-        printed_bonus=options.bonus == "printed",
+        bonus=_BONUS[options.bonus],
+        prior=_PRIOR[options.prior],
+        counts_pending=options.pending == "expected",
+        thompson=options.sampling == "thompson",
+        return_optimism=options.return_optimism,
+        until_end=options.until_end,
+        half_life=math.inf if options.half_life is None else options.half_life,
+        adaptive_cutoff=options.cutoff == "adaptive" and problem.feedback == "explicit",
+        cutoff_share=options.cutoff_share,
+        silent=problem.feedback == "silent" and options.return_probability == "estimated",
         with_bias=options.learner == "thinned" if options.window_bias is None else options.window_bias,
         weighted_choice=options.choice == "weighted",
         tau=_TAU[options.return_probability],
         tau_by_cutoff=options.return_by == "cutoff",
         pacing=_PACING[options.pacing],
-        printed_rate=options.rate == "printed",
+        rate=_RATE[options.rate],
+        period_rounds=max(1, math.ceil(problem.horizon / options.periods)),
         learn_shares=problem.shares is None,
-        deadline=math.inf if problem.deadline is None else problem.deadline,
+        has_deadline=bool(np.isfinite(problem.deadlines).all()),
         seed=np.uint64(seed),
         run=np.uint64(run),
     )
@@ -92,15 +144,14 @@ def build_state(
     if rules.tau == TAU_ORACLE and oracle is None:
         remedy = "needs the true delays, which only a simulation has; choose estimated or one"
         raise InvalidValue("return_probability", "oracle", remedy)
+    if features is None:
+        features = problem.features
     state = new_state(
         rules=rules,
-        features=problem.features if features is None else features,
-        costs=problem.costs,
-        shares=problem.shares,
-        n_contexts=problem.n_contexts,
-        budget=problem.budget,
-        horizon=problem.horizon,
-        curve_points=options.curve_points,
+        features=np.zeros((problem.n_arms, 0)) if options.features == "none" else features,
+        problem=problem,
+        ages=_ages(options, problem),
+        curves_by_context=options.curves_by == "context",
         oracle=oracle if rules.tau == TAU_ORACLE else None,
     )
     if not rules.races:

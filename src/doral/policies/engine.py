@@ -5,7 +5,7 @@
                 observe context j
                 value the arms      eta_ja = tau_a * gamma_t(j, a)       scoring.py
                 play with probability p_j(rho) of LP_m                   allocation.py, pacing.py
-                update V, G of context j when an answer returns          learning.py, estimators/
+                update V, G of context j when an answer returns          learning.py, returning.py, estimators/
 
 A policy is this state machine with its pieces chosen by `Rules`: D-LinUCB, Random and D-ALP are choices, not copies.
 Whoever drives it, simulator or live campaign, calls exactly the three events below, in the order in which they happen.
@@ -21,18 +21,17 @@ from __future__ import annotations
 import math
 
 from doral._arrays import Bits
-from doral._jit import jit, jit_rare
+from doral._jit import jit, jit_inner, jit_rare_inner, position
 from doral.estimators.median_of_means import add_delay, add_open_pull
 from doral.estimators.ridge import update
 from doral.pacing import NO_ARM
 from doral.policies.allocation import allocate, play_best, set_allowed
 from doral.policies.choice import SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE, Choice
-from doral.policies.learning import learn_delay, learn_reward, read_curves, settle, watch
+from doral.policies.learning import learn_delay, learn_reward, penalty, settle
+from doral.policies.returning import REFRESH_ROUNDS, read_curves, watch
 from doral.policies.screening import judge_race, race_step
-from doral.policies.state import LEARN_THINNED, PACE_LP, TAU_ESTIMATED, Rules, State
+from doral.policies.state import BONUS_PRINTED, LEARN_THINNED, PACE_LP, SPENT, TAU_ESTIMATED, Rules, State, mark_stale
 from doral.racing import INSTANT, KAPLAN_MEIER, MIN_AGE
-
-REFRESH_ROUNDS = 32  # return curves move slowly: they are read once in so many rounds
 
 # What became of an answer.
 LEARNED, LATE, REPEATED, GONE = 0, 1, 2, 3
@@ -42,6 +41,7 @@ LEARNED, LATE, REPEATED, GONE = 0, 1, 2, 3
 def decide(state: State, rules: Rules, context: int, available: Bits, clock: float) -> Choice:
     """An arrival: choose an arm or skip, reserve its cost, remember it. `available` is empty when all arms are."""
     tick(state, rules, clock)
+    context = position(context)
     now = state.now[0]
     now.round += 1
     if rules.learn_shares:
@@ -73,7 +73,7 @@ def observe(state: State, rules: Rules, decision: int, reward: float, clock: flo
     now = state.now[0]
     if decision < now.first:
         return GONE
-    slot = decision & (state.ring.size - 1)
+    slot = position(decision & (state.ring.size - 1))
     if state.ring[slot].answer_age < math.inf:
         return REPEATED
     age = clock - state.ring[slot].time
@@ -93,24 +93,27 @@ def tick(state: State, rules: Rules, clock: float) -> None:
     now = state.now[0]
     now.clock = clock
     settle(state, rules)
-    if rules.printed_bonus and now.racing == 0:
-        for j in range(state.stale.size):
-            state.stale[j] = 1  # n = t: every bonus moves in every round
+    if rules.bonus == BONUS_PRINTED and now.racing == 0:
+        for j in range(state.contexts.size):
+            mark_stale(state, j)  # n = t: every bonus moves in every round
     watches = rules.tau == TAU_ESTIMATED or (rules.races and rules.race.censoring == KAPLAN_MEIER)
     if not watches:
         now.first = now.settled
-    elif now.round % REFRESH_ROUNDS == 0:
+    elif now.round >= now.read_at:
         watch(state, clock)
         now.first = min(now.settled, state.curves.cursor[state.curves.cursor.size - 1])
         if now.racing == 0 and rules.tau == TAU_ESTIMATED:
             read_curves(state, rules)
+        else:
+            now.read_at = (now.round // REFRESH_ROUNDS + 1) * REFRESH_ROUNDS
 
 
-@jit
+@jit_inner
 def _commit(state: State, rules: Rules, context: int, arm: int) -> None:
     """Reserve the cost and enter the decision into the ring."""
     now = state.now[0]
-    slot = now.next & (state.ring.size - 1)
+    slot = position(now.next & (state.ring.size - 1))
+    arm = position(arm)
     cost = state.hulls.costs[arm]
     decision = state.ring[slot]
     decision.time = now.clock
@@ -121,27 +124,30 @@ def _commit(state: State, rules: Rules, context: int, arm: int) -> None:
     decision.reward = 0.0
     now.next += 1
     now.budget_left -= cost
-    state.pulls[context] += 1.0
+    state.contexts[context].pulls += 1.0
     if now.racing != 0:
         now.race_rounds += 1
         now.race_spend += cost
         state.race.arms[arm].pulls += 1
         if rules.race.censoring == MIN_AGE:
             decision.position = add_open_pull(state.race.delays, arm, now.clock)
+    state.tiers[SPENT, state.depths[context]] += cost
     if rules.with_bias:
         state.window[context, arm] += 1.0
+    if rules.counts_pending:
+        update(state.ridge, state.contexts.size + context, arm, state.tau[context, arm], 0.0, penalty(state, rules))
     if rules.learner == LEARN_THINNED and (now.racing == 0 or rules.race_trains):
         update(state.ridge, context, arm, 1.0, 0.0, rules.penalty)
-    state.stale[context] = 1
+    mark_stale(state, context)
 
 
-@jit_rare
+@jit_rare_inner
 def _count_arrival(state: State, context: int) -> None:
     """Shares learned online: smoothed counts."""
-    state.arrivals[context] += 1.0
+    state.contexts[context].arrivals += 1.0
     n_contexts = state.shares.size
     for j in range(n_contexts):
-        state.shares[j] = (state.arrivals[j] + 1.0) / (state.now[0].round + n_contexts)
+        state.shares[j] = (state.contexts[j].arrivals + 1.0) / (state.now[0].round + n_contexts)
 
 
 @jit

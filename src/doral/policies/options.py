@@ -17,7 +17,11 @@ from doral.errors import InvalidValue, UnknownName
 Screening = Literal["race", "none"]
 Acceptance = Literal["fastest", "printed"]
 Censoring = Literal["returned", "min_age", "kaplan_meier", "instant"]
-Learner = Literal["returned", "scaled", "thinned"]
+Learner = Literal["auto", "returned", "scaled", "thinned"]
+Prior = Literal["fixed", "noise", "shared"]
+Bonus = Literal["corrected", "printed", "calibrated"]
+Cutoff = Literal["adaptive", "none"]
+Rate = Literal["remaining", "printed", "period"]
 ReturnProbability = Literal["estimated", "oracle", "one"]
 Pacing = Literal["lp", "coin", "greedy"]
 
@@ -52,18 +56,31 @@ class PolicyOptions:
     """Whether answers to pulls of the race also train the rewards."""
 
     # the cut-off m
-    cutoff: float | None = None
-    """None: found by the race; without a race, the deadline of the problem."""
+    cutoff: float | Cutoff | None = None
+    """None: found by the race; without one, the deadline. "adaptive": follows the return curves. "none": no limit."""
+    cutoff_share: float = 0.95
+    """An adaptive cut-off is the age by which this share of the answers has come."""
     cutoff_over: Literal["accepted", "all"] = "accepted"
 
     # stage 2: learning
     learner: Learner = "returned"
+    """"auto": returned where feedback is explicit, scaled where it is silent."""
+    features: Literal["given", "none"] = "given"
+    """"none": every context and arm stands for itself."""
+    prior: Prior = "fixed"
+    """Of theta_j: "fixed" (the penalty), "noise" (and the noise is measured) or "shared" (learned over contexts)."""
     penalty: float = 1.0
-    """lambda of the ridge."""
+    """lambda of the ridge; with a shared prior, only its start."""
+    half_life: float | None = None
+    """Rounds after which what was learned counts half, where the world changes; None: it counts for ever."""
     delta: float = 0.05
     exploration: float = 1.0
-    """Scale of the confidence bonus."""
-    bonus: Literal["corrected", "printed"] = "corrected"
+    """Scale of the confidence bonus, or of the noise of Thompson sampling."""
+    sampling: Literal["optimism", "thompson"] = "optimism"
+    bonus: Bonus = "corrected"
+    """"calibrated": in units of the measured noise."""
+    pending: Literal["ignored", "expected"] = "ignored"
+    """Whether open decisions narrow the bonus as if they were answered as expected."""
     window_bias: bool | None = None
     """The bias term of the bonus, over pulls inside the cut-off; None: for the `thinned` learner only."""
 
@@ -72,8 +89,16 @@ class PolicyOptions:
     """Whether the arm of a context maximises tau * index, or the index alone."""
     return_probability: ReturnProbability = "estimated"
     return_by: Literal["deadline", "cutoff"] = "deadline"
+    return_optimism: float = 0.0
+    """Standard errors that are added to an estimated return probability."""
+    curves_by: Literal["arm", "context"] = "arm"
+    """Return curves per arm, or per context and arm, shrunk to the arm's while data are few."""
+    until_end: bool = False
+    """Whether answers that cannot come before the end are worth nothing, and the budget is spent before."""
     pacing: Pacing = "lp"
-    rate: Literal["remaining", "printed"] = "remaining"
+    rate: Rate = "remaining"
+    periods: int = 50
+    """Into how many equal periods the horizon is cut for rate="period"."""
     curve_points: int = 16
     """Ages at which the return curves are kept."""
 
@@ -83,16 +108,32 @@ class PolicyOptions:
             word = getattr(self, field)
             if word not in words:
                 raise InvalidValue(field, word, f"must be one of {', '.join(words)}")
-        for field in ("race_trains", "window_bias"):
+        for field in ("race_trains", "window_bias", "until_end"):
             flag = getattr(self, field)
             if not isinstance(flag, bool) and not (flag is None and field == "window_bias"):
                 raise InvalidValue(field, flag, "must be True or False")
         if self.accept is not None:
             _check.set_fields(self, accept=_check.whole_number("accept", self.accept, at_least=1, at_most=100_000))
-        if self.cutoff is not None:
+        if isinstance(self.cutoff, str):
+            if self.cutoff not in get_args(Cutoff):
+                raise InvalidValue("cutoff", self.cutoff, "must be a number of rounds, adaptive, none or None")
+        elif self.cutoff is not None:
             _check.set_fields(self, cutoff=_check.finite_number("cutoff", self.cutoff, at_least=1))
+        if self.cutoff == "adaptive" and self.return_probability != "estimated":
+            raise InvalidValue("cutoff", self.cutoff, "follows return curves: needs return_probability='estimated'")
+        if self.bonus == "calibrated" and self.prior == "fixed":
+            raise InvalidValue("bonus", self.bonus, "is in units of measured noise: needs prior='noise' or 'shared'")
+        if self.sampling == "thompson" and self.prior == "fixed":
+            raise InvalidValue(
+                "sampling", self.sampling, "is in units of measured noise: needs prior='noise' or 'shared'"
+            )
+        if self.half_life is not None:
+            _check.set_fields(self, half_life=_check.finite_number("half_life", self.half_life, above=0))
         _check.set_fields(
             self,
+            return_optimism=_check.finite_number("return_optimism", self.return_optimism, at_least=0),
+            periods=_check.whole_number("periods", self.periods, at_least=1, at_most=10**9),
+            cutoff_share=_check.finite_number("cutoff_share", self.cutoff_share, above=0, at_most=1),
             min_answers=_check.whole_number("min_answers", self.min_answers, at_least=1, at_most=10**9),
             curve_points=_check.whole_number("curve_points", self.curve_points, at_least=2, at_most=MAX_CURVE_POINTS),
             race_delta=_check.finite_number("race_delta", self.race_delta, at_least=1e-12, at_most=0.5),
@@ -123,12 +164,17 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "censoring": get_args(Censoring),
     "cutoff_over": ("accepted", "all"),
     "learner": get_args(Learner),
-    "bonus": ("corrected", "printed"),
+    "bonus": get_args(Bonus),
+    "features": ("given", "none"),
+    "prior": get_args(Prior),
+    "sampling": ("optimism", "thompson"),
+    "pending": ("ignored", "expected"),
+    "curves_by": ("arm", "context"),
     "choice": ("weighted", "unweighted"),
     "return_probability": get_args(ReturnProbability),
     "return_by": ("deadline", "cutoff"),
     "pacing": get_args(Pacing),
-    "rate": ("remaining", "printed"),
+    "rate": get_args(Rate),
 }
 
 OPTION_NAMES = tuple(field.name for field in dataclasses.fields(PolicyOptions) if field.name != "name")

@@ -25,11 +25,38 @@ _PRINTED_RACE: Mapping[str, Any] = {
     "rate": "printed",
 }
 
+# One stage: learn and earn at once (docs/beyond.md).
+_ON_THE_FLY: Mapping[str, Any] = {
+    "screening": "none",
+    "cutoff": "adaptive",
+    "learner": "auto",
+    "prior": "shared",
+    "bonus": "calibrated",
+    "pending": "expected",
+    "return_optimism": 1.0,
+    "curves_by": "context",
+    "until_end": True,
+}
+
+# Rivals beyond the paper's.
+_WAITING: Mapping[str, Any] = {"screening": "none", "cutoff": "none", "return_probability": "one"}
+
 _CORRECTED: Mapping[str, Mapping[str, Any]] = {
+    "doral-otf": _ON_THE_FLY,
     "doral": _RACING,
     "d-alp": {**_RACING, "return_probability": "one"},
     "d-linucb": {**_PLAIN, "pacing": "greedy"},
     "random": {**_PLAIN, "pacing": "coin"},
+    "wait-linucb": _WAITING,
+    "d-lints": {**_WAITING, "cutoff": None, "prior": "noise", "sampling": "thompson"},
+    "eva": {
+        **_WAITING,
+        "features": "none",
+        "prior": "shared",
+        "bonus": "calibrated",
+        "pending": "expected",
+        "rate": "period",
+    },
 }
 _LITERAL: Mapping[str, Mapping[str, Any]] = {
     "doral": {**_PRINTED_RACE, "return_probability": "oracle"},
@@ -40,7 +67,7 @@ _LITERAL: Mapping[str, Mapping[str, Any]] = {
 _READINGS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {"corrected": _CORRECTED, "literal": _LITERAL}
 
 PRESETS = tuple(_CORRECTED)
-POLICY_NAMES = (*PRESETS, *(f"{preset}/literal" for preset in PRESETS))
+POLICY_NAMES = (*PRESETS, *(f"{preset}/literal" for preset in _LITERAL))
 
 
 def policy(name: str, /, *, reading: str | None = None, label: str | None = None, **options: Any) -> PolicyOptions:
@@ -65,6 +92,8 @@ def policy(name: str, /, *, reading: str | None = None, label: str | None = None
         raise UnknownName("reading", reading, _READINGS)
     elif suffix and suffix != reading:
         raise InvalidValue("reading", reading, f"contradicts the name {name!r}; give one of the two")
+    if preset not in _READINGS[reading]:
+        raise InvalidValue("reading", reading, f"{preset} is not the paper's; it has no literal reading")
     check_option_names(options)
     shown = preset if reading == "corrected" else f"{preset}/{reading}"
     changed = ", ".join(f"{option}={value}" for option, value in sorted(options.items()))

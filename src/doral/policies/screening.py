@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 
-from doral._jit import jit, jit_rare
+from doral._jit import jit_inner, jit_rare_inner
 from doral.pacing import NO_ARM
 from doral.policies.choice import PLAYED_RACING, SKIPPED_UNAVAILABLE, Choice
-from doral.policies.learning import read_curves, settle
+from doral.policies.learning import settle
+from doral.policies.returning import read_curves
 from doral.policies.state import Rules, State
 from doral.racing import ACCEPTED, RACING, close_race, fill_with_smallest, is_over, judge, next_pull
 
 
-@jit
+@jit_inner
 def race_step(state: State) -> Choice:
     """One pull of Algorithm 1."""
     arm = next_pull(state.race, state.allowed)
@@ -22,7 +23,7 @@ def race_step(state: State) -> Choice:
     return Choice(arm, 1.0, 0.0, 0.0, PLAYED_RACING)
 
 
-@jit_rare
+@jit_rare_inner
 def judge_race(state: State, rules: Rules) -> None:
     """Before a pull: at the end of a pass compare bounds; at the cap fill up; when A' are accepted, end."""
     now = state.now[0]
@@ -42,17 +43,17 @@ def judge_race(state: State, rules: Rules) -> None:
         _end_race(state, rules)
 
 
-@jit_rare
+@jit_rare_inner
 def _end_race(state: State, rules: Rules) -> None:
     """S is complete: fix the cut-off m and start stage 2."""
     now = state.now[0]
     cutoff = close_race(state.race, rules.race, state.curves, now.clock, rules.cutoff_over_all)
     if not math.isnan(rules.cutoff):
         cutoff = rules.cutoff
-    elif math.isinf(rules.deadline) or math.isinf(cutoff):
+    elif not rules.has_deadline or math.isinf(cutoff):
         cutoff = min(cutoff, state.curves.ages[-1])
     now.cutoff = max(cutoff, 1.0)
-    for a in range(state.barrier.size):
+    for a in range(state.race.arms.size):
         state.barrier[a] = 0.0 if state.race.arms[a].standing == ACCEPTED else -math.inf
     now.racing = 0
     now.race_ended = now.round

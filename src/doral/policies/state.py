@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from doral._arrays import Floats, Ints, Record
+from doral._jit import jit_inner
 from doral.estimators.median_of_means import with_double_room
-from doral.estimators.ridge import Ridge, new_ridge
-from doral.estimators.survival import ReturnCurves, age_grid, new_return_curves
+from doral.estimators.ridge import Ridge, new_ridge, padded
+from doral.estimators.shrinkage import Prior, new_prior
+from doral.estimators.survival import ReturnCurves, new_return_curves
 from doral.pacing import Hulls, new_hulls
+from doral.problem import Problem, reserve_depths
 from doral.racing import Race, RaceRules, new_race
 
 # Learners: what enters V and G.
@@ -23,6 +25,12 @@ LEARN_RETURNED, LEARN_SCALED, LEARN_THINNED = 0, 1, 2
 TAU_ONE, TAU_ESTIMATED, TAU_ORACLE = 0, 1, 2
 # Pacing.
 PACE_GREEDY, PACE_COIN, PACE_LP = 0, 1, 2
+# The prior of theta_j: given, given with measured noise, or shared and learned (empirical Bayes).
+PRIOR_FIXED, PRIOR_NOISE, PRIOR_SHARED = 0, 1, 2
+# The bonus.
+BONUS_CORRECTED, BONUS_PRINTED, BONUS_CALIBRATED = 0, 1, 2
+# rho.
+RATE_REMAINING, RATE_PRINTED, RATE_PERIOD = 0, 1, 2
 # Status of a decision in the ring.
 OPEN, ANSWERED = 0, 1
 
@@ -42,15 +50,25 @@ class Rules(NamedTuple):
     penalty: float  # lambda
     delta: float
     exploration: float  # scale of the bonus
-    printed_bonus: bool  # log(1 / lambda), and n = t
+    bonus: int
+    prior: int
+    counts_pending: bool  # for the bonus, open decisions count as if answered as expected
+    thompson: bool
+    return_optimism: float  # standard errors added to tau
     with_bias: bool  # the window term of the bonus
     weighted_choice: bool  # the arm of a context maximises tau * index, not index
     tau: int
     tau_by_cutoff: bool  # the printed tau_a(m), also where there is a deadline
+    until_end: bool  # what cannot return before the end is worth nothing
     pacing: int
-    printed_rate: bool
+    rate: int
+    period_rounds: int
     learn_shares: bool
-    deadline: float  # infinite: none
+    has_deadline: bool  # every context
+    silent: bool  # no news and a reward of 0 look the same
+    half_life: float  # rounds after which what was learned counts half; infinite: never
+    adaptive_cutoff: bool
+    cutoff_share: float  # m is the age by which this share of the answers has come
     seed: np.uint64
     run: np.uint64
 
@@ -68,6 +86,20 @@ DECISION = np.dtype(
     ]
 )
 
+CONTEXT = np.dtype(
+    [
+        ("weight", np.float64),  # what a unit of reward is worth
+        ("deadline", np.float64),  # infinite: none
+        ("arrivals", np.float64),
+        ("pulls", np.float64),  # n of the bonus
+        ("is_stale", np.int64),  # 1: in the list of stale contexts
+    ]
+)
+
+# Rows of `State.tiers`: what is reserved for contexts of less than this depth (nothing at 0), what contexts of this
+# depth have spent, and scratch for LP_m.
+RESERVED, SPENT, CAP, SLACK = 0, 1, 2, 3
+
 NOW = np.dtype(
     [
         ("round", np.int64),  # arrivals seen
@@ -83,6 +115,12 @@ NOW = np.dtype(
         ("race_capped", np.int64),
         ("race_ended", np.int64),  # the round in which stage 1 ended
         ("first", np.int64),  # oldest decision in the ring
+        ("learned", np.int64),  # answers (or settled decisions) that entered the rewards
+        ("calibrate_at", np.int64),  # value of `learned` at which the prior is next moved
+        ("read_at", np.int64),  # round in which the return curves are next read
+        ("lost_rounds", np.int64),  # at the end, in which too little can return to be worth the budget
+        ("n_stale", np.int64),  # contexts in the list of stale ones
+        ("read_last", np.int64),  # and when they were last
         ("settled", np.int64),  # first decision still inside the cut-off
         ("next", np.int64),  # sequence number of the next decision
     ]
@@ -90,72 +128,88 @@ NOW = np.dtype(
 
 
 class State(NamedTuple):
-    """Everything that changes, for J contexts and A arms."""
+    """Everything that changes, for J contexts and A arms; rows of length A+ are padded, see `ridge.padded`."""
 
     now: Record  # (1,) of NOW
+    contexts: Record  # (J,) of CONTEXT
     shares: Floats  # (J,) pi
-    arrivals: Floats  # (J,)
-    ridge: Ridge
-    pulls: Floats  # (J,) n of the bonus
+    depths: Ints  # (J,) how many reserves are closed to the context
+    tiers: Floats  # (4, D) by depth, rows RESERVED, SPENT, CAP, SLACK
+    ridge: Ridge  # J rows; J more, whose norms count open decisions as if answered as expected, where those count
+    prior: Prior
+    tally: Floats  # (3, J, A)
+    thinning: Floats  # (J, A) what multiplies the features of the learner: 1, or tau for `scaled`
     window: Floats  # (J, A) pulls inside the cut-off: w_ja
-    tau: Floats  # (J, A)
-    tau_cutoff: Floats  # (J, A) tau by the cut-off, for the `scaled` learner
-    settled_pulls: Floats  # (J, A) decisions that left the cut-off (`scaled`)
-    settled_rewards: Floats  # (J, A) their thinned rewards
+    tau: Floats  # (J, A+) by the deadline
+    tau_error: Floats  # (J, A+) its standard error
     oracle: Floats  # (1 or J, A, ages) true return probabilities by age; empty unless tau is given
     curves: ReturnCurves
     race: Race
     hulls: Hulls
-    stale: Ints  # (J,) 1: the hull must be rebuilt before it is used
-    barrier: Floats  # (A,) 0 for arms in play in stage 2, -inf for the others
-    values: Floats  # (A,) scratch
-    gamma: Floats  # (A,) scratch
+    barrier: Floats  # (A+,) 0 for arms in play in stage 2, -inf for the others
+    stale: Ints  # (J,) the first `n_stale` are contexts whose hull must be rebuilt before it is used
+    values: Floats  # (A+,) scratch
+    gamma: Floats  # (A+,) scratch
     allowed: Ints  # (A,) scratch
     ring: Record  # (capacity,) of DECISION
+
+
+@jit_inner
+def mark_stale(state: State, context: int) -> None:
+    """What this context is worth has changed."""
+    if state.contexts[context].is_stale == 0:
+        state.contexts[context].is_stale = 1
+        state.stale[state.now[0].n_stale] = context
+        state.now[0].n_stale += 1
 
 
 def new_state(
     *,
     rules: Rules,
     features: Floats,
-    costs: Floats,
-    shares: Floats | None,
-    n_contexts: int,
-    budget: float,
-    horizon: int,
-    curve_points: int,
+    ages: Floats,
+    curves_by_context: bool,
     oracle: Floats | None,
+    problem: Problem,
 ) -> State:
     """The state before the first arrival."""
-    n_arms = costs.size
+    n_arms, n_contexts = problem.n_arms, problem.n_contexts
+    budget, horizon, costs, shares = problem.budget, problem.horizon, problem.costs, problem.shares
     now = np.zeros(1, dtype=NOW)
     now["horizon"], now["budget"], now["budget_left"] = horizon, budget, budget
     now["racing"] = int(rules.races)
     now["pass_left"] = n_arms
     now["cutoff"] = np.inf if rules.races else rules.cutoff
-    if math.isfinite(rules.deadline):
-        last_age = rules.deadline
-    else:
-        last_age = rules.cutoff if math.isfinite(rules.cutoff) else max(4.0, horizon / 4)
+    now["calibrate_at"] = 1
+    room = padded(n_arms)
+    barrier = np.full(room, -np.inf)
+    barrier[:n_arms] = -np.inf if rules.races else 0.0
+    contexts = np.zeros(n_contexts, dtype=CONTEXT)
+    contexts["weight"], contexts["deadline"], contexts["is_stale"] = problem.weights, problem.deadlines, 1
+    now["n_stale"] = n_contexts
+    tiers = np.zeros((4, len(problem.reserves) + 1))
+    tiers[RESERVED, 1:] = np.cumsum([share * budget for _, share in reversed(problem.reserves)])
     return State(
         now=now,
+        contexts=contexts,
         shares=np.full(n_contexts, 1.0 / n_contexts) if shares is None else shares.copy(),
-        arrivals=np.zeros(n_contexts),
-        ridge=new_ridge(features, n_contexts, rules.penalty),
-        pulls=np.zeros(n_contexts),
+        depths=reserve_depths(problem),
+        tiers=tiers,
+        ridge=new_ridge(features, n_contexts * (2 if rules.counts_pending else 1), rules.penalty),
+        prior=new_prior(n_contexts, features.shape[1], rules.penalty),
+        tally=np.zeros((3, n_contexts, n_arms)),
+        thinning=np.ones((n_contexts, n_arms)),
         window=np.zeros((n_contexts, n_arms)),
-        tau=np.ones((n_contexts, n_arms)),
-        tau_cutoff=np.ones((n_contexts, n_arms)),
-        settled_pulls=np.zeros((n_contexts, n_arms)),
-        settled_rewards=np.zeros((n_contexts, n_arms)),
+        tau=np.ones((n_contexts, room)),
+        tau_error=np.ones((n_contexts, room)),
         oracle=np.zeros((0, n_arms, 0)) if oracle is None else oracle,
-        curves=new_return_curves(n_arms, age_grid(last_age, curve_points)),
+        curves=new_return_curves(n_arms, n_contexts if curves_by_context else 1, ages),
         race=new_race(n_arms, rules.race, FIRST_CAPACITY, rules.races),
         hulls=new_hulls(costs, n_contexts),
-        stale=np.ones(n_contexts, dtype=np.int64),
-        barrier=np.full(n_arms, -np.inf if rules.races else 0.0),
-        values=np.zeros(n_arms),
-        gamma=np.zeros(n_arms),
+        barrier=barrier,
+        stale=np.arange(n_contexts)[::-1].copy(),
+        values=np.zeros(room),
+        gamma=np.zeros(room),
         allowed=np.zeros(n_arms, dtype=np.int64),
         ring=np.zeros(FIRST_CAPACITY, dtype=DECISION),
     )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._jit import jit
+from doral._jit import jit, jit_inner, position
 from doral.environments.tape import Tape, World, draw_delay, draw_reward
 from doral.policies.engine import decide, is_full, observe, tell_delay
 from doral.policies.state import Rules, State
@@ -54,22 +54,25 @@ def new_book(horizon: int, checkpoints: Ints) -> Book:
     )
 
 
-@jit
-def deliver(book: Book, state: State, rules: Rules, round_: int) -> None:
+@jit_inner
+def deliver(book: Book, state: State, rules: Rules, world: World, round_: int) -> None:
     """The answers due in this round, in the order of their decisions."""
     decision = book.first_due[round_]
     while decision != NEVER:
+        decision = position(decision)
         reward = book.reward[decision]
-        observe(state, rules, decision, reward, float(round_))
-        book.totals[BY_END] += reward
-        if book.delay[decision] <= rules.deadline:
-            book.totals[WITHIN_DEADLINE] += reward
+        worth = reward * state.contexts[book.context[decision]].weight
+        book.totals[BY_END] += worth
+        if book.delay[decision] <= state.contexts[book.context[decision]].deadline:
+            book.totals[WITHIN_DEADLINE] += worth
         if book.delay[decision] <= state.now[0].cutoff:
-            book.totals[WITHIN_CUTOFF] += reward
+            book.totals[WITHIN_CUTOFF] += worth
+        if reward != 0.0 or not world.silent:  # where feedback is silent, nobody hears of a zero
+            observe(state, rules, decision, reward, float(round_))
         decision = book.next_due[decision]
 
 
-@jit
+@jit_inner
 def enter(book: Book, decision: int, round_: int, context: int, arm: int, reward: float, delay: float) -> None:
     """Write a decision down and, if its answer comes before the end, when it is due."""
     book.round[decision] = round_
@@ -88,7 +91,7 @@ def enter(book: Book, decision: int, round_: int, context: int, arm: int, reward
         book.last_due[day] = decision
 
 
-@jit
+@jit_inner
 def check_in(book: Book, round_: int) -> None:
     """At a checkpoint, remember the totals."""
     passed = book.passed[0]
@@ -105,12 +108,11 @@ def play(state: State, rules: Rules, world: World, tape: Tape, book: Book, first
         if is_full(state):
             return i
         round_ = first_round + i
-        deliver(book, state, rules, round_)
-        available = tape.available[i] if tape.available.shape[0] > 0 else tape.available.reshape(-1)
-        context = tape.context[i]
-        choice = decide(state, rules, context, available, float(round_))
+        deliver(book, state, rules, world, round_)
+        context = position(tape.context[i])
+        choice = decide(state, rules, context, tape.available[i], float(round_))
         if choice.arm >= 0:
-            reward = draw_reward(world, context, choice.arm, tape.noise[i])
+            reward = draw_reward(world, round_, context, choice.arm, tape.noise[i])
             delay = draw_delay(world, context, choice.arm, reward, tape.delay[i])
             decision = state.now[0].next - 1
             enter(book, decision, round_, context, choice.arm, reward, delay)

@@ -93,7 +93,7 @@ def _decisions(book: Book, n: int) -> Decisions:
 
 
 def _with_features(problem: Problem, features: Floats) -> Problem:
-    """The problem as it is in this run: where features are drawn, a policy must see the drawn ones."""
+    """The problem as it is in this run: a policy must see the features that were drawn."""
     arms = tuple(
         Arm(arm.name, features=row, cost=arm.cost) for arm, row in zip(problem.arms, features.tolist(), strict=True)
     )
@@ -110,7 +110,10 @@ class PythonPlayer:
 
     def __init__(self, maker: PolicyMaker, name: str, scenario: Scenario, truth: Truth, *, seed: int, run: int) -> None:
         self._name, self._scenario, self._truth, self._run = name, scenario, truth, run
-        self._policy = maker(_with_features(scenario.problem, truth.features), _seed_of(seed, run))
+        problem = scenario.problem
+        if scenario.features == "drawn":
+            problem = _with_features(problem, truth.features)
+        self._policy = maker(problem, _seed_of(seed, run))
         self._costs: list[float] = scenario.problem.costs.tolist()
         self._budget_left = scenario.problem.budget
         self._due: dict[int, list[Answer]] = {}
@@ -125,7 +128,8 @@ class PythonPlayer:
             round_ = first_round + i
             for answer in self._due.pop(round_, ()):
                 self._count(answer)
-                self._policy.observe(answer)
+                if answer.reward != 0.0 or not self._truth.world.silent:
+                    self._policy.observe(answer)
             arm = self._decide(tape, i, round_, context)
             if arm is not None:
                 self._play_arm(tape, i, round_, context, arm)
@@ -133,7 +137,7 @@ class PythonPlayer:
                 self._curve.append(list(self._totals))
 
     def _decide(self, tape: Tape, i: int, round_: int, context: int) -> int | None:
-        there = tape.available[i].tolist() if tape.available.shape[0] else [1] * len(self._costs)
+        there = tape.available[i].tolist() or [1] * len(self._costs)
         available = tuple(arm for arm, cost in enumerate(self._costs) if there[arm] and cost <= self._budget_left)
         rounds_left = self._scenario.problem.horizon - round_ + 1
         arm = self._policy.decide(Arrival(round_, context, available, self._budget_left, rounds_left))
@@ -143,7 +147,7 @@ class PythonPlayer:
         return arm
 
     def _play_arm(self, tape: Tape, i: int, round_: int, context: int, arm: int) -> None:
-        reward = draw_reward(self._truth.world, context, arm, float(tape.noise[i]))
+        reward = draw_reward(self._truth.world, round_, context, arm, float(tape.noise[i]))
         delay = draw_delay(self._truth.world, context, arm, reward, float(tape.delay[i]))
         self._budget_left -= self._costs[arm]
         self._log.append((round_, context, arm, reward, delay))
@@ -152,15 +156,15 @@ class PythonPlayer:
             self._due.setdefault(due, []).append(Answer(due, round_, context, arm, reward))
 
     def _count(self, answer: Answer) -> None:
-        deadline = self._scenario.problem.deadline
+        problem = self._scenario.problem
         limits = {
-            "within_deadline": math.inf if deadline is None else deadline,
+            "within_deadline": float(problem.deadlines[answer.context]),
             "by_end": math.inf,
             "within_cutoff": self._cutoff,
         }
         for i, metric in enumerate(METRICS):
             if answer.delay <= limits[metric]:
-                self._totals[i] += answer.reward
+                self._totals[i] += answer.reward * float(problem.weights[answer.context])
 
     @property
     def _cutoff(self) -> float:
