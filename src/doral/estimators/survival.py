@@ -25,7 +25,7 @@ class ReturnCurves(NamedTuple):
     ages: Floats  # (G,) interval ends, ascending
     at_risk: Floats  # (groups, G) decisions that entered the interval open, fate known
     returned: Floats  # (groups, G) of those, answered inside it
-    arm_at_risk: Floats  # (A, G) the same over all rows; the very same array where there is one row
+    arm_at_risk: Floats  # (A, G) the same over all rows, as of the last `pool`
     arm_returned: Floats  # (A, G)
     all_hazard: Floats  # (G,) over all arms
     concentration: Floats  # (1,) how many decisions of its arm a context borrows
@@ -34,13 +34,12 @@ class ReturnCurves(NamedTuple):
 
 def new_return_curves(n_arms: int, n_rows: int, ages: Floats) -> ReturnCurves:
     """Curves with no data."""
-    at_risk, returned = (np.zeros((n_rows * n_arms, ages.size)) for _ in range(2))
     return ReturnCurves(
         ages=np.array(ages, dtype=np.float64),
-        at_risk=at_risk,
-        returned=returned,
-        arm_at_risk=at_risk if n_rows == 1 else np.zeros((n_arms, ages.size)),
-        arm_returned=returned if n_rows == 1 else np.zeros((n_arms, ages.size)),
+        at_risk=np.zeros((n_rows * n_arms, ages.size)),
+        returned=np.zeros((n_rows * n_arms, ages.size)),
+        arm_at_risk=np.zeros((n_arms, ages.size)),
+        arm_returned=np.zeros((n_arms, ages.size)),
         all_hazard=np.ones(ages.size),
         concentration=np.ones(1),
         cursor=np.zeros(ages.size, dtype=np.int64),
@@ -74,6 +73,10 @@ def pool(curves: ReturnCurves) -> None:
     n_arms, n_ages = curves.arm_at_risk.shape
     n_rows = curves.at_risk.shape[0] // n_arms
     if n_rows == 1:
+        for arm in range(n_arms):
+            for g in range(n_ages):
+                curves.arm_at_risk[arm, g] = curves.at_risk[arm, g]
+                curves.arm_returned[arm, g] = curves.returned[arm, g]
         return
     excess, possible = 0.0, 0.0
     for g in range(n_ages):
@@ -108,10 +111,11 @@ def _hazard(curves: ReturnCurves, row: int, arm: int, g: int) -> float:
     Where nobody has been watched so long: that of the other arms, and where there is none either, optimism: 1.
     """
     n_arms = curves.arm_at_risk.shape[0]
+    if curves.at_risk.shape[0] == n_arms:
+        at_risk = curves.at_risk[arm, g]
+        return curves.returned[arm, g] / at_risk if at_risk > 0.0 else 1.0
     at_risk = curves.arm_at_risk[arm, g]
     hazard = curves.arm_returned[arm, g] / at_risk if at_risk > 0.0 else curves.all_hazard[g]
-    if curves.at_risk.shape[0] == n_arms:
-        return hazard
     weight = curves.concentration[0]
     group = row * n_arms + arm
     return (curves.returned[group, g] + weight * hazard) / (curves.at_risk[group, g] + weight)
@@ -140,21 +144,24 @@ def known_decisions(curves: ReturnCurves, row: int, arm: int) -> float:
     """How many decisions a return probability rests on, those borrowed from the arm included."""
     n_arms = curves.arm_at_risk.shape[0]
     if curves.at_risk.shape[0] == n_arms:
-        return curves.arm_at_risk[arm, 0]
+        return curves.at_risk[arm, 0]
     return min(curves.at_risk[row * n_arms + arm, 0] + curves.concentration[0], curves.arm_at_risk[arm, 0])
 
 
 @jit_rare
 def restricted_mean(curves: ReturnCurves, arm: int) -> float:
-    """E[min(D, last age)] as the area under the survival curve of an arm; infinite without data."""
-    if curves.arm_at_risk[arm, 0] == 0.0:
+    """E[min(D, last age)] as the area under the survival curve of an arm; infinite without data.
+
+    For a race, whose curves are by arm.
+    """
+    if curves.at_risk[arm, 0] == 0.0:
         return math.inf
     survival = 1.0
     start = 0.0
     area = 0.0
     for g in range(curves.ages.size):
-        at_risk = curves.arm_at_risk[arm, g]
-        after = survival * (1.0 - curves.arm_returned[arm, g] / at_risk) if at_risk > 0.0 else 0.0
+        at_risk = curves.at_risk[arm, g]
+        after = survival * (1.0 - curves.returned[arm, g] / at_risk) if at_risk > 0.0 else 0.0
         area += 0.5 * (survival + after) * (curves.ages[g] - start)
         survival = after
         start = curves.ages[g]
