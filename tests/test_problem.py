@@ -322,7 +322,7 @@ def test_absurd_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"bugdet": 1}, "^problem = .*: has the unknown key 'bugdet'; known: arms, budget, "),
         ({"arms": [{"name": "a"}]}, "^arm = {'name': 'a'}: lacks the key 'features'$"),
         ({"arms": ["a"]}, "^arm = 'a': must be a mapping$"),
-        ({"contexts": [{"name": "a", "weight": 1}]}, "^context = .*: has the unknown key 'weight'"),
+        ({"contexts": [{"name": "a", "colour": 1}]}, "^context = .*: has the unknown key 'colour'"),
         ({"contexts": {"a": 1.0}}, "^contexts = .*: must be a list of mappings"),
     ],
 )

@@ -54,4 +54,4 @@ def announce_compiling() -> None:
     from doral._jit import is_compiled
 
     if not is_compiled():
-        say("compiling (first run only, about half a minute)...")
+        say("compiling (first run only, about a minute)...")

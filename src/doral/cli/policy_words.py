@@ -36,16 +36,19 @@ def parse_policy(word: str) -> PolicyOptions:
 
 def _parse(option: str, value: str) -> object:
     hint = typing.get_type_hints(PolicyOptions)[option]
-    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    kinds = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
+    words = [word for kind in kinds if typing.get_origin(kind) is Literal for word in typing.get_args(kind)]
+    if value in words:
+        return value
     if value.lower() == "none" and type(None) in kinds:
         return None
     for kind in kinds:
-        if typing.get_origin(kind) is Literal:
-            return value  # the options know their words
         if kind is bool:
             return _flag(option, value)
         if kind in (int, float):
             return _number(option, value, kind)
+    if words:
+        return value  # the options know their words, and name them
     raise AssertionError(f"option {option} has a type that the command line cannot read")
 
 

@@ -34,10 +34,10 @@ class Prior(NamedTuple):
     mean: Floats  # (k,) mu
     step: Floats  # (k,) scratch
     sigma: Floats  # (J,) noise of a context
-    scale: Floats  # (3,) pooled noise variance, omega^2, penalty
+    scale: Floats  # (4,) pooled noise variance, omega^2, penalty; and whether rewards have given them a scale
 
 
-NOISE, SPREAD, PENALTY = 0, 1, 2
+NOISE, SPREAD, PENALTY, IS_SET = 0, 1, 2, 3
 
 
 def new_prior(n_contexts: int, n_features: int, penalty: float) -> Prior:
@@ -46,7 +46,7 @@ def new_prior(n_contexts: int, n_features: int, penalty: float) -> Prior:
         mean=np.zeros(n_features),
         step=np.zeros(n_features),
         sigma=np.ones(n_contexts),
-        scale=np.array([1.0, 1.0 / penalty, penalty]),
+        scale=np.array([1.0, 1.0 / penalty, penalty, 0.0]),
     )
 
 
@@ -58,13 +58,15 @@ def calibrate(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats) -> No
     """
     _, n_contexts, n_arms = tally.shape
     second_moment = measure_noise(prior, tally)
-    if second_moment == 0.0:
-        return  # nothing but zeros so far: no scale to go by
-    noise = prior.scale[NOISE]
-    if prior.scale[SPREAD] * prior.scale[PENALTY] == 1.0:  # the first time: as spread as rewards are large
-        prior.scale[SPREAD] = second_moment
-    prior.scale[PENALTY] = noise / prior.scale[SPREAD]
     _rebuild(ridge, tally, thinning)
+    if second_moment == 0.0:  # nothing but zeros so far: no scale to go by
+        for j in range(n_contexts):
+            refactor(ridge, j, prior.scale[PENALTY])
+        return
+    noise = prior.scale[NOISE]
+    if prior.scale[IS_SET] == 0.0:  # the first time: as spread as rewards are large
+        prior.scale[SPREAD], prior.scale[IS_SET] = second_moment, 1.0
+    prior.scale[PENALTY] = noise / prior.scale[SPREAD]
     n_features = prior.mean.size
     total = 0.0
     for i in range(n_features):
@@ -83,8 +85,7 @@ def calibrate(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats) -> No
         spread -= prior.step[i] ** 2 / n_features
     prior.scale[SPREAD] = max(spread, SPREAD_FLOOR * second_moment)
     prior.scale[PENALTY] = noise / prior.scale[SPREAD]
-    _set_offsets(prior, ridge, tally)
-    _rebuild(ridge, tally, thinning)
+    _set_offsets(prior, ridge)
     for j in range(n_contexts):
         refactor(ridge, j, prior.scale[PENALTY])
 
@@ -119,9 +120,9 @@ def measure_noise(prior: Prior, tally: Floats) -> float:
 
 
 @jit_rare_inner
-def _set_offsets(prior: Prior, ridge: Ridge, tally: Floats) -> None:
+def _set_offsets(prior: Prior, ridge: Ridge) -> None:
     """What a context without data of its own would be thought to bring, arm by arm."""
-    _, n_contexts, n_arms = tally.shape
+    n_contexts, n_arms = prior.sigma.size, ridge.offset.size
     n_features = prior.mean.size
     if n_features > 0:
         for a in range(n_arms):
@@ -133,13 +134,13 @@ def _set_offsets(prior: Prior, ridge: Ridge, tally: Floats) -> None:
     n, reward = 0.0, 0.0
     for j in range(n_contexts):
         for a in range(n_arms):
-            n += tally[COUNT, j, a]
-            reward += tally[REWARD, j, a]
+            n += ridge.weight[j, a]
+            reward += ridge.target[j, a]
     for a in range(n_arms):
-        arm_n, arm_reward = prior.scale[PENALTY], prior.scale[PENALTY] * reward / max(n, 1.0)
+        arm_n, arm_reward = prior.scale[PENALTY], prior.scale[PENALTY] * (reward / n if n > 0.0 else 0.0)
         for j in range(n_contexts):
-            arm_n += tally[COUNT, j, a]
-            arm_reward += tally[REWARD, j, a]
+            arm_n += ridge.weight[j, a]
+            arm_reward += ridge.target[j, a]
         ridge.offset[a] = arm_reward / arm_n
 
 

@@ -17,6 +17,7 @@ from doral._arrays import Flags, Floats, Ints
 from doral._jit import jit, jit_inner, jit_rare
 
 MOST_CONCENTRATED = 1e9
+WHOLE_ARM = -1  # in place of a row: the arm over all contexts
 
 
 class ReturnCurves(NamedTuple):
@@ -116,6 +117,8 @@ def _hazard(curves: ReturnCurves, row: int, arm: int, g: int) -> float:
         return curves.returned[arm, g] / at_risk if at_risk > 0.0 else 1.0
     at_risk = curves.arm_at_risk[arm, g]
     hazard = curves.arm_returned[arm, g] / at_risk if at_risk > 0.0 else curves.all_hazard[g]
+    if row == WHOLE_ARM:
+        return hazard
     weight = curves.concentration[0]
     group = row * n_arms + arm
     return (curves.returned[group, g] + weight * hazard) / (curves.at_risk[group, g] + weight)
@@ -150,18 +153,19 @@ def known_decisions(curves: ReturnCurves, row: int, arm: int) -> float:
 
 @jit_rare
 def restricted_mean(curves: ReturnCurves, arm: int) -> float:
-    """E[min(D, last age)] as the area under the survival curve of an arm; infinite without data.
-
-    For a race, whose curves are by arm.
-    """
-    if curves.at_risk[arm, 0] == 0.0:
-        return math.inf
+    """E[min(D, last age)] as the area under the survival curve of an arm, over all contexts; infinite without data."""
+    n_arms = curves.arm_at_risk.shape[0]
     survival = 1.0
     start = 0.0
     area = 0.0
     for g in range(curves.ages.size):
-        at_risk = curves.at_risk[arm, g]
-        after = survival * (1.0 - curves.returned[arm, g] / at_risk) if at_risk > 0.0 else 0.0
+        at_risk, returned = 0.0, 0.0
+        for group in range(arm, curves.at_risk.shape[0], n_arms):
+            at_risk += curves.at_risk[group, g]
+            returned += curves.returned[group, g]
+        if g == 0 and at_risk == 0.0:
+            return math.inf
+        after = survival * (1.0 - returned / at_risk) if at_risk > 0.0 else 0.0
         area += 0.5 * (survival + after) * (curves.ages[g] - start)
         survival = after
         start = curves.ages[g]

@@ -127,6 +127,7 @@ def build_rules(*, options: PolicyOptions, problem: Problem, seed: int, run: int
         period_rounds=max(1, math.ceil(problem.horizon / options.periods)),
         learn_shares=problem.shares is None,
         has_deadline=bool(np.isfinite(problem.deadlines).all()),
+        longest_deadline=_longest_deadline(problem),
         seed=np.uint64(seed),
         run=np.uint64(run),
     )

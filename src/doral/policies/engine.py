@@ -99,10 +99,11 @@ def tick(state: State, rules: Rules, clock: float) -> None:
     watches = rules.tau == TAU_ESTIMATED or (rules.races and rules.race.censoring == KAPLAN_MEIER)
     if not watches:
         now.first = now.settled
-    elif now.round >= now.read_at:
-        watch(state, clock)
-        now.first = min(now.settled, state.curves.cursor[state.curves.cursor.size - 1])
-        if now.racing == 0 and rules.tau == TAU_ESTIMATED:
+    if now.round >= now.read_at:
+        if watches:
+            watch(state, clock)
+            now.first = min(now.settled, state.curves.cursor[state.curves.cursor.size - 1])
+        if now.racing == 0 and (rules.tau == TAU_ESTIMATED or math.isfinite(rules.half_life)):
             read_curves(state, rules)
         else:
             now.read_at = (now.round // REFRESH_ROUNDS + 1) * REFRESH_ROUNDS
@@ -150,7 +151,7 @@ def _count_arrival(state: State, context: int) -> None:
         state.shares[j] = (state.contexts[j].arrivals + 1.0) / (state.now[0].round + n_contexts)
 
 
-@jit
+@jit_inner
 def tell_delay(state: State, rules: Rules, decision: int, delay: float) -> None:
     """`instant` racing, in simulation only: the delay of a pull is known as soon as it is made."""
     slot = decision & (state.ring.size - 1)

@@ -80,6 +80,12 @@ def recalibrate(state: State, rules: Rules) -> None:
         measure_noise(state.prior, state.tally)
     else:
         calibrate(state.prior, state.ridge, state.tally, state.thinning)
+    _renew_pending(state, rules)
+
+
+@jit_rare_inner
+def _renew_pending(state: State, rules: Rules) -> None:
+    """The penalty has moved: so do the norms that count open decisions, and all values."""
     n_contexts = state.contexts.size
     for j in range(n_contexts):
         mark_stale(state, j)
@@ -109,11 +115,12 @@ def _leave_cutoff(state: State, rules: Rules, slot: int) -> None:
         mark_stale(state, j)
 
 
-@jit_rare_inner
+@jit_inner
 def rethin(state: State, rules: Rules) -> None:
     """`scaled`: tau enters V and G, so they are rebuilt when it has changed."""
     if rules.prior == PRIOR_SHARED:
         calibrate(state.prior, state.ridge, state.tally, state.thinning)
+        _renew_pending(state, rules)
         return
     _, n_contexts, n_arms = state.tally.shape
     for j in range(n_contexts):
@@ -124,8 +131,8 @@ def rethin(state: State, rules: Rules) -> None:
         refactor(state.ridge, j, rules.penalty)
 
 
-@jit_rare_inner
-def fit_factors(state: State) -> None:
+@jit_inner
+def fit_factors(state: State, rules: Rules) -> None:
     """`silent`: which answers came as zeros cannot be seen, so tau_a is the factor by which an arm falls short.
 
     E[reward seen by the deadline] = factor_a <theta_j, f_a>: given theta, the factor is a regression on the contexts,
@@ -141,11 +148,13 @@ def fit_factors(state: State) -> None:
             bottom += state.tally[COUNT, j, a] * mean * mean / noise
         factor = min(max(top / bottom, 0.01), 2.0)
         for j in range(n_contexts):
-            state.tau[j, a], state.thinning[j, a] = factor, factor
+            state.tau[j, a] = factor
+            if rules.learner == LEARN_SCALED:
+                state.thinning[j, a] = factor
             state.tau_error[j, a] = math.sqrt(1.0 / bottom)
 
 
-@jit_rare_inner
+@jit_inner
 def forget(state: State, rules: Rules, rounds: int) -> None:
     """What was learned counts half after every half-life: rewards, widths and return curves."""
     keep = 0.5 ** (rounds / rules.half_life)

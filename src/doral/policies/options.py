@@ -121,6 +121,10 @@ class PolicyOptions:
             _check.set_fields(self, cutoff=_check.finite_number("cutoff", self.cutoff, at_least=1))
         if self.cutoff == "adaptive" and self.return_probability != "estimated":
             raise InvalidValue("cutoff", self.cutoff, "follows return curves: needs return_probability='estimated'")
+        if self.prior != "fixed" and self.learner == "thinned":
+            raise InvalidValue("prior", self.prior, "is measured on answers; the thinned learner has none of its own")
+        if self.sampling == "thompson" and self.return_optimism > 0:
+            raise InvalidValue("return_optimism", self.return_optimism, "must be 0 with sampling='thompson'")
         if self.bonus == "calibrated" and self.prior == "fixed":
             raise InvalidValue("bonus", self.bonus, "is in units of measured noise: needs prior='noise' or 'shared'")
         if self.sampling == "thompson" and self.prior == "fixed":

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from doral._jit import jit_inner, jit_rare, jit_rare_inner
-from doral.estimators.survival import count_passage, known_decisions, pool, return_probability
+from doral._jit import jit_inner, jit_rare
+from doral.estimators.survival import WHOLE_ARM, count_passage, known_decisions, pool, return_probability
 from doral.policies.learning import fit_factors, forget, rethin
 from doral.policies.state import LEARN_SCALED, TAU_ESTIMATED, TAU_ORACLE, Rules, State, mark_stale
 
@@ -47,7 +47,7 @@ def read_curves(state: State, rules: Rules) -> None:
     now.read_last = now.round
     _set_next_reading(state, rules)
     if rules.silent:
-        fit_factors(state)
+        fit_factors(state, rules)
     elif rules.tau == TAU_ESTIMATED:
         _read_estimates(state, rules)
     elif rules.tau == TAU_ORACLE:
@@ -90,7 +90,7 @@ def _read_estimates(state: State, rules: Rules) -> None:
     if rules.adaptive_cutoff:
         _follow_curves(state, rules)
     if rules.until_end:
-        _set_lost_rounds(state)
+        _set_lost_rounds(state, rules)
     for a in range(n_arms):
         for j in range(n_contexts):
             row = j if by_context else 0
@@ -108,7 +108,7 @@ def _read_estimates(state: State, rules: Rules) -> None:
         _shrink_to_all(state)
 
 
-@jit_rare_inner
+@jit_inner
 def _shrink_to_all(state: State) -> None:
     """An arm of which little is known is thought to return like the others, as far as those agree.
 
@@ -134,7 +134,7 @@ def _shrink_to_all(state: State) -> None:
             state.tau_error[j, a] *= math.sqrt(keep)
 
 
-@jit_rare_inner
+@jit_inner
 def _read_oracle(state: State, rules: Rules) -> None:
     now = state.now[0]
     _, n_contexts, n_arms = state.tally.shape
@@ -148,7 +148,7 @@ def _read_oracle(state: State, rules: Rules) -> None:
                 state.thinning[j, a] = curve[int(min(now.cutoff, last))]
 
 
-@jit_rare_inner
+@jit_inner
 def _follow_curves(state: State, rules: Rules) -> None:
     """m: the first grid age by which `cutoff_share` of all answers of the watched ages have come."""
     curves = state.curves
@@ -156,20 +156,20 @@ def _follow_curves(state: State, rules: Rules) -> None:
     last = curves.ages[n_ages - 1]
     total = 0.0
     for a in range(curves.arm_at_risk.shape[0]):
-        total += curves.arm_at_risk[a, 0] * return_probability(curves, 0, a, last)
+        total += curves.arm_at_risk[a, 0] * return_probability(curves, WHOLE_ARM, a, last)
     if total == 0.0:
         return
     for g in range(n_ages):
         come = 0.0
         for a in range(curves.arm_at_risk.shape[0]):
-            come += curves.arm_at_risk[a, 0] * return_probability(curves, 0, a, curves.ages[g])
+            come += curves.arm_at_risk[a, 0] * return_probability(curves, WHOLE_ARM, a, curves.ages[g])
         if come >= rules.cutoff_share * total:
             state.now[0].cutoff = curves.ages[g]
             return
 
 
-@jit_rare_inner
-def _set_lost_rounds(state: State) -> None:
+@jit_inner
+def _set_lost_rounds(state: State, rules: Rules) -> None:
     """The mean age, in rounds, of answers that come in time: what is decided so near the end mostly earns nothing."""
     curves, now = state.curves, state.now[0]
     total, weight = 0.0, 0.0
@@ -177,9 +177,9 @@ def _set_lost_rounds(state: State) -> None:
         before, start = 0.0, 0.0
         for g in range(curves.ages.size):
             age = curves.ages[g]
-            if age > state.contexts[0].deadline:
+            if age > rules.longest_deadline:
                 break
-            by = return_probability(curves, 0, a, age)
+            by = return_probability(curves, WHOLE_ARM, a, age)
             total += curves.arm_at_risk[a, 0] * (by - before) * 0.5 * (start + age)
             before, start = by, age
         weight += curves.arm_at_risk[a, 0] * before

@@ -43,7 +43,7 @@ def judge_race(state: State, rules: Rules) -> None:
         _end_race(state, rules)
 
 
-@jit_rare_inner
+@jit_inner
 def _end_race(state: State, rules: Rules) -> None:
     """S is complete: fix the cut-off m and start stage 2."""
     now = state.now[0]

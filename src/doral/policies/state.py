@@ -65,6 +65,7 @@ class Rules(NamedTuple):
     period_rounds: int
     learn_shares: bool
     has_deadline: bool  # every context
+    longest_deadline: float
     silent: bool  # no news and a reward of 0 look the same
     half_life: float  # rounds after which what was learned counts half; infinite: never
     adaptive_cutoff: bool
@@ -201,7 +202,7 @@ def new_state(
         thinning=np.ones((n_contexts, n_arms)),
         window=np.zeros((n_contexts, n_arms)),
         tau=np.ones((n_contexts, room)),
-        tau_error=np.ones((n_contexts, room)),
+        tau_error=np.full((n_contexts, room), 1.0 if rules.tau == TAU_ESTIMATED else 0.0),
         oracle=np.zeros((0, n_arms, 0)) if oracle is None else oracle,
         curves=new_return_curves(n_arms, n_contexts if curves_by_context else 1, ages),
         race=new_race(n_arms, rules.race, FIRST_CAPACITY, rules.races),
