@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from doral._arrays import Floats
+from doral._arrays import Floats, Ints
 from doral.pacing import Allocation, solve
 from tests.twin import Edge, hull
 
@@ -169,3 +170,107 @@ def test_a_dear_arm_is_mixed_with_a_cheap_one() -> None:
     assert ours.play[0].tolist() == pytest.approx([0.75, 0.25])
     assert ours.price == pytest.approx(0.5)
     assert ours.value == pytest.approx(1.25)
+
+
+# --- reserves ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reserved:
+    """One LP_m in which contexts of depth d and more may spend `caps[d]` together; caps[0] is rho."""
+
+    instance: Instance
+    caps: Floats
+    depths: Ints
+
+    def ours(self) -> Allocation:
+        given = self.instance
+        return solve(
+            values=given.values,
+            costs=given.costs,
+            shares=given.shares,
+            rate=given.rate,
+            caps=self.caps,
+            depths=self.depths,
+        )
+
+    def spend(self, play: Floats) -> list[float]:
+        """What contexts of each depth and more spend together."""
+        by_context = self.instance.shares * (play * self.instance.costs).sum(axis=1)
+        return [float(by_context[self.depths >= d].sum()) for d in range(self.caps.size)]
+
+    def value(self) -> float:
+        """The optimum, by HiGHS."""
+        n_contexts, n_arms = self.instance.values.shape
+        gain = self.instance.shares[:, None] * self.instance.values
+        spend = self.instance.shares[:, None] * self.instance.costs[None, :] * np.ones_like(gain)
+        within_caps = [np.where(self.depths[:, None] >= d, spend, 0.0).ravel() for d in range(self.caps.size)]
+        one_arm = np.kron(np.eye(n_contexts), np.ones(n_arms))
+        found = linprog(
+            -gain.ravel(),
+            A_ub=np.vstack([*within_caps, one_arm]),
+            b_ub=np.concatenate([self.caps, np.ones(n_contexts)]),
+            bounds=(0, None),
+            method="highs",
+            options={"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-10},
+        )
+        assert found.status == 0
+        assert found.fun is not None
+        return -float(found.fun)
+
+
+@st.composite
+def reserved_instances(draw: st.DrawFn) -> Reserved:
+    instance = draw(instances(unit_costs=draw(st.booleans())))
+    n_depths = draw(st.integers(1, 4))
+    # the deeper the less, down to nothing at all and up to no reserve
+    left = [draw(st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0.0, 1.0)) for _ in range(n_depths - 1)]
+    depths = [draw(st.integers(0, n_depths - 1)) for _ in range(instance.shares.size)]
+    caps = np.array(instance.rate * np.cumprod([1.0, *left]), dtype=np.float64)
+    return Reserved(instance, caps, np.array(depths, dtype=np.int64))
+
+
+@settings(max_examples=250)
+@given(reserved=reserved_instances())
+def test_reserves(reserved: Reserved) -> None:
+    ours = reserved.ours()
+    close = TOLERANCE * reserved.instance.scale
+    assert (ours.play >= 0.0).all()
+    assert (ours.play.sum(axis=1) <= 1.0 + TOLERANCE).all()
+    for spend, cap in zip(reserved.spend(ours.play), reserved.caps.tolist(), strict=True):
+        assert spend <= cap + TOLERANCE * reserved.instance.rate
+    assert ours.value == pytest.approx(reserved.value(), abs=close)
+
+
+@settings(max_examples=60)
+@given(instance=instances(unit_costs=False), depth=st.integers(0, 2))
+def test_caps_of_rho_reserve_nothing(instance: Instance, depth: int) -> None:
+    depths = np.full(instance.shares.size, depth, dtype=np.int64)
+    reserved = Reserved(instance, np.full(3, instance.rate), depths).ours()
+    assert reserved.play.tolist() == instance.ours().play.tolist()
+
+
+@settings(max_examples=60)
+@given(reserved=reserved_instances())
+def test_the_most_urgent_never_lose_by_a_reserve(reserved: Reserved) -> None:
+    """Closing money to others cannot take any from the contexts of depth 0."""
+    with_reserve = reserved.ours().play
+    without = dataclasses.replace(reserved, caps=np.full(reserved.caps.size, reserved.instance.rate)).ours().play
+    urgent = reserved.depths == 0
+    gain = reserved.instance.shares[:, None] * reserved.instance.values
+    value, before = (float((gain * play)[urgent].sum()) for play in (with_reserve, without))
+    assert value >= before - TOLERANCE * reserved.instance.scale
+
+
+def test_what_is_closed_to_the_ordinary_goes_to_the_urgent() -> None:
+    """Rho 0.5, of which 0.3 is reserved for a context that is worth less: it gets them all the same."""
+    ours = solve(
+        values=np.array([[1.0], [2.0]]),
+        costs=np.ones(1),
+        shares=np.array([0.5, 0.5]),
+        rate=0.5,
+        caps=np.array([0.5, 0.2]),
+        depths=np.array([0, 1], dtype=np.int64),
+    )
+    assert ours.play[:, 0].tolist() == pytest.approx([0.6, 0.4])
+    assert ours.value == pytest.approx(0.7)

@@ -1,12 +1,15 @@
 """The policy once more, slow and obvious: the oracle of the compiled engine.
 
-Written from the formulas, not from the engine: every round starts from the list of all decisions ever made and works
-everything out anew. Shares no code with the policies, the race, the pacing or the estimators. `follow` lets it look
-over the engine's shoulder: same tape, same past, and in every round both must want the same.
+Written from the formulas, not from the engine: every round starts from the list of all decisions ever made, and of
+what entered the learner and when, and works everything out anew. Kept between rounds is only what depends on the past
+by definition: the race, the prior that moves by EM steps, and what was last read off the return curves. Shares no code
+with the policies, the race, the pacing or the estimators. `follow` lets it look over the engine's shoulder: same tape,
+same past, and in every round both must want the same.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Sequence
@@ -14,9 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Philox
+from scipy.special import ndtri
 
-from doral._arrays import Flags, Floats
-from doral.delays import AnyLaw, ByOutcome
+from doral._arrays import Flags, Floats, Ints
+from doral.delays import AnyLaw, ByOutcome, Law
 from doral.environments.scenario import Scenario
 from doral.environments.tape import new_tape, record
 from doral.environments.world import make_truth
@@ -25,26 +29,39 @@ from doral.problem import Problem
 from doral.simulation.outcome import Outcome
 
 REFRESH_ROUNDS = 32  # return curves are read in rounds 1, 33, 65, ...
-COIN = 3  # the purpose of the policy's own draws
+REFRESH_SHARE, REFRESH_MOST = 32, 512  # curves by context once in a share of the rounds so far, at most in so many
+ORACLE_AGES = 16_384  # a known return probability is constant beyond this age
+COIN, POSTERIOR = 3, 4  # purposes of the policy's own draws
+WELL_KNOWN = 10.0  # decisions behind a return probability that others are shrunk to
+FACTOR_PRIOR_SD = 0.3  # of the factors of silent feedback, around 1
+CONTEXT_DEGREES, NOISE_FLOOR, SPREAD_FLOOR = 20.0, 1e-12, 1e-3  # of the measured noise, and of the common prior
 WHOLE = 1.0 - 1e-12  # a larger part of an edge is all of it
+ROUNDING = 1e-15  # of an inverse, relative to its condition
 NEAR = 1e-9  # decisions whose scores are nearer than this may differ by rounding
 
 
-def coin(seed: int, run: int, round_: int) -> float:
-    """The policy's draw, from NumPy's own generator, which steps its counter before the first block."""
-    counter = np.array([round_ - 1, COIN, 0, 0], dtype=np.uint64)
+def uniform(seed: int, run: int, round_: int, purpose: int, lane: int = 0) -> float:
+    """One of the policy's draws, from NumPy's own generator, which steps its counter before the first block."""
+    counter = np.array([round_ - 1, purpose, lane, 0], dtype=np.uint64)
     words = Philox(counter=counter, key=np.array([seed, run], dtype=np.uint64)).random_raw(1)
     return float(int(words[0]) >> 11) * 2.0**-53
+
+
+def coin(seed: int, run: int, round_: int) -> float:
+    """Whether the marginal context is served."""
+    return uniform(seed, run, round_, COIN)
+
+
+def normals(seed: int, run: int, round_: int, n: int) -> Floats:
+    """What Thompson sampling draws in a round: one standard normal per feature, or per arm where there are none."""
+    draws = [max(uniform(seed, run, round_, POSTERIOR, lane), 2.0**-54) for lane in range(n)]
+    return np.asarray(ndtri(draws), dtype=np.float64)
 
 
 def gap(numbers: Iterable[float]) -> float:
     """The smallest distance between any two, relative where they are large."""
     ordered = sorted(number for number in numbers if math.isfinite(number))
     return min(((b - a) / max(1.0, abs(b)) for a, b in itertools.pairwise(ordered)), default=math.inf)
-
-
-def _last_reading(now: int) -> int:
-    return 1 + (now - 1) // REFRESH_ROUNDS * REFRESH_ROUNDS
 
 
 @dataclass(frozen=True)
@@ -82,6 +99,35 @@ class Wish:
 
     arm: int | None
     margin: float
+    near: float = NEAR  # margins below this are for rounding to decide
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Something that entered V (a pull), G (an answer) or, as an observation, both."""
+
+    context: int
+    arm: int
+    reward: float
+    thin: float  # what multiplies the features
+    at_reading: int  # the last reading of the return curves before it: what is entered is forgotten from then on
+    pull: bool
+    answer: bool
+
+
+def _shrunk(tau: Floats, error: Floats, well_known: Flags) -> tuple[Floats, Floats]:
+    """Normal means with known errors: shrunk to the mean of the well-known ones, as far as those agree."""
+    if well_known.sum() < 3:
+        return tau, error
+    mean = float(tau[well_known].mean())
+    spread = max(float(tau[well_known].var(ddof=1)) - float((error[well_known] ** 2).mean()), 1e-6)
+    keep = spread / (spread + error**2)
+    return mean + keep * (tau - mean), error * np.sqrt(keep)
+
+
+def _hazards(at_risk: Floats, returned: Floats, without: Floats) -> Floats:
+    """returned / at_risk; where nobody was at risk, `without`."""
+    return np.where(at_risk > 0.0, returned / np.where(at_risk > 0.0, at_risk, 1.0), without)
 
 
 class Twin:
@@ -97,19 +143,39 @@ class Twin:
         seed: int,
         run: int,
     ) -> None:
-        self.options, self.problem, self.features, self.seed, self.run = options, problem, features, seed, run
+        self.options, self.problem, self.seed, self.run = options, problem, seed, run
+        self.features = features if options.features == "given" else np.zeros((problem.n_arms, 0))
         self.costs = problem.costs
-        self._true_delays = delays  # looked at by `oracle` and `instant` only
-        self.n_arms, self.n_contexts = problem.n_arms, problem.n_contexts
+        self._true_laws = delays  # looked at by `oracle` only
+        self.n_arms, self.n_contexts, self.n_features = problem.n_arms, problem.n_contexts, self.features.shape[1]
+        self.silent = problem.feedback == "silent"
+        self.learner = options.learner
+        if options.learner == "auto":
+            self.learner = "scaled" if self.silent else "returned"
+        own = [problem.deadline if context.deadline is None else context.deadline for context in problem.contexts]
+        self.deadlines = np.array([math.inf if deadline is None else deadline for deadline in own])
+        self.ages = self._age_grid()
+        self.by_context = options.curves_by == "context" and self.n_contexts > 1
         # one entry per decision ever made
         self.rounds = np.zeros(0, dtype=np.int64)
         self.contexts = np.zeros(0, dtype=np.int64)
         self.arms = np.zeros(0, dtype=np.int64)
         self.in_race = np.zeros(0, dtype=np.bool_)
         self.rewards = np.zeros(0)
-        self.delays = np.zeros(0)  # used only once they have passed, except by `instant`
+        self.delays = np.zeros(0)  # used only once they have passed; infinite where nobody hears of the answer
+        self.true_delays = np.zeros(0)  # used by `instant` only
+        self.heard = np.zeros(0)  # the reward, once it came within the cut-off
+        self.expected = np.zeros(0)  # tau when the decision was made
+        self.decided_at_reading = np.zeros(0)
+        self.settled = 0  # the first decision that has not left the cut-off
         self.arrivals: list[int] = []
+        # one entry per thing that entered the learner
+        self.learned: list[Lesson] = []
+        self._times_thinned = 0
+        self._known_sums: dict[tuple[int, int, int], tuple[Floats, Floats]] = {}  # of the last state of the above
+        self.n_learned, self.calibrate_at = 0, 1
         self._margin = math.inf  # of the decision being made
+        self._condition = 1.0  # the worst of a matrix that was inverted for it
         # the race
         self.races = options.screening == "race"
         everyone = frozenset(range(self.n_arms))
@@ -119,18 +185,57 @@ class Twin:
         self.pulls_to_compare = self.n_arms
         self.race_ended = 0
         self.race_capped = False
-        if self.races:
-            self.cutoff = math.inf
+        # the cut-off
+        self._chosen_cutoff = self._choose_cutoff()
+        self.cutoff = math.inf
+        if not self.races:
+            self.cutoff = float(self.deadlines.max()) if self._chosen_cutoff is None else self._chosen_cutoff
+        # the prior
+        self.noise, self.sigma = 1.0, np.ones(self.n_contexts)
+        self.penalty, self.spread = options.penalty, 1.0 / options.penalty
+        self.calibrated = False
+        self.common_mean = np.zeros(self.n_features)
+        self.offset = np.zeros(self.n_arms)  # what an arm brings in a context of which nothing is known
+        self.expected_penalty = np.full((self.n_contexts, self.n_arms), options.penalty)
+        # what was last read
+        self.tau = np.ones((self.n_contexts, self.n_arms))
+        self.tau_error = np.zeros((self.n_contexts, self.n_arms))
+        self.thinning = np.ones((self.n_contexts, self.n_arms))
+        self.lost_rounds = 0
+        self.watches: list[tuple[int, int]] = []  # when the curves were brought up to date, after which reading
+        self.read_at, self.last_reading = 0, 0
+        if not self.races:
+            self._read(seen=0, clock=0)
+
+    def _age_grid(self) -> Floats:
+        """Geometric up to the last deadline (four times that, more coarsely, for an adaptive cut-off), and all others.
+
+        Where not all contexts have a deadline, up to the given cut-off or a quarter of the horizon.
+        """
+        finite = self.deadlines[np.isfinite(self.deadlines)]
+        cutoff, points = self.options.cutoff, self.options.curve_points
+        if finite.size == self.n_contexts:
+            last = float(finite.max())
+        elif cutoff is None or isinstance(cutoff, str):
+            last = max(4.0, self.problem.horizon / 4)
         else:
-            self.cutoff = options.cutoff if options.cutoff is not None else float(problem.deadline or math.nan)
-        # the grid of the return curves
-        if problem.deadline is not None:
-            last = problem.deadline
-        else:
-            last = options.cutoff if options.cutoff is not None else max(4.0, problem.horizon / 4)
-        self.ages = np.geomspace(0.01 * last, last, options.curve_points)
-        self.ages[-1] = last
-        self._read: dict[tuple[int, int], Floats] = {}  # a curve depends on the round of its reading, not on later ones
+            last = cutoff
+        ages = np.geomspace(0.01 * last, last, points)
+        ages[-1] = last
+        later = np.zeros(0)
+        if cutoff == "adaptive" and finite.size:
+            later = np.geomspace(last, 4 * last, max(2, points // 4))[1:]
+        return np.array(sorted({*ages.tolist(), *later.tolist(), *finite.tolist()}))
+
+    def _choose_cutoff(self) -> float | None:
+        """Where the race does not find it."""
+        cutoff = self.options.cutoff
+        if cutoff == "none":
+            return math.inf
+        if cutoff == "adaptive":
+            return float(self.deadlines.max()) if self.silent else float(self.ages[-1])
+        assert not isinstance(cutoff, str)
+        return cutoff
 
     # --- what happened ---------------------------------------------------------------------------------------------
 
@@ -152,70 +257,199 @@ class Twin:
         self.arms = np.append(self.arms, arm)
         self.in_race = np.append(self.in_race, bool(self.racing))
         self.rewards = np.append(self.rewards, reward)
-        self.delays = np.append(self.delays, delay)
+        self.true_delays = np.append(self.true_delays, delay)
+        self.delays = np.append(self.delays, math.inf if self.silent and reward == 0.0 else delay)
+        self.heard = np.append(self.heard, 0.0)
+        self.expected = np.append(self.expected, self.tau[context, arm])
+        self.decided_at_reading = np.append(self.decided_at_reading, self.last_reading)
+        if self.n_features == 0:  # a cell is worked out when it changes, and when the prior does
+            self.expected_penalty[context, arm] = self.penalty
+        if self.learner == "thinned" and (not self.racing or self.options.race_trains):
+            self.learned.append(Lesson(context, arm, 0.0, 1.0, self.last_reading, pull=True, answer=False))
         if self.racing:
             self.pulls_to_compare -= 1
 
-    def _answered(self, now: int) -> Flags:
-        return np.asarray(self.rounds + self.delays <= now)
+    def _deliver(self, now: int) -> None:
+        """The answers of this round, in the order of their decisions."""
+        for i in np.flatnonzero(self.rounds + self.delays == now).tolist():
+            if self.delays[i] > self.cutoff or (self.in_race[i] and not self.options.race_trains):
+                continue
+            context, arm, reward = int(self.contexts[i]), int(self.arms[i]), float(self.rewards[i])
+            self.heard[i] = reward
+            if self.learner == "returned":
+                self._learn(context, arm, reward)
+            elif self.learner == "thinned":
+                self.learned.append(Lesson(context, arm, reward, 1.0, self.last_reading, pull=False, answer=True))
+
+    def _settle(self, now: int) -> None:
+        """Decisions that are older than the cut-off leave it; `scaled` then knows their thinned reward."""
+        while self.settled < self.rounds.size and now - self.rounds[self.settled] > self.cutoff:
+            i = self.settled
+            if self.learner == "scaled" and (self.options.race_trains or not self.in_race[i]):
+                self._learn(int(self.contexts[i]), int(self.arms[i]), float(self.heard[i]))
+            self.settled += 1
+
+    def _tick(self, now: int) -> None:
+        self._settle(now)
+        estimates = self.options.return_probability == "estimated"
+        watches = estimates or (self.races and self.options.censoring == "kaplan_meier")
+        seen = now - 1  # arrivals before this one
+        if seen >= self.read_at:
+            if watches:
+                self.watches.append((now, self.last_reading))
+            if not self.racing and (estimates or self.options.until_end or self.options.half_life is not None):
+                self._read(seen=seen, clock=now)
+            else:
+                self.read_at = (seen // REFRESH_ROUNDS + 1) * REFRESH_ROUNDS
+
+    def _kept(self, at_reading: Floats | Ints) -> Floats:
+        """How much still counts of what was entered after the given reading: half after every half-life."""
+        if self.options.half_life is None:
+            return np.ones(at_reading.shape)
+        return np.asarray(0.5 ** ((self.last_reading - at_reading) / self.options.half_life))
 
     # --- return curves ---------------------------------------------------------------------------------------------
 
-    def _survival(self, arm: int, now: int) -> Floats:
-        """Kaplan-Meier at age 0 and at each age of the grid, by counting decisions whose fate there is known."""
-        read_at = _last_reading(now)
-        if (arm, read_at) in self._read:
-            return self._read[arm, read_at]
-        mine = self.arms == arm
-        curve = [1.0]
+    def _counts(self) -> tuple[Floats, Floats]:
+        """(J, A, ages) decisions that entered an interval open and whose fate there is known; those that returned."""
+        at_risk, returned = (np.zeros((self.n_contexts, self.n_arms, self.ages.size)) for _ in range(2))
+        if not self.watches:
+            return at_risk, returned
+        clocks, readings = (np.array(column) for column in zip(*self.watches, strict=True))
         start = -math.inf
-        for end in self.ages.tolist():
-            entered = mine & (read_at - self.rounds > end) & (self.delays > start)
-            at_risk = int(entered.sum())
-            returned = int((entered & (self.delays <= end)).sum())
-            # where nobody has been watched for so long: optimistic, all return
-            curve.append(curve[-1] * (1.0 - returned / at_risk) if at_risk else 0.0)
+        for g, end in enumerate(self.ages.tolist()):
+            passed = clocks[:, None] - self.rounds[None, :] > end
+            counted = passed.any(axis=0) & (self.delays > start)
+            kept = self._kept(readings[passed.argmax(axis=0)])
+            at_risk[:, :, g] = self._in_cells(self.contexts, self.arms, np.where(counted, kept, 0.0))
+            returned[:, :, g] = self._in_cells(
+                self.contexts, self.arms, np.where(counted & (self.delays <= end), kept, 0.0)
+            )
             start = end
-        self._read[arm, read_at] = np.array(curve)
-        return self._read[arm, read_at]
+        return at_risk, returned
 
-    def _return_probability(self, context: int, arm: int, age: float, now: int) -> float:
+    def _read(self, *, seen: int, clock: int) -> None:
+        """Forget, and read the return probabilities and what follows from them."""
+        if self.options.half_life is not None and seen > self.last_reading:
+            self.expected_penalty[:] = self.penalty
+        self.last_reading = seen
+        wait = REFRESH_ROUNDS
+        if self.by_context:
+            wait = max(wait, min(seen // REFRESH_SHARE, REFRESH_MOST))
+            if self.options.until_end and self.problem.horizon - seen < 4 * REFRESH_MOST:
+                wait = REFRESH_ROUNDS
+        self.read_at = (seen // wait + 1) * wait
         how = self.options.return_probability
-        if how == "one":
-            return 1.0
-        if how == "oracle":
-            law = self._true_delays[min(context, len(self._true_delays) - 1)][arm]
-            whole = float(min(math.floor(age), self.problem.horizon))
+        if how == "estimated" and self.silent:
+            self._fit_factors()
+        elif how == "estimated":
+            self._read_estimates(seen, clock)
+        elif how == "oracle":
+            self._read_truth(seen, clock)
+        if self.learner == "scaled":
+            self._rethin()
+
+    def _limits(self, seen: int, clock: int) -> Floats:
+        """By which age an answer has to come, context by context."""
+        limits = self.deadlines.copy()
+        limits[np.isinf(limits) | (self.options.return_by == "cutoff")] = self.cutoff
+        if self.options.until_end and seen > 0:
+            limits = np.minimum(limits, (self.problem.horizon - seen) * (clock / seen))
+        return limits
+
+    def _read_truth(self, seen: int, clock: int) -> None:
+        last = min(self.problem.horizon, ORACLE_AGES)
+        limits = self._limits(seen, clock)
+        for j, a in itertools.product(range(self.n_contexts), range(self.n_arms)):
+            law = self._true_laws[min(j, len(self._true_laws) - 1)][a]
             laws = (law.above, law.below) if isinstance(law, ByOutcome) else (law,)
-            return sum(one.return_probability(whole) for one in laws) / len(laws)
-        return 1.0 - float(np.interp(age, np.append(0.0, self.ages), self._survival(arm, now)))
 
-    def _tau(self, now: int) -> Floats:
-        deadline = self.problem.deadline
-        by = self.cutoff if deadline is None or self.options.return_by == "cutoff" else deadline
-        return self._tau_by(by, now)
+            def by(age: float, laws: Sequence[Law] = laws) -> float:
+                whole = float(math.floor(min(age, last)))
+                return sum(float(one.return_probability(whole)) for one in laws) / len(laws)
 
-    def _thinning(self, now: int) -> Floats:
-        """The share of rewards that return within the cut-off: by it, `scaled` shrinks the features."""
-        if self.options.learner == "scaled":
-            return self._tau_by(self.cutoff, now)
-        return np.ones((self.n_contexts, self.n_arms))
+            self.tau[j, a] = by(float(limits[j]))
+            if self.learner == "scaled":
+                self.thinning[j, a] = by(self.cutoff)
 
-    def _tau_by(self, age: float, now: int) -> Floats:
-        if self.options.return_probability == "estimated":  # the same for all contexts
-            row = [self._return_probability(0, a, age, now) for a in range(self.n_arms)]
-            return np.array([row] * self.n_contexts)
-        return np.array(
-            [[self._return_probability(j, a, age, now) for a in range(self.n_arms)] for j in range(self.n_contexts)]
-        )
+    def _read_estimates(self, seen: int, clock: int) -> None:
+        at_risk, returned = self._counts()
+        of_arm, came = at_risk.sum(axis=0), returned.sum(axis=0)  # (A, ages)
+        if self.by_context:
+            everybody = of_arm.sum(axis=0)
+            of_all = _hazards(everybody, came.sum(axis=0), np.ones(self.ages.size))
+            hazard = _hazards(of_arm, came, of_all[None, :])
+            borrowed = self._concentration(at_risk, returned)
+            hazards = (returned + borrowed * hazard) / (at_risk + borrowed)
+            known = np.minimum(at_risk[:, :, 0] + borrowed, of_arm[None, :, 0])
+        else:
+            hazard = _hazards(of_arm, came, np.ones(self.ages.size))
+            hazards = np.array([hazard] * self.n_contexts)
+            known = np.array([of_arm[:, 0]] * self.n_contexts)
+        knots = np.append(0.0, self.ages)
+
+        def by(hazards: Floats, age: float) -> float:
+            return 1.0 - float(np.interp(age, knots, np.append(1.0, np.cumprod(1.0 - hazards))))
+
+        arms = range(self.n_arms)
+        if self.options.cutoff == "adaptive":
+            come = [sum(float(of_arm[a, 0]) * by(hazard[a], age) for a in arms) for age in self.ages.tolist()]
+            if come[-1] > 0.0:
+                enough = self.options.cutoff_share * come[-1]
+                self.cutoff = next(
+                    age for age, so_far in zip(self.ages.tolist(), come, strict=True) if so_far >= enough
+                )
+        if self.options.until_end:
+            waited, weight = 0.0, 0.0
+            in_time = [0.0, *(age for age in self.ages.tolist() if age <= self.deadlines.max())]
+            for a in arms:
+                for start, end in itertools.pairwise(in_time):
+                    waited += float(of_arm[a, 0]) * (by(hazard[a], end) - by(hazard[a], start)) * 0.5 * (start + end)
+                weight += float(of_arm[a, 0]) * by(hazard[a], in_time[-1])
+            if weight > 0.0 and clock > 0:
+                self.lost_rounds = math.floor(waited / weight * seen / clock)
+        limits = self._limits(seen, clock)
+        for j in range(self.n_contexts):
+            tau = np.array([by(hazards[j, a], float(limits[j])) for a in arms])
+            error = np.sqrt((tau * (1.0 - tau) + 1.0 / (known[j] + 1.0)) / (known[j] + 1.0))
+            if self.learner == "scaled":
+                self.thinning[j] = [by(hazards[j, a], self.cutoff) for a in arms]
+            if self.options.return_optimism > 0.0:
+                tau, error = _shrunk(tau, error, known[j] >= WELL_KNOWN)
+            self.tau[j], self.tau_error[j] = tau, error
+
+    def _concentration(self, at_risk: Floats, returned: Floats) -> float:
+        """How many decisions of its arm a context borrows, by how much more than binomially its counts scatter."""
+        n, k = at_risk.sum(axis=0), returned.sum(axis=0)
+        excess = possible = 0.0
+        for a, g in zip(*np.nonzero((k > 0.0) & (k != n)), strict=True):
+            h = float(k[a, g] / n[a, g])
+            mine, came = at_risk[:, a, g], returned[:, a, g]
+            excess += float(((came - mine * h) ** 2 - mine * h * (1.0 - h) * (1.0 - mine / n[a, g])).sum())
+            possible += float((mine * np.maximum(mine - 1.0, 0.0) * h * (1.0 - h)).sum())
+        if excess <= 0.0 or possible <= 0.0:
+            return 1e9
+        return min(max(possible / excess - 1.0, 1.0), 1e9)
+
+    def _fit_factors(self) -> None:
+        """Silent feedback: by which factor an arm falls short of what the learner thinks it brings."""
+        count, total, _ = self._tally()
+        mean = np.array([self._posterior(j)[0] for j in range(self.n_contexts)])
+        prior = 1.0 / FACTOR_PRIOR_SD**2
+        top = prior + (total * mean).sum(axis=0) / self.noise
+        bottom = prior + (count * mean * mean).sum(axis=0) / self.noise
+        self.tau[:] = np.clip(top / bottom, 0.01, 2.0)
+        self.tau_error[:] = np.sqrt(1.0 / bottom)
+        if self.learner == "scaled":
+            self.thinning[:] = self.tau
 
     # --- stage 1 ---------------------------------------------------------------------------------------------------
 
     def _delay_sample(self, arm: int, now: int) -> list[float]:
         """The delays that the race goes by, oldest first."""
         mine = np.flatnonzero(self.arms == arm).tolist()
-        if self.options.censoring == "instant":
-            return [float(self.delays[i]) for i in mine if self.delays[i] < math.inf]
+        if self.options.censoring == "instant":  # even where feedback is silent
+            return [float(self.true_delays[i]) for i in mine if self.true_delays[i] < math.inf]
         if self.options.censoring == "min_age":
             return [min(float(self.delays[i]), float(now - self.rounds[i])) for i in mine]
         came = sorted((float(self.rounds[i] + self.delays[i]), i) for i in mine)
@@ -229,10 +463,11 @@ class Twin:
 
     def _estimate(self, arm: int, now: int) -> float:
         if self.options.censoring == "kaplan_meier":
-            survival = self._survival(arm, now)
-            if not ((self.arms == arm) & (_last_reading(now) - self.rounds > self.ages[0])).any():
+            at_risk, returned = (counts.sum(axis=0)[arm] for counts in self._counts())
+            if at_risk[0] == 0.0:
                 return math.inf
-            return float(np.trapezoid(survival, np.append(0.0, self.ages)))
+            survival = np.cumprod(1.0 - _hazards(at_risk, returned, np.ones(self.ages.size)))
+            return float(np.trapezoid(np.append(1.0, survival), np.append(0.0, self.ages)))
         sample = self._delay_sample(arm, now)
         if not sample:
             return math.inf
@@ -284,14 +519,16 @@ class Twin:
             self.racing = frozenset()
             self.race_ended = now
             self.cutoff = self._found_cutoff(now)
+            self._read(seen=now, clock=now)
+            self._settle(now)
 
     def _found_cutoff(self, now: int) -> float:
         over = range(self.n_arms) if self.options.cutoff_over == "all" else self.accepted
         upper = [self._bounds(a, now)[1] for a in over]
         cutoff = max((u for u in upper if u < math.inf), default=math.inf)
-        if self.options.cutoff is not None:
-            cutoff = self.options.cutoff
-        if cutoff == math.inf or self.problem.deadline is None:
+        if self._chosen_cutoff is not None:
+            cutoff = self._chosen_cutoff
+        elif cutoff == math.inf or not np.isfinite(self.deadlines).all():
             cutoff = min(cutoff, float(self.ages[-1]))  # nobody is watched for longer
         return max(1.0, cutoff)
 
@@ -301,48 +538,181 @@ class Twin:
 
     # --- stage 2, learning -----------------------------------------------------------------------------------------
 
-    def _ridge(self, context: int, now: int, thinning: Floats) -> tuple[Floats, Floats]:
-        """<theta, f_a> and ||f_a|| in the norm of V^-1, from V = lambda I + sum f f^T and G = sum r f."""
+    def _learn(self, context: int, arm: int, reward: float) -> None:
+        """One observation, thinned for `scaled`; now and then the prior follows."""
+        thin = float(self.thinning[context, arm])
+        self.learned.append(Lesson(context, arm, reward, thin, self.last_reading, pull=True, answer=True))
+        self.n_learned += 1
+        if self.options.prior != "fixed" and self.n_learned >= self.calibrate_at:
+            self.calibrate_at = self.n_learned + max(10, min(self.n_learned // 10, 2_000))
+            if self.options.prior == "noise":
+                self._measure_noise()
+            else:
+                self._calibrate()
+            self.expected_penalty[:] = self.penalty
+
+    def _rethin(self) -> None:
+        """The share that returns has changed, and with it the features of `scaled`."""
+        if self.options.prior == "shared":
+            self._calibrate()
+            self.expected_penalty[:] = self.penalty
+        else:
+            self._thin_again()
+
+    def _thin_again(self) -> None:
+        self._times_thinned += 1
+        self.learned = [
+            dataclasses.replace(lesson, thin=float(self.thinning[lesson.context, lesson.arm]))
+            for lesson in self.learned
+        ]
+
+    def _sum(self, amounts: Sequence[float]) -> Floats:
+        """(J, A) of amounts per lesson, as far as they still count."""
+        kept = self._kept(np.array([lesson.at_reading for lesson in self.learned], dtype=np.int64))
+        contexts = np.array([lesson.context for lesson in self.learned], dtype=np.int64)
+        arms = np.array([lesson.arm for lesson in self.learned], dtype=np.int64)
+        return self._in_cells(contexts, arms, kept * np.array(amounts, dtype=np.float64))
+
+    def _in_cells(self, contexts: Ints, arms: Ints, amounts: Floats) -> Floats:
+        n_cells = self.n_contexts * self.n_arms
+        total = np.bincount(contexts * self.n_arms + arms, weights=amounts, minlength=n_cells)
+        return np.asarray(total.reshape(self.n_contexts, self.n_arms), dtype=np.float64)
+
+    def _tally(self) -> tuple[Floats, Floats, Floats]:
+        """(J, A) observations, their rewards and the squares of those; `thinned` has none, only pulls and answers."""
+        seen = [lesson.pull and lesson.answer for lesson in self.learned]
+        rewards = [lesson.reward * is_seen for lesson, is_seen in zip(self.learned, seen, strict=True)]
+        return self._sum([float(is_seen) for is_seen in seen]), self._sum(rewards), self._sum([r * r for r in rewards])
+
+    def _measure_noise(self) -> float:
+        """The variance inside cells; returns the mean square of rewards."""
+        count, total, square = self._tally()
+        n = float(count.sum())
+        if square.sum() == 0.0:
+            return 0.0
+        inside = np.maximum(0.0, square - np.divide(total**2, count, out=np.zeros_like(total), where=count > 0.0))
+        degrees = np.maximum(0.0, count - 1.0)
+        second_moment = float(square.sum()) / n
+        overall = max(second_moment - (float(total.sum()) / n) ** 2, 0.0)
+        noise = (float(inside.sum()) + overall) / (float(degrees.sum()) + 1.0)
+        self.noise = max(noise, NOISE_FLOOR * second_moment)
+        own, own_degrees = inside.sum(axis=1), degrees.sum(axis=1)
+        self.sigma = np.sqrt((CONTEXT_DEGREES * self.noise + own) / (CONTEXT_DEGREES + own_degrees))
+        return second_moment
+
+    def _calibrate(self) -> None:
+        """Empirical Bayes: measure the noise, then one EM step for the common mean and the spread around it."""
+        second_moment = self._measure_noise()
+        self._thin_again()
+        if second_moment == 0.0:
+            return
+        if not self.calibrated:
+            self.spread, self.calibrated = second_moment, True
+        self.penalty = self.noise / self.spread
+        if self.n_features > 0:
+            thetas, variances = zip(*(self._theta(j) for j in range(self.n_contexts)), strict=True)
+            away = np.array(thetas) - self.common_mean
+            step = away.mean(axis=0)
+            trace = sum(float(np.trace(variance)) for variance in variances)
+            spread = ((away**2).sum() + self.noise * trace) / away.size - float(step @ step) / self.n_features
+            self.common_mean = self.common_mean + step
+        else:
+            cells = [self._posterior(j) for j in range(self.n_contexts)]
+            spread = float(np.mean([(mean - self.offset) ** 2 + self.noise * norm**2 for mean, norm in cells]))
+        self.spread = max(float(spread), SPREAD_FLOOR * second_moment)
+        self.penalty = self.noise / self.spread
+        if self.n_features > 0:
+            self.offset = self.features @ self.common_mean
+        else:
+            weight, target = self._sums()
+            overall = float(target.sum() / weight.sum()) if weight.sum() > 0.0 else 0.0
+            self.offset = (target.sum(axis=0) + self.penalty * overall) / (weight.sum(axis=0) + self.penalty)
+
+    def _sums(self) -> tuple[Floats, Floats]:
+        """(J, A) weights in V and targets in G."""
+        state = (len(self.learned), self._times_thinned, self.last_reading)
+        if state not in self._known_sums:
+            weight = self._sum([lesson.thin**2 * lesson.pull for lesson in self.learned])
+            target = self._sum([lesson.thin * lesson.reward * lesson.answer for lesson in self.learned])
+            self._known_sums = {state: (weight, target)}
+        return self._known_sums[state]
+
+    def _theta(self, context: int) -> tuple[Floats, Floats]:
+        """The posterior mean of theta, and V^-1; V = lambda I + sum f f^T, G = lambda mu + sum r f."""
+        weight, target = self._sums()
+        v = self.penalty * np.eye(self.n_features) + (self.features.T * weight[context]) @ self.features
+        self._condition = max(self._condition, float(np.linalg.cond(v)))
+        away = self.features.T @ (target[context] - weight[context] * (self.features @ self.common_mean))
+        return self.common_mean + np.linalg.solve(v, away), np.asarray(np.linalg.inv(v), dtype=np.float64)
+
+    def _posterior(self, context: int) -> tuple[Floats, Floats]:
+        """<theta, f_a> and ||f_a|| in the norm of V^-1; without features, each cell by itself."""
+        if self.n_features > 0:
+            theta, inverse = self._theta(context)
+            return self.features @ theta, self._norm(inverse)
+        weight, target = (sums[context] for sums in self._sums())
+        return (target + self.penalty * self.offset) / (weight + self.penalty), np.sqrt(1.0 / (weight + self.penalty))
+
+    def _norm(self, inverse: Floats) -> Floats:
+        square = np.einsum("ai,ij,aj->a", self.features, inverse, self.features)
+        return np.asarray(np.sqrt(np.maximum(square, 0.0)))
+
+    def _expected_norm(self, context: int) -> Floats:
+        """The norm as if every decision were answered with the probability of its return."""
         mine = self.contexts == context
-        if not self.options.race_trains:
-            mine &= ~self.in_race
-        # while the race runs there is no cut-off yet, and every answer counts
-        in_time = (self.delays <= self.cutoff) | (self.rounds + self.delays <= self.race_ended)
-        learned = mine & self._answered(now) & in_time
-        scale = np.ones(self.rounds.size)
-        if self.options.learner == "returned":
-            pulls = learned
-        elif self.options.learner == "thinned":
-            pulls = mine
-        else:  # scaled: pulls whose thinned reward is final
-            pulls = mine & (now - self.rounds > self.cutoff)
-            learned = learned & pulls
-            scale = thinning[self.arms]
-        f = self.features[self.arms] * scale[:, None]
-        v = self.options.penalty * np.eye(self.features.shape[1]) + f[pulls].T @ f[pulls]
-        g = f[learned].T @ self.rewards[learned]
-        theta = np.linalg.solve(v, g)
-        square = np.einsum("ai,ij,aj->a", self.features, np.linalg.inv(v), self.features)
-        return self.features @ theta, np.sqrt(np.maximum(square, 0.0))
+        kept = self.expected * self._kept(self.decided_at_reading)
+        weight = np.bincount(self.arms[mine], weights=kept[mine], minlength=self.n_arms)
+        penalty = self.expected_penalty[context]
+        if self.n_features == 0:
+            return np.asarray(np.sqrt(1.0 / (weight + penalty)))
+        v = float(penalty[0]) * np.eye(self.n_features) + (self.features.T * weight) @ self.features
+        return self._norm(np.asarray(np.linalg.inv(v), dtype=np.float64))
+
+    def _sample(self, context: int, now: int) -> Floats:
+        """<x, f_a> for an x ~ N(0, V^-1)."""
+        if self.n_features == 0:
+            return self._posterior(context)[1] * normals(self.seed, self.run, now, self.n_arms)
+        factor = np.linalg.cholesky(self._theta(context)[1])
+        return np.asarray(self.features @ factor @ normals(self.seed, self.run, now, self.n_features))
 
     def _bonus(self, context: int, now: int, norm: Floats) -> float:
+        """`norm` is of the answers alone: the bias is of rewards that are missing there."""
         options = self.options
-        k, penalty = self.features.shape[1], options.penalty
+        k, penalty = self.n_features, options.penalty
         mine = self.contexts == context
+        if options.bonus == "calibrated":
+            return options.exploration * float(self.sigma[context]) * math.sqrt(math.log(math.e + int(mine.sum())))
         n = now if options.bonus == "printed" else int(mine.sum())
         confidence = penalty if options.bonus == "printed" else options.delta
         inside = 2 * math.log(1 / confidence) + k * math.log((k * penalty + n) / (k * penalty))
         f_t = math.sqrt(penalty) + math.sqrt(max(0.0, inside))
         with_bias = options.learner == "thinned" if options.window_bias is None else options.window_bias
-        bias = float(norm[self.arms[mine & (now - self.rounds <= self.cutoff)]].sum()) if with_bias else 0.0
+        inside_cutoff = mine & (np.arange(mine.size) >= self.settled)
+        bias = float(norm[self.arms[inside_cutoff]].sum()) if with_bias else 0.0
         return options.exploration * (2 * f_t + bias)
 
-    def _values(self, context: int, now: int, arms: Sequence[int], tau: Floats, thinning: Floats) -> Floats:
-        """tau * index of the given arms; -inf for the others, and for all but one where the index alone chooses."""
-        mean, norm = self._ridge(context, now, thinning[context])
-        index = mean + self._bonus(context, now, norm) * norm
+    def _values(self, context: int, now: int, arms: Sequence[int], *, sampled: bool) -> Floats:
+        """weight * tau * index of the given arms; -inf for the others, and for all but one where the index chooses.
+
+        `sampled`: for the one who is here, where Thompson sampling draws; all others are valued at their means.
+        """
+        mean, norm = self._posterior(context)
+        if self.options.sampling == "optimism":
+            scale = self._bonus(context, now, norm)
+            extra = scale * (self._expected_norm(context) if self.options.pending == "expected" else norm)
+        elif sampled:
+            extra = self.options.exploration * self.sigma[context] * self._sample(context, now)
+        else:
+            extra = np.zeros(self.n_arms)
+        index = mean + extra
+        tau, weight = self.tau[context], self.problem.contexts[context].weight
+        worth = weight * tau * index
+        if self.options.return_optimism > 0.0:
+            n = int((self.contexts == context).sum())
+            doubt = self.options.return_optimism * math.sqrt(math.log(math.e + n)) * self.tau_error[context]
+            worth = weight * (tau * mean + np.hypot(tau * extra, doubt * mean))
         values = np.full(self.n_arms, -math.inf)
-        values[list(arms)] = (tau[context] * index)[list(arms)]
+        values[list(arms)] = worth[list(arms)]
         self._margin = min(self._margin, gap(values.tolist()))
         if self.options.choice == "unweighted" and arms:
             best = max(arms, key=lambda a: (index[a], -a))
@@ -353,10 +723,37 @@ class Twin:
     # --- stage 2, allocation ---------------------------------------------------------------------------------------
 
     def _rate(self, now: int) -> float:
-        left = self.budget_left
-        if self.options.rate == "remaining":
-            return left / (self.problem.horizon - now + 1)
-        return left / (self.problem.budget if self.options.pacing == "coin" else now)
+        left, horizon = self.budget_left, self.problem.horizon
+        if self.options.rate == "printed":
+            return left / (self.problem.budget if self.options.pacing == "coin" else now)
+        if self.options.rate == "period":
+            rounds = max(1, math.ceil(horizon / self.options.periods))
+            end = min(horizon, math.ceil(now / rounds) * rounds)
+            for_later = self.problem.budget * (1.0 - end / horizon)
+            return max(0.0, left - for_later) / (end - now + 1)
+        lost = self.lost_rounds if self.options.until_end else 0
+        return left / max(1, horizon - now + 1 - lost)
+
+    def _caps(self, now: int) -> tuple[Floats, list[int]]:
+        """What contexts of each depth and more may spend together per round, and the depth of each context.
+
+        Depth: how many reserves are closed to a context. Kept back from those of depth d and more is what is reserved
+        for the others and not spent by them yet, but no more than those could spend at most.
+        """
+        problem = self.problem
+        depths = [sum(context.tier < tier for tier, _ in problem.reserves) for context in problem.contexts]
+        spent = [float(self.costs[self.arms[self.contexts == j]].sum()) for j in range(self.n_contexts)]
+        shares = self._shares()
+        rate = self._rate(now)
+        caps = [rate]
+        for d in range(1, len(problem.reserves) + 1):
+            above = [j for j in range(self.n_contexts) if depths[j] < d]
+            reserved = problem.budget * sum(share for _, share in problem.reserves[-d:])
+            unspent = max(0.0, reserved - sum(spent[j] for j in above))
+            usable = sum(float(shares[j]) for j in above) * float(self.costs.max()) * (problem.horizon - now + 1)
+            left = problem.budget - float(self.costs[self.arms].sum())
+            caps.append(min(caps[-1], rate * max(0.0, 1.0 - min(unspent, usable) / left)))
+        return np.array(caps), depths
 
     def _flip(self, probability: float, now: int) -> bool:
         if probability >= 1.0:
@@ -374,38 +771,35 @@ class Twin:
         return np.asarray((counts + 1.0) / (len(self.arrivals) + self.n_contexts))
 
     def _allocate(self, context: int, allowed: Sequence[int], now: int) -> int | None:
-        """LP_m: all edges of all contexts, steepest first, bought until rho is used."""
-        tau, thinning = self._tau(now), self._thinning(now)
+        """LP_m: all edges of all contexts, steepest first, bought until the caps are used."""
         shares = self._shares()
         edges: list[Edge] = []
         for j in range(self.n_contexts):
             arms = sorted(self.accepted & set(allowed)) if j == context else sorted(self.accepted)
-            values = self._values(j, now, arms, tau, thinning)
+            values = self._values(j, now, arms, sampled=j == context)
             steps, margin = hull(values, self.costs, [a for a in arms if values[a] > -math.inf], j)
             edges.extend(steps)
             self._margin = min(self._margin, margin)
         self._margin = min(self._margin, gap(edge.slope for edge in edges))
         edges.sort(key=lambda edge: (-edge.slope, edge.context))
-        left = self._rate(now)
+        slack, depths = self._caps(now)
         current: int | None = None
         for edge in edges:
+            depth = depths[edge.context]
+            left = float(slack[: depth + 1].min())
             needed = float(shares[edge.context]) * edge.cost
-            self._margin = min(self._margin, abs(needed - left) / left)
-            if needed < left:
-                left -= needed
-                if edge.context == context:
-                    current = edge.arm
-                continue
+            self._margin = min(self._margin, abs(needed - left) / left if left > 0.0 else math.inf)
+            if edge.context == context and needed >= left:
+                part = max(left / needed, 0.0)
+                return edge.arm if self._flip(1.0 if part > WHOLE else part, now) else current
+            slack[: depth + 1] -= min(needed, left)
             if edge.context == context:
-                part = left / needed
-                if self._flip(1.0 if part > WHOLE else part, now):
-                    current = edge.arm
-            break
+                current = edge.arm
         return current
 
     def _best(self, context: int, allowed: Sequence[int], now: int) -> int | None:
         arms = sorted(self.accepted & set(allowed))
-        values = self._values(context, now, arms, self._tau(now), self._thinning(now))
+        values = self._values(context, now, arms, sampled=True)
         playable = [a for a in arms if values[a] > -math.inf]
         if not playable:
             return None
@@ -418,7 +812,9 @@ class Twin:
 
     def decide(self, now: int, context: int, available: Sequence[int]) -> Wish:
         """Which arm this round, if any."""
-        self._margin = math.inf
+        self._deliver(now)
+        self._tick(now)
+        self._margin, self._condition = math.inf, 1.0
         self.arrivals.append(context)
         if self.racing:
             self._race(now)
@@ -432,7 +828,8 @@ class Twin:
             arm = self._allocate(context, allowed, now)
         else:
             arm = self._best(context, allowed, now)
-        return Wish(arm, self._margin)
+        # while one or two rewards are all that is known of the noise, lambda is tiny and V all but singular
+        return Wish(arm, self._margin, near=max(NEAR, ROUNDING * self._condition))
 
 
 @dataclass(frozen=True)
@@ -442,6 +839,7 @@ class Agreement:
     rounds: int
     decisions: int
     near_ties: int  # rounds in which they differed, and rounding alone can be the reason
+    ill_conditioned: int  # the same, where V was all but singular and rounding is larger than usual
 
 
 def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed: int) -> Agreement:
@@ -458,7 +856,7 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
     assert log is not None
     chosen = {int(round_): i for i, round_ in enumerate(log.round)}
     assert len(chosen) == log.round.size, "two decisions in one round"
-    near_ties = 0
+    near_ties = ill_conditioned = 0
     for round_ in range(1, problem.horizon + 1):
         context = int(tape.context[round_ - 1])
         there = tape.available[round_ - 1] if tape.available.shape[1] else np.ones(problem.n_arms)
@@ -466,20 +864,25 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
         at = chosen.get(round_)
         arm = None if at is None else int(log.arm[at])
         if wish.arm != arm:
-            assert wish.margin < NEAR, (
+            assert wish.margin < wish.near, (
                 f"round {round_}, context {context}: engine {arm}, twin {wish.arm} (margin {wish.margin:.2g}); "
                 f"race ended {twin.race_ended}, accepted {sorted(twin.accepted)}, cut-off {twin.cutoff}"
             )
-            near_ties += 1
+            near_ties += wish.margin < NEAR
+            ill_conditioned += wish.margin >= NEAR
         if at is not None and arm is not None:
             noise, uniform = float(tape.noise[round_ - 1]), float(tape.delay[round_ - 1])
-            reward, delay = _drawn(scenario, float(truth.world.means[0, context, arm]), context, arm, noise, uniform)
+            phase = (round_ - 1) // math.ceil(problem.horizon / scenario.phases)
+            mean = float(truth.world.means[phase, context, arm])
+            reward, delay = _drawn(scenario, mean, context, arm, noise, uniform)
             assert log.context[at] == context
             assert math.isclose(log.reward[at], reward, rel_tol=1e-12, abs_tol=1e-12)
             assert log.delay[at] == delay
             twin.note(round_, context, arm, float(log.reward[at]), float(log.delay[at]))
     _same_ending(twin, outcome)
-    return Agreement(rounds=problem.horizon, decisions=log.round.size, near_ties=near_ties)
+    return Agreement(
+        rounds=problem.horizon, decisions=log.round.size, near_ties=near_ties, ill_conditioned=ill_conditioned
+    )
 
 
 def _drawn(

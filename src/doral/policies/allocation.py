@@ -55,7 +55,7 @@ def set_caps(state: State, rules: Rules) -> None:
     """What each depth of urgency may spend per round: rho, less what is reserved above it and still needed there."""
     caps, now = state.tiers[CAP], state.now[0]
     caps[0] = rate(state, rules)
-    rounds_left = max(1, now.horizon - now.round + 1)
+    rounds_left = now.horizon - now.round + 1
     dearest = state.hulls.costs[state.hulls.by_cost[state.hulls.costs.size - 1]]
     for d in range(1, caps.size):
         spent, share = 0.0, 0.0
@@ -64,8 +64,8 @@ def set_caps(state: State, rules: Rules) -> None:
         for j in range(state.depths.size):
             if state.depths[j] < d:
                 share += state.shares[j]
-        kept = min(max(0.0, state.tiers[RESERVED, d] - spent) / rounds_left, share * dearest)
-        caps[d] = min(caps[d - 1], max(0.0, caps[0] - kept))
+        needed = min(max(0.0, state.tiers[RESERVED, d] - spent), share * dearest * rounds_left)
+        caps[d] = min(caps[d - 1], caps[0] * max(0.0, 1.0 - needed / now.budget_left))
 
 
 @jit_inner

@@ -103,7 +103,8 @@ def tick(state: State, rules: Rules, clock: float) -> None:
         if watches:
             watch(state, clock)
             now.first = min(now.settled, state.curves.cursor[state.curves.cursor.size - 1])
-        if now.racing == 0 and (rules.tau == TAU_ESTIMATED or math.isfinite(rules.half_life)):
+        reads = rules.tau == TAU_ESTIMATED or rules.until_end or math.isfinite(rules.half_life)
+        if now.racing == 0 and reads:
             read_curves(state, rules)
         else:
             now.read_at = (now.round // REFRESH_ROUNDS + 1) * REFRESH_ROUNDS

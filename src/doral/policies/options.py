@@ -125,6 +125,8 @@ class PolicyOptions:
             raise InvalidValue("prior", self.prior, "is measured on answers; the thinned learner has none of its own")
         if self.sampling == "thompson" and self.return_optimism > 0:
             raise InvalidValue("return_optimism", self.return_optimism, "must be 0 with sampling='thompson'")
+        if self.features == "none" and self.sampling == "optimism" and self.bonus != "calibrated":
+            raise InvalidValue("features", self.features, "has only a bonus in units of noise: bonus='calibrated'")
         if self.bonus == "calibrated" and self.prior == "fixed":
             raise InvalidValue("bonus", self.bonus, "is in units of measured noise: needs prior='noise' or 'shared'")
         if self.sampling == "thompson" and self.prior == "fixed":

@@ -76,8 +76,8 @@ def _limit(state: State, rules: Rules, context: int) -> float:
     limit = state.contexts[context].deadline
     if rules.tau_by_cutoff or math.isinf(limit):
         limit = now.cutoff
-    if rules.until_end:  # the clock of one round, on average, times the rounds that are left
-        limit = min(limit, (now.horizon - now.round) * (now.clock / max(now.round, 1)))
+    if rules.until_end and now.round > 0:  # the clock of one round, on average, times the rounds that are left
+        limit = min(limit, (now.horizon - now.round) * (now.clock / now.round))
     return limit
 
 
