@@ -18,7 +18,7 @@ COMPILE := $(LOCK_VENV)/bin/pip-compile --quiet --upgrade --strip-extras --no-an
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test reproduce bench format lock clean
+.PHONY: help setup test torture reproduce bench format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test: $(DEV_READY) ## all checks: style, types, imports between modules, tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+torture: $(DEV_READY) ## hundreds of killed writers instead of a dozen (extra words: ARGS="...")
+	DORAL_TORTURE=300 $(BIN)/python -m pytest -n 2 tests/live/test_kills.py tests/live/test_state_machine.py $(ARGS)
 
 reproduce: setup ## the experiments of the paper, figures and report (extra words: ARGS="...")
 	$(BIN)/doral reproduce $(ARGS)

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from doral.errors import DoralError as DoralError
     from doral.errors import InvalidValue as InvalidValue
     from doral.errors import UnknownName as UnknownName
+    from doral.live.campaign import Campaign as Campaign
+    from doral.live.decision import Decision as Decision
+    from doral.live.store import Store as Store
+    from doral.live.store import open as open  # noqa: A004
     from doral.policies.base import Answer as Answer
     from doral.policies.base import Arrival as Arrival
     from doral.policies.base import PythonPolicy as PythonPolicy
@@ -32,7 +36,9 @@ _HOMES = {
     "Answer": "doral.policies.base",
     "Arm": "doral.problem",
     "Arrival": "doral.policies.base",
+    "Campaign": "doral.live.campaign",
     "Context": "doral.problem",
+    "Decision": "doral.live.decision",
     "DoralError": "doral.errors",
     "InvalidValue": "doral.errors",
     "PolicyOptions": "doral.policies.options",
@@ -40,7 +46,9 @@ _HOMES = {
     "PythonPolicy": "doral.policies.base",
     "Scenario": "doral.environments.scenario",
     "SimulationResult": "doral.simulation.result",
+    "Store": "doral.live.store",
     "UnknownName": "doral.errors",
+    "open": "doral.live.store",
     "policy": "doral.policies.presets",
     "scenario": "doral.environments.catalogue",
     "simulate": "doral.simulation.api",

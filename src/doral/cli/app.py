@@ -10,6 +10,7 @@ import typer
 
 from doral import __version__
 from doral.cli.exits import check_jobs, exit_codes
+from doral.live.commands import app as campaigns
 
 app = typer.Typer(
     name="doral",
@@ -21,6 +22,8 @@ app = typer.Typer(
     rich_markup_mode="rich" if sys.stdout.isatty() and sys.stderr.isatty() else None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(campaigns)
 
 _POLICIES = ["doral", "d-alp", "d-linucb", "random"]
 _POLICY_HELP = "A name from `doral policies`, with options as in doral:accept=3,exploration=0.5. May be given again."

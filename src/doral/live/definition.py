@@ -1,0 +1,112 @@
+"""What a campaign is: problem, policy, seed and clock. Written once, into its first event."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from doral import _check
+from doral.errors import InvalidValue
+from doral.live.errors import BrokenLog, NewerDatabase
+from doral.policies.build import build_rules
+from doral.policies.options import PolicyOptions, check_option_names
+from doral.policies.presets import policy as policy_by_name
+from doral.problem import Problem
+
+ClockKind = Literal["seconds", "rounds"]
+FORMAT = 1  # of the stored definition
+MAX_SEED = 2**53
+_LIVE_RUN = 0  # the engine's coin is keyed by (seed, run); a campaign is one run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """Never changes while the campaign runs; what does change is an event."""
+
+    problem: Problem
+    policy: PolicyOptions
+    seed: int
+    clock: ClockKind
+    created_at: float  # seconds since 1970
+
+    @property
+    def epoch(self) -> float:
+        """Where the campaign's clock starts, on the axis of the timestamps that people give."""
+        return self.created_at if self.clock == "seconds" else 0.0
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "problem": self.problem.to_dict(),
+                "policy": self.policy.to_dict(),
+                "seed": self.seed,
+                "clock": self.clock,
+                "created_at": self.created_at,
+            },
+            allow_nan=False,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Definition:
+        stored: dict[str, Any] = json.loads(text)
+        if stored.get("format") != FORMAT:
+            raise NewerDatabase(
+                f"campaign format {stored.get('format')!r}: this doral reads {FORMAT}; install a newer one"
+            )
+        options = stored["policy"]
+        try:
+            check_option_names({name: value for name, value in options.items() if name != "name"})
+        except LookupError as error:
+            raise NewerDatabase(f"the campaign's policy was written by another doral: {error}") from None
+        return cls(
+            problem=Problem.from_dict(stored["problem"]),
+            policy=PolicyOptions(**options),
+            seed=stored["seed"],
+            clock=stored["clock"],
+            created_at=stored["created_at"],
+        )
+
+
+def make_definition(
+    *, problem: object, policy: str | PolicyOptions, seed: int, clock: str, created_at: float
+) -> Definition:
+    """Check everything once, before anything is written."""
+    if not isinstance(problem, Problem):
+        raise InvalidValue("problem", problem, "must be a doral.Problem")
+    options = policy_by_name(policy) if isinstance(policy, str) else policy
+    if not isinstance(options, PolicyOptions):
+        raise InvalidValue("policy", policy, "must be a name or doral.policy(...); policies in Python only simulate")
+    if clock not in get_args(ClockKind):
+        raise InvalidValue("clock", clock, "must be seconds or rounds")
+    if options.return_probability == "oracle":
+        remedy = "needs the true delays, which only a simulation has; choose estimated or one"
+        raise InvalidValue("return_probability", "oracle", remedy)
+    if options.censoring == "instant":
+        remedy = "needs delays before they have passed, which only a simulation has; choose returned or min_age"
+        raise InvalidValue("censoring", "instant", remedy)
+    ages_are_known = math.isfinite(float(problem.deadlines.max())) or isinstance(options.cutoff, float)
+    if clock == "seconds" and not ages_are_known:
+        remedy = "a clock in seconds needs one, in seconds (or a policy with a cutoff); or choose clock='rounds'"
+        raise InvalidValue("deadline", None, remedy)
+    seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
+    build_rules(options=options, problem=problem, seed=seed, run=_LIVE_RUN)  # complains about what does not fit
+    return Definition(problem=problem, policy=options, seed=seed, clock=clock, created_at=created_at)  # type: ignore[arg-type]
+
+
+def clock_reading(definition: Definition, at: object) -> float:
+    """A timestamp as the caller gave it, on the campaign's clock; it may lie in the past."""
+    if isinstance(at, datetime):
+        if definition.clock != "seconds":
+            raise InvalidValue("at", at, "this campaign counts rounds: give a number of rounds, or nothing")
+        if at.tzinfo is None:
+            raise InvalidValue("at", at, "must say its time zone, such as datetime.now(timezone.utc)")
+        at = at.timestamp()
+    what = "seconds since 1970 or a datetime" if definition.clock == "seconds" else "a number of rounds"
+    reading = _check.finite_number("at", at, hint=f": {what}") - definition.epoch
+    if not math.isfinite(reading):
+        raise BrokenLog(f"clock reading {reading}")
+    return reading

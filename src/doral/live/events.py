@@ -1,0 +1,64 @@
+"""The log: append-only events with a strictly increasing sequence per campaign. Everything else is a fold over them.
+
+An event carries all that its fold needs, so that a log is read once, from first to last, in constant memory: an answer
+repeats the number, context, arm and cost of the decision that it answers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# Kinds. The numbers are stored: never change or reuse one.
+CREATED = 1
+DECIDED = 2
+ANSWERED = 3
+CORRECTED = 4
+CANCELLED = 5
+EXPIRED = 6
+ARM_ADDED = 7
+ARM_PAUSED = 8
+ARM_RESUMED = 9
+ARM_RETIRED = 10
+TOPPED_UP = 11
+EXTENDED = 12
+CLOSED = 13
+
+# States of a decision. Stored as well.
+SKIPPED, PENDING, RETURNED, STATE_EXPIRED, LATE, STATE_CANCELLED = 0, 1, 2, 3, 4, 5
+STATE_NAMES = ("skipped", "pending", "returned", "expired", "late", "cancelled")
+
+# Keys of different operations live apart: a visit's key may serve its decision and its answer.
+DECIDE_SCOPE, ANSWER_SCOPE, CHANGE_SCOPE = "d:", "a:", "c:"
+
+
+class Event(NamedTuple):
+    """One row of the log; what a kind does not use is None."""
+
+    sequence: int
+    kind: int
+    clock: float  # on the campaign's clock; never decreases
+    at: float  # wall clock when it was recorded, in seconds since 1970
+    writer: int  # who appended it: settles whether a commit of unknown outcome happened
+    key: str | None = None  # with the scope in front
+    decision: int | None = None  # sequence of the decided event that this one is about
+    number: int | None = None  # of the decision in the engine, which counts only those that were played
+    context: int | None = None
+    arm: int | None = None
+    cost: float | None = None  # reserved
+    round: int | None = None
+    reason: int | None = None
+    value: float | None = None
+    price: float | None = None
+    probability: float | None = None
+    available: bytes | None = None  # one bit per arm; None: all
+    reward: float | None = None
+    previous: float | None = None  # the reward that a correction replaces
+    actual_cost: float | None = None  # where an answer or a correction says it
+    previous_cost: float | None = None  # what it was taken to cost before; the rest is given back
+    was: int | None = None  # state of the decision before
+    state: int | None = None  # and after
+    outcome: int | None = None  # what the engine made of an answer
+    data: str | None = None  # JSON, for events that are rare
+
+
+COLUMNS = Event._fields

@@ -1,0 +1,114 @@
+"""A campaign at a glance."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from doral.live.events import STATE_NAMES
+from doral.live.fold import ARM_STATUS_NAMES, Fold
+from doral.live.ledger import Ledger
+from doral.live.reasons import SHORT
+from doral.policies.operations import ArmView, view_arm
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmReport:
+    """One arm."""
+
+    name: str
+    status: str  # active, paused or retired
+    cost: float
+    plays: int  # that were not cancelled
+    answers: int
+    reward: float  # that counts
+    view: ArmView
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Where a campaign stands."""
+
+    name: str
+    policy: str
+    clock: str
+    seed: int
+    is_closed: bool
+    arrivals: int
+    horizon: int
+    ledger: Ledger
+    spent_share: float  # of the budget, reservations included; compare with time_share
+    time_share: float  # of the horizon
+    decisions: dict[str, int]  # by state
+    reasons: dict[str, int]
+    reward: float  # that counts
+    late_reward: float  # that came too late to count
+    is_racing: bool
+    cutoff: float | None  # None while the race has not found it
+    shares: dict[str, float]  # of the contexts
+    arms: tuple[ArmReport, ...]
+    corrections: int
+    clock_went_back: int  # events for which the clock stood still instead
+    events: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "ledger": self.ledger.to_dict()}
+
+    def __str__(self) -> str:
+        ledger = self.ledger
+        lines = [
+            f"campaign {self.name}: {'closed' if self.is_closed else 'open'}, policy {self.policy}",
+            f"arrivals  {self.arrivals:,} of {self.horizon:,} ({self.time_share:.1%})",
+            f"budget    {ledger.total} = spent {ledger.spent} + reserved {ledger.reserved} + left {ledger.left}"
+            f" ({self.spent_share:.1%} used; {ledger.released} came back)",
+            "decisions " + ", ".join(f"{count:,} {state}" for state, count in self.decisions.items() if count),
+            f"reward    {self.reward:.6g}" + (f", and {self.late_reward:.6g} too late" if self.late_reward else ""),
+            "stage     " + ("race" if self.is_racing else f"allocation, cut-off {self.cutoff:g}"),
+        ]
+        width = max(len(arm.name) for arm in self.arms)
+        for arm in self.arms:
+            returned = f"{arm.view.return_curve[-1]:.0%} return" if arm.view.return_curve else "no return curve yet"
+            lines.append(
+                f"  {arm.name:<{width}}  {arm.status}, {arm.view.standing}: {arm.plays:,} plays at {arm.cost:g}, "
+                f"{arm.answers:,} answers, reward {arm.reward:.6g}, {returned}"
+            )
+        return "\n".join(lines)
+
+
+def make_report(name: str, fold: Fold) -> Report:
+    now, tally, book = fold.state.now[0], fold.tally, fold.book.view()
+    return Report(
+        name=name,
+        policy=fold.definition.policy.name,
+        clock=fold.definition.clock,
+        seed=fold.definition.seed,
+        is_closed=fold.closed,
+        arrivals=fold.round,
+        horizon=int(now["horizon"]),
+        ledger=book,
+        spent_share=float((book.spent + book.reserved) / book.total),
+        time_share=fold.round / int(now["horizon"]),
+        decisions=dict(zip(STATE_NAMES, tally.states, strict=True)),
+        reasons={SHORT.get(reason, str(reason)): count for reason, count in sorted(tally.reasons.items())},
+        reward=tally.reward,
+        late_reward=tally.late_reward,
+        is_racing=fold.is_racing,
+        cutoff=None if fold.is_racing else float(now["cutoff"]),
+        shares=dict(zip(fold.names.contexts, fold.state.shares.tolist(), strict=True)),
+        arms=tuple(
+            ArmReport(
+                name=arm.name,
+                status=ARM_STATUS_NAMES[fold.arm_status[i]],
+                cost=arm.cost,
+                plays=tally.arm_plays[i],
+                answers=tally.arm_answers[i],
+                reward=tally.arm_rewards[i],
+                view=view_arm(fold.state, i),
+            )
+            for i, arm in enumerate(fold.problem.arms)
+        ),
+        corrections=tally.corrections,
+        clock_went_back=tally.clock_went_back,
+        events=fold.sequence,
+    )

@@ -1,0 +1,69 @@
+"""What callers ask, checked as far as that can be done without looking at the campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from doral import _check
+from doral.errors import InvalidValue
+from doral.live.events import ANSWER_SCOPE, DECIDE_SCOPE
+
+MAX_BATCH = 100_000
+
+
+class Arrival:
+    __slots__ = ("at", "available", "context", "key")
+
+    def __init__(self, context: str, available: list[str] | None, key: str | None, at: object) -> None:
+        self.context, self.available, self.key, self.at = context, available, key, at
+
+
+class Answer:
+    __slots__ = ("actual_cost", "at", "decision_id", "key", "reward")
+
+    def __init__(self, decision_id: str, reward: float, key: str | None, actual_cost: float | None, at: object) -> None:
+        self.decision_id, self.reward, self.key = decision_id, reward, key
+        self.actual_cost, self.at = actual_cost, at
+
+
+def make_arrival(
+    context: str, available: Iterable[str] | None = None, key: str | None = None, at: object = None
+) -> Arrival:
+    if isinstance(available, str):
+        raise InvalidValue("available", available, "must be a list of names of arms")
+    return Arrival(context, None if available is None else list(available), scoped_key(DECIDE_SCOPE, key), at)
+
+
+def arrival_of(one: object) -> Arrival:
+    if isinstance(one, str):
+        return Arrival(one, None, None, None)
+    return make_arrival(**_check.keys("arrival", one, required=("context",), optional=("available", "key", "at")))
+
+
+def make_answer(
+    decision_id: str, reward: float, key: str | None = None, actual_cost: float | None = None, at: object = None
+) -> Answer:
+    if actual_cost is not None:
+        actual_cost = _check.finite_number("actual_cost", actual_cost, at_least=0)
+    return Answer(decision_id, _check.finite_number("reward", reward), scoped_key(ANSWER_SCOPE, key), actual_cost, at)
+
+
+def answer_of(one: object) -> Answer:
+    if isinstance(one, tuple) and len(one) == 2:
+        return make_answer(*one)
+    optional = ("key", "actual_cost", "at")
+    return make_answer(**_check.keys("answer", one, required=("decision_id", "reward"), optional=optional))
+
+
+def scoped_key(scope: str, key: str | None) -> str | None:
+    return None if key is None else scope + _check.name("key", key)
+
+
+def as_batch(field: str, given: Iterable[Any]) -> Sequence[Any]:
+    if isinstance(given, str | Mapping):
+        raise InvalidValue(field, given, "must be a list")
+    batch = list(given)
+    if len(batch) > MAX_BATCH:
+        raise InvalidValue(f"number of {field}", len(batch), f"must be at most {MAX_BATCH:,} at once")
+    return batch

@@ -1,0 +1,99 @@
+"""Snapshots: the fold as versioned, checksummed arrays. They only save time: if anything is wrong, the log is read.
+
+Layout: magic, SHA-256 of the rest, length of the header, header (JSON: fingerprint, fold, arrays), then the bytes of
+the arrays, compressed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from doral.live.definition import Definition
+from doral.live.fold import Fold
+from doral.policies.operations import leaves, replace_leaves
+
+VERSION = 1
+_MAGIC = b"DORAL SNAPSHOT\n"
+_DIGEST_BYTES = 32
+_LENGTH_BYTES = 8
+_HEAD = len(_MAGIC) + _DIGEST_BYTES + _LENGTH_BYTES
+# The modules that decide: a state is only good for the code that made it.
+_DECIDING = ("policies", "estimators", "racing", "pacing", "_philox", "problem")
+
+
+class BadSnapshot(Exception):
+    """Not to be used: damaged, or of another version. Never leaves this package."""
+
+
+@cache
+def _sources_digest() -> str:
+    digest = hashlib.sha256(np.__version__.encode())
+    for module in _DECIDING:
+        spec = find_spec(f"doral.{module}")
+        if spec is None or spec.origin is None:
+            continue
+        origin = Path(spec.origin)
+        for path in sorted(origin.parent.glob("*.py")) if origin.name == "__init__.py" else [origin]:
+            digest.update(path.name.encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def fingerprint(fold: Fold) -> str:
+    """Which states fit: names, types and axes of all arrays, and the code that reads them."""
+    layout = [(name, str(array.dtype), array.ndim) for name, array in leaves(fold.state)]
+    return hashlib.sha256(f"{VERSION} {_sources_digest()} {layout}".encode()).hexdigest()
+
+
+def encode(fold: Fold) -> bytes:
+    """The fold as bytes."""
+    arrays = [(name, np.ascontiguousarray(array)) for name, array in leaves(fold.state)]
+    header = json.dumps(
+        {
+            "version": VERSION,
+            "fingerprint": fingerprint(fold),
+            "fold": fold.to_json(),
+            "shapes": [[name, list(array.shape)] for name, array in arrays],
+        }
+    ).encode()
+    body = zlib.compress(b"".join(array.tobytes() for _, array in arrays), 1)
+    rest = len(header).to_bytes(_LENGTH_BYTES, "big") + header + body
+    return _MAGIC + hashlib.sha256(rest).digest() + rest
+
+
+def decode(data: bytes, definition: Definition, tag: str) -> Fold:
+    """The fold again; BadSnapshot unless it is whole and fits this code."""
+    if len(data) < _HEAD or not data.startswith(_MAGIC):
+        raise BadSnapshot("is no snapshot")
+    rest = data[len(_MAGIC) + _DIGEST_BYTES :]
+    if hashlib.sha256(rest).digest() != data[len(_MAGIC) : len(_MAGIC) + _DIGEST_BYTES]:
+        raise BadSnapshot("its checksum does not fit")
+    length = int.from_bytes(rest[:_LENGTH_BYTES], "big")
+    header: dict[str, Any] = json.loads(rest[_LENGTH_BYTES : _LENGTH_BYTES + length])
+    if header["version"] != VERSION:
+        raise BadSnapshot(f"is of version {header['version']}")
+    fold = Fold.from_json(definition, tag, header["fold"])
+    if header["fingerprint"] != fingerprint(fold):
+        raise BadSnapshot("belongs to other code")
+    body = zlib.decompress(rest[_LENGTH_BYTES + length :])
+    arrays: dict[str, Any] = {}
+    offset = 0
+    for (name, template), (stored_name, shape) in zip(leaves(fold.state), header["shapes"], strict=True):
+        if name != stored_name:
+            raise BadSnapshot(f"has {stored_name} in place of {name}")
+        count = int(np.prod(shape, dtype=np.int64))
+        array = np.frombuffer(body, dtype=template.dtype, count=count, offset=offset).reshape(shape).copy()
+        array.flags.writeable = template.flags.writeable  # part of the type for which kernels are compiled
+        arrays[name] = array
+        offset += count * template.dtype.itemsize
+    fold.state = replace_leaves(fold.state, arrays)
+    fold.check()
+    return fold

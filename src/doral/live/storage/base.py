@@ -1,0 +1,132 @@
+"""The storage contract. `tests/live/test_storage_contract.py` runs the whole of it on every implementation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from doral.live.events import Event
+
+PAGE_EVENTS = 10_000  # read at a time while folding
+KEPT_SNAPSHOTS = 2  # the one before the last serves when the last is damaged
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignRow:
+    """One campaign of a store."""
+
+    id: int
+    name: str
+    tag: str  # begins the identifiers of its decisions
+    created_at: float
+
+
+class Log(ABC):
+    """The log of one campaign through one connection; used by one thread at a time."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Start a transaction that nobody else on this campaign overlaps with."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Make it durable. Raises ConnectionLost when the connection breaks; whether it happened is then open."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Undo it. Never raises, and does nothing where there is no transaction."""
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A transaction around a block."""
+        self.begin()
+        try:
+            yield
+            self.commit()
+        except BaseException:
+            self.rollback()
+            raise
+
+    @abstractmethod
+    def last_sequence(self) -> int:
+        """The sequence number of the last event; 0 where there is none."""
+
+    @abstractmethod
+    def append(self, events: Sequence[Event]) -> None:
+        """Only inside a transaction."""
+
+    @abstractmethod
+    def after(self, sequence: int, *, upto: int | None = None, limit: int = PAGE_EVENTS) -> list[Event]:
+        """The next events in order, after this one."""
+
+    @abstractmethod
+    def events(self, sequences: Iterable[int]) -> dict[int, Event]:
+        """Events by sequence number; those that do not exist are left out."""
+
+    @abstractmethod
+    def about(self, decisions: Iterable[int]) -> dict[int, list[Event]]:
+        """Later events about these decisions, in order; decisions without any are left out."""
+
+    @abstractmethod
+    def about_range(self, first: int, last: int) -> dict[int, list[Event]]:
+        """The same for all decisions from `first` to `last`."""
+
+    @abstractmethod
+    def by_keys(self, keys: Iterable[str]) -> dict[str, Event]:
+        """Events by key; unknown keys are left out."""
+
+    @abstractmethod
+    def decided_after(self, sequence: int, *, upto: int, limit: int) -> list[Event]:
+        """The next decided events in order, after this one."""
+
+    @abstractmethod
+    def of_kinds(self, kinds: Sequence[int]) -> list[Event]:
+        """All events of kinds that are rare, in order."""
+
+    @abstractmethod
+    def overdue(
+        self, *, after: int, clock: float, age_limit: float, contexts: Sequence[int] | None = None
+    ) -> tuple[int, list[tuple[int, int]]]:
+        """The last decision after `after` that is older than the limit (or `after`), and how many of each arm's have
+        had nothing become of them; only of these contexts, where some are given.
+        """
+
+    @abstractmethod
+    def save_snapshot(self, sequence: int, data: bytes) -> None:
+        """Keep a snapshot, and only the last few. Outside a transaction."""
+
+    @abstractmethod
+    def snapshots(self) -> list[int]:
+        """Their sequence numbers, newest first."""
+
+    @abstractmethod
+    def load_snapshot(self, sequence: int) -> bytes:
+        """Empty where it is gone."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the connection back."""
+
+
+class Storage(ABC):
+    """All campaigns of one store."""
+
+    url: str
+
+    @abstractmethod
+    def create(self, *, name: str, tag: str, first: Event) -> CampaignRow:
+        """A new campaign with its first event; CampaignExists where the name is taken."""
+
+    @abstractmethod
+    def campaigns(self) -> list[CampaignRow]:
+        """All campaigns by name."""
+
+    @abstractmethod
+    def open_log(self, campaign_id: int) -> Log:
+        """A log with a connection of its own."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close everything."""

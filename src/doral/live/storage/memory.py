@@ -1,0 +1,146 @@
+"""`memory://`: the log in this process, gone with it. For tests, trials and simulations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from threading import RLock
+
+from doral.live.errors import CampaignExists
+from doral.live.events import DECIDED, Event
+from doral.live.storage.base import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Storage
+
+
+class _Kept:
+    """One campaign's data, shared by all its logs."""
+
+    def __init__(self, row: CampaignRow) -> None:
+        self.row = row
+        self.lock = RLock()
+        self.events: list[Event] = []  # the event with sequence s is at s - 1
+        self.about: dict[int, list[Event]] = {}
+        self.keys: dict[str, Event] = {}
+        self.snapshots: dict[int, bytes] = {}
+
+    def append(self, event: Event) -> None:
+        self.events.append(event)
+        if event.decision is not None:
+            self.about.setdefault(event.decision, []).append(event)
+        if event.key is not None:
+            self.keys[event.key] = event
+
+
+class MemoryLog(Log):
+    def __init__(self, kept: _Kept) -> None:
+        self._kept = kept
+        self._appended: list[Event] = []
+        self._is_open = False
+
+    def begin(self) -> None:
+        self._kept.lock.acquire()
+        self._is_open = True
+
+    def commit(self) -> None:
+        for event in self._appended:
+            self._kept.append(event)
+        self.rollback()
+
+    def rollback(self) -> None:
+        if self._is_open:
+            self._appended = []
+            self._is_open = False
+            self._kept.lock.release()
+
+    def last_sequence(self) -> int:
+        return len(self._kept.events)
+
+    def append(self, events: Sequence[Event]) -> None:
+        self._appended.extend(events)
+
+    def after(self, sequence: int, *, upto: int | None = None, limit: int = PAGE_EVENTS) -> list[Event]:
+        stop = sequence + limit if upto is None else min(upto, sequence + limit)
+        return self._kept.events[sequence:stop]
+
+    def events(self, sequences: Iterable[int]) -> dict[int, Event]:
+        kept = self._kept.events
+        return {sequence: kept[sequence - 1] for sequence in sequences if 1 <= sequence <= len(kept)}
+
+    def about(self, decisions: Iterable[int]) -> dict[int, list[Event]]:
+        about = self._kept.about
+        return {decision: list(about[decision]) for decision in decisions if decision in about}
+
+    def about_range(self, first: int, last: int) -> dict[int, list[Event]]:
+        return self.about(range(first, last + 1))
+
+    def by_keys(self, keys: Iterable[str]) -> dict[str, Event]:
+        known = self._kept.keys
+        return {key: known[key] for key in keys if key in known}
+
+    def decided_after(self, sequence: int, *, upto: int, limit: int) -> list[Event]:
+        found: list[Event] = []
+        events = self._kept.events
+        while sequence < min(upto, len(events)) and len(found) < limit:
+            if events[sequence].kind == DECIDED:
+                found.append(events[sequence])
+            sequence += 1
+        return found
+
+    def of_kinds(self, kinds: Sequence[int]) -> list[Event]:
+        return [event for event in self._kept.events if event.kind in kinds]
+
+    def overdue(
+        self, *, after: int, clock: float, age_limit: float, contexts: Sequence[int] | None = None
+    ) -> tuple[int, list[tuple[int, int]]]:
+        last = after
+        by_arm: dict[int, int] = {}
+        for event in self._kept.events[after:]:
+            if event.kind != DECIDED or (contexts is not None and event.context not in contexts):
+                continue
+            if not clock - event.clock > age_limit:
+                break
+            last = event.sequence
+            if event.arm is not None and event.sequence not in self._kept.about:
+                by_arm[event.arm] = by_arm.get(event.arm, 0) + 1
+        return last, sorted(by_arm.items())
+
+    def save_snapshot(self, sequence: int, data: bytes) -> None:
+        snapshots = self._kept.snapshots
+        snapshots[sequence] = data
+        for old in self.snapshots()[KEPT_SNAPSHOTS:]:
+            del snapshots[old]
+
+    def snapshots(self) -> list[int]:
+        return sorted(self._kept.snapshots, reverse=True)
+
+    def load_snapshot(self, sequence: int) -> bytes:
+        return self._kept.snapshots.get(sequence, b"")
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class MemoryStorage(Storage):
+    url = "memory://"
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _Kept] = {}
+        self._lock = RLock()
+
+    def create(self, *, name: str, tag: str, first: Event) -> CampaignRow:
+        with self._lock:
+            if name in self._kept:
+                raise CampaignExists(f"name = {name!r}: this store has a campaign of that name; choose another")
+            row = CampaignRow(id=len(self._kept) + 1, name=name, tag=tag, created_at=first.at)
+            kept = _Kept(row)
+            kept.append(first)
+            self._kept[name] = kept
+            return row
+
+    def campaigns(self) -> list[CampaignRow]:
+        return sorted((kept.row for kept in self._kept.values()), key=attrgetter("name"))
+
+    def open_log(self, campaign_id: int) -> Log:
+        return MemoryLog(next(kept for kept in self._kept.values() if kept.row.id == campaign_id))
+
+    def close(self) -> None:
+        """The log lives as long as this object."""

@@ -1,0 +1,203 @@
+"""Logs in SQLite and PostgreSQL: the same tables, the same statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from doral.live.errors import CampaignExists
+from doral.live.events import COLUMNS, DECIDED, Event
+from doral.live.storage import migrating
+from doral.live.storage.base import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Storage
+from doral.live.storage.dialects import SCHEMA_LOCK, Connection, PostgresConnection, SqliteConnection, sqlite_path
+
+_BY_DECISION, _BY_KEY = "events_by_decision", "events_by_key"
+_MOST_PARAMETERS = 500  # in one IN (...)
+
+
+def _connect(url: str) -> Connection:
+    if url.startswith("sqlite:"):
+        return SqliteConnection(sqlite_path(url))
+    return PostgresConnection(url)
+
+
+class _Statements:
+    """SQL with the driver's placeholders, made once."""
+
+    def __init__(self, mark: str) -> None:
+        columns = ", ".join(COLUMNS)
+        self.mark = mark
+        self.insert = f"INSERT INTO events (campaign_id, {columns}) VALUES ({', '.join([mark] * (len(COLUMNS) + 1))})"
+        self.last = f"SELECT coalesce(max(sequence), 0) FROM events WHERE campaign_id = {mark}"
+        self.select = f"SELECT {columns} FROM events{{}} WHERE campaign_id = {mark}"
+        self.overdue_last = (
+            f"SELECT coalesce(max(sequence), 0) FROM events "
+            f"WHERE campaign_id = {mark} AND sequence > {mark} AND kind = {DECIDED} AND {mark} - clock > {mark}{{}}"
+        )
+        self.overdue = (
+            f"SELECT arm, count(*) FROM events AS made "
+            f"WHERE campaign_id = {mark} AND sequence > {mark} AND sequence <= {mark} "
+            f"AND kind = {DECIDED} AND arm IS NOT NULL{{}} AND NOT EXISTS "
+            "(SELECT 1 FROM events AS later "
+            "WHERE later.campaign_id = made.campaign_id AND later.decision = made.sequence) "
+            "GROUP BY arm ORDER BY arm"
+        )
+
+
+class SqlLog(Log):
+    def __init__(self, url: str, campaign_id: int) -> None:
+        self._url, self._id = url, campaign_id
+        self._connection = _connect(url)
+        self._sql = _Statements(self._connection.placeholder)
+
+    def begin(self) -> None:
+        self._connection.begin(self._id)
+
+    def commit(self) -> None:
+        self._connection.commit()
+
+    def rollback(self) -> None:
+        self._connection.rollback()
+
+    def last_sequence(self) -> int:
+        return int(self._connection.execute(self._sql.last, (self._id,))[0][0])
+
+    def append(self, events: Sequence[Event]) -> None:
+        head = (self._id,)
+        self._connection.execute_many(self._sql.insert, [head + event for event in events])
+
+    def _select(self, condition: str, *parameters: object, index: str = "") -> list[Event]:
+        sql = f"{self._sql.select} AND {condition} ORDER BY sequence".replace("?", self._sql.mark)
+        hint = self._connection.index_hint(index) if index else ""
+        return list(map(Event._make, self._connection.execute(sql.format(hint), (self._id, *parameters))))
+
+    def _select_in(self, column: str, values: Iterable[object], index: str = "") -> list[Event]:
+        wanted = list(values)
+        found: list[Event] = []
+        for start in range(0, len(wanted), _MOST_PARAMETERS):
+            some = wanted[start : start + _MOST_PARAMETERS]
+            condition = f"{column} IS NOT NULL AND {column} IN ({', '.join('?' * len(some))})"
+            found += self._select(condition, *some, index=index)
+        return found
+
+    def after(self, sequence: int, *, upto: int | None = None, limit: int = PAGE_EVENTS) -> list[Event]:
+        last = sequence + limit if upto is None else min(upto, sequence + limit)
+        return self._select("sequence > ? AND sequence <= ?", sequence, last)
+
+    def events(self, sequences: Iterable[int]) -> dict[int, Event]:
+        return {event.sequence: event for event in self._select_in("sequence", sequences)}
+
+    def about(self, decisions: Iterable[int]) -> dict[int, list[Event]]:
+        return _by_decision(self._select_in("decision", decisions, _BY_DECISION))
+
+    def about_range(self, first: int, last: int) -> dict[int, list[Event]]:
+        return _by_decision(self._select("decision >= ? AND decision <= ?", first, last, index=_BY_DECISION))
+
+    def by_keys(self, keys: Iterable[str]) -> dict[str, Event]:
+        return {event.key: event for event in self._select_in("key", keys, _BY_KEY) if event.key is not None}
+
+    def decided_after(self, sequence: int, *, upto: int, limit: int) -> list[Event]:
+        # Decided events are dense: a page of any events that is long enough holds the next decided ones.
+        found: list[Event] = []
+        while sequence < upto and len(found) < limit:
+            last = min(upto, sequence + limit)
+            found += self._select(f"sequence > ? AND sequence <= ? AND kind = {DECIDED}", sequence, last)
+            sequence = last
+        return found[:limit]
+
+    def of_kinds(self, kinds: Sequence[int]) -> list[Event]:
+        return self._select_in("kind", kinds)
+
+    def overdue(
+        self, *, after: int, clock: float, age_limit: float, contexts: Sequence[int] | None = None
+    ) -> tuple[int, list[tuple[int, int]]]:
+        run = self._connection.execute
+        only = "" if contexts is None else f" AND context IN ({', '.join(str(int(one)) for one in contexts)})"
+        last = int(run(self._sql.overdue_last.format(only), (self._id, after, clock, age_limit))[0][0])
+        if last == 0:
+            return after, []
+        return last, [(arm, count) for arm, count in run(self._sql.overdue.format(only), (self._id, after, last))]
+
+    def save_snapshot(self, sequence: int, data: bytes) -> None:
+        mark = self._sql.mark
+        connection = self._connection
+        with self.writing():
+            connection.execute(
+                "INSERT INTO snapshots (campaign_id, sequence, data) "
+                f"VALUES ({mark}, {mark}, {mark}) ON CONFLICT DO NOTHING",
+                (self._id, sequence, data),
+            )
+            for old in self.snapshots()[KEPT_SNAPSHOTS:]:
+                connection.execute(
+                    f"DELETE FROM snapshots WHERE campaign_id = {mark} AND sequence = {mark}",
+                    (self._id, old),
+                )
+
+    def snapshots(self) -> list[int]:
+        sql = f"SELECT sequence FROM snapshots WHERE campaign_id = {self._sql.mark} ORDER BY sequence DESC"
+        return [row[0] for row in self._connection.execute(sql, (self._id,))]
+
+    def load_snapshot(self, sequence: int) -> bytes:
+        mark = self._sql.mark
+        sql = f"SELECT data FROM snapshots WHERE campaign_id = {mark} AND sequence = {mark}"
+        rows = self._connection.execute(sql, (self._id, sequence))
+        return bytes(rows[0][0]) if rows else b""
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _by_decision(events: Iterable[Event]) -> dict[int, list[Event]]:
+    found: dict[int, list[Event]] = {}
+    for event in events:
+        assert event.decision is not None
+        found.setdefault(event.decision, []).append(event)
+    return found
+
+
+class SqlStorage(Storage):
+    """A database, brought up to date when it is opened."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        connection = _connect(url)
+        try:
+            self._mark = connection.placeholder
+            migrating.bring_up_to_date(url, connection)
+        finally:
+            connection.close()
+
+    def create(self, *, name: str, tag: str, first: Event) -> CampaignRow:
+        mark = self._mark
+        connection = _connect(self.url)
+        try:
+            connection.begin(SCHEMA_LOCK)
+            try:
+                if connection.execute(f"SELECT 1 FROM campaigns WHERE name = {mark}", (name,)):
+                    raise CampaignExists(f"name = {name!r}: this store has a campaign of that name; choose another")
+                rows = connection.execute(
+                    f"INSERT INTO campaigns (name, tag, created_at) VALUES ({mark}, {mark}, {mark}) RETURNING id",
+                    (name, tag, first.at),
+                )
+                campaign_id = int(rows[0][0])
+                connection.execute_many(_Statements(mark).insert, [(campaign_id, *first)])
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+        finally:
+            connection.close()
+        return CampaignRow(id=campaign_id, name=name, tag=tag, created_at=first.at)
+
+    def campaigns(self) -> list[CampaignRow]:
+        connection = _connect(self.url)
+        try:
+            rows = connection.execute("SELECT id, name, tag, created_at FROM campaigns ORDER BY name")
+        finally:
+            connection.close()
+        return [CampaignRow(id=row[0], name=row[1], tag=row[2], created_at=row[3]) for row in rows]
+
+    def open_log(self, campaign_id: int) -> Log:
+        return SqlLog(self.url, campaign_id)
+
+    def close(self) -> None:
+        """Connections belong to logs, and each closes its own."""

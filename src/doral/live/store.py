@@ -1,0 +1,108 @@
+"""`doral.open`: a store of campaigns."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from threading import Lock
+from types import TracebackType
+from typing import Self
+
+from doral import _check
+from doral.errors import InvalidValue, UnknownName
+from doral.live.campaign import Campaign
+from doral.live.definition import make_definition
+from doral.live.events import CREATED, Event
+from doral.live.session import Session
+from doral.live.storage.base import Storage
+from doral.policies.options import PolicyOptions
+from doral.problem import Problem
+
+
+def open(url: str) -> Store:  # noqa: A001  (read as `doral.open`)
+    """A store: `memory://`, `sqlite:///file.db` (made if it is not there), or `postgresql://user@host/database`.
+
+    >>> open("memory://").list()
+    []
+    """
+    return Store(_storage(url))
+
+
+def _storage(url: object) -> Storage:
+    if isinstance(url, str):
+        if url in ("memory://", "memory:"):
+            from doral.live.storage.memory import MemoryStorage
+
+            return MemoryStorage()
+        if url.startswith(("sqlite:", "postgresql://", "postgres://")):
+            from doral.live.storage.sql import SqlStorage
+
+            return SqlStorage(url)
+    raise InvalidValue("url", url, "must be memory://, sqlite:///file.db or postgresql://...")
+
+
+class Store:
+    """Campaigns that are kept in one place. Safe to share between threads; use as a context manager or `close` it."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._campaigns: dict[str, Campaign] = {}
+        self._sessions: list[Session] = []
+        self._lock = Lock()
+
+    def create(
+        self,
+        name: str,
+        problem: Problem,
+        policy: str | PolicyOptions = "doral",
+        seed: int | None = None,
+        clock: str = "seconds",
+    ) -> Campaign:
+        """A new campaign. The seed of its coin is drawn if none is given.
+
+        `clock` says how delays are measured, and in what the deadline and the cut-off are: in "seconds", or in "rounds"
+        (arrivals), as in a simulation.
+        """
+        name = _check.name("name of a campaign", name)
+        now = time.time()
+        definition = make_definition(
+            problem=problem,
+            policy=policy,
+            seed=secrets.randbits(53) if seed is None else seed,
+            clock=clock,
+            created_at=now,
+        )
+        first = Event(1, CREATED, 0.0, now, secrets.randbits(62), data=definition.to_json())
+        self._storage.create(name=name, tag=secrets.token_hex(4), first=first)
+        return self.campaign(name)
+
+    def campaign(self, name: str) -> Campaign:
+        """A campaign by name; the same object every time."""
+        with self._lock:
+            if name not in self._campaigns:
+                rows = {row.name: row for row in self._storage.campaigns()}
+                if name not in rows:
+                    raise UnknownName("campaign", name, rows)
+                session = Session(self._storage, rows[name])
+                self._sessions.append(session)
+                self._campaigns[name] = Campaign(session)
+            return self._campaigns[name]
+
+    def list(self) -> list[str]:
+        """The names of all campaigns."""
+        return [row.name for row in self._storage.campaigns()]
+
+    def close(self) -> None:
+        """Give all connections back. Campaigns stay as they are."""
+        with self._lock:
+            for session in self._sessions:
+                session.close()
+            self._storage.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

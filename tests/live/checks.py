@@ -1,0 +1,57 @@
+"""What must be true of a campaign at any time, recomputed from its decisions one by one."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from doral.live.campaign import Campaign
+from doral.live.decision import Decision
+from doral.live.events import DECIDED
+from doral.live.fold import Fold
+from tests.live.tapes import same_bits
+
+
+def fold_of(campaign: Campaign) -> Fold:
+    return campaign._session.read(lambda _, fold: fold)
+
+
+def adds_up(campaign: Campaign) -> list[Decision]:
+    """The ledger and the counts, against the decisions themselves."""
+    ledger = campaign.ledger()
+    assert ledger.spent + ledger.reserved + ledger.left == ledger.total
+    assert ledger.left >= 0
+    decisions = list(campaign.decisions())
+    pending = [Decimal(repr(one.cost)) for one in decisions if one.state == "pending"]
+    settled = [Decimal(repr(one.actual_cost)) for one in decisions if one.actual_cost is not None]
+    assert ledger.reserved == sum(pending)
+    assert ledger.spent == sum(settled)
+    report = campaign.report()
+    assert report.ledger == ledger
+    assert sum(report.decisions.values()) == len(decisions) == report.arrivals
+    for state, count in report.decisions.items():
+        assert count == sum(one.state == state for one in decisions)
+    fold_of(campaign).check()
+    return decisions
+
+
+def log_is_whole(campaign: Campaign) -> None:
+    """Numbers without gaps, keys once, and the whole log, folded from its beginning, gives the state that is in use."""
+
+    def look(log: object, fold: Fold) -> None:
+        events = []
+        last = 0
+        while page := log.after(last):  # type: ignore[attr-defined]
+            events += page
+            last = page[-1].sequence
+        assert [event.sequence for event in events] == list(range(1, len(events) + 1))
+        keys = [event.key for event in events if event.key is not None]
+        assert len(keys) == len(set(keys))
+        assert [event.round for event in events if event.kind == DECIDED] == list(
+            range(1, sum(event.kind == DECIDED for event in events) + 1)
+        )
+        again = Fold(fold.definition, fold.names.tag)
+        again.replay(events[1:])
+        assert same_bits(again.state, fold.state) == []
+        assert again.to_json() == fold.to_json()
+
+    campaign._session.read(look)

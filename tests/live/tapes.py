@@ -1,0 +1,199 @@
+"""Campaigns fed by a tape, next to the simulator on the same tape."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from doral.delays import AnyLaw, ByOutcome, Empirical, Exponential, Fixed, Geometric, Lognormal, Never, Pareto, Weibull
+from doral.environments.catalogue import scenario as scenario_by_name
+from doral.environments.scenario import Scenario
+from doral.environments.tape import Tape, draw_delay, draw_reward, new_tape, record
+from doral.environments.world import Truth, make_truth
+from doral.live.campaign import Campaign
+from doral.live.decision import Decision
+from doral.policies.operations import leaves
+from doral.policies.options import PolicyOptions
+from doral.policies.presets import POLICY_NAMES, policy
+from doral.policies.state import State
+from doral.problem import Arm, Context, Problem
+from doral.simulation.players import CompiledPlayer
+
+SEED = 7
+RUN = 0
+
+
+def _scenario(
+    *,
+    costs: tuple[float, ...],
+    budget: float,
+    horizon: int,
+    deadline: float | None,
+    delays: tuple[AnyLaw, ...],
+    shares: tuple[float, ...] | None,
+    seed: int,
+    **truth: Any,
+) -> Scenario:
+    rng = np.random.default_rng(seed)
+    names = ["ann", "bob", "cy"]
+    return Scenario(
+        name="small",
+        problem=Problem(
+            arms=[Arm(f"a{i}", features=rng.uniform(-0.2, 1.0, 3), cost=cost) for i, cost in enumerate(costs)],
+            contexts=names if shares is None else dict(zip(names, shares, strict=True)),
+            budget=budget,
+            horizon=horizon,
+            deadline=deadline,
+        ),
+        delays=delays,
+        shares=(0.4, 0.35, 0.25) if shares is None else None,
+        theta=rng.uniform(0.1, 1.0, (3, 3)),
+        **truth,
+    )
+
+
+UNIT = _scenario(
+    costs=(1.0,) * 5,
+    budget=300.0,
+    horizon=500,
+    deadline=40.0,
+    delays=(Geometric(3), Pareto(20, 2), Geometric(9), Pareto(4, 2), Geometric(30)),
+    shares=(0.5, 0.2, 0.3),
+    seed=0,
+)
+# Everything at once: costs that floats cannot add up exactly, no deadline, learned shares, missing arms, lost answers.
+MIXED = _scenario(
+    costs=(0.1, 2.5, 0.7, 1.3, 2.5),
+    budget=250.3,
+    horizon=400,
+    deadline=None,
+    delays=(
+        Never(Geometric(4), 0.2),
+        ByOutcome(above=Exponential(5), below=Lognormal(12, 0.7), threshold=0.6),
+        Weibull(8, 0.8),
+        Empirical([1, 2, 5, 9, math.inf]),
+        Fixed(15),
+    ),
+    shares=None,
+    availability=(1.0, 0.6, 0.9, 0.8, 0.5),
+    seed=3,
+)
+POOR = dataclasses.replace(MIXED, problem=dataclasses.replace(MIXED.problem, budget=17.3, deadline=25.0))
+
+
+def _urgent() -> Scenario:
+    """Contexts that differ in weight, deadline and tier, a reserve, and rewards of which only the ones are heard of."""
+    contexts = (
+        Context("ann", 0.4, weight=3.0, deadline=15.0, tier=1),
+        Context("bob", 0.35, weight=0.5),
+        Context("cy", 0.25, deadline=60.0),
+    )
+    problem = dataclasses.replace(
+        UNIT.problem, contexts=contexts, feedback="silent", reserves=((1, 0.3),), budget=200.0
+    )
+    return Scenario(
+        name="urgent",
+        problem=problem,
+        delays=UNIT.delays,
+        means=np.random.default_rng(5).uniform(0.2, 0.9, (3, 5)),
+        noise="bernoulli",
+    )
+
+
+def _paper() -> Scenario:
+    """The paper's scenario, shortened; its features are drawn, so the campaign has to be told what was drawn."""
+    whole = scenario_by_name("paper/diverse-geometric")
+    problem = dataclasses.replace(whole.problem, horizon=1500, budget=900.0, deadline=200.0)
+    features = make_truth(whole, seed=SEED, run=RUN).features
+    arms = tuple(Arm(arm.name, features=row, cost=arm.cost) for arm, row in zip(problem.arms, features, strict=True))
+    return dataclasses.replace(whole, problem=dataclasses.replace(problem, arms=arms), features="drawn")
+
+
+SCENARIOS = {"unit": UNIT, "mixed": MIXED, "poor": POOR, "urgent": _urgent(), "paper": _paper()}
+
+
+def live_policies(scenario: Scenario) -> dict[str, PolicyOptions]:
+    """Every preset in every reading (without knowledge that only a simulation has), and every piece at least once."""
+    needed: dict[str, Any] = {} if scenario.problem.deadline is not None else {"cutoff": 50.0}
+    found: dict[str, PolicyOptions] = {}
+    for name in POLICY_NAMES:
+        options: dict[str, Any] = {}
+        if policy(name).return_probability == "oracle":
+            options["return_probability"] = "estimated"
+        if policy(name).screening == "none" and policy(name).cutoff is None:
+            options |= needed
+        found[name] = policy(name, **options)
+        if policy(name).screening == "race":
+            found[f"{name}, quick race"] = policy(name, **options, min_answers=4)
+    found["min_age"] = policy("doral", min_answers=4, censoring="min_age", learner="scaled")
+    found["kaplan_meier"] = policy("doral", min_answers=4, censoring="kaplan_meier", learner="thinned")
+    found["untrained"] = policy("doral", min_answers=4, race_trains=False, window_bias=True)
+    found["no race"] = policy("doral", screening="none", **needed)
+    return found
+
+
+class Feed:
+    """The rounds of one tape: `step` hands the answers that are due to a campaign, then asks it to decide."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.problem = scenario.problem
+        self.truth: Truth = make_truth(scenario, seed=SEED, run=RUN)
+        self.tape: Tape = new_tape(self.truth.world, scenario.problem.horizon)
+        record(self.tape, self.truth.world, np.uint64(SEED), np.uint64(RUN), 1)
+        self.due: dict[int, list[tuple[str, float]]] = {}
+        self.round = 0
+
+    def available(self, round_: int) -> list[str] | None:
+        if not self.tape.available.shape[1]:
+            return None
+        row = self.tape.available[round_ - 1].tolist()
+        return [name for name, is_there in zip(self.problem.arm_names, row, strict=True) if is_there]
+
+    def step(self, campaign: Callable[[], Campaign]) -> Decision:
+        self.round += 1
+        for decision_id, reward in self.due.pop(self.round, ()):
+            campaign().feedback(decision_id, reward)
+        context = int(self.tape.context[self.round - 1])
+        name = self.problem.context_names[context]
+        decision = campaign().decide(name, available=self.available(self.round))
+        self.note(decision, context)
+        return decision
+
+    def note(self, decision: Decision, context: int) -> None:
+        if decision.arm is not None:
+            arm, world = self.problem.arm_index(decision.arm), self.truth.world
+            reward = draw_reward(world, self.round, context, arm, float(self.tape.noise[self.round - 1]))
+            delay = draw_delay(world, context, arm, reward, float(self.tape.delay[self.round - 1]))
+            if delay < math.inf:
+                self.due.setdefault(self.round + int(delay), []).append((decision.id, reward))
+
+    def steps(self, campaign: Callable[[], Campaign], rounds: int) -> Iterator[Decision]:
+        for _ in range(rounds):
+            yield self.step(campaign)
+
+
+def simulated(options: PolicyOptions, scenario: Scenario) -> CompiledPlayer:
+    """The simulator on the same tape."""
+    truth = make_truth(scenario, seed=SEED, run=RUN)
+    player = CompiledPlayer(options, scenario, truth, seed=SEED, run=RUN, oracle=None)
+    tape = new_tape(truth.world, scenario.problem.horizon)
+    record(tape, truth.world, np.uint64(SEED), np.uint64(RUN), 1)
+    player.play(tape, 1)
+    return player
+
+
+# Scratch: written before it is read, and a batch writes it in rounds in which a single decision would not.
+SCRATCH = ("allowed",)
+
+
+def same_bits(one: State, other: State) -> list[str]:
+    """The names of the arrays in which two states differ, in any bit."""
+    return [
+        name
+        for (name, a), (_, b) in zip(leaves(one), leaves(other), strict=True)
+        if (a.shape != b.shape or a.tobytes() != b.tobytes()) and name not in SCRATCH
+    ]

@@ -1,0 +1,225 @@
+"""The whole storage contract, on every storage."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from doral.errors import InvalidValue
+from doral.live.errors import CampaignExists, NewerDatabase, StorageError
+from doral.live.events import ANSWERED, CANCELLED, CLOSED, CREATED, DECIDED, Event
+from doral.live.storage.base import KEPT_SNAPSHOTS, Log, Storage
+from doral.live.storage.dialects import SqliteConnection, sqlite_path
+from doral.live.storage.sql import _connect
+from doral.live.store import _storage
+
+
+@pytest.fixture
+def storage(url: str) -> Iterator[Storage]:
+    opened = _storage(url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def log(storage: Storage) -> Iterator[Log]:
+    opened = storage.open_log(storage.create(name="one", tag="00000001", first=created()).id)
+    yield opened
+    opened.close()
+
+
+def created() -> Event:
+    return Event(1, CREATED, 0.0, 12.5, 99, data="{}")
+
+
+def decided(sequence: int, clock: float, arm: int | None = 0, key: str | None = None) -> Event:
+    return Event(
+        sequence,
+        DECIDED,
+        clock,
+        clock,
+        99,
+        key,
+        None,
+        sequence,
+        1,
+        arm,
+        0.1,
+        sequence,
+        1,
+        1 / 3,
+        1e-300,
+        0.1,
+        b"\xa0\x00",
+    )
+
+
+def about(sequence: int, decision: int, kind: int = ANSWERED) -> Event:
+    return Event(sequence, kind, 50.0, 50.0, 99, decision=decision, reward=0.25, was=1, state=2, outcome=0)
+
+
+def fill(log: Log, *events: Event) -> None:
+    with log.writing():
+        log.append(events)
+
+
+def test_events_come_back_bit_for_bit(log: Log) -> None:
+    events = [decided(2, 1.0, key="d:é'\"%s?"), about(3, 2), decided(4, 2.0, arm=None)]
+    fill(log, *events)
+    assert log.after(0) == [created(), *events]
+    assert log.after(1, limit=2) == events[:2]
+    assert log.after(1, upto=3) == events[:2]
+    assert log.after(4) == []
+    assert log.last_sequence() == 4
+    assert log.events([2, 4, 17]) == {2: events[0], 4: events[2]}
+
+
+def test_events_by_decision_and_key(log: Log) -> None:
+    fill(log, decided(2, 1.0, key="d:x"), decided(3, 2.0), about(4, 3), about(5, 3, CANCELLED), about(6, 2))
+    assert {d: [e.sequence for e in found] for d, found in log.about([2, 3, 9]).items()} == {2: [6], 3: [4, 5]}
+    assert {d: [e.sequence for e in found] for d, found in log.about_range(3, 9).items()} == {3: [4, 5]}
+    assert {key: event.sequence for key, event in log.by_keys(["d:x", "d:y"]).items()} == {"d:x": 2}
+    assert log.about([]) == {}
+    assert log.events([]) == {}
+    assert log.by_keys([]) == {}
+    assert len(log.events(range(2000))) == 6
+
+
+def test_decided_events_in_pages(log: Log) -> None:
+    fill(log, decided(2, 1.0), about(3, 2), decided(4, 2.0), decided(5, 3.0))
+    assert [event.sequence for event in log.decided_after(0, upto=9, limit=2)] == [2, 4]
+    assert [event.sequence for event in log.decided_after(4, upto=9, limit=2)] == [5]
+    assert [event.sequence for event in log.decided_after(2, upto=4, limit=9)] == [4]
+    assert [event.sequence for event in log.of_kinds((CREATED, ANSWERED))] == [1, 3]
+
+
+def test_overdue_decisions(log: Log) -> None:
+    fill(
+        log,
+        decided(2, 1.0, arm=0),
+        decided(3, 2.0, arm=None),
+        decided(4, 2.0, arm=1),
+        decided(5, 3.0, arm=1),
+        about(6, 4),
+        decided(7, 9.0, arm=2),
+    )
+    assert log.overdue(after=0, clock=12.0, age_limit=9.5) == (4, [(0, 1)])
+    assert log.overdue(after=0, clock=12.0, age_limit=9.0) == (4, [(0, 1)])  # an age of exactly 9 is inside the limit
+    assert log.overdue(after=4, clock=14.0, age_limit=9.0) == (5, [(1, 1)])
+    assert log.overdue(after=0, clock=100.0, age_limit=9.0) == (7, [(0, 1), (1, 1), (2, 1)])
+    assert log.overdue(after=5, clock=12.0, age_limit=float("inf")) == (5, [])
+
+
+def test_a_failed_write_leaves_nothing(log: Log) -> None:
+    def fails() -> None:
+        with log.writing():
+            log.append([decided(2, 1.0, key="d:x")])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert log.last_sequence() == 1
+    assert log.by_keys(["d:x"]) == {}
+    fill(log, decided(2, 1.0, key="d:x"))
+    assert log.last_sequence() == 2
+
+
+def test_the_database_itself_refuses_a_second_event_of_a_number_or_key(durable_url: str) -> None:
+    storage = _storage(durable_url)
+    log = storage.open_log(storage.create(name="one", tag="00000001", first=created()).id)
+    fill(log, decided(2, 1.0, key="d:x"))
+    for twin in (decided(2, 2.0), decided(3, 2.0, key="d:x")):
+        with pytest.raises(StorageError):
+            fill(log, twin)
+    assert log.after(1) == [decided(2, 1.0, key="d:x")]
+    log.close()
+
+
+def test_campaigns_are_separate(storage: Storage, log: Log) -> None:
+    other = storage.open_log(storage.create(name="another", tag="00000002", first=created()).id)
+    fill(log, decided(2, 1.0, key="d:x"))
+    fill(other, decided(2, 5.0, key="d:x"), about(3, 2))
+    assert log.about([2]) == {}
+    assert other.by_keys(["d:x"])["d:x"].clock == 5.0
+    assert [(row.name, row.tag, row.created_at) for row in storage.campaigns()] == [
+        ("another", "00000002", 12.5),
+        ("one", "00000001", 12.5),
+    ]
+    other.close()
+
+
+def test_a_name_is_taken_once(storage: Storage, log: Log) -> None:
+    with pytest.raises(CampaignExists, match="'one'"):
+        storage.create(name="one", tag="00000003", first=created())
+    assert len(storage.campaigns()) == 1
+
+
+def test_writers_exclude_each_other(storage: Storage, log: Log) -> None:
+    """Each of several threads reads the last number and appends the next one: none is lost, none taken twice."""
+
+    def work() -> None:
+        mine = storage.open_log(1)
+        for _ in range(20):
+            with mine.writing():
+                last = mine.last_sequence()
+                mine.append([decided(last + 1, float(last))])
+        mine.close()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [event.sequence for event in log.after(0)] == list(range(1, 82))
+
+
+def test_snapshots(log: Log) -> None:
+    assert log.snapshots() == []
+    for sequence in (5, 9, 7, 9):
+        log.save_snapshot(sequence, bytes([sequence]) * 1000)
+    assert log.snapshots() == [9, 7][:KEPT_SNAPSHOTS]
+    assert log.load_snapshot(9) == b"\x09" * 1000
+    assert log.load_snapshot(5) == b""
+
+
+def test_another_connection_sees_what_is_committed(storage: Storage, log: Log) -> None:
+    reader = storage.open_log(1)
+    fill(log, decided(2, 1.0), Event(3, CLOSED, 1.0, 1.0, 99))
+    assert reader.last_sequence() == 3
+    reader.close()
+
+
+@pytest.mark.parametrize(
+    "bad", ["", "mysql://x", "sqlite://file.db", "sqlite:///", "sqlite:///x?mode=ro", "file.db", None, 3]
+)
+def test_urls_that_are_none(bad: object) -> None:
+    with pytest.raises(InvalidValue, match="url = "):
+        _storage(bad)
+
+
+def test_sqlite_urls() -> None:
+    assert sqlite_path("sqlite:///a%20b.db") == Path("a b.db")
+    assert sqlite_path("sqlite:////tmp/x.db") == Path("/tmp/x.db")
+
+
+def test_sqlite_commits_survive_a_power_cut(tmp_path: Path) -> None:
+    connection = SqliteConnection(tmp_path / "x.db")
+    assert connection.execute("PRAGMA journal_mode") == [("wal",)]
+    assert connection.execute("PRAGMA synchronous") == [(2,)]  # FULL
+    connection.close()
+
+
+def test_a_newer_database_is_refused_and_left_alone(durable_url: str) -> None:
+    _storage(durable_url).close()
+    connection = _connect(durable_url)
+    connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    try:
+        with pytest.raises(NewerDatabase, match="newer version"):
+            _storage(durable_url)
+        assert connection.execute("SELECT version_num FROM alembic_version") == [("9999",)]
+    finally:
+        connection.execute("UPDATE alembic_version SET version_num = '0002'")
+        connection.close()

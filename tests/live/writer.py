@@ -1,0 +1,152 @@
+"""A process to be killed: it writes to a campaign, and notes every intention before and every answer after.
+
+Run as a program it loads the compiled code once, then forks a writer for each line `forever url campaign seed notes`
+that it reads, or several for `shared url campaign count notes`: starting Python anew for hundreds of kills takes hours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import doral
+from doral.live.campaign import Campaign
+
+PROBLEM = doral.Problem(
+    arms=[doral.Arm(f"a{i}", features=[0.1 * i, 1.0], cost=cost) for i, cost in enumerate((0.1, 0.2, 0.7))],
+    contexts={"old": 0.3, "young": 0.7},
+    budget=400.0,
+    horizon=5000,
+    deadline=60,
+)
+POLICY = doral.policy("doral", min_answers=3, race_budget_share=0.1)
+CONTEXTS = ("old", "young")
+SNAPSHOT_EVERY = 40  # often, so that a kill hits the writing of one, too
+
+
+class Writer:
+    def __init__(self, campaign: Campaign, seed: int, notes: int) -> None:
+        self.campaign, self.rng, self.notes, self.name = campaign, random.Random(seed), notes, f"w{seed}"
+        self.step = 0
+        self.open: list[str] = []
+        self.answered: list[str] = []
+
+    def note(self, **facts: Any) -> None:
+        os.write(self.notes, (json.dumps(facts) + "\n").encode())
+
+    def do(self, name: str, **arguments: Any) -> Any:
+        """Intention, deed, answer."""
+        self.note(step=self.step, intent=name, **arguments)
+        result = getattr(self.campaign, name)(**arguments)
+        shown = [result] if not isinstance(result, list) else result
+        self.note(
+            step=self.step,
+            done=[[one.id, one.arm, one.reward, one.state] for one in shown if isinstance(one, doral.Decision)],
+        )
+        return result
+
+    def work(self) -> None:
+        self.step += 1
+        key = f"{self.name}-{self.step}"
+        choice = self.rng.random()
+        if choice < 0.5 or not self.open:
+            self.took(self.do("decide", context=self.rng.choice(CONTEXTS), key=key))
+        elif choice < 0.6:
+            arrivals = [{"context": self.rng.choice(CONTEXTS), "key": f"{key}-{i}"} for i in range(4)]
+            for decision in self.do("decide_many", arrivals=arrivals):
+                self.took(decision)
+        elif choice < 0.85:
+            decision_id = self.open.pop(self.rng.randrange(len(self.open)))
+            self.do("feedback", decision_id=decision_id, reward=round(self.rng.random(), 3), key=key)
+            self.answered.append(decision_id)
+        elif choice < 0.92 and self.answered:
+            self.do("correct", decision_id=self.rng.choice(self.answered), reward=round(self.rng.random(), 3), key=key)
+        elif choice < 0.97:
+            self.do("cancel", decision_id=self.open.pop())
+        else:
+            self.do("expire")
+
+    def took(self, decision: doral.Decision) -> None:
+        if decision.arm is not None:
+            self.open.append(decision.id)
+
+
+def write_forever(url: str, campaign: str, seed: int, notes: str) -> None:
+    descriptor = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    opened = doral.open(url).campaign(campaign)
+    opened._session.snapshot_every = SNAPSHOT_EVERY
+    writer = Writer(opened, seed, descriptor)
+    while True:
+        writer.work()
+
+
+def share_keys(url: str, campaign: str, seed: int, notes: str, *, steps: int = 40, keys: int = 60) -> None:
+    """Decide under keys that other processes use, too, and answer what comes back."""
+    descriptor = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    rng = random.Random(seed)
+    opened = doral.open(url).campaign(campaign)
+    opened._session.snapshot_every = SNAPSHOT_EVERY
+    for _ in range(steps):
+        number = rng.randrange(keys)
+        if rng.random() < 0.2:
+            arrivals = [{"context": CONTEXTS[one % 2], "key": f"k{one}"} for one in range(number, number + 3)]
+            made = opened.decide_many(arrivals)
+            named = [(arrival["key"], one) for arrival, one in zip(arrivals, made, strict=True)]
+        else:
+            named = [(f"k{number}", opened.decide(CONTEXTS[number % 2], key=f"k{number}"))]
+        for key, one in named:
+            os.write(descriptor, (json.dumps([key, one.id, one.arm]) + "\n").encode())
+        first = named[0][1]
+        if first.arm is not None and rng.random() < 0.7:
+            opened.feedback(first.id, 0.25, key=f"{named[0][0]}-answer")
+
+
+def fork(work: Callable[..., None], *arguments: Any) -> int:
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            work(*arguments)
+            code = 0
+        except Exception:  # noqa: BLE001  (shown by the parent's output; the exit code tells the test)
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+    return child
+
+
+def say(text: object) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def warm_up() -> None:
+    """Load the compiled code, before the first fork."""
+    with doral.open("memory://") as store:
+        campaign = store.create("warm", PROBLEM, policy=POLICY, seed=1, clock="rounds")
+        campaign.feedback(campaign.decide("old").id, 1.0)
+        campaign.cancel(campaign.decide("old").id)
+
+
+def main() -> None:
+    warm_up()
+    say("ready")
+    for line in sys.stdin:
+        work, url, name, seed, notes = line.split()
+        if work == "forever":
+            children = [fork(write_forever, url, name, int(seed), notes)]
+            say(children[0])
+        else:  # several at once
+            children = [fork(share_keys, url, name, one, f"{notes}-{one}") for one in range(int(seed))]
+        codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        say(f"ended {' '.join(map(str, codes))}")
+
+
+if __name__ == "__main__":
+    main()
