@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -16,7 +17,9 @@ from typing import Any
 import pytest
 
 import doral
+from doral._jit import cache_folder
 from doral.live.store import Store
+from tests.live import writer
 
 
 class Zygote:
@@ -60,6 +63,14 @@ class Zygote:
         self._process.stdin.close()
         self._process.wait(timeout=30)
         self._process.stdout.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled() -> None:
+    """The kernels: one process compiles them, the others wait and then load what it made."""
+    with (cache_folder() / "tests-live.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        writer.warm_up()
 
 
 @pytest.fixture(scope="session")

@@ -130,8 +130,10 @@ def warm_up() -> None:
     """Load the compiled code, before the first fork."""
     with doral.open("memory://") as store:
         campaign = store.create("warm", PROBLEM, policy=POLICY, seed=1, clock="rounds")
-        campaign.feedback(campaign.decide("old").id, 1.0)
+        answered = campaign.feedback(campaign.decide("old").id, 1.0)
+        campaign.correct(answered.id, 0.5)
         campaign.cancel(campaign.decide("old").id)
+        campaign.expire(1000)
 
 
 def main() -> None:

@@ -45,7 +45,7 @@ def _announce_compiling() -> None:
     from doral._jit import cache_folder
 
     if not any(cache_folder().rglob("operations._arrive*.nbc")):
-        typer.echo("compiling (first run only, about half a minute)...", err=True)
+        typer.echo("compiling (first run only, about a minute)...", err=True)
 
 
 @contextmanager
