@@ -51,7 +51,6 @@ class World(NamedTuple):
 class Tape(NamedTuple):
     """A chunk of rounds."""
 
-    first_round: int
     context: Ints
     noise: Floats  # standard normal, or uniform for Bernoulli rewards
     delay: Floats  # uniform
@@ -62,7 +61,6 @@ def new_tape(world: World, rounds: int) -> Tape:
     """Room for a chunk."""
     n_arms = world.means.shape[2]
     return Tape(
-        first_round=1,
         context=np.zeros(rounds, dtype=np.int64),
         noise=np.zeros(rounds),
         delay=np.zeros(rounds),

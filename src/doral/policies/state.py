@@ -31,8 +31,6 @@ PRIOR_FIXED, PRIOR_NOISE, PRIOR_SHARED = 0, 1, 2
 BONUS_CORRECTED, BONUS_PRINTED, BONUS_CALIBRATED = 0, 1, 2
 # rho.
 RATE_REMAINING, RATE_PRINTED, RATE_PERIOD = 0, 1, 2
-# Status of a decision in the ring.
-OPEN, ANSWERED = 0, 1
 
 FIRST_CAPACITY = 1024  # of the ring of open decisions; it doubles when full
 
