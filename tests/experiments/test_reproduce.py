@@ -169,7 +169,7 @@ def test_report_needs_nothing_but_itself(page: Page) -> None:
 
 def test_report_style_and_script_fetch_nothing() -> None:
     folder = Path(paper.__file__).parent / "report"
-    for name in ("page.css", "page.js", "page.html"):
+    for name in ("page.css", "page.js", "shell.html"):
         text = (folder / name).read_text(encoding="utf-8")
         assert not re.search(r"https?:|@import|url\(|fetch\(|XMLHttpRequest", text), name
 

@@ -10,6 +10,7 @@ import pytest
 
 from doral.errors import InvalidValue
 from doral.experiments import paper
+from doral.experiments.cells import Cell
 from doral.experiments.run import BLOCK_POLICIES, BLOCK_RUNS, Block, Finished, blocks_of, run_cells
 from doral.policies.presets import policy
 from doral.simulation import saved
@@ -19,7 +20,7 @@ from doral.simulation.result import SimulationResult
 TINY = paper.Plan(runs=BLOCK_RUNS + 2, side_runs=1, shrink=100)
 
 
-def tiny_cell() -> paper.Cell:
+def tiny_cell() -> Cell:
     return next(iter(paper.comparison(TINY)))
 
 
@@ -104,7 +105,9 @@ def test_keys_tell_everything_apart() -> None:
     block = Block(cell=cell, policies=cell.policies, first_run=0, runs=5)
     problem = dataclasses.replace(cell.scenario.problem, budget=800)
     other_scenario = dataclasses.replace(cell.scenario, problem=problem)
+    drifting = dataclasses.replace(cell.scenario, phases=2)
     others = [
+        dataclasses.replace(block, cell=dataclasses.replace(cell, scenario=drifting)),
         dataclasses.replace(block, first_run=1),
         dataclasses.replace(block, runs=6),
         dataclasses.replace(block, policies=cell.policies[:3]),

@@ -10,9 +10,10 @@ from rich.text import Text
 from doral.cli import tables
 from doral.cli.exits import announce_compiling
 from doral.cli.progress import progress
+from doral.experiments.folder import REPORT_FILE
 from doral.experiments.paper import FULL, QUICK, SHORT_TITLES, Plan
 from doral.experiments.report.markup import number, spread
-from doral.experiments.reproduce import REPORT_FILE, reproduce
+from doral.experiments.reproduce import reproduce
 
 WIDE_COLUMNS = 150  # a narrower terminal gets the short names of the claims
 _STYLES = {"holds": ("holds", "green"), "fails": ("DOES NOT HOLD", "red"), "undecided": ("NOT SHOWN", "red")}

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from doral.environments import paper
-from doral.environments.scenario import Scenario
-from doral.policies.options import PolicyOptions
+from doral.experiments.cells import Cell, Variant, shrunk
 from doral.policies.presets import policy
 
-Experiment = Literal["comparison", "horizon", "accept", "ablation"]
-
 POLICIES = ("doral", "d-alp", "d-linucb", "random")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """Policies that play one scenario; they share their draws, so that their differences are paired."""
-
-    experiment: Experiment
-    scenario: Scenario
-    policies: tuple[PolicyOptions, ...]
-    runs: int
-    keep_curves: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,15 +55,6 @@ SCENARIO_NAMES = tuple(figure.scenario for figure in FIGURES)
 SHORT_TITLES = {figure.scenario: figure.title.partition(": ")[2].removesuffix(" delays") for figure in FIGURES}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Variant:
-    """One line of the ablation: a policy, what is different about it, and the policy it is compared with."""
-
-    policy: PolicyOptions
-    says: str
-    reference: str
-
-
 def _variant(says: str, **options: Any) -> Variant:
     return Variant(policy=policy("doral", **options), says=says, reference="doral")
 
@@ -111,23 +87,12 @@ ABLATION = (
 )
 
 
-def _sized(scenario: Scenario, plan: Plan) -> Scenario:
-    if plan.shrink == 1:
-        return scenario
-    problem = dataclasses.replace(
-        scenario.problem,
-        budget=scenario.problem.budget / plan.shrink,
-        horizon=scenario.problem.horizon // plan.shrink,
-    )
-    return dataclasses.replace(scenario, problem=problem)
-
-
 def comparison(plan: Plan) -> Iterable[Cell]:
     """The paper's four figures."""
     for name in SCENARIO_NAMES:
         yield Cell(
             experiment="comparison",
-            scenario=_sized(paper.SCENARIOS[name], plan),
+            scenario=shrunk(paper.SCENARIOS[name], plan.shrink),
             policies=tuple(policy(one) for one in POLICIES),
             runs=plan.runs,
             keep_curves=True,
@@ -141,7 +106,7 @@ def horizon_sweep(plan: Plan) -> Iterable[Cell]:
             if horizon != paper.HORIZON:
                 yield Cell(
                     experiment="horizon",
-                    scenario=paper.with_horizon(_sized(paper.SCENARIOS[name], plan), horizon // plan.shrink),
+                    scenario=paper.with_horizon(shrunk(paper.SCENARIOS[name], plan.shrink), horizon // plan.shrink),
                     policies=tuple(policy(one) for one in POLICIES),
                     runs=plan.side_runs,
                 )
@@ -152,7 +117,7 @@ def accept_sweep(plan: Plan) -> Iterable[Cell]:
     for name in SCENARIO_NAMES:
         yield Cell(
             experiment="accept",
-            scenario=_sized(paper.SCENARIOS[name], plan),
+            scenario=shrunk(paper.SCENARIOS[name], plan.shrink),
             policies=tuple(policy("doral", accept=accept) for accept in paper.SWEEP_ACCEPTED),
             runs=plan.side_runs,
         )
@@ -163,7 +128,7 @@ def ablation(plan: Plan) -> Iterable[Cell]:
     for name in SCENARIO_NAMES:
         yield Cell(
             experiment="ablation",
-            scenario=_sized(paper.SCENARIOS[name], plan),
+            scenario=shrunk(paper.SCENARIOS[name], plan.shrink),
             policies=tuple(variant.policy for variant in ABLATION),
             runs=plan.side_runs,
         )

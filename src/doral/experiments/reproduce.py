@@ -6,18 +6,14 @@ import json
 import time
 from pathlib import Path
 
-import polars as pl
-
 from doral import _check, _files
-from doral.errors import InvalidValue
 from doral.experiments import analysis, claims, figures, settings
+from doral.experiments.folder import REPORT_FILE, prepare, write_figures, write_tables
 from doral.experiments.paper import Plan, cells
 from doral.experiments.report import page
+from doral.experiments.report.shell import Facts
 from doral.experiments.run import Progress, run_cells
 from doral.simulation.api import MAX_RUNS, MAX_SEED
-
-PARTS_FOLDER = "parts"
-REPORT_FILE = "report.html"
 
 
 def reproduce(
@@ -27,21 +23,33 @@ def reproduce(
     started_s = time.monotonic()
     _check.whole_number("runs", plan.runs, at_least=1, at_most=MAX_RUNS)
     _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
-    if folder.exists() and not folder.is_dir():
-        raise InvalidValue("out", str(folder), "must be a folder, and there is a file of that name")
-    folder.mkdir(parents=True, exist_ok=True)
     work = cells(plan)
-    finished = run_cells(work, seed=seed, n_jobs=n_jobs, parts=folder / PARTS_FOLDER, progress=progress)
+    finished = run_cells(work, seed=seed, n_jobs=n_jobs, parts=prepare(folder), progress=progress)
     found = analysis.analyse(finished, plan)
     images = figures.as_files(figures.draw_all(found))
-    for name, content in images.items():
-        _files.write_bytes(folder / name, content)
-    _write_tables(found, folder)
+    write_figures(folder, images)
+    write_tables(
+        folder,
+        {
+            "summary": found.summary,
+            "runs": found.runs,
+            "race": found.race,
+            "sweep_horizon": found.horizon,
+            "sweep_accept": found.accept,
+            "ablation": found.ablation,
+        },
+    )
     _files.write_text(folder / "claims.json", claims.to_json(found.claims))
-    chosen = json.dumps(settings.of_experiment(plan, work, seed=seed), indent=2, ensure_ascii=False)
-    _files.write_text(folder / "settings.json", chosen + "\n")
-    facts = page.Facts(
-        plan=plan,
+    chosen = {
+        "quick": plan.is_quick,
+        "seed": seed,
+        "runs": plan.runs,
+        "side_runs": plan.side_runs if plan.with_sides else 0,
+        "shrink": plan.shrink,
+    }
+    described = json.dumps(settings.of_experiment(chosen, work), indent=2, ensure_ascii=False)
+    _files.write_text(folder / "settings.json", described + "\n")
+    facts = Facts(
         seed=seed,
         command=command,
         versions=settings.versions(),
@@ -49,24 +57,7 @@ def reproduce(
         time_taken_s=time.monotonic() - started_s,
         blocks=finished.blocks,
         kept_blocks=finished.kept_blocks,
-        arms=work[0].scenario.problem.arm_names,
     )
-    _files.write_text(folder / REPORT_FILE, page.build(found, facts, images))
+    arms = work[0].scenario.problem.arm_names
+    _files.write_text(folder / REPORT_FILE, page.build(found, plan, facts, images, arms=arms))
     return found
-
-
-def _write_tables(found: analysis.Analysis, folder: Path) -> None:
-    frames: dict[str, pl.DataFrame | None] = {
-        "summary": found.summary,
-        "runs": found.runs,
-        "race": found.race,
-        "sweep_horizon": found.horizon,
-        "sweep_accept": found.accept,
-        "ablation": found.ablation,
-    }
-    for name, frame in frames.items():
-        if frame is not None:
-            _files.write_text(folder / f"{name}.csv", frame.write_csv())
-        else:  # from an earlier call with other settings: next to the new files it would mislead
-            for kind in ("csv", "png", "pdf"):
-                (folder / f"{name}.{kind}").unlink(missing_ok=True)

@@ -16,7 +16,7 @@ import numpy as np
 from doral import _files
 from doral.errors import InvalidValue
 from doral.experiments import settings
-from doral.experiments.paper import Cell
+from doral.experiments.cells import Cell
 from doral.policies.options import PolicyOptions
 from doral.simulation import saved
 from doral.simulation.api import simulate

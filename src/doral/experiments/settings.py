@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import doral
 from doral._jit import cache_folder
 from doral.environments.scenario import Scenario
-from doral.experiments.paper import Cell, Plan
+from doral.experiments.cells import Cell
 
 _LIBRARIES = ("numpy", "numba", "scipy", "polars")
 
@@ -50,20 +51,16 @@ def of_scenario(scenario: Scenario) -> dict[str, Any]:
         "noise_sd": scenario.noise_sd,
         "availability": scenario.availability,
         "shares": scenario.shares,
+        "phases": scenario.phases,
     }
 
 
-def of_experiment(plan: Plan, cells: list[Cell], *, seed: int) -> dict[str, Any]:
+def of_experiment(chosen: Mapping[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
     """Everything that determines the numbers; nothing that changes from one machine or call to the next."""
-    scenarios = {cell.scenario.name: of_scenario(cell.scenario) for cell in cells}
-    policies = {one.name: one.to_dict() for cell in cells for one in cell.policies}
+    work = list(cells)
     return {
-        "quick": plan.is_quick,
-        "seed": seed,
-        "runs": plan.runs,
-        "side_runs": plan.side_runs if plan.with_sides else 0,
-        "shrink": plan.shrink,
+        **chosen,
         "versions": versions(),
-        "scenarios": scenarios,
-        "policies": policies,
+        "scenarios": {cell.scenario.name: of_scenario(cell.scenario) for cell in work},
+        "policies": {one.name: one.to_dict() for cell in work for one in cell.policies},
     }

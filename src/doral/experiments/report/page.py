@@ -1,13 +1,10 @@
-"""Puts the report together."""
+"""The report of the reproduction, put together."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from html import escape
-from importlib.resources import files
-from string import Template
 
 from plotly.offline import get_plotlyjs
 
@@ -15,9 +12,10 @@ from doral.environments.paper import BUDGET, HORIZON
 from doral.experiments.analysis import Analysis
 from doral.experiments.claims import METRIC, SHOWN_NAMES, Claim
 from doral.experiments.paper import FIGURES, SCENARIO_NAMES, SHORT_TITLES, Plan
-from doral.experiments.report import tables
+from doral.experiments.report import shell, tables
 from doral.experiments.report.markup import number
 from doral.experiments.report.plots import as_script, plot_data
+from doral.experiments.report.shell import Facts, Section, asset, settings_section
 from doral.simulation.plots import METRIC_WORDS
 
 _GROUPS = {
@@ -33,49 +31,26 @@ _BY_HORIZON = "Share of the clairvoyant's reward by horizon"
 _BY_ACCEPTED = "Share of the clairvoyant's reward by number of accepted arms"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Facts:
-    """What the report tells beyond the numbers."""
-
-    plan: Plan
-    seed: int
-    command: str
-    versions: Mapping[str, str]
-    cpu_count: int
-    time_taken_s: float
-    blocks: int
-    kept_blocks: int
-    arms: tuple[str, ...]
-
-
-def _asset(name: str) -> str:
-    return files("doral.experiments.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def build(analysis: Analysis, facts: Facts, images: Mapping[str, bytes]) -> str:
+def build(analysis: Analysis, plan: Plan, facts: Facts, images: Mapping[str, bytes], *, arms: tuple[str, ...]) -> str:
     """The whole page; `images` are the figures as files, for readers without scripts."""
     held = sum(claim.holds for claim in analysis.claims)
-    headline = f"{held} of {len(analysis.claims)} claims hold"
-    with_sides = analysis.ablation is not None
-    return Template(_asset("page.html")).substitute(
-        title=f"{headline} \N{MIDDLE DOT} DORAL",
-        css=_asset("page.css"),
-        headline=headline,
-        banner=_banner(facts.plan),
-        answer=_answer(analysis, facts),
-        contents=_contents(with_sides=with_sides),
-        claims=tables.claims_table(analysis.claims),
-        metrics_table=tables.metrics_table(analysis.comparison),
-        figures_note=_figures_note(facts.plan),
-        metrics=_metric_choice(),
-        figures="\n".join(_figure(analysis, one.name, one.scenario, one.title, images) for one in FIGURES),
-        summary=tables.summary_table(analysis.summary),
-        race=tables.race_table(analysis, facts.arms),
-        sides=_sides(analysis, facts, images) if with_sides else "",
-        settings=_settings(facts),
-        data=as_script(plot_data(analysis)),
-        plotly=_inlined(get_plotlyjs()),
-        script=_asset("page.js"),
+    return shell.build(
+        headline=f"{held} of {len(analysis.claims)} claims hold",
+        kicker="Reproduction of “Budgeted Recommendation with Delayed Feedback” (Liu and Maghsudi)",
+        banner=_banner(plan),
+        answer=_answer(analysis, plan),
+        sections=[
+            Section(id="claims", title="The claims", menu="Claims", html=_claims(analysis)),
+            Section(id="figures", title="The figures", menu="Figures", html=_figures(analysis, plan, images)),
+            Section(id="summary", title="Rewards", menu="Rewards", html=tables.summary_table(analysis.summary)),
+            Section(id="race", title="The race", menu="The race", html=tables.race_table(analysis, arms)),
+            *(_sides(analysis, plan, images) if analysis.ablation is not None else ()),
+            settings_section(facts, _settings(plan)),
+        ],
+        scripts=(
+            f'<script type="application/json" id="data">{as_script(plot_data(analysis))}</script>\n'
+            f"<script>{_inlined(get_plotlyjs())}</script>\n<script>\n{asset('page.js')}\n</script>"
+        ),
     )
 
 
@@ -88,12 +63,12 @@ def _banner(plan: Plan) -> str:
     if not plan.is_quick:
         return ""
     return (
-        f'<p class="banner" role="note">A quick try-out: {plan.runs} runs, with budget and horizon divided by '
-        f"{plan.shrink}. It shows that everything works; nothing about the paper follows from it.</p>"
+        f"A quick try-out: {plan.runs} runs, with budget and horizon divided by {plan.shrink}. "
+        "It shows that everything works; nothing about the paper follows from it."
     )
 
 
-def _answer(analysis: Analysis, facts: Facts) -> str:
+def _answer(analysis: Analysis, plan: Plan) -> str:
     shares = [
         100.0 * row["reward_mean"] / row["clairvoyant_mean"]
         for row in analysis.summary.filter(policy="doral", metric=METRIC).iter_rows(named=True)
@@ -108,8 +83,8 @@ def _answer(analysis: Analysis, facts: Facts) -> str:
             "contain slips, this reproduction uses a corrected reading; the ablation shows what each piece is worth."
         )
     paragraph = (
-        f"Four policies played the four settings of the paper on the same draws, {facts.plan.runs} "
-        f"run{'s' if facts.plan.runs != 1 else ''} each. DORAL reached {_range(shares, 0)}% of what a clairvoyant with "
+        f"Four policies played the four settings of the paper on the same draws, {plan.runs} "
+        f"run{'s' if plan.runs != 1 else ''} each. DORAL reached {_range(shares, 0)}% of what a clairvoyant with "
         f"the same budget would earn.{printed}"
     )
     items = "".join(
@@ -134,12 +109,25 @@ def _range(values: list[float], digits: int, *, signed: bool = False) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _contents(*, with_sides: bool) -> str:
-    sections = {"claims": "Claims", "figures": "Figures", "summary": "Rewards", "race": "The race"}
-    if with_sides:
-        sections |= {"sweeps": "Sweeps", "ablation": "Ablation"}
-    sections["settings"] = "Settings"
-    return "".join(f'<li><a href="#{name}">{words}</a></li>' for name, words in sections.items())
+def _claims(analysis: Analysis) -> str:
+    return (
+        f"{tables.claims_table(analysis.claims)}\n"
+        "<h3>Does it depend on what counts as reward?</h3>\n"
+        f"{tables.metrics_table(analysis.comparison)}"
+    )
+
+
+def _figures(analysis: Analysis, plan: Plan, images: Mapping[str, bytes]) -> str:
+    drawn = "\n".join(_figure(analysis, one.name, one.scenario, one.title, images) for one in FIGURES)
+    return f"""<p>{_figures_note(plan)}</p>
+<form class="controls" aria-label="What the figures show">
+<fieldset><legend>What counts as reward</legend>{_metric_choice()}</fieldset>
+<fieldset><legend>Shown</legend>
+<label><input type="radio" name="view" value="reward" checked> cumulative reward</label>
+<label><input type="radio" name="view" value="difference"> difference to DORAL</label>
+</fieldset>
+</form>
+<div class="grid">{drawn}</div>"""
 
 
 def _figures_note(plan: Plan) -> str:
@@ -176,37 +164,32 @@ def _figure(analysis: Analysis, name: str, scenario: str, title: str, images: Ma
     )
 
 
-def _sides(analysis: Analysis, facts: Facts, images: Mapping[str, bytes]) -> str:
+def _sides(analysis: Analysis, plan: Plan, images: Mapping[str, bytes]) -> Iterable[Section]:
     assert analysis.ablation is not None
     panels = "".join(
         f'<figure><div class="plot low" id="horizon-{position}" role="img" '
         f'aria-label="{_BY_HORIZON}, {SHORT_TITLES[scenario]} delays"></div></figure>'
         for position, scenario in enumerate(SCENARIO_NAMES, start=1)
     )
-    runs = f"{facts.plan.side_runs} run{'s' if facts.plan.side_runs != 1 else ''}"
-    return f"""<section id="sweeps" aria-labelledby="sweeps-title">
-<h2 id="sweeps-title">Sweeps over what the paper leaves open</h2>
-<h3>The horizon T</h3>
+    runs = f"{plan.side_runs} run{'s' if plan.side_runs != 1 else ''}"
+    sweeps = f"""<h3>The horizon T</h3>
 <p>The paper gives the budget, not the horizon ({runs} per point, bands are 95% intervals). The longer
 the horizon, the fewer arrivals can be served, and the more the choice among them matters.</p>
 <div class="grid small">{panels}</div>{_image("sweep_horizon", _BY_HORIZON, images)}
 <h3>A', how many arms the race accepts</h3>
 <p>Few accepted arms leave nothing to choose from; many let slow ones in ({runs} per point).</p>
 <figure><div class="plot" id="accept" role="img" aria-label="{_BY_ACCEPTED}"></div>
-{_image("sweep_accept", _BY_ACCEPTED, images)}</figure>
-</section>
-<section id="ablation" aria-labelledby="ablation-title">
-<h2 id="ablation-title">Ablation: what each piece of the reading is worth</h2>
-<p>DORAL with one piece at a time exchanged, mostly for what the paper prints, and every policy as printed throughout.
-{runs} per variant, paired.</p>
-{tables.ablation_table(analysis.ablation)}
-</section>"""
+{_image("sweep_accept", _BY_ACCEPTED, images)}</figure>"""
+    yield Section(id="sweeps", title="Sweeps over what the paper leaves open", menu="Sweeps", html=sweeps)
+    ablation = f"""<p>DORAL with one piece at a time exchanged, mostly for what the paper prints, and every policy as
+printed throughout. {runs} per variant, paired.</p>
+{tables.ablation_table(analysis.ablation)}"""
+    title = "Ablation: what each piece of the reading is worth"
+    yield Section(id="ablation", title=title, menu="Ablation", html=ablation)
 
 
-def _settings(facts: Facts) -> str:
-    plan = facts.plan
-    kept = f", {facts.kept_blocks} of {facts.blocks} blocks came from an earlier call" if facts.kept_blocks else ""
-    rows = [
+def _settings(plan: Plan) -> list[tuple[str, str]]:
+    return [
         ("Budget B", number(BUDGET / plan.shrink)),
         ("Horizon T", f"{number(HORIZON // plan.shrink)} rounds (not given in the paper)"),
         ("Contexts, arms, features", "10, 10, 5; shares of the contexts as printed"),
@@ -217,20 +200,4 @@ def _settings(facts: Facts) -> str:
         ("Deadline", "500 rounds"),
         ("A'", "5 (not given in the paper)"),
         ("Runs", f"{plan.runs}; sweeps and ablation {plan.side_runs if plan.with_sides else 'not run'}"),
-        ("Seed", str(facts.seed)),
-        *((f"Version of {name}", one) for name, one in facts.versions.items()),
-        ("Cores", str(facts.cpu_count)),
-        ("Time taken", f"{_duration(facts.time_taken_s)}{kept}"),
     ]
-    command = f"<pre><code>{escape(facts.command)}</code></pre>"
-    return (
-        f"<p>The same numbers, to the bit, whatever the number of cores:</p>{command}"
-        "<p>Next to this page lie the figures (PNG, PDF), all tables (CSV), <code>claims.json</code>, and "
-        "<code>settings.json</code> with every option of every policy and scenario.</p>"
-        + tables.plain_table("settings-table", "What was run, and with what.", ["setting", "value"], rows)
-    )
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -23,32 +23,39 @@ _VERDICTS = {
 }
 
 
+_CLAIMS_CAPTION = (
+    "What the paper states, decided by the 95% interval of paired runs. “Does not hold”: the interval "
+    "contradicts the statement; “not shown”: the interval is too wide to say."
+)
+
+
 def claims_table(claims: list[Claim]) -> str:
-    """Every statement with its verdict."""
+    """Every statement of the paper with its verdict."""
+    return verdicts_table(
+        claims, caption=_CLAIMS_CAPTION, places={name: f"{title} delays" for name, title in SHORT_TITLES.items()}
+    )
+
+
+def verdicts_table(claims: list[Claim], *, caption: str, places: Mapping[str, str], is_signed: bool = True) -> str:
+    """Statements with their verdicts; `places` are names of scenarios for people."""
     rows = []
     for claim in claims:
         look, words = _VERDICTS[claim.verdict]
+        statement = f"{escape(claim.statement)}<br><small>{escape(places.get(claim.scenario, claim.scenario))}</small>"
+        bounds = spread(claim.low, claim.high, 2, signed=is_signed)
         rows.append(
             Row(
                 data=[
                     Datum(html=f'<span class="mark {look}">{words}</span>', sort=words),
-                    Datum(html=_statement(claim), is_head=True),
-                    figure(claim.estimate, 2, signed=True),
-                    Datum(html=spread(claim.low, claim.high, 2, signed=True), sort=claim.low, look="number"),
+                    Datum(html=statement, is_head=True),
+                    figure(claim.estimate, 2, signed=is_signed),
+                    Datum(html=bounds, sort=claim.low, look="number"),
                     text(claim.unit),
                 ]
             )
         )
-    caption = (
-        "What the paper states, decided by the 95% interval of paired runs. “Does not hold”: the interval "
-        "contradicts the statement; “not shown”: the interval is too wide to say."
-    )
     heads = ["verdict", "statement", "estimate", "95% interval", "unit"]
     return table(name="claims-table", caption=caption, heads=heads, rows=rows)
-
-
-def _statement(claim: Claim) -> str:
-    return f"{escape(claim.statement)}<br><small>{SHORT_TITLES[claim.scenario]} delays</small>"
 
 
 def metrics_table(result: SimulationResult) -> str:
@@ -194,9 +201,3 @@ def _share(row: dict[str, Any]) -> Datum:
         interval = "" if low is None else " " + spread(low, high, 2, signed=True)
         html += f"<br><small>{number(row['difference_points'], 2, signed=True)}{interval}</small>"
     return Datum(html=html, sort=row["share_percent"], look=f"number {look}".strip())
-
-
-def plain_table(name: str, caption: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> str:
-    """Words in rows, the first of each as its heading."""
-    made = [Row(data=[text(first, is_head=True), *(text(cell) for cell in others)]) for first, *others in rows]
-    return table(name=name, caption=caption, heads=heads, rows=made)
