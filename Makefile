@@ -18,7 +18,7 @@ COMPILE := $(LOCK_VENV)/bin/pip-compile --quiet --upgrade --strip-extras --no-an
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test torture reproduce bench format lock clean
+.PHONY: help setup test torture reproduce compare bench format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ torture: $(DEV_READY) ## hundreds of killed writers instead of a dozen (extra wo
 
 reproduce: setup ## the experiments of the paper, figures and report (extra words: ARGS="...")
 	$(BIN)/doral reproduce $(ARGS)
+
+compare: setup ## every policy on every scenario, and what doral-otf is made of (extra words: ARGS="...")
+	$(BIN)/doral compare $(ARGS)
 
 bench: setup ## how fast the simulator is on this machine
 	$(BIN)/python benchmarks/bench.py $(ARGS)

@@ -34,6 +34,14 @@ _COMPARISON_RUNS_HELP = "Runs of the comparison; 50 as in the paper, or 5 with -
 _FOLDER_HELP = "Folder for figures, tables and report."
 _COMPARISON_ONLY_HELP = "The paper's figures and claims, without sweeps and ablation."
 
+_COMPARED_SCENARIO_HELP = "A name from `doral scenarios`; without one, all of them. May be given again."
+_COMPARED_POLICY_HELP = (
+    "A name from `doral policies`, with options as in doral:accept=3; without one, the eight that are not literal. "
+    "May be given again."
+)
+_COMPARE_RUNS_HELP = "Runs of the table; 20, or 3 with --quick."
+_TABLE_ONLY_HELP = "The table and its targets, without the ingredients of doral-otf and the sweeps behind its choices."
+
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all draws; the same seed gives the same numbers, to the bit.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Parallel workers; -1 uses all cores. Changes no number.")]
 
@@ -87,6 +95,38 @@ def reproduce(
         from doral.cli import reproduce as command
 
         command.run(runs=runs, seed=seed, out=out, jobs=jobs, is_quick=quick, comparison_only=comparison_only)
+
+
+@app.command()
+def compare(
+    scenarios: Annotated[
+        list[str] | None, typer.Option("--scenario", "-s", metavar="SCENARIO", help=_COMPARED_SCENARIO_HELP)
+    ] = None,
+    policies: Annotated[
+        list[str] | None, typer.Option("--policy", "-p", metavar="POLICY", help=_COMPARED_POLICY_HELP)
+    ] = None,
+    runs: Annotated[int | None, typer.Option("--runs", "-n", min=1, help=_COMPARE_RUNS_HELP)] = None,
+    seed: Seed = 0,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help=_FOLDER_HELP)] = Path("comparison"),
+    jobs: Jobs = -1,
+    quick: Annotated[bool, typer.Option("--quick", help="A try-out with few, short runs; it proves nothing.")] = False,
+    table_only: Annotated[bool, typer.Option("--table-only", help=_TABLE_ONLY_HELP)] = False,
+) -> None:
+    """Let every policy play every scenario: one table, what doral-otf is made of, report. It can be interrupted."""
+    with exit_codes(if_interrupted="finished parts are kept, the same command goes on from here"):
+        check_jobs(jobs)
+        from doral.cli import compare as command
+
+        command.run(
+            scenarios or [],
+            policies or [],
+            runs=runs,
+            seed=seed,
+            out=out,
+            jobs=jobs,
+            is_quick=quick,
+            table_only=table_only,
+        )
 
 
 @app.command()

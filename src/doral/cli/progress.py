@@ -17,6 +17,7 @@ _WORDS = {
     "horizon": "sweep over T",
     "accept": "sweep over A'",
     "ablation": "ablation",
+    "compare": "table",
 }
 
 
@@ -24,7 +25,7 @@ def _describe(block: Block) -> str:
     scenario = block.cell.scenario.name.removeprefix("paper/").replace("@", ", ")
     runs = f"runs {block.first_run + 1}-{block.first_run + block.runs}"
     some = f", {len(block.policies)} policies" if len(block.policies) < len(block.cell.policies) else ""
-    return f"{_WORDS[block.cell.experiment]}, {scenario}, {runs}{some}"
+    return f"{_WORDS.get(block.cell.experiment, block.cell.experiment)}, {scenario}, {runs}{some}"
 
 
 class Bar:

@@ -5,18 +5,13 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from rich.text import Text
-
 from doral.cli import tables
 from doral.cli.exits import announce_compiling
 from doral.cli.progress import progress
+from doral.cli.verdicts import show_claims
 from doral.experiments.folder import REPORT_FILE
 from doral.experiments.paper import FULL, QUICK, SHORT_TITLES, Plan
-from doral.experiments.report.markup import number, spread
 from doral.experiments.reproduce import reproduce
-
-WIDE_COLUMNS = 150  # a narrower terminal gets the short names of the claims
-_STYLES = {"holds": ("holds", "green"), "fails": ("DOES NOT HOLD", "red"), "undecided": ("NOT SHOWN", "red")}
 
 
 def make_plan(*, runs: int | None, is_quick: bool, comparison_only: bool) -> Plan:
@@ -41,18 +36,7 @@ def run(*, runs: int | None, seed: int, out: Path, jobs: int, is_quick: bool, co
     with progress() as shown:
         found = reproduce(plan, seed=seed, n_jobs=jobs, folder=out, progress=shown, command=command_of(plan, seed))
     console = tables.output()
-    is_wide = console.width >= WIDE_COLUMNS
-    rows: list[list[str | Text]] = []
-    for claim in found.claims:
-        words, style = _STYLES[claim.verdict]
-        bounds = spread(claim.low, claim.high, 2, signed=True)
-        estimate = number(claim.estimate, 2, signed=True)
-        said = [claim.statement, SHORT_TITLES[claim.scenario]] if is_wide else [claim.id]
-        rows.append([Text(words, style=style), *said, estimate, bounds, *([claim.unit] if is_wide else [])])
-    if is_wide:
-        tables.show(["", "claim", "delays", "estimate", "95% interval", "unit"], rows, numbers=(3, 4))
-    else:
-        tables.show(["", "claim", "estimate, %", "95% interval"], rows, numbers=(2, 3))
+    show_claims(found.claims, place="delays", places=SHORT_TITLES, unit=", %")
     held = sum(claim.holds for claim in found.claims)
     quick = " (a quick try-out: nothing about the paper follows from it)" if plan.is_quick else ""
     console.print(f"{held} of {len(found.claims)} claims hold{quick}")

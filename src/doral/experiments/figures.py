@@ -30,7 +30,7 @@ def draw_all(analysis: Analysis) -> dict[str, Figure]:
         figure = plot(analysis.comparison, kind="reward", metric=METRIC, scenario=one.scenario)
         runs = len(analysis.comparison.of(one.scenario, "doral"))
         axes = figure.axes[0]
-        axes.set_title(f"{one.title} ({_runs(runs)})", fontsize="medium", loc="left")
+        axes.set_title(f"{one.title} ({runs_words(runs)})", fontsize="medium", loc="left")
         for line in axes.get_lines():
             line.set_label(SHOWN_NAMES[str(line.get_label())])
         axes.legend(frameon=False, handlelength=3)
@@ -44,16 +44,18 @@ def draw_all(analysis: Analysis) -> dict[str, Figure]:
 
 def as_files(figures: dict[str, Figure]) -> dict[str, bytes]:
     """Every figure as PNG and as PDF: the content of the files by their names."""
-    return {f"{name}.{kind}": _as_bytes(figure, kind) for name, figure in figures.items() for kind in _METADATA}
+    return {f"{name}.{kind}": as_bytes(figure, kind) for name, figure in figures.items() for kind in _METADATA}
 
 
-def _as_bytes(figure: Figure, kind: str) -> bytes:
+def as_bytes(figure: Figure, kind: str) -> bytes:
+    """A figure as the content of one file."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format=kind, dpi=PNG_DOTS_PER_INCH, metadata=_METADATA[kind])
     return buffer.getvalue()
 
 
-def _runs(runs: int) -> str:
+def runs_words(runs: int) -> str:
+    """How many runs a figure shows."""
     return f"mean of {runs} runs, 95% interval" if runs > 1 else "one run"
 
 
@@ -85,7 +87,9 @@ def _label_outside(panels: Iterable[Axes], x: str, y: str) -> None:
 
 
 def _horizon_figure(frame: pl.DataFrame) -> Figure:
-    figure, panels = _panels(f"Sweep over the horizon T, which the paper does not give ({_runs(frame['runs'][0])})")
+    figure, panels = _panels(
+        f"Sweep over the horizon T, which the paper does not give ({runs_words(frame['runs'][0])})"
+    )
     for axes, scenario in zip(panels, SCENARIO_NAMES, strict=True):
         for position, (policy, shown) in enumerate(SHOWN_NAMES.items()):
             _line(axes, frame.filter(scenario=scenario, policy=policy), "horizon", label=shown, position=position)
@@ -98,7 +102,7 @@ def _horizon_figure(frame: pl.DataFrame) -> Figure:
 
 
 def _accept_figure(frame: pl.DataFrame) -> Figure:
-    figure, panels = _panels(f"Sweep over A', the arms that DORAL's race accepts ({_runs(frame['runs'][0])})")
+    figure, panels = _panels(f"Sweep over A', the arms that DORAL's race accepts ({runs_words(frame['runs'][0])})")
     for axes, scenario in zip(panels, SCENARIO_NAMES, strict=True):
         _line(axes, frame.filter(scenario=scenario), "accept", label="DORAL", position=0)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))

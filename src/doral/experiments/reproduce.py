@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
@@ -47,17 +46,8 @@ def reproduce(
         "side_runs": plan.side_runs if plan.with_sides else 0,
         "shrink": plan.shrink,
     }
-    described = json.dumps(settings.of_experiment(chosen, work), indent=2, ensure_ascii=False)
-    _files.write_text(folder / "settings.json", described + "\n")
-    facts = Facts(
-        seed=seed,
-        command=command,
-        versions=settings.versions(),
-        cpu_count=settings.cpu_count(),
-        time_taken_s=time.monotonic() - started_s,
-        blocks=finished.blocks,
-        kept_blocks=finished.kept_blocks,
-    )
+    _files.write_text(folder / "settings.json", settings.to_json(chosen, work))
+    facts = Facts.of(finished, seed=seed, command=command, started_s=started_s)
     arms = work[0].scenario.problem.arm_names
     _files.write_text(folder / REPORT_FILE, page.build(found, plan, facts, images, arms=arms))
     return found

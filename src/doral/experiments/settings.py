@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 from collections.abc import Iterable, Mapping
@@ -55,12 +56,14 @@ def of_scenario(scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def of_experiment(chosen: Mapping[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
-    """Everything that determines the numbers; nothing that changes from one machine or call to the next."""
+def to_json(chosen: Mapping[str, Any], cells: Iterable[Cell]) -> str:
+    """The file `settings.json`: everything that determines the numbers, and nothing that changes from one machine
+    or call to the next. `chosen` is what the experiment itself has to say."""
     work = list(cells)
-    return {
+    content = {
         **chosen,
         "versions": versions(),
         "scenarios": {cell.scenario.name: of_scenario(cell.scenario) for cell in work},
         "policies": {one.name: one.to_dict() for cell in work for one in cell.policies},
     }
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -22,7 +22,9 @@ def number(value: float | None, digits: int = 0, *, signed: bool = False) -> str
 
 
 def spread(low: float | None, high: float | None, digits: int = 0, *, signed: bool = False) -> str:
-    """An interval in brackets."""
+    """An interval in brackets; one without an upper end says so."""
+    if low is not None and math.isfinite(low) and high == math.inf:
+        return f"[{number(low, digits, signed=signed)}, \N{INFINITY})"
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return "one run: no interval"
     return f"[{number(low, digits, signed=signed)}, {number(high, digits, signed=signed)}]"
@@ -36,6 +38,8 @@ class Datum:
     sort: float | str | None = None
     look: str = ""
     is_head: bool = False
+    title: str = ""
+    """More of it, for whoever points at it."""
 
 
 def text(value: str, *, look: str = "", is_head: bool = False) -> Datum:
@@ -88,6 +92,7 @@ def _datum(datum: Datum) -> str:
     look = _class(datum.look)
     known = datum.sort is not None and not (isinstance(datum.sort, float) and math.isnan(datum.sort))
     sort = f' data-sort="{escape(str(datum.sort))}"' if known else ""
+    title = f' title="{escape(datum.title)}"' if datum.title else ""
     if datum.is_head:
-        return f'<th scope="row"{look}{sort}>{datum.html}</th>'
-    return f"<td{look}{sort}>{datum.html}</td>"
+        return f'<th scope="row"{look}{sort}{title}>{datum.html}</th>'
+    return f"<td{look}{sort}{title}>{datum.html}</td>"

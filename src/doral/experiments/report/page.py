@@ -49,7 +49,7 @@ def build(analysis: Analysis, plan: Plan, facts: Facts, images: Mapping[str, byt
         ],
         scripts=(
             f'<script type="application/json" id="data">{as_script(plot_data(analysis))}</script>\n'
-            f"<script>{_inlined(get_plotlyjs())}</script>\n<script>\n{asset('page.js')}\n</script>"
+            f"<script>{_inlined(get_plotlyjs())}</script>\n<script>\n{asset('page.js')}\n{asset('sorting.js')}\n</script>"
         ),
     )
 

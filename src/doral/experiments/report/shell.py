@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from string import Template
+from typing import Self
 
+from doral.experiments import settings
 from doral.experiments.report.markup import Row, table, text
+from doral.experiments.run import Finished
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +26,19 @@ class Facts:
     time_taken_s: float
     blocks: int
     kept_blocks: int
+
+    @classmethod
+    def of(cls, finished: Finished, *, seed: int, command: str, started_s: float) -> Self:
+        """What there is to tell now that the work is done; `started_s` is on the monotonic clock."""
+        return cls(
+            seed=seed,
+            command=command,
+            versions=settings.versions(),
+            cpu_count=settings.cpu_count(),
+            time_taken_s=time.monotonic() - started_s,
+            blocks=finished.blocks,
+            kept_blocks=finished.kept_blocks,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

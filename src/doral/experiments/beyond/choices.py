@@ -1,0 +1,239 @@
+"""Why the settings of `doral-otf` are what they are: small sweeps, each with the question that it answers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from doral.environments.catalogue import SCENARIOS
+from doral.environments.paper import NOISE_SD
+from doral.environments.scenario import Scenario
+from doral.experiments.beyond.ingredients import REFERENCE
+from doral.policies.options import PolicyOptions
+from doral.policies.presets import policy
+from doral.problem import Arm
+
+Measure = Literal["share", "cutoff"]
+
+PAPER = tuple(name for name in SCENARIOS if name.startswith("paper/"))
+DIVERSE_PARETO = "paper/diverse-pareto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One point of a line: a policy on a scenario. Points of different panels have axes of their own."""
+
+    x: str
+    line: str
+    scenario: Scenario
+    policy: PolicyOptions
+    panel: str = ""
+
+    @property
+    def belongs_to(self) -> str:
+        """The scenario of the catalogue that this one is made from."""
+        return self.scenario.name.partition("@")[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """A question about one setting, and the points that answer it."""
+
+    name: str
+    question: str
+    x_label: str
+    points: tuple[Point, ...]
+    default: str | None = None
+    """The x of the default, where x is the setting."""
+    measures: tuple[Measure, ...] = ("share",)
+    is_ordered: bool = True
+    """Whether neighbours on the axis are neighbours in the matter, so that a line may join them."""
+
+
+def short_name(scenario: str) -> str:
+    """A scenario without its family.
+
+    >>> short_name("stress/many-arms")
+    'many-arms'
+    """
+    return scenario.rpartition("/")[2]
+
+
+def _otf(**words: Any) -> PolicyOptions:
+    return policy(REFERENCE, **words)
+
+
+def _sweep(word: str, values: Iterable[Any], scenarios: Iterable[str]) -> tuple[Point, ...]:
+    """One word of the policy over its values; a line per scenario."""
+    return tuple(
+        Point(
+            x="none" if value is None else f"{value:,g}",
+            line=short_name(name),
+            scenario=SCENARIOS[name],
+            policy=_otf(**{word: value}),
+        )
+        for name in scenarios
+        for value in values
+    )
+
+
+def _words_by_scenario(lines: dict[str, dict[str, Any]], panels: dict[str, Iterable[str]]) -> tuple[Point, ...]:
+    """Scenarios along the axis, in panels; a line per choice of words."""
+    return tuple(
+        Point(x=short_name(name), line=line, scenario=SCENARIOS[name], policy=_otf(**words), panel=panel)
+        for panel, names in panels.items()
+        for name in names
+        for line, words in lines.items()
+    )
+
+
+def _words_by_world(
+    lines: dict[str, dict[str, Any]], worlds: Iterable[Any], make: Callable[[Any], Scenario]
+) -> tuple[Point, ...]:
+    """The scenario changes along the axis; a line per choice of words."""
+    return tuple(
+        Point(x=f"{world:,g}", line=line, scenario=make(world), policy=_otf(**words))
+        for world in worlds
+        for line, words in lines.items()
+    )
+
+
+def with_noise(noise_sd: float) -> Scenario:
+    """Diverse Pareto delays with another noise of the rewards."""
+    base = SCENARIOS[DIVERSE_PARETO]
+    return dataclasses.replace(base, name=f"{base.name}@noise={noise_sd:g}", noise_sd=noise_sd)
+
+
+def with_rewards_times(scale: float) -> Scenario:
+    """Diverse Pareto delays with rewards in another unit of money: means and noise are multiplied, nothing else.
+
+    Drawn parameters have no scale, so that theta and features are fixed numbers here, spread over (0, 1).
+    """
+    base = SCENARIOS[DIVERSE_PARETO]
+    n_arms, n_features = base.problem.n_arms, base.problem.n_features
+    numbers = np.modf(np.outer(np.arange(1, n_arms + base.problem.n_contexts + 1), np.sqrt([2, 3, 5, 7, 11])))[0]
+    numbers = numbers[:, :n_features]
+    features = numbers[:n_arms].tolist()
+    arms = tuple(Arm(f"arm-{number}", features=row) for number, row in enumerate(features, start=1))
+    return dataclasses.replace(
+        base,
+        name=f"{base.name}@rewards*{scale:g}",
+        problem=dataclasses.replace(base.problem, arms=arms),
+        theta=(scale * numbers[n_arms:]).tolist(),
+        features="given",
+        noise_sd=scale * NOISE_SD,
+    )
+
+
+def with_horizon(horizon: int) -> Scenario:
+    """Diverse Pareto delays over another horizon, with a budget for half of the rounds as before."""
+    base = SCENARIOS[DIVERSE_PARETO]
+    problem = dataclasses.replace(base.problem, horizon=horizon, budget=base.problem.rate * horizon)
+    return dataclasses.replace(base, name=f"{base.name}@T={horizon}", problem=problem)
+
+
+_BONUSES: dict[str, dict[str, Any]] = {
+    "calibrated (the default)": {},
+    "corrected, as in DORAL": {"bonus": "corrected"},
+}
+_HORIZONS = (2_500, 5_000, 10_000, 20_000, 40_000, 85_000)
+
+CHOICES = (
+    Choice(
+        name="race",
+        question="Is it worth racing first?",
+        x_label="horizon T, rounds",
+        points=_words_by_world(
+            {"no race (the default)": {}, "a race first": {"screening": "race"}}, _HORIZONS, with_horizon
+        ),
+    ),
+    Choice(
+        name="prior",
+        question="What is a prior that contexts share worth?",
+        x_label="scenario",
+        is_ordered=False,
+        points=_words_by_scenario(
+            {"shared (the default)": {}, "noise: each theta for itself": {"prior": "noise"}},
+            {"": ("stress/short", "stress/silent", "stress/many-arms", "stress/drift")},
+        ),
+    ),
+    Choice(
+        name="scale",
+        question="Do decisions depend on the unit of the rewards?",
+        x_label="rewards and noise are multiplied by",
+        points=_words_by_world(_BONUSES, (0.01, 0.1, 1, 10, 100), with_rewards_times),
+    ),
+    Choice(
+        name="noise",
+        question="Does the bonus fit the noise?",
+        x_label="standard deviation of the noise (mean rewards are about 1.25)",
+        points=_words_by_world(_BONUSES, (0, 0.03, 0.1, 0.3, 1), with_noise),
+    ),
+    Choice(
+        name="exploration",
+        question="How much depends on the scale of the bonus?",
+        x_label="exploration",
+        points=_sweep(
+            "exploration",
+            (0.25, 0.5, 1, 2, 4),
+            (DIVERSE_PARETO, "stress/costs", "stress/silent", "stress/short", "stress/many-arms"),
+        ),
+        default="1",
+    ),
+    Choice(
+        name="pending",
+        question="Should open decisions count?",
+        x_label="horizon T, rounds",
+        points=_words_by_world(
+            {"as expected (the default)": {}, "ignored": {"pending": "ignored"}}, _HORIZONS, with_horizon
+        ),
+    ),
+    Choice(
+        name="optimism",
+        question="How optimistic about return probabilities?",
+        x_label="return_optimism, standard errors",
+        points=_sweep(
+            "return_optimism",
+            (0, 0.5, 1, 2, 3),
+            (DIVERSE_PARETO, "stress/context-delays", "stress/never-30", "stress/short"),
+        ),
+        default="1",
+    ),
+    Choice(
+        name="curves",
+        question="What do return curves by context cost where contexts do not matter, and win where they do?",
+        x_label="scenario",
+        is_ordered=False,
+        points=_words_by_scenario(
+            {"by context (the default)": {}, "by arm": {"curves_by": "arm"}},
+            {"delays by arm": PAPER, "delays by context": ("stress/context-delays",)},
+        ),
+    ),
+    Choice(
+        name="cutoff",
+        question="How long to wait for an answer?",
+        x_label="cutoff_share: m is the age by which this share of the answers has come",
+        points=_sweep("cutoff_share", (0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1), (*PAPER, "stress/heavy")),
+        default="0.95",
+        measures=("share", "cutoff"),
+    ),
+    Choice(
+        name="end",
+        question="What is it worth to foresee the end?",
+        x_label="horizon T, rounds",
+        points=_words_by_world(
+            {"foreseen (the default)": {}, "not foreseen": {"until_end": False}}, _HORIZONS, with_horizon
+        ),
+    ),
+    Choice(
+        name="half_life",
+        question="How quickly to forget?",
+        x_label="half_life, rounds",
+        points=_sweep("half_life", (None, 40_000, 20_000, 10_000, 5_000, 2_500), ("stress/drift", "stress/never-30")),
+        default="none",
+    ),
+)

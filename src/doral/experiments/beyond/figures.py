@@ -1,0 +1,229 @@
+"""The figures of the comparison: two heat maps, the regret on the paper's scenarios, and one per choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from doral._arrays import Floats
+from doral.experiments.beyond.analysis import Comparison
+from doral.experiments.beyond.choices import Choice, Measure, short_name
+from doral.experiments.beyond.heat import depth_of_points, depth_of_share
+from doral.experiments.beyond.ingredients import INGREDIENTS, changed_words
+from doral.experiments.beyond.targets import PAPER
+from doral.experiments.claims import METRIC
+from doral.experiments.figures import as_bytes, runs_words
+from doral.experiments.report.markup import number
+from doral.simulation.plots import clean, colour_of, dash_of
+from doral.simulation.result import interval
+
+# One hue from pale to deep, and two that everybody tells apart: light and dark ends also survive in grey.
+_DEPTHS = LinearSegmentedColormap.from_list("depths", ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"])
+_SIDES = LinearSegmentedColormap.from_list("sides", ["#b35806", "#fdb863", "#f7f7f7", "#6baed6", "#08519c"])
+_MARKERS = ("o", "s", "^", "D", "v", "P")
+_MEASURES: dict[Measure, tuple[str, str]] = {
+    "share": ("share_percent", "% of the clairvoyant's reward"),
+    "cutoff": ("cutoff_rounds", "cut-off m at the end, rounds"),
+}
+_DARK_GRID = "#353d46"
+_DARK: dict[Any, str] = {
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "#14181d"),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), "#e4e8ec"),
+}
+
+
+def draw_all(found: Comparison, choices: Sequence[Choice]) -> dict[str, Figure]:
+    """All figures by the name of their files."""
+    figures = {"heatmap": _shares_figure(found), **draw_lines(found, choices)}
+    if found.ingredients is not None:
+        figures["ingredients"] = _ingredients_figure(found.ingredients, found.scenarios)
+    return figures
+
+
+def draw_lines(found: Comparison, choices: Sequence[Choice]) -> dict[str, Figure]:
+    """Those that the page shows as pictures; heat maps are tables there."""
+    figures = {}
+    if any(name in PAPER for name in found.scenarios):
+        figures["regret"] = _regret_figure(found)
+    if found.choices is not None:
+        for choice in choices:
+            figures[figure_name(choice)] = _choice_figure(choice, found.choices.filter(choice=choice.name))
+    return figures
+
+
+def draw_dark(found: Comparison, choices: Sequence[Choice]) -> dict[str, bytes]:
+    """The same as pictures (PNG) for readers in the dark."""
+    with mpl.rc_context(_DARK):
+        figures = draw_lines(found, choices)
+        for figure in figures.values():
+            for axes in figure.axes:
+                axes.grid(color=_DARK_GRID)
+        return {name: as_bytes(figure, "png") for name, figure in figures.items()}
+
+
+def figure_name(choice: Choice) -> str:
+    """The name of the files of a choice."""
+    return f"choice_{choice.name}"
+
+
+def _heat_figure(
+    *, title: str, rows: Sequence[str], columns: Sequence[str], depths: Floats, words: Sequence[Sequence[str]],
+    colours: Colormap, least: float,
+) -> Figure:  # fmt: skip
+    longest = max(len(name) for name in rows)
+    figure = Figure(figsize=(0.8 + 0.085 * longest + 0.82 * len(columns), 1.5 + 0.36 * len(rows)), layout="constrained")
+    figure.suptitle(title, fontsize="medium", x=0.01, ha="left")
+    axes = figure.subplots()
+    axes.imshow(depths, cmap=colours, vmin=least, vmax=1.0, aspect="auto")
+    for row in range(len(rows)):
+        for column in range(len(columns)):
+            back = colours((depths[row, column] - least) / (1.0 - least))
+            is_dark = 0.2126 * back[0] + 0.7152 * back[1] + 0.0722 * back[2] < 0.5
+            is_bold = words[row][column].endswith(("*", "="))
+            axes.text(
+                column, row, words[row][column], ha="center", va="center", fontsize="small",
+                color="white" if is_dark else "black", fontweight="bold" if is_bold else "normal",
+            )  # fmt: skip
+    axes.set_xticks(range(len(columns)), columns, rotation=30, ha="left", rotation_mode="anchor")
+    axes.xaxis.tick_top()
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    # White lines between the cells.
+    axes.set_xticks(np.arange(1, len(columns)) - 0.5, minor=True)
+    axes.set_yticks(np.arange(1, len(rows)) - 0.5, minor=True)
+    axes.grid(which="minor", color="white", linewidth=1.5)
+    axes.tick_params(which="minor", length=0)
+    return figure
+
+
+def _shares_figure(found: Comparison) -> Figure:
+    cells = [[found.row(scenario, policy) for policy in found.policies] for scenario in found.scenarios]
+    marks = {"best": "*", "tied": "=", "": "", "unknown": ""}
+    runs = runs_words(cells[0][0]["runs"]).removesuffix(", 95% interval")
+    return _heat_figure(
+        title=f"% of the clairvoyant's reward, {runs}; * best of its row, = not distinguishable from it",
+        rows=[short_name(name) for name in found.scenarios],
+        columns=list(found.policies),
+        depths=np.array([[depth_of_share(cell["share_percent"]) for cell in row] for row in cells]),
+        words=[[number(cell["share_percent"], 1) + marks[cell["mark"]] for cell in row] for row in cells],
+        colours=_DEPTHS,
+        least=0.0,
+    )
+
+
+def _ingredients_figure(frame: pl.DataFrame, scenarios: Sequence[str]) -> Figure:
+    rows = {(row["without"], row["scenario"]): row for row in frame.iter_rows(named=True)}
+    names = [changed_words(variant.policy.name) for variant in INGREDIENTS]
+    cells = [[rows[name, scenario] for scenario in scenarios] for name in names]
+    runs = runs_words(frame["runs"][0]).removesuffix(", 95% interval")
+    return _heat_figure(
+        title=f"Points lost with this changed, in % of the clairvoyant's reward ({runs}); pale: cannot be told from 0",
+        rows=names,
+        columns=[short_name(name) for name in scenarios],
+        depths=np.array([[worth_depth(cell) for cell in row] for row in cells]),
+        words=[[number(cell["worth_points"], 1, signed=True) for cell in row] for row in cells],
+        colours=_SIDES,
+        least=-1.0,
+    )
+
+
+def worth_depth(row: dict[str, float | None]) -> float:
+    """The depth of what an ingredient is worth; 0 where its interval contains 0 or is not known."""
+    points, low, high = (row[f"worth_points{end}"] for end in ("", "_low", "_high"))
+    is_clear = points is not None and low is not None and high is not None and (low > 0 or high < 0)
+    return depth_of_points(points) if is_clear and points is not None else 0.0
+
+
+def _regret_figure(found: Comparison) -> Figure:
+    """In percent of the clairvoyant's reward, where 0.5 against 10 is the whole point: a log axis."""
+    figure = Figure(figsize=(7.2, 1.6 + 0.36 * len(found.policies)), layout="constrained")
+    axes = figure.subplots()
+    played = [name for name in found.scenarios if name in PAPER]
+    for position, scenario in enumerate(played):
+        offset = 0.16 * (position - (len(played) - 1) / 2)
+        for row, policy in enumerate(found.policies):
+            best = np.array([one.clairvoyant for one in found.table.of(scenario, policy)])
+            regret = interval(100.0 * (best - found.table.rewards(scenario, policy, METRIC)) / best)
+            label = short_name(scenario) if row == 0 else None
+            _dot(axes, regret.mean, row + offset, low=regret.low, high=regret.high, position=position, label=label)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_yticks(range(len(found.policies)), found.policies)
+    axes.set_ylim(len(found.policies) - 0.5, -0.5)
+    runs = len(found.table.of(played[0], found.policies[0]))
+    axes.set_title(f"Regret on the paper's scenarios ({runs_words(runs)})", fontsize="medium", loc="left")
+    axes.set_xlabel("regret, % of the clairvoyant's reward (log scale)")
+    clean(axes)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def _dot(axes: Axes, x: float, y: float, *, low: float, high: float, position: int, label: str | None) -> None:
+    reach = np.array([[x - low], [high - x]]) if np.isfinite(low) and np.isfinite(high) else None
+    axes.errorbar(
+        x, y, xerr=reach, fmt=_MARKERS[position], markersize=5, color=colour_of(position), capsize=2, label=label
+    )
+
+
+def _choice_figure(choice: Choice, frame: pl.DataFrame) -> Figure:
+    panels = list(dict.fromkeys(point.panel for point in choice.points))
+    parts = [(panel, measure) for panel in panels for measure in choice.measures]
+    widths = [max(2, len({p.x for p in choice.points if p.panel == panel})) for panel, _ in parts]
+    figure = Figure(figsize=(6.4 if len(parts) == 1 else 9.6, 3.9), layout="constrained")
+    figure.suptitle(f"{choice.question} ({runs_words(frame['runs'][0])})", fontsize="medium", x=0.01, ha="left")
+    every = figure.subplots(1, len(parts), squeeze=False, width_ratios=widths)[0]
+    draw: Callable[..., None] = _ordered if choice.is_ordered else _unordered
+    for axes, (panel, measure) in zip(every, parts, strict=True):
+        column, words = _MEASURES[measure]
+        own = frame.filter(panel=panel)
+        places = {x: place for place, x in enumerate(dict.fromkeys(own["x"].to_list()))}
+        lines = list(dict.fromkeys(own["line"].to_list()))
+        for position, line in enumerate(lines):
+            part = own.filter(line=line)
+            at = np.array([places[x] for x in part["x"].to_list()], dtype=np.float64)
+            values = [part[f"{column}{end}"].cast(float).to_numpy() for end in ("", "_low", "_high")]
+            draw(axes, at, *values, label=line, position=position, lines=len(lines))
+        if choice.default in places:
+            axes.axvline(places[choice.default], color="#8a8a8a", linewidth=1, linestyle=":", zorder=0)
+        axes.set_xticks(range(len(places)), [_tick(x, choice) for x in places])
+        axes.set_xlim(-0.5, len(places) - 0.5)
+        axes.set_ylabel(words)
+        axes.set_title(panel, fontsize="medium")
+        clean(axes)
+    figure.supxlabel(choice.x_label, fontsize="medium")
+    every[0].legend(frameon=False, handlelength=3, fontsize="small")
+    return figure
+
+
+def _tick(x: str, choice: Choice) -> str:
+    shown = f"{x}\n(default)" if x == choice.default else x
+    return shown if choice.is_ordered else shown.replace("-", "-\n")
+
+
+def _ordered(
+    axes: Axes, at: Floats, mean: Floats, low: Floats, high: Floats, *, label: str, position: int, lines: int
+) -> None:
+    colour = colour_of(position)
+    marker = _MARKERS[position]
+    axes.plot(at, mean, marker=marker, markersize=4, color=colour, linestyle=dash_of(position), label=label)
+    axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _unordered(
+    axes: Axes, at: Floats, mean: Floats, low: Floats, high: Floats, *, label: str, position: int, lines: int
+) -> None:
+    """Side by side: a line between scenarios would mean nothing."""
+    moved = at + 0.2 * (position - (lines - 1) / 2)
+    reach = np.nan_to_num(np.array([mean - low, high - mean]))
+    marker = _MARKERS[position]
+    axes.errorbar(moved, mean, yerr=reach, fmt=marker, color=colour_of(position), capsize=3, label=label)

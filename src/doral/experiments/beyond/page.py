@@ -1,0 +1,134 @@
+"""The report of the comparison, put together."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from html import escape
+
+import polars as pl
+
+from doral.experiments.beyond import tables
+from doral.experiments.beyond.analysis import Comparison
+from doral.experiments.beyond.choices import Choice
+from doral.experiments.beyond.figures import figure_name
+from doral.experiments.beyond.ingredients import REFERENCE
+from doral.experiments.beyond.plan import ComparePlan
+from doral.experiments.report import shell
+from doral.experiments.report.markup import number
+from doral.experiments.report.shell import Facts, Section, asset, settings_section
+
+_REGRET_WORDS = "Regret of every policy on the paper's scenarios, on a log scale"
+
+
+def build(
+    found: Comparison, plan: ComparePlan, facts: Facts, images: Mapping[str, bytes], dark: Mapping[str, bytes]
+) -> str:
+    """The whole page; `images` are the figures as files, `dark` those for readers in the dark."""
+    return shell.build(
+        headline=_headline(found),
+        kicker="Every policy on every scenario, all on the same draws",
+        banner=_banner(plan),
+        answer=f"<p>{_answer(found, plan)}</p>",
+        sections=[*_sections(found, plan, images, dark), settings_section(facts, _settings(plan))],
+        scripts=f"<script>\n{asset('sorting.js')}\n</script>",
+    )
+
+
+def _headline(found: Comparison) -> str:
+    if not found.claims:
+        return f"{len(found.policies)} policies on {len(found.scenarios)} scenarios"
+    held = sum(claim.holds for claim in found.claims)
+    return f"{REFERENCE}: {held} of {len(found.claims)} targets are reached"
+
+
+def _banner(plan: ComparePlan) -> str:
+    if not plan.is_quick:
+        return ""
+    return (
+        f"A quick try-out: {plan.runs} runs, with budgets and horizons divided by {plan.shrink}. "
+        "It shows that everything works; nothing about the policies follows from it."
+    )
+
+
+def _answer(found: Comparison, plan: ComparePlan) -> str:
+    said = (
+        f"{_count(len(found.policies), 'policy', 'policies')} played "
+        f"{_count(len(found.scenarios), 'scenario', 'scenarios')}, {_count(plan.runs, 'run', 'runs')} each. "
+    )
+    return said + escape(where_not_ahead(found))
+
+
+def _count(many: int, one: str, several: str) -> str:
+    return f"{many} {one if many == 1 else several}"
+
+
+def where_not_ahead(found: Comparison) -> str:
+    """One or two sentences that say first where `doral-otf` is not ahead."""
+    if REFERENCE not in found.policies or len(found.policies) == 1:
+        return ""
+    rows = found.shares.filter(policy=REFERENCE)
+    if rows["standing"][0] == "unknown":
+        return "One run has no interval, so that nothing can be said about who is ahead."
+    behind, tied, ahead = (rows.filter(standing=word) for word in ("behind", "tied", "ahead"))
+    said = f"{REFERENCE} is behind on {_list_of(behind)}" if behind.height else f"{REFERENCE} is behind on none of them"
+    said += f" and tied with the best other policy on {_list_of(tied)}" if tied.height else ", and tied on none"
+    return f"{said}. It is ahead, by an interval that excludes 0, on {ahead.height} of {rows.height}."
+
+
+def _list_of(rows: pl.DataFrame) -> str:
+    words = [
+        f"{row['scenario']} ({number(row['difference_points'], 2, signed=True)} points to {row['best_other']})"
+        for row in rows.iter_rows(named=True)
+    ]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _sections(
+    found: Comparison, plan: ComparePlan, images: Mapping[str, bytes], dark: Mapping[str, bytes]
+) -> Iterable[Section]:
+    regret = _picture("regret", _REGRET_WORDS, images, dark) if "regret.png" in images else ""
+    html = f"{tables.shares_table(found)}\n{regret}"
+    yield Section(id="shares", title="The share of the clairvoyant's reward", menu="Shares", html=html)
+    if found.claims:
+        yield Section(id="claims", title="The targets", menu="Targets", html=tables.claims_table(found.claims))
+    if found.ingredients is not None:
+        runs = _count(plan.side_runs, "run", "runs")
+        html = (
+            f"<p><code>{REFERENCE}</code> with one word changed at a time, {runs} each, paired.</p>\n"
+            f"{tables.ingredients_table(found.ingredients, found.scenarios)}"
+        )
+        yield Section(id="ingredients", title="What each ingredient is worth", menu="Ingredients", html=html)
+    if found.choices is not None:
+        shown = [_choice(choice, found.choices.filter(choice=choice.name), images, dark) for choice in plan.choices]
+        html = f"<p>Why the defaults are what they are. Bands and bars are 95% intervals.</p>\n{''.join(shown)}"
+        yield Section(id="choices", title="The choices", menu="Choices", html=html)
+
+
+def _choice(choice: Choice, frame: pl.DataFrame, images: Mapping[str, bytes], dark: Mapping[str, bytes]) -> str:
+    words = f"{choice.question} % of the clairvoyant's reward by: {choice.x_label}"
+    return (
+        f"<h3>{escape(choice.question)}</h3>\n{_picture(figure_name(choice), words, images, dark)}\n"
+        f"<details><summary>The numbers</summary>{tables.choice_table(choice, frame)}</details>\n"
+    )
+
+
+def _picture(name: str, words: str, images: Mapping[str, bytes], dark: Mapping[str, bytes]) -> str:
+    light_data, dark_data = (_data(content) for content in (images[f"{name}.png"], dark[name]))
+    return (
+        f'<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{dark_data}">'
+        f'<img alt="{escape(words)}" src="{light_data}"></picture></figure>'
+    )
+
+
+def _data(png: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
+
+
+def _settings(plan: ComparePlan) -> list[tuple[str, str]]:
+    return [
+        ("Policies", ", ".join(one.name for one in plan.policies)),
+        ("Scenarios", ", ".join(one.name for one in plan.scenarios)),
+        ("Runs", f"{plan.runs}; ingredients and choices {plan.side_runs if plan.with_sides else 'not run'}"),
+        *([("Budgets and horizons", f"divided by {plan.shrink}")] if plan.is_quick else []),
+    ]
