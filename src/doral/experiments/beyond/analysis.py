@@ -21,6 +21,8 @@ from doral.simulation.result import Interval, SimulationResult, interval
 Standing = Literal["ahead", "tied", "behind", "unknown"]
 Mark = Literal["best", "tied", "", "unknown"]
 
+_UNKNOWN = Interval(float("nan"), float("nan"), float("nan"), float("nan"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
@@ -102,21 +104,17 @@ def _scenario_rows(one: CellResult) -> Iterable[dict[str, Any]]:
     ranked = sorted(names, key=lambda name: -float(shares[name].mean()))
     for name in names:
         rival = next((other for other in ranked if other != name), None)
-        row: dict[str, Any] = {
+        difference = _UNKNOWN if rival is None else interval(shares[name] - shares[rival])
+        yield {
             "scenario": one.cell.scenario.name,
             "policy": name,
             "runs": shares[name].size,
             **_spread("share_percent", interval(shares[name])),
             "mark": _mark(shares, name, ranked[0]),
+            "best_other": rival,
+            **_spread("difference_points", difference),
+            "standing": standing_of(difference),
         }
-        if rival is not None:
-            difference = interval(shares[name] - shares[rival])
-            row |= {
-                "best_other": rival,
-                **_spread("difference_points", difference),
-                "standing": standing_of(difference),
-            }
-        yield row
 
 
 def _mark(shares: dict[str, Floats], name: str, best: str) -> Mark:

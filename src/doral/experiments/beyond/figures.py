@@ -86,11 +86,10 @@ def _heat_figure(
     for row in range(len(rows)):
         for column in range(len(columns)):
             back = colours((depths[row, column] - least) / (1.0 - least))
-            is_dark = 0.2126 * back[0] + 0.7152 * back[1] + 0.0722 * back[2] < 0.5
             is_bold = words[row][column].endswith(("*", "="))
             axes.text(
                 column, row, words[row][column], ha="center", va="center", fontsize="small",
-                color="white" if is_dark else "black", fontweight="bold" if is_bold else "normal",
+                color=ink_on(back), fontweight="bold" if is_bold else "normal",
             )  # fmt: skip
     axes.set_xticks(range(len(columns)), columns, rotation=30, ha="left", rotation_mode="anchor")
     axes.xaxis.tick_top()
@@ -104,6 +103,13 @@ def _heat_figure(
     axes.grid(which="minor", color="white", linewidth=1.5)
     axes.tick_params(which="minor", length=0)
     return figure
+
+
+def ink_on(back: Sequence[float]) -> str:
+    """Black or white, whichever has the higher contrast (WCAG) on a colour."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in back[:3]]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
 
 
 def _shares_figure(found: Comparison) -> Figure:
@@ -201,7 +207,9 @@ def _choice_figure(choice: Choice, frame: pl.DataFrame) -> Figure:
         axes.set_title(panel, fontsize="medium")
         clean(axes)
     figure.supxlabel(choice.x_label, fontsize="medium")
-    every[0].legend(frameon=False, handlelength=3, fontsize="small")
+    handles, labels = every[0].get_legend_handles_labels()
+    # Outside, where it can cover no line.
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize="small")
     return figure
 
 

@@ -20,16 +20,16 @@ INGREDIENTS = (
     _without("each theta shrunk to 0, not to their common mean", prior="noise"),
     _without("the bonus of the paper, not in units of the noise", bonus="corrected"),
     _without("open decisions do not narrow the bonus", pending="ignored"),
-    _without("no optimism about return probabilities", return_optimism=0.0),
+    _without("no optimism about return probabilities", return_optimism=0),
     _without("one return curve per arm, for all contexts", curves_by="arm"),
     _without("the deadline as the cut-off", cutoff=None),
     _without("the end is not foreseen", until_end=False),
     _without("every answer is thought to return", return_probability="one", cutoff=None),
     _without("silence is read as a missing answer", learner="returned"),
     _without("budget spent as it comes, without the LP", pacing="greedy"),
-    _without("Thompson sampling instead of optimism", sampling="thompson", return_optimism=0.0),
+    _without("Thompson sampling instead of optimism", sampling="thompson", return_optimism=0),
     _without("no features: every context and arm for itself", features="none"),
-    _without("what was learned counts half after a third of a stress scenario", half_life=HORIZON / 3),
+    _without("what was learned counts half after a third of a stress scenario", half_life=HORIZON // 3),
 )
 """Every piece without which, or with another in its place, `doral-otf` is played."""
 

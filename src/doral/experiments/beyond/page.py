@@ -14,10 +14,12 @@ from doral.experiments.beyond.choices import Choice
 from doral.experiments.beyond.figures import figure_name
 from doral.experiments.beyond.ingredients import REFERENCE
 from doral.experiments.beyond.plan import ComparePlan
+from doral.experiments.figures import PNG_DOTS_PER_INCH
 from doral.experiments.report import shell
 from doral.experiments.report.markup import number
 from doral.experiments.report.shell import Facts, Section, asset, settings_section
 
+CSS_DOTS_PER_INCH = 96
 _REGRET_WORDS = "Regret of every policy on the paper's scenarios, on a log scale"
 
 
@@ -114,11 +116,17 @@ def _choice(choice: Choice, frame: pl.DataFrame, images: Mapping[str, bytes], da
 
 
 def _picture(name: str, words: str, images: Mapping[str, bytes], dark: Mapping[str, bytes]) -> str:
-    light_data, dark_data = (_data(content) for content in (images[f"{name}.png"], dark[name]))
+    light = images[f"{name}.png"]
+    width = round(_width(light) * CSS_DOTS_PER_INCH / PNG_DOTS_PER_INCH)
     return (
-        f'<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{dark_data}">'
-        f'<img alt="{escape(words)}" src="{light_data}"></picture></figure>'
+        f'<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{_data(dark[name])}">'
+        f'<img alt="{escape(words)}" width="{width}" src="{_data(light)}"></picture></figure>'
     )
+
+
+def _width(png: bytes) -> int:
+    """In dots: the first number of the header that every PNG begins with."""
+    return int.from_bytes(png[16:20], "big")
 
 
 def _data(png: bytes) -> str:

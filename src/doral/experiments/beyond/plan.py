@@ -57,7 +57,7 @@ class ComparePlan:
 
 
 FULL = ComparePlan()
-QUICK = ComparePlan(runs=3, side_runs=2, shrink=10)
+QUICK = ComparePlan(runs=3, side_runs=2, shrink=5)
 
 
 def experiment_of(choice: Choice) -> str:

@@ -139,7 +139,7 @@ def _regrets(table: SimulationResult) -> Iterable[Claim]:
 
 def _standings(shares: pl.DataFrame) -> Iterable[Claim]:
     rows = {row["scenario"]: row for row in shares.filter(policy=REFERENCE).iter_rows(named=True)}
-    played = tuple(name for name in STRESS if name in rows and rows[name].get("best_other") is not None)
+    played = tuple(name for name in STRESS if name in rows and rows[name]["best_other"] is not None)
     for scenario in played:
         rival = rows[scenario]["best_other"]
         statement = f"{REFERENCE} is ahead of every other policy or tied with it; the best other is {rival}"
