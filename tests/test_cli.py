@@ -67,6 +67,10 @@ def test_help_is_quick_and_free_of_heavy_imports() -> None:
     [
         ("simulate", ["--policy", "--runs", "--seed", "--jobs", "--metric", "--out", "--runs-out"]),
         ("reproduce", ["--runs", "--seed", "--out", "--jobs", "--quick", "--comparison-only"]),
+        (
+            "compare",
+            ["--scenario", "--policy", "--runs", "--seed", "--out", "--jobs", "--quick", "--table-only"],
+        ),
         ("scenarios", []),
         ("policies", []),
     ],
@@ -101,10 +105,20 @@ def test_lists() -> None:
         (["simulate", "paper/diverse-pareto", "--runs", "many"], "--runs"),
         (["simulate"], "SCENARIO"),
         (["reproduce", "--runs", "0"], "--runs"),
+        (["compare", "-s", "stress/drif"], "did you mean 'stress/drift'"),
+        (["compare", "-p", "doral:accept=three"], "accept = 'three': must be a whole number"),
+        (["compare", "-p", "doral:accept=11"], "accept = 11: must be at most the number of arms, 10"),
+        (["compare", "-p", "doral", "-p", "doral"], "policy = 'doral': appears twice"),
+        (["compare", "-s", "stress/drift", "-s", "stress/drift"], "scenario = 'stress/drift': appears twice"),
+        (["compare", "--runs", "0"], "--runs"),
+        (["compare", "--runs", "2000000"], "runs = 2000000"),
+        (["compare", "--jobs", "0"], "jobs = 0"),
+        (["compare", "--out", "file"], "must be a folder, and there is a file of that name"),
         (["conquer"], "conquer"),
     ],
 )
 def test_misuse_is_one_message_and_exit_code_2(words: list[str], message: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
     done = run(*words, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert message in done.stderr
@@ -206,6 +220,70 @@ def test_an_interrupted_reproduction_goes_on_and_ends_the_same(tmp_path: Path) -
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "interrupted" / name).read_bytes(), name
     parts = {path.name: path.read_bytes() for path in (tmp_path / "whole" / "parts").iterdir()}
     assert parts == {path.name: path.read_bytes() for path in (tmp_path / "interrupted" / "parts").iterdir()}
+
+
+COMPARE = ["compare", "--quick", "-s", "stress/short", "-s", "stress/drift", "-p", "doral-otf", "-p", "random"]
+
+
+def test_compare_prints_a_table_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    words = [*COMPARE, "-p", "doral:accept=2", "--seed", "5", "--runs", "2", "--table-only", "--out", str(tmp_path)]
+    done = run(*words, "--jobs", "1")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["scenario", "doral-otf", "random", "doral(accept=2)"]
+    assert [line.split()[0] for line in lines[1:3]] == ["short", "drift"]
+    shown = [[float(word.rstrip("*=")) for word in line.split()[1:]] for line in lines[1:3]]
+    frame = pl.read_csv(tmp_path / "shares.csv")
+    assert [round(share, 1) for share in frame["share_percent"]] == [share for row in shown for share in row]
+    assert all(line.count("*") == 1 for line in lines[1:3])
+    assert "a quick try-out: nothing about the policies follows from it" in done.stdout
+    assert lines[-1] == f"report: {tmp_path / 'report.html'}"
+    assert not re.search("[─━│┃\x1b]", done.stdout)
+    command = "doral compare -s stress/short -s stress/drift -p doral-otf -p random -p doral:accept=2 --runs 2 --seed 5"
+    assert f"{command} --quick --table-only" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+    files = [path for path in tmp_path.iterdir() if path.is_file() and path.name != "report.html"]
+    before = {path.name: path.read_bytes() for path in files}
+    parts = sorted((tmp_path / "parts").iterdir())
+    parts[0].unlink()
+    again = run(*words, "--jobs", "2")
+    assert again.returncode == 0, again.stderr
+    assert again.stderr.count("kept from before") == len(parts) - 1
+    assert again.stdout == done.stdout
+    assert {path.name: path.read_bytes() for path in files} == before
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_a_narrow_terminal_gets_whole_columns(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rich.console import Console
+
+    from doral.cli import heat_table, tables
+    from doral.experiments.beyond.analysis import Comparison, shares_table
+    from doral.experiments.cells import Cell
+    from doral.experiments.run import CellResult
+    from doral.policies.presets import PRESETS
+
+    result = doral.simulate(list(PRESETS), doral.scenario("stress/short"), runs=2)
+    cell = Cell(
+        experiment="compare",
+        scenario=doral.scenario("stress/short"),
+        policies=tuple(doral.policy(name) for name in PRESETS),
+        runs=2,
+    )
+    shares = shares_table([CellResult(cell=cell, result=result)])
+    found = Comparison(table=result, shares=shares, claims=[], ingredients=None, choices=None)
+    console = Console(width=columns, force_terminal=True, record=True, highlight=False, color_system="truecolor")
+    monkeypatch.setattr(tables, "output", lambda: console)
+    with console.capture() as capture:
+        heat_table.show_shares(found)
+    assert "\x1b[" in capture.get()
+    plain = re.sub(r"\x1b\[[\d;]*m", "", capture.get())
+    assert all(len(line) <= columns for line in plain.splitlines())
+    words = plain.split()
+    for name in PRESETS:
+        assert words.count(name) == 1
+        share = shares.filter(policy=name)["share_percent"][0]
+        assert any(word.rstrip("*=") == f"{share:.1f}" for word in words)
 
 
 def test_policy_words() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import pytest
@@ -43,11 +43,16 @@ def _outcome(scenario: str, policy: str, run: int, reward: float, by_race_end: f
 def make_result() -> MakeResult:
     """Rewards by policy, one per run, the same in all scenarios; `by_race_end` at the checkpoint in the race."""
 
-    def make(rewards: Mapping[str, Floats], by_race_end: Mapping[str, Floats] | None = None) -> SimulationResult:
+    def make(
+        rewards: Mapping[str, Floats],
+        by_race_end: Mapping[str, Floats] | None = None,
+        *,
+        scenarios: Iterable[str] = SCENARIO_NAMES,
+    ) -> SimulationResult:
         earlier = by_race_end or {policy: own / 4 for policy, own in rewards.items()}
         outcomes = tuple(
             _outcome(scenario, policy, run, float(reward), float(earlier[policy][run]))
-            for scenario in SCENARIO_NAMES
+            for scenario in scenarios
             for policy, own in rewards.items()
             for run, reward in enumerate(own)
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -20,20 +19,12 @@ from doral.experiments.figures import draw_all
 from doral.experiments.report.markup import number, spread
 from doral.experiments.report.plots import as_script, plot_data
 from doral.experiments.reproduce import reproduce
-from doral.experiments.run import Block
+from tests.experiments.pages import Page, Silent
 
 TINY = paper.Plan(runs=2, side_runs=2, shrink=100)
 FIGURES = ("fig1a", "fig1b", "fig2a", "fig2b", "sweep_horizon", "sweep_accept")
 TABLES = ("summary", "runs", "race", "sweep_horizon", "sweep_accept", "ablation")
 COMMAND = 'doral reproduce --note "<b>&"'
-
-
-class Silent:
-    def begin(self, *, rounds: int) -> None: ...
-
-    def block(self, block: Block, *, is_kept: bool) -> None: ...
-
-    def advance(self, rounds: int) -> None: ...
 
 
 def make(folder: Path, plan: paper.Plan = TINY) -> Analysis:
@@ -44,34 +35,6 @@ def make(folder: Path, plan: paper.Plan = TINY) -> Analysis:
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Analysis]:
     folder = tmp_path_factory.mktemp("reproduction")
     return folder, make(folder)
-
-
-class Page(HTMLParser):
-    """Collects what a test asks about, and complains about tags that do not match."""
-
-    VOID = frozenset({"meta", "br", "img", "input", "link"})
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def attributes(self, name: str) -> list[str]:
-        return [value or "" for _, attributes in self.tags for key, value in attributes.items() if key == name]
-
-    def count(self, tag: str) -> int:
-        return sum(one == tag for one, _ in self.tags)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from rich.text import Text
 from doral.cli import tables
 from doral.experiments.beyond.analysis import Comparison
 from doral.experiments.beyond.choices import short_name
-from doral.experiments.beyond.heat import depth_of_share
+from doral.experiments.beyond.heat import SIGNS, depth_of_share
 from doral.experiments.report.markup import number
 
 COLUMN_GAP = 3  # what the table puts between columns, at most
@@ -22,7 +22,6 @@ _SHADES = (
     "white on #2171b5",
     "white on #08306b",
 )
-_SIGNS = {"best": "*", "tied": "=", "": " ", "unknown": " "}
 _CELL = "100.0*"
 
 
@@ -56,4 +55,4 @@ def _cell(found: Comparison, scenario: str, policy: str) -> Text:
     row = found.row(scenario, policy)
     depth = depth_of_share(row["share_percent"])
     style = _SHADES[min(len(_SHADES) - 1, int(depth * len(_SHADES)))]
-    return Text(number(row["share_percent"], 1) + _SIGNS[row["mark"]], style=style)
+    return Text(number(row["share_percent"], 1) + (SIGNS[row["mark"]] or " "), style=style)

@@ -9,25 +9,19 @@ import matplotlib as mpl
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from doral._arrays import Floats
 from doral.experiments.beyond.analysis import Comparison
 from doral.experiments.beyond.choices import Choice, Measure, short_name
-from doral.experiments.beyond.heat import depth_of_points, depth_of_share
-from doral.experiments.beyond.ingredients import INGREDIENTS, changed_words
+from doral.experiments.beyond.heatmaps import ingredients_heatmap, shares_heatmap
 from doral.experiments.beyond.targets import PAPER
 from doral.experiments.claims import METRIC
 from doral.experiments.figures import as_bytes, runs_words
-from doral.experiments.report.markup import number
 from doral.simulation.plots import clean, colour_of, dash_of
 from doral.simulation.result import interval
 
-# One hue from pale to deep, and two that everybody tells apart: light and dark ends also survive in grey.
-_DEPTHS = LinearSegmentedColormap.from_list("depths", ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"])
-_SIDES = LinearSegmentedColormap.from_list("sides", ["#b35806", "#fdb863", "#f7f7f7", "#6baed6", "#08519c"])
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _MEASURES: dict[Measure, tuple[str, str]] = {
     "share": ("share_percent", "% of the clairvoyant's reward"),
@@ -42,9 +36,9 @@ _DARK: dict[Any, str] = {
 
 def draw_all(found: Comparison, choices: Sequence[Choice]) -> dict[str, Figure]:
     """All figures by the name of their files."""
-    figures = {"heatmap": _shares_figure(found), **draw_lines(found, choices)}
+    figures = {"heatmap": shares_heatmap(found), **draw_lines(found, choices)}
     if found.ingredients is not None:
-        figures["ingredients"] = _ingredients_figure(found.ingredients, found.scenarios)
+        figures["ingredients"] = ingredients_heatmap(found.ingredients, found.scenarios)
     return figures
 
 
@@ -72,82 +66,6 @@ def draw_dark(found: Comparison, choices: Sequence[Choice]) -> dict[str, bytes]:
 def figure_name(choice: Choice) -> str:
     """The name of the files of a choice."""
     return f"choice_{choice.name}"
-
-
-def _heat_figure(
-    *, title: str, rows: Sequence[str], columns: Sequence[str], depths: Floats, words: Sequence[Sequence[str]],
-    colours: Colormap, least: float,
-) -> Figure:  # fmt: skip
-    longest = max(len(name) for name in rows)
-    figure = Figure(figsize=(0.8 + 0.085 * longest + 0.82 * len(columns), 1.5 + 0.36 * len(rows)), layout="constrained")
-    figure.suptitle(title, fontsize="medium", x=0.01, ha="left")
-    axes = figure.subplots()
-    axes.imshow(depths, cmap=colours, vmin=least, vmax=1.0, aspect="auto")
-    for row in range(len(rows)):
-        for column in range(len(columns)):
-            back = colours((depths[row, column] - least) / (1.0 - least))
-            is_bold = words[row][column].endswith(("*", "="))
-            axes.text(
-                column, row, words[row][column], ha="center", va="center", fontsize="small",
-                color=ink_on(back), fontweight="bold" if is_bold else "normal",
-            )  # fmt: skip
-    axes.set_xticks(range(len(columns)), columns, rotation=30, ha="left", rotation_mode="anchor")
-    axes.xaxis.tick_top()
-    axes.set_yticks(range(len(rows)), rows)
-    axes.tick_params(length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    # White lines between the cells.
-    axes.set_xticks(np.arange(1, len(columns)) - 0.5, minor=True)
-    axes.set_yticks(np.arange(1, len(rows)) - 0.5, minor=True)
-    axes.grid(which="minor", color="white", linewidth=1.5)
-    axes.tick_params(which="minor", length=0)
-    return figure
-
-
-def ink_on(back: Sequence[float]) -> str:
-    """Black or white, whichever has the higher contrast (WCAG) on a colour."""
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in back[:3]]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
-
-
-def _shares_figure(found: Comparison) -> Figure:
-    cells = [[found.row(scenario, policy) for policy in found.policies] for scenario in found.scenarios]
-    marks = {"best": "*", "tied": "=", "": "", "unknown": ""}
-    runs = runs_words(cells[0][0]["runs"]).removesuffix(", 95% interval")
-    return _heat_figure(
-        title=f"% of the clairvoyant's reward, {runs}; * best of its row, = not distinguishable from it",
-        rows=[short_name(name) for name in found.scenarios],
-        columns=list(found.policies),
-        depths=np.array([[depth_of_share(cell["share_percent"]) for cell in row] for row in cells]),
-        words=[[number(cell["share_percent"], 1) + marks[cell["mark"]] for cell in row] for row in cells],
-        colours=_DEPTHS,
-        least=0.0,
-    )
-
-
-def _ingredients_figure(frame: pl.DataFrame, scenarios: Sequence[str]) -> Figure:
-    rows = {(row["without"], row["scenario"]): row for row in frame.iter_rows(named=True)}
-    names = [changed_words(variant.policy.name) for variant in INGREDIENTS]
-    cells = [[rows[name, scenario] for scenario in scenarios] for name in names]
-    runs = runs_words(frame["runs"][0]).removesuffix(", 95% interval")
-    return _heat_figure(
-        title=f"Points lost with this changed, in % of the clairvoyant's reward ({runs}); pale: cannot be told from 0",
-        rows=names,
-        columns=[short_name(name) for name in scenarios],
-        depths=np.array([[worth_depth(cell) for cell in row] for row in cells]),
-        words=[[number(cell["worth_points"], 1, signed=True) for cell in row] for row in cells],
-        colours=_SIDES,
-        least=-1.0,
-    )
-
-
-def worth_depth(row: dict[str, float | None]) -> float:
-    """The depth of what an ingredient is worth; 0 where its interval contains 0 or is not known."""
-    points, low, high = (row[f"worth_points{end}"] for end in ("", "_low", "_high"))
-    is_clear = points is not None and low is not None and high is not None and (low > 0 or high < 0)
-    return depth_of_points(points) if is_clear and points is not None else 0.0
 
 
 def _regret_figure(found: Comparison) -> Figure:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 LEAST_LOSS, MOST_LOSS = 0.25, 60.0  # in % of the clairvoyant's reward
+SIGNS = {"best": "*", "tied": "=", "": "", "unknown": ""}
+"""What stands behind a number, so that nothing is said by colour alone."""
 SMALL_POINTS, MOST_POINTS = 0.1, 50.0
 
 
@@ -26,3 +30,10 @@ def depth_of_points(points: float) -> float:
     """
     size = min(MOST_POINTS, abs(points))
     return math.copysign(math.log1p(size / SMALL_POINTS) / math.log1p(MOST_POINTS / SMALL_POINTS), points)
+
+
+def worth_depth(row: Mapping[str, Any]) -> float:
+    """The depth of what an ingredient is worth; 0 where its interval contains 0 or is not known."""
+    points, low, high = (row[f"worth_points{end}"] for end in ("", "_low", "_high"))
+    is_clear = low is not None and high is not None and (low > 0 or high < 0)
+    return depth_of_points(points) if is_clear else 0.0

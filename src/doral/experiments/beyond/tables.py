@@ -10,8 +10,7 @@ import polars as pl
 
 from doral.experiments.beyond.analysis import Comparison
 from doral.experiments.beyond.choices import Choice, short_name
-from doral.experiments.beyond.figures import worth_depth
-from doral.experiments.beyond.heat import depth_of_share
+from doral.experiments.beyond.heat import SIGNS, depth_of_share, worth_depth
 from doral.experiments.beyond.ingredients import INGREDIENTS, changed_words
 from doral.experiments.claims import Claim
 from doral.experiments.report.markup import Datum, Row, number, spread, table, text
@@ -48,7 +47,7 @@ def _share(row: dict[str, Any]) -> Datum:
     share = row["share_percent"]
     bounds = spread(row["share_percent_low"], row["share_percent_high"], 2)
     title = f"{row['policy']} on {row['scenario']}: {number(share, 2)}% {bounds}, {_MARKS[row['mark']]}"
-    sign = {"best": "*", "tied": "="}.get(row["mark"], "")
+    sign = SIGNS[row["mark"]]
     return Datum(
         html=f'<span style="--share:{depth_of_share(share):.2f}">{number(share, 1)}{sign}</span>',
         sort=share,
