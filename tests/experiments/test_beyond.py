@@ -227,6 +227,15 @@ def test_the_page_stands_alone_and_can_be_read_by_everybody(page: Page, made: tu
     assert "quick try-out" in text
 
 
+def test_targets_that_are_not_reached_stand_at_the_top(made: tuple[Path, Comparison]) -> None:
+    text = (made[0] / "report.html").read_text(encoding="utf-8")
+    top = text.partition("<nav")[0]
+    missed = [claim for claim in made[1].claims if not claim.holds]
+    assert missed
+    assert top.count('<span class="mark bad">') == len(missed)
+    assert f"{len(made[1].claims) - len(missed)} of {len(made[1].claims)} targets are reached" in top
+
+
 def test_the_page_shows_every_share_with_its_interval(page: Page, made: tuple[Path, Comparison]) -> None:
     titles = [a["title"] or "" for tag, a in page.tags if tag == "td" and "title" in a]
     for row in made[1].shares.iter_rows(named=True):

@@ -82,7 +82,9 @@ def run(
         found = compare(plan, seed=seed, n_jobs=jobs, folder=out, progress=shown, command=command)
     show_shares(found)
     console = tables.output()
-    console.print(where_not_ahead(found), markup=False)
+    said = where_not_ahead(found)
+    if said:
+        console.print(said, markup=False)
     if found.claims:
         show_claims(found.claims, place="scenario", places={}, is_signed=False)
         held = sum(claim.holds for claim in found.claims)

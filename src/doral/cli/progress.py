@@ -24,7 +24,8 @@ _WORDS = {
 def _describe(block: Block) -> str:
     scenario = block.cell.scenario.name.removeprefix("paper/").replace("@", ", ")
     runs = f"runs {block.first_run + 1}-{block.first_run + block.runs}"
-    some = f", {len(block.policies)} policies" if len(block.policies) < len(block.cell.policies) else ""
+    many = len(block.policies)
+    some = f", {many} polic{'y' if many == 1 else 'ies'}" if many < len(block.cell.policies) else ""
     return f"{_WORDS.get(block.cell.experiment, block.cell.experiment)}, {scenario}, {runs}{some}"
 
 

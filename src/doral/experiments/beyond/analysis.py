@@ -48,12 +48,6 @@ class Comparison:
         """The line of `shares` about one policy on one scenario."""
         return self.shares.row(by_predicate=(pl.col("scenario") == scenario) & (pl.col("policy") == policy), named=True)
 
-    @property
-    def behind(self) -> tuple[str, ...]:
-        """The scenarios on which another policy beats `doral-otf`, by an interval that excludes 0."""
-        found = self.shares.filter(policy=REFERENCE, standing="behind")
-        return tuple(found["scenario"].to_list())
-
 
 def analyse(finished: Finished, plan: ComparePlan) -> Comparison:
     """From outcomes to tables."""

@@ -131,7 +131,7 @@ CHOICES = (
     Choice(
         name="noise",
         question="Does the bonus fit the noise?",
-        x_label="standard deviation of the noise (mean rewards are about 1.25)",
+        x_label="standard deviation of the noise (rewards: 1.25 on average)",
         points=_words_by_world(_BONUSES, (0, 0.03, 0.1, 0.3, 1), with_noise),
     ),
     Choice(
@@ -166,7 +166,7 @@ CHOICES = (
     ),
     Choice(
         name="curves",
-        question="What do return curves by context cost where contexts do not matter, and win where they do?",
+        question="What do return curves by context cost, and what do they win?",
         x_label="scenario",
         is_ordered=False,
         points=_words_by_scenario(
@@ -177,7 +177,7 @@ CHOICES = (
     Choice(
         name="cutoff",
         question="How long to wait for an answer?",
-        x_label="cutoff_share: m is the age by which this share of the answers has come",
+        x_label="cutoff_share: m is the age by which this share has come",
         points=_sweep("cutoff_share", (0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1), (*PAPER, "stress/heavy")),
         default="0.95",
         measures=("share", "cutoff"),

@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 from doral import _check, _files
-from doral.environments.scenario import Scenario
 from doral.experiments import claims, settings
 from doral.experiments.beyond import figures, page
 from doral.experiments.beyond.analysis import Comparison, analyse
@@ -16,7 +15,6 @@ from doral.experiments.figures import as_files
 from doral.experiments.folder import REPORT_FILE, prepare, remove, write_figures, write_tables
 from doral.experiments.report.shell import Facts
 from doral.experiments.run import Progress, run_cells
-from doral.policies.options import PolicyOptions
 from doral.simulation.api import MAX_RUNS, MAX_SEED
 
 
@@ -24,15 +22,10 @@ def check_plan(plan: ComparePlan, *, seed: int) -> None:
     """Complain before hours of work about what would only be met in the middle of them."""
     _check.whole_number("runs", plan.runs, at_least=1, at_most=MAX_RUNS)
     _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
-    check_names(plan.policies, plan.scenarios)
-
-
-def check_names(policies: tuple[PolicyOptions, ...], scenarios: tuple[Scenario, ...]) -> None:
-    """Every policy and scenario once, and each policy possible on each scenario."""
-    _check.no_duplicates("policy", [one.name for one in policies])
-    _check.no_duplicates("scenario", [one.name for one in scenarios])
-    for scenario in scenarios:
-        for one in policies:
+    _check.no_duplicates("policy", [one.name for one in plan.policies])
+    _check.no_duplicates("scenario", [one.name for one in plan.scenarios])
+    for scenario in plan.scenarios:
+        for one in plan.policies:
             one.accepted_of(scenario.problem.n_arms)
 
 

@@ -22,6 +22,7 @@ from doral.experiments.figures import as_bytes, runs_words
 from doral.simulation.plots import clean, colour_of, dash_of
 from doral.simulation.result import interval
 
+WIDTH_INCHES = 5.8  # narrow enough for its words to be read on a phone
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _MEASURES: dict[Measure, tuple[str, str]] = {
     "share": ("share_percent", "% of the clairvoyant's reward"),
@@ -70,7 +71,7 @@ def figure_name(choice: Choice) -> str:
 
 def _regret_figure(found: Comparison) -> Figure:
     """In percent of the clairvoyant's reward, where 0.5 against 10 is the whole point: a log axis."""
-    figure = Figure(figsize=(7.2, 1.6 + 0.36 * len(found.policies)), layout="constrained")
+    figure = Figure(figsize=(WIDTH_INCHES, 1.8 + 0.36 * len(found.policies)), layout="constrained")
     axes = figure.subplots()
     played = [name for name in found.scenarios if name in PAPER]
     for position, scenario in enumerate(played):
@@ -88,7 +89,8 @@ def _regret_figure(found: Comparison) -> Figure:
     axes.set_title(f"Regret on the paper's scenarios ({runs_words(runs)})", fontsize="medium", loc="left")
     axes.set_xlabel("regret, % of the clairvoyant's reward (log scale)")
     clean(axes)
-    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower left", ncols=2, frameon=False, fontsize="small")
     return figure
 
 
@@ -100,35 +102,40 @@ def _dot(axes: Axes, x: float, y: float, *, low: float, high: float, position: i
 
 
 def _choice_figure(choice: Choice, frame: pl.DataFrame) -> Figure:
+    """Panels side by side, measures of the same points below each other."""
     panels = list(dict.fromkeys(point.panel for point in choice.points))
-    parts = [(panel, measure) for panel in panels for measure in choice.measures]
-    widths = [max(2, len({p.x for p in choice.points if p.panel == panel})) for panel, _ in parts]
-    figure = Figure(figsize=(6.4 if len(parts) == 1 else 9.6, 3.9), layout="constrained")
-    figure.suptitle(f"{choice.question} ({runs_words(frame['runs'][0])})", fontsize="medium", x=0.01, ha="left")
-    every = figure.subplots(1, len(parts), squeeze=False, width_ratios=widths)[0]
-    draw: Callable[..., None] = _ordered if choice.is_ordered else _unordered
-    for axes, (panel, measure) in zip(every, parts, strict=True):
-        column, words = _MEASURES[measure]
-        own = frame.filter(panel=panel)
-        places = {x: place for place, x in enumerate(dict.fromkeys(own["x"].to_list()))}
-        lines = list(dict.fromkeys(own["line"].to_list()))
-        for position, line in enumerate(lines):
-            part = own.filter(line=line)
-            at = np.array([places[x] for x in part["x"].to_list()], dtype=np.float64)
-            values = [part[f"{column}{end}"].cast(float).to_numpy() for end in ("", "_low", "_high")]
-            draw(axes, at, *values, label=line, position=position, lines=len(lines))
-        if choice.default in places:
-            axes.axvline(places[choice.default], color="#8a8a8a", linewidth=1, linestyle=":", zorder=0)
-        axes.set_xticks(range(len(places)), [_tick(x, choice) for x in places])
-        axes.set_xlim(-0.5, len(places) - 0.5)
-        axes.set_ylabel(words)
-        axes.set_title(panel, fontsize="medium")
-        clean(axes)
-    figure.supxlabel(choice.x_label, fontsize="medium")
-    handles, labels = every[0].get_legend_handles_labels()
+    widths = [max(2, len({point.x for point in choice.points if point.panel == panel})) for panel in panels]
+    figure = Figure(figsize=(WIDTH_INCHES, 1.0 + 3.0 * len(choice.measures)), layout="constrained")
+    figure.suptitle(f"{choice.question}\n({runs_words(frame['runs'][0])})", fontsize="medium", x=0.01, ha="left")
+    grid = figure.subplots(len(choice.measures), len(panels), squeeze=False, width_ratios=widths)
+    for row, measure in zip(grid, choice.measures, strict=True):
+        for axes, panel in zip(row, panels, strict=True):
+            _panel(axes, choice, frame.filter(panel=panel), measure)
+            axes.set_title(panel, fontsize="medium")
+        row[0].set_ylabel(_MEASURES[measure][1])
+    for axes in grid[-1]:
+        axes.set_xlabel(choice.x_label)
+    handles, labels = grid[0, 0].get_legend_handles_labels()
     # Outside, where it can cover no line.
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize="small")
+    figure.legend(handles, labels, loc="outside lower left", ncols=min(3, len(labels)), frameon=False, fontsize="small")
     return figure
+
+
+def _panel(axes: Axes, choice: Choice, frame: pl.DataFrame, measure: Measure) -> None:
+    column, _ = _MEASURES[measure]
+    places = {x: place for place, x in enumerate(dict.fromkeys(frame["x"].to_list()))}
+    lines = list(dict.fromkeys(frame["line"].to_list()))
+    draw: Callable[..., None] = _ordered if choice.is_ordered else _unordered
+    for position, line in enumerate(lines):
+        own = frame.filter(line=line)
+        at = np.array([places[x] for x in own["x"].to_list()], dtype=np.float64)
+        values = [own[f"{column}{end}"].cast(float).to_numpy() for end in ("", "_low", "_high")]
+        draw(axes, at, *values, label=line, position=position, lines=len(lines))
+    if choice.default in places:
+        axes.axvline(places[choice.default], color="#8a8a8a", linewidth=1, linestyle=":", zorder=0)
+    axes.set_xticks(range(len(places)), [_tick(x, choice) for x in places])
+    axes.set_xlim(-0.5, len(places) - 0.5)
+    clean(axes)
 
 
 def _tick(x: str, choice: Choice) -> str:

@@ -14,10 +14,12 @@ from doral.experiments.beyond.choices import Choice
 from doral.experiments.beyond.figures import figure_name
 from doral.experiments.beyond.ingredients import REFERENCE
 from doral.experiments.beyond.plan import ComparePlan
+from doral.experiments.claims import Claim
 from doral.experiments.figures import PNG_DOTS_PER_INCH
 from doral.experiments.report import shell
-from doral.experiments.report.markup import number
+from doral.experiments.report.markup import number, spread
 from doral.experiments.report.shell import Facts, Section, asset, settings_section
+from doral.experiments.report.tables import verdict_mark
 
 CSS_DOTS_PER_INCH = 96
 _REGRET_WORDS = "Regret of every policy on the paper's scenarios, on a log scale"
@@ -31,7 +33,7 @@ def build(
         headline=_headline(found),
         kicker="Every policy on every scenario, all on the same draws",
         banner=_banner(plan),
-        answer=f"<p>{_answer(found, plan)}</p>",
+        answer=f"<p>{_answer(found, plan)}</p>{_missed(found.claims)}",
         sections=[*_sections(found, plan, images, dark), settings_section(facts, _settings(plan))],
         scripts=f"<script>\n{asset('sorting.js')}\n</script>",
     )
@@ -59,6 +61,18 @@ def _answer(found: Comparison, plan: ComparePlan) -> str:
         f"{_count(len(found.scenarios), 'scenario', 'scenarios')}, {_count(plan.runs, 'run', 'runs')} each. "
     )
     return said + escape(where_not_ahead(found))
+
+
+def _missed(claims: list[Claim]) -> str:
+    """The targets that are not reached, where nobody can overlook them."""
+    items = "".join(
+        f"<li>{verdict_mark(claim)}<span>{escape(claim.statement)} "
+        f"<small>({escape(claim.scenario)}: {number(claim.estimate, 2)}, {spread(claim.low, claim.high, 2)})</small>"
+        "</span></li>"
+        for claim in claims
+        if not claim.holds
+    )
+    return f'<ul class="answer">{items}</ul>' if items else ""
 
 
 def _count(many: int, one: str, several: str) -> str:
@@ -103,15 +117,19 @@ def _sections(
         yield Section(id="ingredients", title="What each ingredient is worth", menu="Ingredients", html=html)
     if found.choices is not None:
         shown = [_choice(choice, found.choices.filter(choice=choice.name), images, dark) for choice in plan.choices]
-        html = f"<p>Why the defaults are what they are. Bands and bars are 95% intervals.</p>\n{''.join(shown)}"
+        note = (
+            "Why the defaults are what they are. Bands and bars are 95% intervals of the mean. Policies share the "
+            "draws of a run, so that their differences on one scenario are sharper than the bands suggest."
+        )
+        html = f'<p>{note}</p>\n<div class="grid">{"".join(shown)}</div>'
         yield Section(id="choices", title="The choices", menu="Choices", html=html)
 
 
 def _choice(choice: Choice, frame: pl.DataFrame, images: Mapping[str, bytes], dark: Mapping[str, bytes]) -> str:
     words = f"{choice.question} % of the clairvoyant's reward by: {choice.x_label}"
     return (
-        f"<h3>{escape(choice.question)}</h3>\n{_picture(figure_name(choice), words, images, dark)}\n"
-        f"<details><summary>The numbers</summary>{tables.choice_table(choice, frame)}</details>\n"
+        f"<div><h3>{escape(choice.question)}</h3>\n{_picture(figure_name(choice), words, images, dark)}\n"
+        f"<details><summary>The numbers</summary>{tables.choice_table(choice, frame)}</details></div>\n"
     )
 
 

@@ -23,6 +23,12 @@ _VERDICTS = {
 }
 
 
+def verdict_mark(claim: Claim) -> str:
+    """The verdict in a colour, with a sign for those who do not see it."""
+    look, words = _VERDICTS[claim.verdict]
+    return f'<span class="mark {look}">{words}</span>'
+
+
 _CLAIMS_CAPTION = (
     "What the paper states, decided by the 95% interval of paired runs. “Does not hold”: the interval "
     "contradicts the statement; “not shown”: the interval is too wide to say."
@@ -40,13 +46,12 @@ def verdicts_table(claims: list[Claim], *, caption: str, places: Mapping[str, st
     """Statements with their verdicts; `places` are names of scenarios for people."""
     rows = []
     for claim in claims:
-        look, words = _VERDICTS[claim.verdict]
         statement = f"{escape(claim.statement)}<br><small>{escape(places.get(claim.scenario, claim.scenario))}</small>"
         bounds = spread(claim.low, claim.high, 2, signed=is_signed)
         rows.append(
             Row(
                 data=[
-                    Datum(html=f'<span class="mark {look}">{words}</span>', sort=words),
+                    Datum(html=verdict_mark(claim), sort=claim.verdict),
                     Datum(html=statement, is_head=True),
                     figure(claim.estimate, 2, signed=is_signed),
                     Datum(html=bounds, sort=claim.low, look="number"),
