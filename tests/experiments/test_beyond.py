@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import math
 import re
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from doral.environments.catalogue import SCENARIOS
 from doral.environments.world import make_truth
 from doral.errors import InvalidValue
 from doral.experiments.beyond import worlds
-from doral.experiments.beyond.analysis import Comparison, shares_table
+from doral.experiments.beyond.analysis import Comparison, mean_cutoff, shares_table
 from doral.experiments.beyond.choices import CHOICES, Choice
 from doral.experiments.beyond.compare import check_plan, compare
 from doral.experiments.beyond.figures import figure_name
@@ -268,6 +269,12 @@ def test_text_can_be_read_on_every_depth_of_colour(theme: int, hue: str) -> None
 def test_ink_stands_out_in_figures() -> None:
     assert ink_on((1.0, 1.0, 1.0, 1.0)) == "black"
     assert ink_on((0.03, 0.19, 0.42, 1.0)) == "white"
+
+
+def test_no_cutoff_has_no_mean(make_result: MakeResult) -> None:
+    outcomes = make_result({"doral-otf": np.array([1.0, 2.0])}, scenarios=("stress/drift",)).outcomes
+    assert mean_cutoff(outcomes).mean == 300.0
+    assert math.isnan(mean_cutoff([dataclasses.replace(one, cutoff=math.inf) for one in outcomes]).mean)
 
 
 def test_depths_of_colour() -> None:

@@ -16,6 +16,7 @@ from doral.experiments.beyond.plan import COMPARE, INGREDIENT, ComparePlan, expe
 from doral.experiments.beyond.targets import check
 from doral.experiments.claims import Claim
 from doral.experiments.run import CellResult, Finished
+from doral.simulation.outcome import Outcome
 from doral.simulation.result import Interval, SimulationResult, interval
 
 Standing = Literal["ahead", "tied", "behind", "unknown"]
@@ -157,7 +158,13 @@ def choices_table(finished: Finished, plan: ComparePlan) -> pl.DataFrame:
                     "policy": point.policy.name,
                     "runs": len(outcomes),
                     **_spread("share_percent", interval(share_percent(outcomes, one.result))),
-                    **_spread("cutoff_rounds", interval(np.array([outcome.cutoff for outcome in outcomes]))),
+                    **_spread("cutoff_rounds", mean_cutoff(outcomes)),
                 }
             )
     return _frame(rows)
+
+
+def mean_cutoff(outcomes: Iterable[Outcome]) -> Interval:
+    """A policy without a cut-off has no mean of it."""
+    cutoffs = np.array([outcome.cutoff for outcome in outcomes])
+    return interval(cutoffs) if np.isfinite(cutoffs).all() else _UNKNOWN
