@@ -15,6 +15,7 @@ import engine_vs_c
 from _kernel_run import new_task, play_once
 
 import doral
+from doral.environments.stress import many_arms
 
 BUILD = Path(__file__).resolve().parent.parent / "build"
 TURNS = 5
@@ -56,6 +57,18 @@ def policy_rows() -> list[Row]:
     return [Row("doral-otf_vs_doral", seconds["doral"] / seconds["doral-otf"], 0.5, says)]
 
 
+def scaling_rows() -> list[Row]:
+    """Four times as many arms: the time per arm should stay what it is. 1 is linear, above 1 is better than that."""
+    few, many = 500, 2_000
+    seconds = {}
+    for n_arms in (few, many):
+        task = new_task(doral.policy("doral-otf"), many_arms(n_arms), seed=1, run=0)
+        play_once(task)
+        seconds[n_arms] = min(play_once(task).seconds for _ in range(TURNS))
+    says = f"{seconds[few]:.2f} s with {few} arms, {seconds[many]:.2f} s with {many:,}"
+    return [Row("many_arms/time_per_arm", many / few * seconds[few] / seconds[many], 0.8, says)]
+
+
 def core_rows() -> list[Row]:
     """Two jobs against one, wall clock, in turns."""
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
@@ -92,7 +105,7 @@ def campaign_rows() -> list[Row]:
 
 
 def main() -> None:
-    rows = [*engine_rows(), *policy_rows(), *core_rows(), *start_rows(), *campaign_rows()]
+    rows = [*engine_rows(), *policy_rows(), *scaling_rows(), *core_rows(), *start_rows(), *campaign_rows()]
     print(f"{'':32}{'ratio':>8}{'at least':>10}")
     for row in rows:
         target = "" if row.target is None else f"{row.target:.1f}"

@@ -271,7 +271,7 @@ def test_a_narrow_terminal_gets_whole_columns(columns: int, monkeypatch: pytest.
         runs=2,
     )
     shares = shares_table([CellResult(cell=cell, result=result)])
-    found = Comparison(table=result, shares=shares, claims=[], ingredients=None, choices=None)
+    found = Comparison(table=result, shares=shares, claims=[], ingredients=None, choices=None, courses=None)
     console = Console(width=columns, force_terminal=True, record=True, highlight=False, color_system="truecolor")
     monkeypatch.setattr(tables, "output", lambda: console)
     with console.capture() as capture:

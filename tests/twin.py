@@ -2,7 +2,8 @@
 
 Written from the formulas, not from the engine: every round starts from the list of all decisions ever made, and of
 what entered the learner and when, and works everything out anew. Kept between rounds is only what depends on the past
-by definition: the race, the prior that moves by EM steps, and what was last read off the return curves. Shares no code
+by definition: the race, the prior that moves by EM steps, what was last read off the return curves, and what follows
+from a reading until the next one (certificates, weights of outcomes, norms that count open decisions). Shares no code
 with the policies, the race, the pacing or the estimators. `follow` lets it look over the engine's shoulder: same tape,
 same past, and in every round both must want the same.
 """
@@ -32,11 +33,18 @@ REFRESH_ROUNDS = 32  # return curves are read in rounds 1, 33, 65, ...
 REFRESH_SHARE, REFRESH_MOST = 32, 512  # curves by context once in a share of the rounds so far, at most in so many
 ORACLE_AGES = 16_384  # a known return probability is constant beyond this age
 COIN, POSTERIOR = 3, 4  # purposes of the policy's own draws
+MOST_VOTES = 20.0  # a context with more decisions says no more about how far contexts differ
 WELL_KNOWN = 10.0  # decisions behind a return probability that others are shrunk to
+RETURN_PRIOR_SD = 0.3  # of return probabilities around their mean, before any arm is known well
 FACTOR_PRIOR_SD = 0.3  # of the factors of silent feedback, around 1
-CONTEXT_DEGREES, NOISE_FLOOR, SPREAD_FLOOR = 20.0, 1e-12, 1e-3  # of the measured noise, and of the common prior
+CONTEXT_DEGREES, NOISE_FLOOR = 20.0, 1e-12  # of the measured noise
+SPREAD_GUESS = 0.1  # omega^2 as a share of s^2, thought of as one observation of it
+FEWEST_ANSWERS = 100  # before anything is certain
+ALIKE = 1e-9  # relative: arms that differ by less do not rule each other out
+PRIOR_ANSWERS, HEAVIEST = 5.0, 20.0  # of the weights of outcomes
 WHOLE = 1.0 - 1e-12  # a larger part of an edge is all of it
 ROUNDING = 1e-15  # of an inverse, relative to its condition
+INHERITED, REMEMBERED = 1e-16, 0.8  # of what a prior was learned with, and how much of that the next one still has
 NEAR = 1e-9  # decisions whose scores are nearer than this may differ by rounding
 
 
@@ -106,6 +114,7 @@ class Wish:
 class Lesson:
     """Something that entered V (a pull), G (an answer) or, as an observation, both."""
 
+    decision: int
     context: int
     arm: int
     reward: float
@@ -113,6 +122,19 @@ class Lesson:
     at_reading: int  # the last reading of the return curves before it: what is entered is forgotten from then on
     pull: bool
     answer: bool
+    weight: float = 1.0  # how many observations it stands for
+    entered: float = 1.0  # the same when V and G were last built from the observations
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """Why an arm is out of a context."""
+
+    round: int
+    rival: int
+    at_most: float
+    at_least: float
+    price: float
 
 
 def _shrunk(tau: Floats, error: Floats, well_known: Flags) -> tuple[Floats, Floats]:
@@ -120,7 +142,10 @@ def _shrunk(tau: Floats, error: Floats, well_known: Flags) -> tuple[Floats, Floa
     if well_known.sum() < 3:
         return tau, error
     mean = float(tau[well_known].mean())
-    spread = max(float(tau[well_known].var(ddof=1)) - float((error[well_known] ** 2).mean()), 1e-6)
+    n = int(well_known.sum())
+    by_error = (n - 1) / n * float((error[well_known] ** 2).sum())
+    scatter = float(((tau[well_known] - mean) ** 2).sum())
+    spread = (max(scatter - by_error, 0.0) + RETURN_PRIOR_SD**2) / n
     keep = spread / (spread + error**2)
     return mean + keep * (tau - mean), error * np.sqrt(keep)
 
@@ -128,6 +153,67 @@ def _shrunk(tau: Floats, error: Floats, well_known: Flags) -> tuple[Floats, Floa
 def _hazards(at_risk: Floats, returned: Floats, without: Floats) -> Floats:
     """returned / at_risk; where nobody was at risk, `without`."""
     return np.where(at_risk > 0.0, returned / np.where(at_risk > 0.0, at_risk, 1.0), without)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Arms that are learned together: all of them through their features, or each by itself."""
+
+    arms: list[int]
+    features: Floats
+    center: Floats  # of mu
+
+
+class Hierarchy:
+    """mu ~ N(center, s^2 I), theta_j ~ N(mu, omega^2 I), rewards around <theta_j, f_a>: one normal law over all of it.
+
+    Worked out as that: the precision of (mu, theta_1, ..., theta_J) together, solved as a whole, in units of the noise.
+    """
+
+    def __init__(
+        self, group: Group, weight: Floats, target: Floats, *, noise: float, spread: float, scale: float
+    ) -> None:
+        self.n_contexts, self.n_features = weight.shape[0], group.features.shape[1]
+        self.center, self.noise, self.spread, self.scale = group.center, noise, spread, scale
+        self.condition = 1.0  # the worst so far
+        self.data = [(group.features.T * own) @ group.features for own in weight[:, group.arms]]
+        self.pull = [group.features.T @ own for own in target[:, group.arms]]
+        self.tried = [j for j in range(self.n_contexts) if weight[j, group.arms].any()]
+
+    def _solve(self, contexts: Sequence[int]) -> tuple[Floats, Floats]:
+        """Means (1 + contexts, k), mu first, and covariances (1 + contexts, k, 1 + contexts, k), from their data."""
+        blocks, k = len(contexts) + 1, self.n_features
+        precision, pull = np.zeros((blocks, k, blocks, k)), np.zeros((blocks, k))
+        of_mu, of_theta = self.noise / self.scale * np.eye(k), self.noise / self.spread * np.eye(k)
+        precision[0, :, 0] = of_mu + len(contexts) * of_theta
+        pull[0] = of_mu @ self.center
+        for block, j in enumerate(contexts, start=1):
+            precision[block, :, block] = of_theta + self.data[j]
+            precision[0, :, block] = precision[block, :, 0] = -of_theta
+            pull[block] = self.pull[j]
+        whole = precision.reshape(blocks * k, blocks * k)
+        self.condition = max(self.condition, float(np.linalg.cond(whole)))
+        covariance = np.linalg.inv(whole)
+        mean = np.asarray(covariance @ pull.ravel()).reshape(blocks, k)
+        return mean, self.noise * np.asarray(covariance).reshape(blocks, k, blocks, k)
+
+    def without(self, context: int) -> tuple[Floats, Floats]:
+        """Mean and covariance of theta_j from the data of all others.
+
+        Only of those who have any: the rest say nothing about mu, and contexts that know the same must get the same,
+        to the last bit, for the order of the contexts to decide between them.
+        """
+        mean, covariance = self._solve([j for j in self.tried if j != context])
+        return mean[0], covariance[0, :, 0] + self.spread * np.eye(self.n_features)
+
+    def squares(self) -> float:
+        """The sum over contexts of E |theta_j - mu|^2."""
+        mean, covariance = self._solve(range(self.n_contexts))
+        total = 0.0
+        for j in range(1, self.n_contexts + 1):
+            spread = covariance[j, :, j] + covariance[0, :, 0] - covariance[j, :, 0] - covariance[0, :, j]
+            total += float(((mean[j] - mean[0]) ** 2).sum() + np.trace(spread))
+        return total
 
 
 class Twin:
@@ -154,6 +240,8 @@ class Twin:
             self.learner = "scaled" if self.silent else "returned"
         own = [problem.deadline if context.deadline is None else context.deadline for context in problem.contexts]
         self.deadlines = np.array([math.inf if deadline is None else deadline for deadline in own])
+        # how many reserves are closed to a context
+        self.depths = [sum(context.tier < tier for tier, _ in problem.reserves) for context in problem.contexts]
         self.ages = self._age_grid()
         self.by_context = options.curves_by == "context" and self.n_contexts > 1
         # one entry per decision ever made
@@ -167,6 +255,7 @@ class Twin:
         self.heard = np.zeros(0)  # the reward, once it came within the cut-off
         self.expected = np.zeros(0)  # tau when the decision was made
         self.decided_at_reading = np.zeros(0)
+        self.learned_at_reading = np.zeros(0)  # the last one before its answer entered the learner; NaN: it has not
         self.settled = 0  # the first decision that has not left the cut-off
         self.arrivals: list[int] = []
         # one entry per thing that entered the learner
@@ -176,6 +265,8 @@ class Twin:
         self.n_learned, self.calibrate_at = 0, 1
         self._margin = math.inf  # of the decision being made
         self._condition = 1.0  # the worst of a matrix that was inverted for it
+        self._inherited = 1.0  # the same for the prior
+        self.certain_margin = math.inf  # how near it was to certify another arm, or not this one
         # the race
         self.races = options.screening == "race"
         everyone = frozenset(range(self.n_arms))
@@ -192,15 +283,26 @@ class Twin:
             self.cutoff = float(self.deadlines.max()) if self._chosen_cutoff is None else self._chosen_cutoff
         # the prior
         self.noise, self.sigma = 1.0, np.ones(self.n_contexts)
-        self.penalty, self.spread = options.penalty, 1.0 / options.penalty
-        self.calibrated = False
-        self.common_mean = np.zeros(self.n_features)
-        self.offset = np.zeros(self.n_arms)  # what an arm brings in a context of which nothing is known
-        self.expected_penalty = np.full((self.n_contexts, self.n_arms), options.penalty)
+        self.noiseless = False  # answers differ by no more than rounding
+        self.spread = math.nan  # omega^2, once rewards have given a scale
+        # what theta_j is thought to be before its own data, as mean and precision; without features cell by cell
+        k = self.n_features
+        self.prior_mean = np.zeros((self.n_contexts, k if k else self.n_arms))
+        one = np.eye(k) if k else np.ones(self.n_arms)
+        self.prior_precision = np.array([options.penalty * one] * self.n_contexts)
+        # what the norms that count open decisions stand for
+        self.pending_weight = np.zeros((self.n_contexts, self.n_arms))
+        self.pending_precision = self.prior_precision.copy()
+        # what is certain
+        self.rulings: dict[tuple[int, int], Ruling] = {}
+        self.prices: dict[int, float] = {}  # of a unit of budget, by depth
         # what was last read
         self.tau = np.ones((self.n_contexts, self.n_arms))
         self.tau_error = np.zeros((self.n_contexts, self.n_arms))
         self.thinning = np.ones((self.n_contexts, self.n_arms))
+        self.splits = options.outcome_split is not None and self.learner == "returned"
+        self.oldest_answer = min(float(self.deadlines.max()), float(self.ages[-1]))
+        self.outcome_weights = np.ones((2, self.n_arms, self.ages.size + 1))  # by kind, arm and grid ages passed
         self.lost_rounds = 0
         self.watches: list[tuple[int, int]] = []  # when the curves were brought up to date, after which reading
         self.read_at, self.last_reading = 0, 0
@@ -208,7 +310,7 @@ class Twin:
             self._read(seen=0, clock=0)
 
     def _age_grid(self) -> Floats:
-        """Geometric up to the last deadline (four times that, more coarsely, for an adaptive cut-off), and all others.
+        """Geometric up to the last deadline, and all others.
 
         Where not all contexts have a deadline, up to the given cut-off or a quarter of the horizon.
         """
@@ -222,10 +324,7 @@ class Twin:
             last = cutoff
         ages = np.geomspace(0.01 * last, last, points)
         ages[-1] = last
-        later = np.zeros(0)
-        if cutoff == "adaptive" and finite.size:
-            later = np.geomspace(last, 4 * last, max(2, points // 4))[1:]
-        return np.array(sorted({*ages.tolist(), *later.tolist(), *finite.tolist()}))
+        return np.array(sorted({*ages.tolist(), *finite.tolist()}))
 
     def _choose_cutoff(self) -> float | None:
         """Where the race does not find it."""
@@ -262,10 +361,11 @@ class Twin:
         self.heard = np.append(self.heard, 0.0)
         self.expected = np.append(self.expected, self.tau[context, arm])
         self.decided_at_reading = np.append(self.decided_at_reading, self.last_reading)
-        if self.n_features == 0:  # a cell is worked out when it changes, and when the prior does
-            self.expected_penalty[context, arm] = self.penalty
+        self.learned_at_reading = np.append(self.learned_at_reading, math.nan)
+        self.pending_weight[context, arm] += self.tau[context, arm]
         if self.learner == "thinned" and (not self.racing or self.options.race_trains):
-            self.learned.append(Lesson(context, arm, 0.0, 1.0, self.last_reading, pull=True, answer=False))
+            i = self.rounds.size - 1
+            self.learned.append(Lesson(i, context, arm, 0.0, 1.0, self.last_reading, pull=True, answer=False))
         if self.racing:
             self.pulls_to_compare -= 1
 
@@ -274,33 +374,40 @@ class Twin:
         for i in np.flatnonzero(self.rounds + self.delays == now).tolist():
             if self.delays[i] > self.cutoff or (self.in_race[i] and not self.options.race_trains):
                 continue
+            if self.splits and self.delays[i] > self.oldest_answer:
+                continue
             context, arm, reward = int(self.contexts[i]), int(self.arms[i]), float(self.rewards[i])
             self.heard[i] = reward
             if self.learner == "returned":
-                self._learn(context, arm, reward)
+                self.learned_at_reading[i] = self.last_reading
+                self._learn(i, self._outcome_weight(i, float(self.delays[i])))
             elif self.learner == "thinned":
-                self.learned.append(Lesson(context, arm, reward, 1.0, self.last_reading, pull=False, answer=True))
+                self.learned.append(Lesson(i, context, arm, reward, 1.0, self.last_reading, pull=False, answer=True))
 
     def _settle(self, now: int) -> None:
         """Decisions that are older than the cut-off leave it; `scaled` then knows their thinned reward."""
         while self.settled < self.rounds.size and now - self.rounds[self.settled] > self.cutoff:
             i = self.settled
             if self.learner == "scaled" and (self.options.race_trains or not self.in_race[i]):
-                self._learn(int(self.contexts[i]), int(self.arms[i]), float(self.heard[i]))
+                self._learn(i, 1.0)
             self.settled += 1
 
     def _tick(self, now: int) -> None:
         self._settle(now)
+        self._follow_prior()
         estimates = self.options.return_probability == "estimated"
         watches = estimates or (self.races and self.options.censoring == "kaplan_meier")
         seen = now - 1  # arrivals before this one
-        if seen >= self.read_at:
-            if watches:
-                self.watches.append((now, self.last_reading))
-            if not self.racing and (estimates or self.options.until_end or self.options.half_life is not None):
-                self._read(seen=seen, clock=now)
-            else:
-                self.read_at = (seen // REFRESH_ROUNDS + 1) * REFRESH_ROUNDS
+        is_due = seen >= self.read_at
+        if is_due and watches:
+            self._reweigh(now)
+            self.watches.append((now, self.last_reading))
+        drops, forgets = self.options.dropping == "certified", self.options.half_life is not None
+        reads = estimates or self.options.until_end or drops or forgets
+        if self.race_ended == now or (is_due and reads and not self.racing):
+            self._read(seen=seen, clock=now)
+        elif is_due:
+            self.read_at = (seen // REFRESH_ROUNDS + 1) * REFRESH_ROUNDS
 
     def _kept(self, at_reading: Floats | Ints) -> Floats:
         """How much still counts of what was entered after the given reading: half after every half-life."""
@@ -330,9 +437,10 @@ class Twin:
 
     def _read(self, *, seen: int, clock: int) -> None:
         """Forget, and read the return probabilities and what follows from them."""
-        if self.options.half_life is not None and seen > self.last_reading:
-            self.expected_penalty[:] = self.penalty
+        forgets = self.options.half_life is not None and seen > self.last_reading
         self.last_reading = seen
+        if forgets:
+            self._renew_pending()
         wait = REFRESH_ROUNDS
         if self.by_context:
             wait = max(wait, min(seen // REFRESH_SHARE, REFRESH_MOST))
@@ -346,8 +454,12 @@ class Twin:
             self._read_estimates(seen, clock)
         elif how == "oracle":
             self._read_truth(seen, clock)
-        if self.learner == "scaled":
+        if self.splits:
+            self._weigh_outcomes()
+        if self.learner == "scaled" or self.splits:
             self._rethin()
+        if self.options.dropping == "certified":
+            self._certify(seen)
 
     def _limits(self, seen: int, clock: int) -> Floats:
         """By which age an answer has to come, context by context."""
@@ -425,8 +537,10 @@ class Twin:
         for a, g in zip(*np.nonzero((k > 0.0) & (k != n)), strict=True):
             h = float(k[a, g] / n[a, g])
             mine, came = at_risk[:, a, g], returned[:, a, g]
-            excess += float(((came - mine * h) ** 2 - mine * h * (1.0 - h) * (1.0 - mine / n[a, g])).sum())
-            possible += float((mine * np.maximum(mine - 1.0, 0.0) * h * (1.0 - h)).sum())
+            pairs = mine * np.maximum(mine - 1.0, 0.0)
+            votes = np.minimum(1.0, MOST_VOTES * (MOST_VOTES - 1.0) / np.maximum(pairs, 1.0))
+            excess += float((votes * ((came - mine * h) ** 2 - mine * h * (1.0 - h) * (1.0 - mine / n[a, g]))).sum())
+            possible += float((votes * pairs * h * (1.0 - h)).sum())
         if excess <= 0.0 or possible <= 0.0:
             return 1e9
         return min(max(possible / excess - 1.0, 1.0), 1e9)
@@ -442,6 +556,59 @@ class Twin:
         self.tau_error[:] = np.sqrt(1.0 / bottom)
         if self.learner == "scaled":
             self.thinning[:] = self.tau
+
+    # --- outcomes that return at different speeds --------------------------------------------------------------------
+
+    def _is_high(self) -> Flags:
+        assert self.options.outcome_split is not None
+        return np.asarray(self.rewards > self.options.outcome_split)
+
+    def _weigh_outcomes(self) -> None:
+        """[F(x) / F(R)] / [F_c(x) / F_c(R)]: products over intervals between x and R, from decisions past their end.
+
+        Over those, the share of answers by g that came inside its interval is the hazard in reversed time.
+        """
+        clock = self.watches[-1][0] if self.watches else 0
+        old, high = clock - self.rounds, self._is_high()
+        last = max(g for g in range(self.ages.size) if g == 0 or self.ages[g] <= self.oldest_answer)
+        self.outcome_weights[:] = 1.0
+        for a in range(self.n_arms):
+            stays = np.ones((3, self.ages.size))  # 1 - hazard: of both kinds, of low ones, of high ones
+            for g in range(1, self.ages.size):
+                by = (self.arms == a) & (old > self.ages[g]) & (self.delays <= self.ages[g])
+                inside = by & (self.delays > self.ages[g - 1])
+                hazard = float(inside.sum() / by.sum()) if by.any() else 0.0
+                stays[0, g] -= hazard
+                for kind, mine in ((1, ~high), (2, high)):
+                    stays[kind, g] -= float(
+                        ((inside & mine).sum() + PRIOR_ANSWERS * hazard) / ((by & mine).sum() + PRIOR_ANSWERS)
+                    )
+            for passed in range(last + 1):
+                both, *kinds = (float(row[max(passed, 1) : last + 1].prod()) for row in stays)
+                for kind, own in enumerate(kinds):
+                    if both != own:
+                        heavy = both / own if own > 0.0 else math.inf
+                        self.outcome_weights[kind, a, passed] = min(max(heavy, 1.0 / HEAVIEST), HEAVIEST)
+
+    def _outcome_weight(self, i: int, age: float) -> float:
+        """Of the answer of a decision that is so old."""
+        if not self.splits:
+            return 1.0
+        passed = int((self.ages <= min(age, self.cutoff)).sum())
+        weights = self.outcome_weights[int(self._is_high()[i]), self.arms[i]]
+        is_young = age < self.cutoff and passed < self.ages.size  # half way to the next age, until that is passed
+        return float((weights[passed] + weights[passed + 1]) / 2 if is_young else weights[passed])
+
+    def _reweigh(self, now: int) -> None:
+        """Answers of decisions that have passed another age since the last time; V and G follow when they are built."""
+        if not self.splits:
+            return
+        before = self.watches[-1][0] if self.watches else -math.inf
+        for at, lesson in enumerate(self.learned):
+            i = lesson.decision
+            made, answer = float(self.rounds[i]), float(self.delays[i])
+            if any(age >= answer and before - made <= age < now - made for age in self.ages.tolist()):
+                self.learned[at] = dataclasses.replace(lesson, weight=self._outcome_weight(i, now - made))
 
     # --- stage 1 ---------------------------------------------------------------------------------------------------
 
@@ -519,8 +686,6 @@ class Twin:
             self.racing = frozenset()
             self.race_ended = now
             self.cutoff = self._found_cutoff(now)
-            self._read(seen=now, clock=now)
-            self._settle(now)
 
     def _found_cutoff(self, now: int) -> float:
         over = range(self.n_arms) if self.options.cutoff_over == "all" else self.accepted
@@ -538,31 +703,47 @@ class Twin:
 
     # --- stage 2, learning -----------------------------------------------------------------------------------------
 
-    def _learn(self, context: int, arm: int, reward: float) -> None:
-        """One observation, thinned for `scaled`; now and then the prior follows."""
-        thin = float(self.thinning[context, arm])
-        self.learned.append(Lesson(context, arm, reward, thin, self.last_reading, pull=True, answer=True))
+    def _learn(self, i: int, weight: float) -> None:
+        """One observation, thinned for `scaled`."""
+        context, arm = int(self.contexts[i]), int(self.arms[i])
+        self.learned.append(
+            Lesson(
+                decision=i,
+                context=context,
+                arm=arm,
+                reward=float(self.heard[i]),
+                thin=float(self.thinning[context, arm]),
+                at_reading=self.last_reading,
+                pull=True,
+                answer=True,
+                weight=weight,
+                entered=weight,
+            )
+        )
         self.n_learned += 1
+
+    def _follow_prior(self) -> None:
+        """The prior follows what has been learned, now and then."""
         if self.options.prior != "fixed" and self.n_learned >= self.calibrate_at:
             self.calibrate_at = self.n_learned + max(10, min(self.n_learned // 10, 2_000))
             if self.options.prior == "noise":
                 self._measure_noise()
             else:
                 self._calibrate()
-            self.expected_penalty[:] = self.penalty
+            self._renew_pending()
 
     def _rethin(self) -> None:
-        """The share that returns has changed, and with it the features of `scaled`."""
+        """The share that returns has changed, and with it the features of `scaled`; or the weights of outcomes have."""
         if self.options.prior == "shared":
             self._calibrate()
-            self.expected_penalty[:] = self.penalty
+            self._renew_pending()
         else:
             self._thin_again()
 
     def _thin_again(self) -> None:
         self._times_thinned += 1
         self.learned = [
-            dataclasses.replace(lesson, thin=float(self.thinning[lesson.context, lesson.arm]))
+            dataclasses.replace(lesson, thin=float(self.thinning[lesson.context, lesson.arm]), entered=lesson.weight)
             for lesson in self.learned
         ]
 
@@ -580,9 +761,10 @@ class Twin:
 
     def _tally(self) -> tuple[Floats, Floats, Floats]:
         """(J, A) observations, their rewards and the squares of those; `thinned` has none, only pulls and answers."""
-        seen = [lesson.pull and lesson.answer for lesson in self.learned]
-        rewards = [lesson.reward * is_seen for lesson, is_seen in zip(self.learned, seen, strict=True)]
-        return self._sum([float(is_seen) for is_seen in seen]), self._sum(rewards), self._sum([r * r for r in rewards])
+        counts = [lesson.weight if lesson.pull and lesson.answer else 0.0 for lesson in self.learned]
+        rewards = [lesson.reward for lesson in self.learned]
+        total = [n * r for n, r in zip(counts, rewards, strict=True)]
+        return self._sum(counts), self._sum(total), self._sum([x * r for x, r in zip(total, rewards, strict=True)])
 
     def _measure_noise(self) -> float:
         """The variance inside cells; returns the mean square of rewards."""
@@ -596,54 +778,71 @@ class Twin:
         overall = max(second_moment - (float(total.sum()) / n) ** 2, 0.0)
         noise = (float(inside.sum()) + overall) / (float(degrees.sum()) + 1.0)
         self.noise = max(noise, NOISE_FLOOR * second_moment)
+        self.noiseless = noise < self.noise
         own, own_degrees = inside.sum(axis=1), degrees.sum(axis=1)
         self.sigma = np.sqrt((CONTEXT_DEGREES * self.noise + own) / (CONTEXT_DEGREES + own_degrees))
         return second_moment
 
     def _calibrate(self) -> None:
-        """Empirical Bayes: measure the noise, then one EM step for the common mean and the spread around it."""
+        """Empirical Bayes: measure the noise, then what each context may borrow from the others.
+
+        theta_j ~ N(mu, omega^2 I) and mu ~ N(0, s^2 I), or arm by arm without features. omega^2 for the next time is
+        the mean square of theta_j - mu as far as all data tell, with one observation of SPREAD_GUESS s^2.
+        """
         second_moment = self._measure_noise()
         self._thin_again()
         if second_moment == 0.0:
             return
-        if not self.calibrated:
-            self.spread, self.calibrated = second_moment, True
-        self.penalty = self.noise / self.spread
+        weight, target = self._sums()
         if self.n_features > 0:
-            thetas, variances = zip(*(self._theta(j) for j in range(self.n_contexts)), strict=True)
-            away = np.array(thetas) - self.common_mean
-            step = away.mean(axis=0)
-            trace = sum(float(np.trace(variance)) for variance in variances)
-            spread = ((away**2).sum() + self.noise * trace) / away.size - float(step @ step) / self.n_features
-            self.common_mean = self.common_mean + step
+            size = float((self.features**2).sum(axis=1).mean())
+            groups = [Group(list(range(self.n_arms)), self.features, np.zeros(self.n_features))]
         else:
-            cells = [self._posterior(j) for j in range(self.n_contexts)]
-            spread = float(np.mean([(mean - self.offset) ** 2 + self.noise * norm**2 for mean, norm in cells]))
-        self.spread = max(float(spread), SPREAD_FLOOR * second_moment)
-        self.penalty = self.noise / self.spread
-        if self.n_features > 0:
-            self.offset = self.features @ self.common_mean
-        else:
-            weight, target = self._sums()
+            size = 1.0
             overall = float(target.sum() / weight.sum()) if weight.sum() > 0.0 else 0.0
-            self.offset = (target.sum(axis=0) + self.penalty * overall) / (weight.sum(axis=0) + self.penalty)
+            groups = [Group([a], np.ones((1, 1)), np.array([overall])) for a in range(self.n_arms)]
+        scale = second_moment / (size if size > 0.0 else 1.0)
+        if math.isnan(self.spread):
+            self.spread = SPREAD_GUESS * scale
+        squares, condition = 0.0, 1.0
+        for group in groups:
+            hierarchy = Hierarchy(group, weight, target, noise=self.noise, spread=self.spread, scale=scale)
+            squares += hierarchy.squares()
+            condition = max(condition, hierarchy.condition)
+            for j in range(self.n_contexts):
+                mean, covariance = hierarchy.without(j)
+                precision = self.noise * np.linalg.inv(covariance)
+                if self.n_features > 0:
+                    self.prior_mean[j], self.prior_precision[j] = mean, precision
+                else:
+                    self.prior_mean[j, group.arms], self.prior_precision[j, group.arms] = mean, precision[0]
+        n_deviations = self.n_contexts * (self.n_features or self.n_arms)
+        self.spread = (SPREAD_GUESS * scale + squares) / (n_deviations + 1)
+        self._inherited = max(condition, REMEMBERED * self._inherited)
 
     def _sums(self) -> tuple[Floats, Floats]:
         """(J, A) weights in V and targets in G."""
         state = (len(self.learned), self._times_thinned, self.last_reading)
         if state not in self._known_sums:
-            weight = self._sum([lesson.thin**2 * lesson.pull for lesson in self.learned])
-            target = self._sum([lesson.thin * lesson.reward * lesson.answer for lesson in self.learned])
+            weight = self._sum([lesson.entered * lesson.thin**2 * lesson.pull for lesson in self.learned])
+            target = self._sum(
+                [lesson.entered * lesson.thin * lesson.reward * lesson.answer for lesson in self.learned]
+            )
             self._known_sums = {state: (weight, target)}
         return self._known_sums[state]
 
     def _theta(self, context: int) -> tuple[Floats, Floats]:
-        """The posterior mean of theta, and V^-1; V = lambda I + sum f f^T, G = lambda mu + sum r f."""
-        weight, target = self._sums()
-        v = self.penalty * np.eye(self.n_features) + (self.features.T * weight[context]) @ self.features
+        """The posterior mean of theta, and V^-1; V = Lambda + sum f f^T, G = Lambda mu + sum r f."""
+        weight, target = (sums[context] for sums in self._sums())
+        mean, v = self.prior_mean[context], self._v(context)
+        away = self.features.T @ (target - weight * (self.features @ mean))
+        return mean + np.linalg.solve(v, away), np.asarray(np.linalg.inv(v), dtype=np.float64)
+
+    def _v(self, context: int) -> Floats:
+        weight, _ = self._sums()
+        v = self.prior_precision[context] + (self.features.T * weight[context]) @ self.features
         self._condition = max(self._condition, float(np.linalg.cond(v)))
-        away = self.features.T @ (target[context] - weight[context] * (self.features @ self.common_mean))
-        return self.common_mean + np.linalg.solve(v, away), np.asarray(np.linalg.inv(v), dtype=np.float64)
+        return np.asarray(v)
 
     def _posterior(self, context: int) -> tuple[Floats, Floats]:
         """<theta, f_a> and ||f_a|| in the norm of V^-1; without features, each cell by itself."""
@@ -651,29 +850,44 @@ class Twin:
             theta, inverse = self._theta(context)
             return self.features @ theta, self._norm(inverse)
         weight, target = (sums[context] for sums in self._sums())
-        return (target + self.penalty * self.offset) / (weight + self.penalty), np.sqrt(1.0 / (weight + self.penalty))
+        prior, mean = self.prior_precision[context], self.prior_mean[context]
+        return (target + prior * mean) / (weight + prior), np.sqrt(1.0 / (weight + prior))
 
     def _norm(self, inverse: Floats) -> Floats:
         square = np.einsum("ai,ij,aj->a", self.features, inverse, self.features)
         return np.asarray(np.sqrt(np.maximum(square, 0.0)))
 
+    def _pending_now(self) -> Floats:
+        """(J, A) decisions, those that are open as far as they are expected to be answered.
+
+        `returned` knows in the end who was: an answer counts like any other, and who left the cut-off without one not.
+        """
+        counted = self.expected * self._kept(self.decided_at_reading)
+        if self.learner == "returned":
+            is_learned = ~np.isnan(self.learned_at_reading)
+            counted[: self.settled] = 0.0
+            counted[is_learned] = self._kept(self.learned_at_reading[is_learned])
+        return self._in_cells(self.contexts, self.arms, counted)
+
+    def _renew_pending(self) -> None:
+        """What became of open decisions enters the norms only now; new ones did at once."""
+        self.pending_weight = self._pending_now()
+        self.pending_precision = self.prior_precision.copy()
+
     def _expected_norm(self, context: int) -> Floats:
-        """The norm as if every decision were answered with the probability of its return."""
-        mine = self.contexts == context
-        kept = self.expected * self._kept(self.decided_at_reading)
-        weight = np.bincount(self.arms[mine], weights=kept[mine], minlength=self.n_arms)
-        penalty = self.expected_penalty[context]
-        if self.n_features == 0:
-            return np.asarray(np.sqrt(1.0 / (weight + penalty)))
-        v = float(penalty[0]) * np.eye(self.n_features) + (self.features.T * weight) @ self.features
+        """The norm as if every open decision were answered with the probability of its return."""
+        if self.n_features == 0:  # a cell is worked out whenever anything happens to it
+            return np.asarray(np.sqrt(1.0 / (self._pending_now()[context] + self.prior_precision[context])))
+        v = self.pending_precision[context] + (self.features.T * self.pending_weight[context]) @ self.features
         return self._norm(np.asarray(np.linalg.inv(v), dtype=np.float64))
 
     def _sample(self, context: int, now: int) -> Floats:
         """<x, f_a> for an x ~ N(0, V^-1)."""
         if self.n_features == 0:
             return self._posterior(context)[1] * normals(self.seed, self.run, now, self.n_arms)
-        factor = np.linalg.cholesky(self._theta(context)[1])
-        return np.asarray(self.features @ factor @ normals(self.seed, self.run, now, self.n_features))
+        # V^-1 = L L^T with L lower means V = U U^T with U = L^-T upper: the factor of V from its last row up
+        upper = np.linalg.cholesky(self._v(context)[::-1, ::-1])[::-1, ::-1]
+        return np.asarray(self.features @ np.linalg.solve(upper.T, normals(self.seed, self.run, now, self.n_features)))
 
     def _bonus(self, context: int, now: int, norm: Floats) -> float:
         """`norm` is of the answers alone: the bias is of rewards that are missing there."""
@@ -720,6 +934,56 @@ class Twin:
             values[[a for a in range(self.n_arms) if a != best]] = -math.inf
         return values
 
+    # --- stage 2, what is certain ------------------------------------------------------------------------------------
+
+    def _certify(self, seen: int) -> None:
+        """Arms that, at the last price of budget, bring less at best than another one at worst are out for now."""
+        estimates = self.options.return_probability == "estimated" and not self.silent
+        if self.n_learned < FEWEST_ANSWERS or (estimates and self._watched_to_the_end() < FEWEST_ANSWERS):
+            return
+        options, arms = self.options, sorted(self.accepted)
+        certain = math.sqrt(2.0 * math.log(self.n_contexts * self.n_arms / options.delta))
+        self.certain_margin = math.inf
+        for j in range(self.n_contexts):
+            mean, norm = self._posterior(j)
+            optimism = math.sqrt(math.log(math.e + int((self.contexts == j).sum())))
+            of_reward = float(self.sigma[j]) * max(certain, options.exploration * optimism)
+            of_return = max(certain, options.return_optimism * optimism)
+            weight, price = self.problem.contexts[j].weight, self.prices.get(self.depths[j], 0.0)
+            net = weight * self.tau[j] * mean - price * self.costs
+            width = weight * np.hypot(of_reward * self.tau[j] * norm, of_return * self.tau_error[j] * mean)
+            rival = max(arms, key=lambda a: (net[a] - width[a], -a))
+            at_least = float(net[rival] - width[rival])
+            for a in arms:
+                at_most = float(net[a] + width[a])
+                falls_short = at_least - at_most - ALIKE * (abs(at_most) + abs(at_least))
+                self.certain_margin = min(self.certain_margin, abs(falls_short))
+                if falls_short <= 0.0:
+                    self.rulings.pop((j, a), None)
+                elif (j, a) not in self.rulings:
+                    self.rulings[j, a] = Ruling(max(seen, 1), rival, at_most, at_least, price)
+
+    def _watched_to_the_end(self) -> int:
+        """How many decisions were older than the longest deadline when the curves were last brought up to date."""
+        end = min(float(self.ages[self.ages >= min(self.deadlines.max(), self.ages[-1])][0]), float(self.ages[-1]))
+        return int((self.watches[-1][0] - self.rounds > end).sum()) if self.watches else 0
+
+    @property
+    def arms_in_play(self) -> float:
+        """By context, on average; the race still has them all."""
+        if self.racing:
+            return float(self.n_arms)
+        return sum(len(self._in_play(j)) for j in range(self.n_contexts)) / self.n_contexts
+
+    def _in_play(self, context: int) -> list[int]:
+        return [a for a in sorted(self.accepted) if (context, a) not in self.rulings]
+
+    def _playable(self, context: int, allowed: Sequence[int]) -> list[int]:
+        """By the one who is here: where arms are missing today, nobody is ruled out by one that may be missing."""
+        if len(allowed) < self.n_arms:
+            return sorted(self.accepted & set(allowed))
+        return self._in_play(context)
+
     # --- stage 2, allocation ---------------------------------------------------------------------------------------
 
     def _rate(self, now: int) -> float:
@@ -734,26 +998,25 @@ class Twin:
         lost = self.lost_rounds if self.options.until_end else 0
         return left / max(1, horizon - now + 1 - lost)
 
-    def _caps(self, now: int) -> tuple[Floats, list[int]]:
-        """What contexts of each depth and more may spend together per round, and the depth of each context.
+    def _caps(self, now: int) -> Floats:
+        """What contexts of each depth and more may spend together per round.
 
-        Depth: how many reserves are closed to a context. Kept back from those of depth d and more is what is reserved
-        for the others and not spent by them yet, but no more than those could spend at most.
+        Kept back from those of depth d and more is what is reserved for the others and not spent by them yet, but no
+        more than those could spend at most.
         """
         problem = self.problem
-        depths = [sum(context.tier < tier for tier, _ in problem.reserves) for context in problem.contexts]
         spent = [float(self.costs[self.arms[self.contexts == j]].sum()) for j in range(self.n_contexts)]
         shares = self._shares()
         rate = self._rate(now)
         caps = [rate]
         for d in range(1, len(problem.reserves) + 1):
-            above = [j for j in range(self.n_contexts) if depths[j] < d]
+            above = [j for j in range(self.n_contexts) if self.depths[j] < d]
             reserved = problem.budget * sum(share for _, share in problem.reserves[-d:])
             unspent = max(0.0, reserved - sum(spent[j] for j in above))
             usable = sum(float(shares[j]) for j in above) * float(self.costs.max()) * (problem.horizon - now + 1)
             left = problem.budget - float(self.costs[self.arms].sum())
             caps.append(min(caps[-1], rate * max(0.0, 1.0 - min(unspent, usable) / left)))
-        return np.array(caps), depths
+        return np.array(caps)
 
     def _flip(self, probability: float, now: int) -> bool:
         if probability >= 1.0:
@@ -775,30 +1038,36 @@ class Twin:
         shares = self._shares()
         edges: list[Edge] = []
         for j in range(self.n_contexts):
-            arms = sorted(self.accepted & set(allowed)) if j == context else sorted(self.accepted)
+            arms = self._playable(j, allowed) if j == context else self._in_play(j)
             values = self._values(j, now, arms, sampled=j == context)
             steps, margin = hull(values, self.costs, [a for a in arms if values[a] > -math.inf], j)
             edges.extend(steps)
             self._margin = min(self._margin, margin)
         self._margin = min(self._margin, gap(edge.slope for edge in edges))
         edges.sort(key=lambda edge: (-edge.slope, edge.context))
-        slack, depths = self._caps(now)
+        slack, own_depth = self._caps(now), self.depths[context]
+        self.prices[own_depth] = 0.0
         current: int | None = None
         for edge in edges:
-            depth = depths[edge.context]
+            depth = self.depths[edge.context]
             left = float(slack[: depth + 1].min())
             needed = float(shares[edge.context]) * edge.cost
             self._margin = min(self._margin, abs(needed - left) / left if left > 0.0 else math.inf)
             if edge.context == context and needed >= left:
+                self.prices[own_depth] = edge.slope
                 part = max(left / needed, 0.0)
                 return edge.arm if self._flip(1.0 if part > WHOLE else part, now) else current
-            slack[: depth + 1] -= min(needed, left)
+            bought = min(needed, left)
+            slack[: depth + 1] -= bought
             if edge.context == context:
                 current = edge.arm
+            elif bought > 0.0 and slack[: own_depth + 1].min() <= 0.0:  # nothing is left for this context either
+                self.prices[own_depth] = edge.slope
+                return current
         return current
 
     def _best(self, context: int, allowed: Sequence[int], now: int) -> int | None:
-        arms = sorted(self.accepted & set(allowed))
+        arms = self._playable(context, allowed)
         values = self._values(context, now, arms, sampled=True)
         playable = [a for a in arms if values[a] > -math.inf]
         if not playable:
@@ -813,11 +1082,11 @@ class Twin:
     def decide(self, now: int, context: int, available: Sequence[int]) -> Wish:
         """Which arm this round, if any."""
         self._deliver(now)
-        self._tick(now)
-        self._margin, self._condition = math.inf, 1.0
-        self.arrivals.append(context)
         if self.racing:
             self._race(now)
+        self._tick(now)
+        self._margin, self._condition = self.certain_margin, 1.0
+        self.arrivals.append(context)
         left = self.budget_left
         allowed = [a for a in available if self.costs[a] <= left]
         if not allowed:
@@ -829,7 +1098,8 @@ class Twin:
         else:
             arm = self._best(context, allowed, now)
         # while one or two rewards are all that is known of the noise, lambda is tiny and V all but singular
-        return Wish(arm, self._margin, near=max(NEAR, ROUNDING * self._condition))
+        rounding = max(ROUNDING * self._condition, INHERITED * self._inherited)
+        return Wish(arm, self._margin, near=max(NEAR, rounding))
 
 
 @dataclass(frozen=True)
@@ -840,6 +1110,7 @@ class Agreement:
     decisions: int
     near_ties: int  # rounds in which they differed, and rounding alone can be the reason
     ill_conditioned: int  # the same, where V was all but singular and rounding is larger than usual
+    noiseless: int  # the same, while answers say nothing of the noise: what tells arms apart is then all rounding
 
 
 def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed: int) -> Agreement:
@@ -856,11 +1127,16 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
     assert log is not None
     chosen = {int(round_): i for i, round_ in enumerate(log.round)}
     assert len(chosen) == log.round.size, "two decisions in one round"
-    near_ties = ill_conditioned = 0
+    near_ties = ill_conditioned = noiseless = 0
+    course = dict(zip(outcome.rounds.tolist(), outcome.course.tolist(), strict=True))
     for round_ in range(1, problem.horizon + 1):
         context = int(tape.context[round_ - 1])
         there = tape.available[round_ - 1] if tape.available.shape[1] else np.ones(problem.n_arms)
         wish = twin.decide(round_, context, np.flatnonzero(there).tolist())
+        if round_ in course:
+            cutoff, arms_in_play = course[round_]
+            assert cutoff == twin.cutoff or math.isclose(cutoff, twin.cutoff, rel_tol=1e-12), f"round {round_}"
+            assert math.isclose(arms_in_play, twin.arms_in_play) or twin.certain_margin < wish.near, f"round {round_}"
         at = chosen.get(round_)
         arm = None if at is None else int(log.arm[at])
         if wish.arm != arm:
@@ -868,8 +1144,9 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
                 f"round {round_}, context {context}: engine {arm}, twin {wish.arm} (margin {wish.margin:.2g}); "
                 f"race ended {twin.race_ended}, accepted {sorted(twin.accepted)}, cut-off {twin.cutoff}"
             )
-            near_ties += wish.margin < NEAR
-            ill_conditioned += wish.margin >= NEAR
+            near_ties += wish.margin < NEAR and not twin.noiseless
+            ill_conditioned += wish.margin >= NEAR and not twin.noiseless
+            noiseless += twin.noiseless
         if at is not None and arm is not None:
             noise, uniform = float(tape.noise[round_ - 1]), float(tape.delay[round_ - 1])
             phase = (round_ - 1) // math.ceil(problem.horizon / scenario.phases)
@@ -881,7 +1158,11 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
             twin.note(round_, context, arm, float(log.reward[at]), float(log.delay[at]))
     _same_ending(twin, outcome)
     return Agreement(
-        rounds=problem.horizon, decisions=log.round.size, near_ties=near_ties, ill_conditioned=ill_conditioned
+        rounds=problem.horizon,
+        decisions=log.round.size,
+        near_ties=near_ties,
+        ill_conditioned=ill_conditioned,
+        noiseless=noiseless,
     )
 
 
@@ -909,3 +1190,13 @@ def _same_ending(twin: Twin, outcome: Outcome) -> None:
     assert outcome.cutoff == twin.cutoff or math.isclose(outcome.cutoff, twin.cutoff, rel_tol=1e-12)
     assert outcome.spend == twin.problem.budget - twin.budget_left
     assert twin.budget_left >= 0.0
+    if twin.certain_margin >= NEAR:
+        contexts = twin.problem.context_names
+        ours = {(contexts[j], names[a]): ruling for (j, a), ruling in twin.rulings.items()}
+        assert {(one.context, one.arm) for one in outcome.certificates} == set(ours)
+        for one in outcome.certificates:
+            ruling = ours[one.context, one.arm]
+            assert (one.round, one.rival) == (ruling.round, names[ruling.rival])
+            # with the rounding of the first priors, which rest on a single answer
+            theirs = np.array([one.at_most, one.at_least, one.price])
+            assert np.abs(theirs - [ruling.at_most, ruling.at_least, ruling.price]).max() < 3e-5 * np.abs(theirs).sum()

@@ -28,6 +28,9 @@ def _outcome(scenario: str, policy: str, run: int, reward: float, by_race_end: f
         rewards=(reward, reward, reward),
         rounds=ROUNDS,
         curve=np.repeat(path[:, None], 3, axis=1),
+        course=np.column_stack(
+            [np.where(ROUNDS < RACE_ENDED, np.inf, 300.0), np.where(ROUNDS < RACE_ENDED, 10.0, 1.0)]
+        ),
         decisions=100,
         spend=100.0,
         race_rounds=RACE_ENDED,

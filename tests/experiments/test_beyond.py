@@ -111,9 +111,10 @@ def test_points_of_choices_are_those_of_the_simulator(made: tuple[Path, Comparis
 
 def test_every_file_is_there_and_a_second_call_writes_the_same_bytes(made: tuple[Path, Comparison]) -> None:
     folder, _ = made
-    figures = {"heatmap", "ingredients", "regret", *(figure_name(choice) for choice in TINY.choices)}
+    figures = {"heatmap", "ingredients", "regret", "course", *(figure_name(choice) for choice in TINY.choices)}
     expected = {f"{name}.{kind}" for name in figures for kind in ("png", "pdf")}
-    expected |= {"shares.csv", "ingredients.csv", "choices.csv", "claims.json", "settings.json", "report.html", "parts"}
+    expected |= {f"{name}.csv" for name in ("shares", "ingredients", "choices", "courses")}
+    expected |= {"claims.json", "settings.json", "report.html", "parts"}
     assert {path.name for path in folder.iterdir()} == expected
     files = [path for path in folder.iterdir() if path.is_file() and path.name != "report.html"]
     before = {path.name: path.read_bytes() for path in files}
@@ -221,7 +222,7 @@ def test_the_page_stands_alone_and_can_be_read_by_everybody(page: Page, made: tu
     assert {href[1:] for href in page.attributes("href")} <= set(ids)
     assert page.count("h1") == 1
     assert page.count("caption") == page.count("table") == 4 + len(TINY.choices)
-    assert page.count("img") == page.count("source") == 1 + len(TINY.choices)
+    assert page.count("img") == page.count("source") == 2 + len(TINY.choices)
     assert all(a.get("alt") and a.get("width") for tag, a in page.tags if tag == "img")
     text = (made[0] / "report.html").read_text(encoding="utf-8")
     assert "<b>&" not in text
@@ -336,6 +337,7 @@ def test_the_full_plan_is_every_policy_on_every_scenario() -> None:
     assert {cell.experiment for cell in cells(FULL)} == {
         "compare",
         "ingredients",
+        "course",
         *(f"choice {choice.name}" for choice in CHOICES),
     }
     assert QUICK.is_quick

@@ -51,13 +51,18 @@ def run(parts: Path, recorder: Recorder | None = None, *, n_jobs: int = 1, seed:
 
 def same(one: SimulationResult, other: SimulationResult) -> bool:
     assert one.seed == other.seed
+    arrays = ("rounds", "curve", "course")
     for mine, yours in zip(one.outcomes, other.outcomes, strict=True):
-        plain = (dataclasses.replace(each, rounds=mine.rounds, curve=mine.curve) for each in (mine, yours))
-        first, second = (dataclasses.astuple(each)[:5] + dataclasses.astuple(each)[7:] for each in plain)
-        if first != second or mine.curve.tobytes() != yours.curve.tobytes():
+        plain = [
+            {field.name: getattr(each, field.name) for field in dataclasses.fields(each) if field.name not in arrays}
+            for each in (mine, yours)
+        ]
+        if plain[0] != plain[1]:
             return False
-        if mine.rounds.tobytes() != yours.rounds.tobytes():
-            return False
+        for name in arrays:
+            ours, theirs = getattr(mine, name), getattr(yours, name)
+            if ours.shape != theirs.shape or ours.tobytes() != theirs.tobytes():
+                return False
     return True
 
 
@@ -134,6 +139,9 @@ def test_sides_keep_no_curves(tmp_path: Path) -> None:
     cell = dataclasses.replace(tiny_cell(), keep_curves=False, runs=1)
     found = run_cells([cell], seed=0, n_jobs=1, parts=tmp_path, progress=Recorder())
     assert all(one.curve.shape == (0, 3) for one in found.cells[0].result.outcomes)
+    assert all(one.course.shape == (0, 2) for one in found.cells[0].result.outcomes)
+    saved.save(found.cells[0].result, tmp_path / "result.npz")
+    assert same(saved.load(tmp_path / "result.npz"), found.cells[0].result)
 
 
 def test_saved_results_read_back_equal(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from tests.live.conftest import Zygote, clear_postgres
 
 KILLS = int(os.environ.get("DORAL_TORTURE", "12"))
 LONGEST_LIFE_S = 0.25
+LONGEST_START_S = 30.0
 
 
 class Witness:
@@ -107,6 +108,8 @@ def test_killed_writers(durable_url: str, zygote: Zygote, tmp_path: Path, open_s
             durable_url = _fresh(durable_url, tmp_path, life, open_store)
         notes = tmp_path / f"notes-{life}"
         pid = zygote.start("forever", durable_url, "kits", life, notes)
+        if life % 2 == 1:
+            _wait_for(notes)  # on a busy machine a short life may be over before the first step
         time.sleep(rng.uniform(0.0, LONGEST_LIFE_S))
         zygote.kill(pid)
         pending = witness.read(notes)
@@ -119,6 +122,13 @@ def test_killed_writers(durable_url: str, zygote: Zygote, tmp_path: Path, open_s
             witness.settle(campaign, pending)
         store.close()
     assert witness.steps_checked > 0
+
+
+def _wait_for(notes: Path) -> None:
+    """Until the writer has begun."""
+    until = time.monotonic() + LONGEST_START_S
+    while not (notes.exists() and notes.stat().st_size) and time.monotonic() < until:
+        time.sleep(0.005)
 
 
 def _fresh(url: str, tmp_path: Path, life: int, open_store: Callable[[str], Store]) -> str:

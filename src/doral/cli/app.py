@@ -25,7 +25,7 @@ app = typer.Typer(
 
 app.add_typer(campaigns)
 
-_POLICIES = ["doral", "d-alp", "d-linucb", "random"]
+_POLICIES = ["doral-otf", "doral", "d-alp", "d-linucb", "random"]
 _POLICY_HELP = "A name from `doral policies`, with options as in doral:accept=3,exploration=0.5. May be given again."
 _METRIC_HELP = "What the printed table counts: within_deadline, by_end or within_cutoff."
 _OUT_HELP = "Write the summary to this file (.csv, .parquet, .json) instead of printing a table."

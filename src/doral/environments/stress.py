@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from doral.delays import AnyLaw, Geometric, Never, Pareto
+from doral.delays import AnyLaw, ByOutcome, Geometric, Never, Pareto
 from doral.environments.paper import DEADLINE_ROUNDS, DIVERSE_PARETO_MINIMA, N_FEATURES, SHARES
 from doral.environments.scenario import Scenario
 from doral.problem import Arm, Context, Problem
@@ -67,28 +67,36 @@ def _urgent() -> Problem:
     return _problem(contexts=contexts, reserves={2: 0.15, 1: 0.1})
 
 
-def _silent_means() -> list[list[float]]:
-    """Conversion rates between 1% and 12%, linear in features that the policy is given."""
-    features, theta = _silent_parameters()
-    return (0.01 + 0.11 * (theta @ features.T) / N_FEATURES).tolist()
-
-
-def _silent_parameters() -> tuple[Any, Any]:
+def _rate_parameters() -> tuple[Any, Any]:
+    """Features and thetas whose products, over the number of features, are rates: linear, as the learner believes."""
     numbers = np.modf(np.outer(np.arange(1, 21), np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0])))[0]  # fixed, spread over (0, 1)
     return numbers[:N_ARMS], numbers[N_ARMS:]
 
 
+def _arms_with_constant(features: Any) -> list[Arm]:
+    """One more feature, always 1, since rates do not start at 0."""
+    return [Arm(f"arm-{number}", features=[1.0, *row]) for number, row in enumerate(features.tolist(), start=1)]
+
+
 def _silent() -> Scenario:
-    features, _ = _silent_parameters()
-    arms = [
-        Arm(f"arm-{number}", features=[1.0, *row]) for number, row in enumerate(features.tolist(), start=1)
-    ]  # with a constant, since rates do not start at 0
-    problem = _problem(arms=arms, feedback="silent")
-    return _scenario("silent", problem, _DIVERSE, means=_silent_means(), noise="bernoulli", features="given")
+    """Conversion rates between 1% and 12%."""
+    features, theta = _rate_parameters()
+    problem = _problem(arms=_arms_with_constant(features), feedback="silent")
+    means = (0.01 + 0.11 * (theta @ features.T) / N_FEATURES).tolist()
+    return _scenario("silent", problem, _DIVERSE, means=means, noise="bernoulli", features="given")
 
 
-def _many_arms() -> Scenario:
-    n_arms = 1_000
+def _positives_first() -> Scenario:
+    """A positive answer is passed on at once, a negative one when somebody gets round to it."""
+    features, theta = _rate_parameters()
+    problem = _problem(arms=_arms_with_constant(features), horizon=30_000, budget=15_000, deadline=3_000)
+    law = ByOutcome(above=Geometric(150), below=Geometric(3_000), threshold=0.5)
+    means = (0.1 + 0.8 * (theta @ features.T) / N_FEATURES).tolist()
+    return _scenario("positives-first", problem, law, means=means, noise="bernoulli", features="given")
+
+
+def many_arms(n_arms: int = 1_000) -> Scenario:
+    """Far more arms than can be tried in every context; only features tell about most of them."""
     delays = [Geometric(float(mean)) for mean in np.linspace(50, 400, n_arms)]
     return _scenario("many-arms", _problem(arms=_arms((1.0,) * n_arms), horizon=20_000, budget=10_000), delays)
 
@@ -105,9 +113,10 @@ SCENARIOS = {
         _scenario("context-delays", _problem(), _context_delays()),
         _scenario("urgent", _urgent(), _DIVERSE),
         _silent(),
+        _positives_first(),
         _scenario("drift", _problem(), _DIVERSE, phases=3),
         _scenario("short", _problem(horizon=5_000, budget=2_500), _DIVERSE),
-        _many_arms(),
+        many_arms(),
         _scenario("heavy", _problem(), [Pareto(minimum / 4, HEAVY_SHAPE) for minimum in DIVERSE_PARETO_MINIMA]),
     )
 }

@@ -2,9 +2,10 @@
 
 Arms are finite and their features fixed, so all that is ever asked of theta_j and V_j are the A numbers <theta_j, f_a>
 (`estimate`) and ||f_a|| in the norm of V_j^-1 (`norm`). They are kept up to date instead of theta, and V_j itself is a
-sum over arms of counts: V_j = lambda I + sum_a weight_ja f_a f_a^T, G_j = sum_a target_ja f_a. `refactor` rebuilds
-everything from those sums, so rounding errors of millions of rank-one updates never pile up. Without features (k = 0)
-each (context, arm) is a cell of its own.
+sum over arms of counts: V_j = Lambda_j + sum_a weight_ja f_a f_a^T, G_j = sum_a target_ja f_a, where Lambda_j is the
+precision of the prior: lambda I, or what `shrinkage` has learned. `refactor` rebuilds everything from those sums, so
+rounding errors of millions of rank-one updates never pile up. Without features (k = 0) each (context, arm) is a cell of
+its own.
 """
 
 from __future__ import annotations
@@ -31,50 +32,56 @@ def padded(n: int) -> int:
 
 
 class Ridge(NamedTuple):
-    """J contexts, A arms (A+ padded), k features."""
+    """J contexts, A arms (A+ padded), k features. There may be a multiple of J rows, which share the priors."""
 
     features: Floats  # (A, k)
     features_by_row: Floats  # (k, A+): loops over arms then run over contiguous memory
-    offset: Floats  # (A,) what theta_j is shrunk to, as <mu, f_a>; 0 without a prior mean
-    weight: Floats  # (J, A) sum of weights in V_j
-    target: Floats  # (J, A) sum of targets in G_j
-    inverse: Floats  # (J, k, k) V_j^-1
-    estimate: Floats  # (J, A+) <theta_j, f_a>
-    norm_squared: Floats  # (J, A+)
-    norm: Floats  # (J, A+) ||f_a|| in V_j^-1
-    updates: Ints  # (J,) since the last refactor
+    offset: Floats  # (J, A) what theta_j is shrunk to, as <mu_j, f_a>; 0 without a prior mean
+    precision: Floats  # (J, k, k) Lambda_j of the prior; without features (J, A, 1)
+    weight: Floats  # (rows, A) sum of weights in V_j
+    target: Floats  # (rows, A) sum of targets in G_j
+    inverse: Floats  # (rows, k, k) V_j^-1
+    estimate: Floats  # (rows, A+) <theta_j, f_a>
+    norm_squared: Floats  # (rows, A+)
+    norm: Floats  # (rows, A+) ||f_a|| in V_j^-1
+    updates: Ints  # (rows,) since the last refactor
     direction: Floats  # (k,) scratch: V^-1 f
     shadow: Floats  # (A+,) scratch: F V^-1 f
     factor: Floats  # (k, k) scratch: Cholesky factor
+    work: Floats  # (k, k) scratch: V
 
 
-def new_ridge(features: Floats, n_contexts: int, penalty: float) -> Ridge:
-    """A ridge with no data: theta = 0, V = penalty * I."""
+def new_ridge(features: Floats, n_contexts: int, penalty: float, *, copies: int = 1) -> Ridge:
+    """A ridge with no data: theta = 0, V = penalty * I; with `copies` rows for every context."""
     n_arms, n_features = features.shape
+    n_rows = n_contexts * copies
+    prior = np.eye(n_features) if n_features else np.ones((n_arms, 1))
     ridge = Ridge(
         # copies: a read-only array is another type to the compiler, and would compile everything once more
         features=np.array(features, dtype=np.float64, order="C"),
         features_by_row=np.zeros((n_features, padded(n_arms))),
-        offset=np.zeros(n_arms),
-        weight=np.zeros((n_contexts, n_arms)),
-        target=np.zeros((n_contexts, n_arms)),
-        inverse=np.zeros((n_contexts, n_features, n_features)),
-        estimate=np.zeros((n_contexts, padded(n_arms))),
-        norm_squared=np.zeros((n_contexts, padded(n_arms))),
-        norm=np.zeros((n_contexts, padded(n_arms))),
-        updates=np.zeros(n_contexts, dtype=np.int64),
+        offset=np.zeros((n_contexts, n_arms)),
+        precision=np.tile(penalty * prior, (n_contexts, 1, 1)),
+        weight=np.zeros((n_rows, n_arms)),
+        target=np.zeros((n_rows, n_arms)),
+        inverse=np.zeros((n_rows, n_features, n_features)),
+        estimate=np.zeros((n_rows, padded(n_arms))),
+        norm_squared=np.zeros((n_rows, padded(n_arms))),
+        norm=np.zeros((n_rows, padded(n_arms))),
+        updates=np.zeros(n_rows, dtype=np.int64),
         direction=np.zeros(n_features),
         shadow=np.zeros(padded(n_arms)),
         factor=np.zeros((n_features, n_features)),
+        work=np.zeros((n_features, n_features)),
     )
     ridge.features_by_row[:, :n_arms] = features.T
-    for context in range(n_contexts):
-        refactor(ridge, context, penalty)
+    for row in range(n_rows):
+        refactor(ridge, row)
     return ridge
 
 
 @jit
-def update(ridge: Ridge, context: int, arm: int, weight: float, target: float, penalty: float) -> None:
+def update(ridge: Ridge, context: int, arm: int, weight: float, target: float) -> None:
     """V += weight f f^T and G += target f, by Sherman and Morrison, in O(k^2 + kA).
 
     weight = 1, target = r: an answer. weight = 1, target = 0: a pull whose answer is open. weight = 0: its answer.
@@ -83,7 +90,7 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float, p
     ridge.target[context, arm] += target
     n_features, room = ridge.features_by_row.shape
     if n_features == 0:
-        _set_cell(ridge, context, arm, penalty)
+        _set_cell(ridge, context, arm)
         return
     f = ridge.features[arm]
     inverse = ridge.inverse[context]
@@ -121,52 +128,82 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float, p
                 inverse[i, l] -= step * direction[l]
         ridge.updates[context] += 1
         if ridge.updates[context] >= REFACTOR_EVERY:
-            refactor(ridge, context, penalty)
+            refactor(ridge, context)
 
 
 @jit_inner
-def _set_cell(ridge: Ridge, context: int, arm: int, penalty: float) -> None:
+def add_weight(ridge: Ridge, context: int, arm: int, weight: float) -> None:
+    """Change a sum of V (weight may be negative). With features, what follows from it does with the next `refactor`."""
+    ridge.weight[context, arm] = max(0.0, ridge.weight[context, arm] + weight)
+    if ridge.features.shape[1] == 0:
+        _set_cell(ridge, context, arm)
+
+
+@jit_inner
+def _set_cell(ridge: Ridge, context: int, arm: int) -> None:
     """Without features, every (context, arm) stands for itself."""
-    weight = ridge.weight[context, arm] + penalty
-    excess = ridge.target[context, arm] - ridge.weight[context, arm] * ridge.offset[arm]
-    ridge.estimate[context, arm] = ridge.offset[arm] + excess / weight
+    prior = context % ridge.offset.shape[0]
+    weight = ridge.weight[context, arm] + ridge.precision[prior, arm, 0]
+    excess = ridge.target[context, arm] - ridge.weight[context, arm] * ridge.offset[prior, arm]
+    ridge.estimate[context, arm] = ridge.offset[prior, arm] + excess / weight
     ridge.norm_squared[context, arm] = 1.0 / weight
     ridge.norm[context, arm] = math.sqrt(1.0 / weight)
 
 
 @jit_rare
-def refactor(ridge: Ridge, context: int, penalty: float) -> None:
-    """Rebuild V^-1, the estimates and the norms of one context from its sums: exact, no drift."""
-    n_arms, n_features = ridge.features.shape
-    if n_features == 0:
-        for a in range(n_arms):
-            _set_cell(ridge, context, a, penalty)
-        return
-    factor = ridge.factor
-    inverse = ridge.inverse[context]
-    for i in range(n_features):
+def invert(matrix: Floats, factor: Floats, inverse: Floats) -> None:
+    """The inverse of a symmetric, positive definite matrix, by Cholesky; `factor` is scratch, `inverse` the result."""
+    n = matrix.shape[0]
+    for i in range(n):
         for l in range(i + 1):  # noqa: E741
-            total = penalty if i == l else 0.0
-            for a in range(n_arms):
-                total += ridge.weight[context, a] * ridge.features[a, i] * ridge.features[a, l]
+            total = matrix[i, l]
             for p in range(l):
                 total -= factor[i, p] * factor[l, p]
             factor[i, l] = math.sqrt(total) if i == l else total / factor[l, l]
-    for column in range(n_features):  # solve V x = e_column, forwards then backwards
-        for i in range(n_features):
+    for column in range(n):  # solve M x = e_column, forwards then backwards
+        for i in range(n):
             total = 1.0 if i == column else 0.0
             for p in range(i):
                 total -= factor[i, p] * inverse[p, column]
             inverse[i, column] = total / factor[i, i]
-        for i in range(n_features - 1, -1, -1):
+        for i in range(n - 1, -1, -1):
             total = inverse[i, column]
-            for p in range(i + 1, n_features):
+            for p in range(i + 1, n):
                 total -= factor[p, i] * inverse[p, column]
             inverse[i, column] = total / factor[i, i]
+
+
+@jit_rare
+def set_data_precision(ridge: Ridge, context: int, matrix: Floats) -> None:
+    """matrix = sum_a weight_ja f_a f_a^T."""
+    n_arms, n_features = ridge.features.shape
+    for i in range(n_features):
+        for l in range(i + 1):  # noqa: E741
+            total = 0.0
+            for a in range(n_arms):
+                total += ridge.weight[context, a] * ridge.features[a, i] * ridge.features[a, l]
+            matrix[i, l] = matrix[l, i] = total
+
+
+@jit_rare
+def refactor(ridge: Ridge, context: int) -> None:
+    """Rebuild V^-1, the estimates and the norms of one context from its sums: exact, no drift."""
+    n_arms, n_features = ridge.features.shape
+    if n_features == 0:
+        for a in range(n_arms):
+            _set_cell(ridge, context, a)
+        return
+    prior = context % ridge.offset.shape[0]
+    inverse = ridge.inverse[context]
+    set_data_precision(ridge, context, ridge.work)
+    for i in range(n_features):
+        for l in range(n_features):  # noqa: E741
+            ridge.work[i, l] += ridge.precision[prior, i, l]
+    invert(ridge.work, ridge.factor, inverse)
     for i in range(n_features):  # direction = theta - mu = V^-1 (G - V_data mu)
         total = 0.0
         for a in range(n_arms):
-            excess = ridge.target[context, a] - ridge.weight[context, a] * ridge.offset[a]
+            excess = ridge.target[context, a] - ridge.weight[context, a] * ridge.offset[prior, a]
             for l in range(n_features):  # noqa: E741
                 total += inverse[i, l] * ridge.features[a, l] * excess
         ridge.direction[i] = total
@@ -177,13 +214,13 @@ def refactor(ridge: Ridge, context: int, penalty: float) -> None:
             mean += ridge.features[a, i] * ridge.direction[i]
             for l in range(n_features):  # noqa: E741
                 square += ridge.features[a, i] * inverse[i, l] * ridge.features[a, l]
-        ridge.estimate[context, a] = ridge.offset[a] + mean
+        ridge.estimate[context, a] = ridge.offset[prior, a] + mean
         ridge.norm_squared[context, a] = square
         ridge.norm[context, a] = math.sqrt(max(square, 0.0))
     ridge.updates[context] = 0
 
 
-@jit
+@jit_rare
 def draw(ridge: Ridge, context: int, seed: np.uint64, run: np.uint64, round_: int) -> None:
     """shadow[a] = <x, f_a> for one x ~ N(0, V^-1): the noise of Thompson sampling, in units of sigma."""
     n_arms, n_features = ridge.features.shape

@@ -1,11 +1,19 @@
 """Empirical Bayes over the contexts of a ridge: noise, common mean and spread of theta_j, learned from the data.
 
-    reward = <theta_j, f_a> + noise of variance sigma_j^2,      theta_j ~ N(mu, omega^2 I)
+    reward = <theta_j, f_a> + noise of variance sigma_j^2,      theta_j ~ N(mu, omega^2 I),      mu ~ N(0, s^2 I)
 
-The posterior of theta_j is a ridge around mu with penalty sigma^2 / omega^2. So the penalty follows from the data, a
-bonus in units of sigma_j follows the scale of the rewards, and contexts share strength while data are few. sigma is
-measured inside (context, arm) cells, where the mean is constant: it does not depend on the linear model being right.
-mu and omega move by one EM step at each calibration. Without features (k = 0) every cell is its own, shrunk to its arm.
+So contexts share strength while data are few, the penalty follows from the data, and a bonus in units of sigma_j
+follows the scale of the rewards. sigma is measured inside (context, arm) cells, where the mean is constant: it does not
+depend on the linear model being right. omega moves by one EM step at each calibration; s is as large as rewards are.
+
+mu is not known but estimated, and where nobody has tried anything it is not known at all. To take it for known would
+make arms that no context has played look certain, and nobody would ever play them. What context j borrows is therefore
+the posterior of mu given all *other* contexts, with its whole covariance:
+
+    theta_j | the others  ~  N(mu_-j, omega^2 I + Cov(mu | others))
+
+and this, as mean and precision Lambda_j, is the prior of its ridge: the exact posterior, for given omega and noise.
+Without features (k = 0) the same holds arm by arm: cells of an arm have a common mean, around that of all arms.
 """
 
 from __future__ import annotations
@@ -17,12 +25,11 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral._jit import jit_rare, jit_rare_inner
-from doral.estimators.ridge import Ridge, refactor
+from doral.estimators.ridge import Ridge, invert, refactor, set_data_precision
 
 CONTEXT_DEGREES = 20.0  # the pooled noise counts like so many observations in a context's own
 NOISE_FLOOR = 1e-12  # of the mean square of rewards: exact rewards must not divide by zero
-SPREAD_FLOOR = 1e-3  # of the same: a prior that has closed around its mean must be able to open again
-
+SPREAD_GUESS, SPREAD_DEGREES = 0.1, 1.0  # of s^2: what omega^2 is thought to be, and like how many observations
 
 # Rows of a tally (3, J, A): raw sums of what has been learned. The ridge can be rebuilt from them under any prior.
 COUNT, REWARD, SQUARE = 0, 1, 2
@@ -31,63 +38,171 @@ COUNT, REWARD, SQUARE = 0, 1, 2
 class Prior(NamedTuple):
     """What contexts have in common."""
 
-    mean: Floats  # (k,) mu
-    step: Floats  # (k,) scratch
     sigma: Floats  # (J,) noise of a context
-    scale: Floats  # (4,) pooled noise variance, omega^2, penalty; and whether rewards have given them a scale
+    scale: Floats  # (5,) see below
+    inverse: Floats  # (J, k, k) scratch: (lambda I + V_data)^-1
+    pull: Floats  # (J + 1, k) scratch: what a context says about mu; the last row over all
+    work: Floats  # (4, k, k) scratch
 
 
-NOISE, SPREAD, PENALTY, IS_SET = 0, 1, 2, 3
+# Of `scale`: pooled noise variance, omega^2, s^2, lambda = noise / omega^2, and whether rewards have set them.
+NOISE, SPREAD, RANGE, PENALTY, IS_SET = 0, 1, 2, 3, 4
+# Rows of `work`: precision of mu, its inverse, and two for one context at a time.
+_ALL, _ALL_INVERSE, _ONE, _ONE_INVERSE = 0, 1, 2, 3
 
 
 def new_prior(n_contexts: int, n_features: int, penalty: float) -> Prior:
     """Before any data: no common mean, noise and spread of 1; only ratios matter until rewards are seen."""
     return Prior(
-        mean=np.zeros(n_features),
-        step=np.zeros(n_features),
         sigma=np.ones(n_contexts),
-        scale=np.array([1.0, 1.0 / penalty, penalty, 0.0]),
+        scale=np.array([1.0, 1.0 / penalty, 1.0 / penalty, penalty, 0.0]),
+        inverse=np.zeros((n_contexts, n_features, n_features)),
+        pull=np.zeros((n_contexts + 1, n_features)),
+        work=np.zeros((4, n_features, n_features)),
     )
 
 
 @jit_rare
 def calibrate(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats) -> None:
-    """Measure the noise, move mu and omega by one EM step, and rebuild the ridge around the new prior.
+    """Measure the noise, learn what contexts have in common, and rebuild the ridge around it.
 
     `thinning` (J, A) multiplies the features: 1, or tau where rewards are thinned by it (the `scaled` learner).
     """
-    _, n_contexts, n_arms = tally.shape
+    n_contexts = tally.shape[1]
     second_moment = measure_noise(prior, tally)
     _rebuild(ridge, tally, thinning)
-    if second_moment == 0.0:  # nothing but zeros so far: no scale to go by
-        for j in range(n_contexts):
-            refactor(ridge, j, prior.scale[PENALTY])
-        return
-    noise = prior.scale[NOISE]
-    if prior.scale[IS_SET] == 0.0:  # the first time: as spread as rewards are large
-        prior.scale[SPREAD], prior.scale[IS_SET] = second_moment, 1.0
-    prior.scale[PENALTY] = noise / prior.scale[SPREAD]
-    n_features = prior.mean.size
+    if second_moment > 0.0:  # else nothing but zeros so far: no scale to go by
+        prior.scale[RANGE] = second_moment / _feature_size(ridge)
+        if prior.scale[IS_SET] == 0.0:
+            prior.scale[SPREAD], prior.scale[IS_SET] = SPREAD_GUESS * prior.scale[RANGE], 1.0
+        prior.scale[PENALTY] = prior.scale[NOISE] / prior.scale[SPREAD]
+        if ridge.features.shape[1] > 0:
+            _share(prior, ridge)
+        else:
+            _share_cells(prior, ridge)
+    for j in range(n_contexts):
+        refactor(ridge, j)
+
+
+@jit_rare_inner
+def _feature_size(ridge: Ridge) -> float:
+    """The mean square of the features of an arm: s^2 times this is what rewards are thought to be."""
+    n_arms, n_features = ridge.features.shape
     total = 0.0
+    for a in range(n_arms):
+        for i in range(n_features):
+            total += ridge.features[a, i] ** 2
+    return total / n_arms if total > 0.0 else 1.0
+
+
+@jit_rare_inner
+def _share(prior: Prior, ridge: Ridge) -> None:
+    """mu given all contexts but one, for each; and omega^2, which holds from the next time on."""
+    n_contexts, n_arms = ridge.offset.shape
+    n_features = ridge.features.shape[1]
+    noise, penalty = prior.scale[NOISE], prior.scale[PENALTY]
+    known, mean_of = prior.work[_ALL], prior.pull
     for i in range(n_features):
-        prior.step[i] = 0.0
+        mean_of[n_contexts, i] = 0.0
+        for l in range(n_features):  # noqa: E741
+            known[i, l] = noise / prior.scale[RANGE] if i == l else 0.0
+    for j in range(n_contexts):  # what the data of a context say about mu: precision lambda (I - lambda V^-1)
+        one = prior.work[_ONE]
+        set_data_precision(ridge, j, one)
+        for i in range(n_features):
+            one[i, i] += penalty
+        invert(one, ridge.factor, prior.inverse[j])
+        for i in range(n_features):
+            total = 0.0
+            for l in range(n_features):  # noqa: E741
+                total += prior.inverse[j, i, l] * _target(ridge, j, l)
+                known[i, l] += penalty * _shared(prior, j, i, l)
+            mean_of[j, i] = penalty * total
+            mean_of[n_contexts, i] += penalty * total
+    invert(known, ridge.factor, prior.work[_ALL_INVERSE])
+    spread = _spread(prior, noise, penalty)
     for j in range(n_contexts):
-        refactor(ridge, j, prior.scale[PENALTY])
-        for i in range(n_features):  # refactor leaves theta_j - mu in `direction`
-            prior.step[i] += ridge.direction[i] / n_contexts
-            total += ridge.direction[i] ** 2 + noise * ridge.inverse[j, i, i]
-        if n_features == 0:
-            for a in range(n_arms):
-                total += (ridge.estimate[j, a] - ridge.offset[a]) ** 2 + noise * ridge.norm_squared[j, a]
-    spread = total / (n_contexts * (n_features if n_features > 0 else n_arms))
+        others, covariance = prior.work[_ONE], prior.work[_ONE_INVERSE]
+        for i in range(n_features):
+            for l in range(n_features):  # noqa: E741
+                others[i, l] = known[i, l] - penalty * _shared(prior, j, i, l)
+        invert(others, ridge.factor, covariance)
+        for a in range(n_arms):
+            total = 0.0
+            for i in range(n_features):
+                for l in range(n_features):  # noqa: E741
+                    total += ridge.features[a, i] * covariance[i, l] * (mean_of[n_contexts, l] - mean_of[j, l])
+            ridge.offset[j, a] = total
+        for i in range(n_features):
+            covariance[i, i] += 1.0 / penalty
+        invert(covariance, ridge.factor, ridge.precision[j])
+    prior.scale[SPREAD] = spread
+
+
+@jit_rare_inner
+def _target(ridge: Ridge, context: int, i: int) -> float:
+    """G_j, one feature of it."""
+    total = 0.0
+    for a in range(ridge.offset.shape[1]):
+        total += ridge.target[context, a] * ridge.features[a, i]
+    return total
+
+
+@jit_rare_inner
+def _shared(prior: Prior, context: int, i: int, l: int) -> float:  # noqa: E741
+    """I - lambda V^-1: 0 where the context has no data, near 1 where it has many."""
+    return (1.0 if i == l else 0.0) - prior.scale[PENALTY] * prior.inverse[context, i, l]
+
+
+@jit_rare_inner
+def _spread(prior: Prior, noise: float, penalty: float) -> float:
+    """omega^2 by one EM step: the mean square of theta_j - mu, with what is not known of either."""
+    n_contexts, n_features, _ = prior.inverse.shape
+    mean, covariance = prior.work[_ONE_INVERSE, 0], prior.work[_ALL_INVERSE]
     for i in range(n_features):
-        prior.mean[i] += prior.step[i]
-        spread -= prior.step[i] ** 2 / n_features
-    prior.scale[SPREAD] = max(spread, SPREAD_FLOOR * second_moment)
-    prior.scale[PENALTY] = noise / prior.scale[SPREAD]
-    _set_offsets(prior, ridge)
+        mean[i] = 0.0
+        for l in range(n_features):  # noqa: E741
+            mean[i] += covariance[i, l] * prior.pull[n_contexts, l]
+    total = SPREAD_DEGREES * SPREAD_GUESS * prior.scale[RANGE]
     for j in range(n_contexts):
-        refactor(ridge, j, prior.scale[PENALTY])
+        for i in range(n_features):
+            away = prior.pull[j, i] / penalty
+            total += noise * prior.inverse[j, i, i]
+            for l in range(n_features):  # noqa: E741
+                away -= _shared(prior, j, i, l) * mean[l]
+                for p in range(n_features):
+                    total += noise * _shared(prior, j, i, l) * covariance[l, p] * _shared(prior, j, p, i)
+            total += away * away
+    return total / (n_contexts * n_features + SPREAD_DEGREES)
+
+
+@jit_rare_inner
+def _share_cells(prior: Prior, ridge: Ridge) -> None:
+    """The same without features: the mean of an arm given all contexts but one, around the mean of all arms."""
+    n_contexts, n_arms = ridge.offset.shape
+    noise, penalty = prior.scale[NOISE], prior.scale[PENALTY]
+    least = noise / prior.scale[RANGE]
+    n, reward = 0.0, 0.0
+    for j in range(n_contexts):
+        for a in range(n_arms):
+            n += ridge.weight[j, a]
+            reward += ridge.target[j, a]
+    overall = reward / n if n > 0.0 else 0.0
+    total = SPREAD_DEGREES * SPREAD_GUESS * prior.scale[RANGE]
+    for a in range(n_arms):
+        known, mean_of = least, least * overall
+        for j in range(n_contexts):
+            share = 1.0 / (1.0 + ridge.weight[j, a] / penalty)  # lambda V^-1
+            known += penalty * (1.0 - share)
+            mean_of += share * ridge.target[j, a]
+        for j in range(n_contexts):
+            share = 1.0 / (1.0 + ridge.weight[j, a] / penalty)
+            away = share * ridge.target[j, a] / penalty - (1.0 - share) * mean_of / known
+            total += away * away + noise * (share / penalty + (1.0 - share) ** 2 / known)
+            others = max(known - penalty * (1.0 - share), least)
+            ridge.offset[j, a] = (mean_of - share * ridge.target[j, a]) / others
+            ridge.precision[j, a, 0] = 1.0 / (1.0 / penalty + 1.0 / others)
+    prior.scale[SPREAD] = total / (n_contexts * n_arms + SPREAD_DEGREES)
 
 
 @jit_rare
@@ -117,31 +232,6 @@ def measure_noise(prior: Prior, tally: Floats) -> float:
                 mine_degrees += max(0.0, tally[COUNT, j, a] - 1.0)
         prior.sigma[j] = math.sqrt(mine / mine_degrees)
     return second_moment
-
-
-@jit_rare_inner
-def _set_offsets(prior: Prior, ridge: Ridge) -> None:
-    """What a context without data of its own would be thought to bring, arm by arm."""
-    n_contexts, n_arms = prior.sigma.size, ridge.offset.size
-    n_features = prior.mean.size
-    if n_features > 0:
-        for a in range(n_arms):
-            total = 0.0
-            for i in range(n_features):
-                total += ridge.features[a, i] * prior.mean[i]
-            ridge.offset[a] = total
-        return
-    n, reward = 0.0, 0.0
-    for j in range(n_contexts):
-        for a in range(n_arms):
-            n += ridge.weight[j, a]
-            reward += ridge.target[j, a]
-    for a in range(n_arms):
-        arm_n, arm_reward = prior.scale[PENALTY], prior.scale[PENALTY] * (reward / n if n > 0.0 else 0.0)
-        for j in range(n_contexts):
-            arm_n += ridge.weight[j, a]
-            arm_reward += ridge.target[j, a]
-        ridge.offset[a] = arm_reward / arm_n
 
 
 @jit_rare_inner

@@ -17,6 +17,7 @@ from doral._arrays import Flags, Floats, Ints
 from doral._jit import jit, jit_inner, jit_rare
 
 MOST_CONCENTRATED = 1e9
+MOST_VOTES = 20.0  # a context with more decisions says no more about how far contexts differ
 WHOLE_ARM = -1  # in place of a row: the arm over all contexts
 
 
@@ -96,8 +97,10 @@ def pool(curves: ReturnCurves) -> None:
             for row in range(n_rows):
                 n = curves.at_risk[row * n_arms + arm, g]
                 gap = curves.returned[row * n_arms + arm, g] - n * hazard
-                excess += gap * gap - n * hazard * (1.0 - hazard) * (1.0 - n / at_risk)
-                possible += n * max(n - 1.0, 0.0) * hazard * (1.0 - hazard)
+                # a policy plays most where answers are quick: such contexts must not outvote the others
+                weight = min(1.0, MOST_VOTES * (MOST_VOTES - 1.0) / max(n * (n - 1.0), 1.0))
+                excess += weight * (gap * gap - n * hazard * (1.0 - hazard) * (1.0 - n / at_risk))
+                possible += weight * n * max(n - 1.0, 0.0) * hazard * (1.0 - hazard)
         curves.all_hazard[g] = all_returned / all_at_risk if all_at_risk > 0.0 else 1.0
     concentration = MOST_CONCENTRATED
     if excess > 0.0 and possible > 0.0:

@@ -20,7 +20,7 @@ from doral.experiments.cells import Cell
 from doral.policies.options import PolicyOptions
 from doral.simulation import saved
 from doral.simulation.api import simulate
-from doral.simulation.outcome import METRICS, Outcome
+from doral.simulation.outcome import COURSE, METRICS, Outcome
 from doral.simulation.result import SimulationResult
 
 BLOCK_RUNS = 10  # what an interruption can cost: a few seconds of work
@@ -152,6 +152,6 @@ def _play(block: Block, *, seed: int, n_jobs: int, progress: Progress) -> Simula
     if cell.keep_curves:
         return result
     # Sweeps and ablation need the rewards only; their curves would fill memory and disk for nothing.
-    nowhere, nothing = np.empty(0, dtype=np.int64), np.empty((0, len(METRICS)))
-    without = tuple(dataclasses.replace(one, rounds=nowhere, curve=nothing) for one in result.outcomes)
+    nowhere, nothing, never = np.empty(0, dtype=np.int64), np.empty((0, len(METRICS))), np.empty((0, len(COURSE)))
+    without = tuple(dataclasses.replace(one, rounds=nowhere, curve=nothing, course=never) for one in result.outcomes)
     return SimulationResult(outcomes=without, seed=seed)

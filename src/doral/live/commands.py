@@ -106,7 +106,7 @@ def _option(text: str) -> tuple[str, Any]:
 def create(
     name: Name,
     problem: Annotated[Path, typer.Option("--problem", "-f", metavar="FILE", help=_PROBLEM_HELP)],
-    policy: Annotated[str, typer.Option("--policy", "-p", help="A name from `doral policies`.")] = "doral",
+    policy: Annotated[str, typer.Option("--policy", "-p", help="A name from `doral policies`.")] = "doral-otf",
     option: Annotated[list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help=_OPTION_HELP)] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of the policy's coin; drawn if not given.")] = None,
     clock: Annotated[str, typer.Option(help=_CLOCK_HELP)] = "seconds",

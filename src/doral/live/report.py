@@ -9,6 +9,7 @@ from doral.live.events import STATE_NAMES
 from doral.live.fold import ARM_STATUS_NAMES, Fold
 from doral.live.ledger import Ledger
 from doral.live.reasons import SHORT
+from doral.policies.dropping import Certificate, certificates
 from doral.policies.operations import ArmView, view_arm
 
 
@@ -47,6 +48,7 @@ class Report:
     cutoff: float | None  # None while the race has not found it
     shares: dict[str, float]  # of the contexts
     arms: tuple[ArmReport, ...]
+    certificates: tuple[Certificate, ...]  # of arms that cannot enter the LP's solution in a context, for now
     corrections: int
     clock_went_back: int  # events for which the clock stood still instead
     events: int
@@ -71,9 +73,13 @@ class Report:
             returned = f"{arm.view.return_curve[-1]:.0%} return" if arm.view.return_curve else "no return curve yet"
             lines.append(
                 f"  {arm.name:<{width}}  {arm.status}, {arm.view.standing}: {arm.plays:,} plays at {arm.cost:g}, "
-                f"{arm.answers:,} answers, reward {arm.reward:.6g}, {returned}"
+                f"{arm.answers:,} answers, reward {arm.reward:.6g}, {returned}{self._ruled_out(arm.name)}"
             )
         return "\n".join(lines)
+
+    def _ruled_out(self, arm: str) -> str:
+        out = sum(certificate.arm == arm for certificate in self.certificates)
+        return f", ruled out in {out} of {len(self.shares)} contexts" if out else ""
 
 
 def make_report(name: str, fold: Fold) -> Report:
@@ -108,6 +114,7 @@ def make_report(name: str, fold: Fold) -> Report:
             )
             for i, arm in enumerate(fold.problem.arms)
         ),
+        certificates=certificates(fold.state, fold.problem),
         corrections=tally.corrections,
         clock_went_back=tally.clock_went_back,
         events=fold.sequence,

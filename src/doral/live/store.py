@@ -54,7 +54,7 @@ class Store:
         self,
         name: str,
         problem: Problem,
-        policy: str | PolicyOptions = "doral",
+        policy: str | PolicyOptions = "doral-otf",
         seed: int | None = None,
         clock: str = "seconds",
     ) -> Campaign:

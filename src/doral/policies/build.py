@@ -43,7 +43,6 @@ _TAU = {"one": TAU_ONE, "estimated": TAU_ESTIMATED, "oracle": TAU_ORACLE}
 _PRIOR = {"fixed": PRIOR_FIXED, "noise": PRIOR_NOISE, "shared": PRIOR_SHARED}
 _BONUS = {"corrected": BONUS_CORRECTED, "printed": BONUS_PRINTED, "calibrated": BONUS_CALIBRATED}
 _RATE = {"remaining": RATE_REMAINING, "printed": RATE_PRINTED, "period": RATE_PERIOD}
-WATCH_FACTOR = 4  # an adaptive cut-off may be up to this many deadlines
 _PACING = {"greedy": PACE_GREEDY, "coin": PACE_COIN, "lp": PACE_LP}
 
 
@@ -74,9 +73,6 @@ def _ages(options: PolicyOptions, problem: Problem) -> Floats:
     if deadlines.size < problem.n_contexts and isinstance(options.cutoff, float):
         last = options.cutoff
     ages = age_grid(last, options.curve_points)
-    if options.cutoff == "adaptive" and deadlines.size:
-        later = np.geomspace(last, WATCH_FACTOR * last, max(2, options.curve_points // 4))[1:]
-        ages = np.concatenate([ages, later])
     return np.unique(np.concatenate([ages, deadlines]))
 
 
@@ -88,6 +84,7 @@ def _learner(options: PolicyOptions, problem: Problem) -> int:
 
 def build_rules(*, options: PolicyOptions, problem: Problem, seed: int, run: int) -> Rules:
     """The options in compiled form."""
+    learner = _learner(options, problem)
     return Rules(
         races=options.screening == "race",
         race=RaceRules(
@@ -104,7 +101,7 @@ def build_rules(*, options: PolicyOptions, problem: Problem, seed: int, run: int
         race_trains=options.race_trains,
         cutoff=_cutoff(options, problem),
         cutoff_over_all=options.cutoff_over == "all",
-        learner=_learner(options, problem),
+        learner=learner,
         penalty=options.penalty,
         delta=options.delta,
         exploration=options.exploration,
@@ -115,8 +112,12 @@ def build_rules(*, options: PolicyOptions, problem: Problem, seed: int, run: int
         return_optimism=options.return_optimism,
         until_end=options.until_end,
         half_life=math.inf if options.half_life is None else options.half_life,
+        drops=options.dropping == "certified",
         adaptive_cutoff=options.cutoff == "adaptive" and problem.feedback == "explicit",
         cutoff_share=options.cutoff_share,
+        splits_outcomes=options.outcome_split is not None and learner == LEARN_RETURNED,
+        outcome_split=0.0 if options.outcome_split is None else options.outcome_split,
+        outcome_limit=min(_longest_deadline(problem), float(_ages(options, problem)[-1])),
         silent=problem.feedback == "silent" and options.return_probability == "estimated",
         with_bias=options.learner == "thinned" if options.window_bias is None else options.window_bias,
         weighted_choice=options.choice == "weighted",

@@ -27,8 +27,8 @@ from doral.estimators.ridge import update
 from doral.pacing import NO_ARM
 from doral.policies.allocation import allocate, play_best, set_allowed
 from doral.policies.choice import SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE, Choice
-from doral.policies.learning import learn_delay, learn_reward, penalty, settle
-from doral.policies.returning import REFRESH_ROUNDS, read_curves, watch
+from doral.policies.learning import learn_delay, learn_reward, settle
+from doral.policies.returning import take_stock
 from doral.policies.screening import judge_race, race_step
 from doral.policies.state import BONUS_PRINTED, LEARN_THINNED, PACE_LP, SPENT, TAU_ESTIMATED, Rules, State, mark_stale
 from doral.racing import INSTANT, KAPLAN_MEIER, MIN_AGE
@@ -40,16 +40,16 @@ LEARNED, LATE, REPEATED, GONE = 0, 1, 2, 3
 @jit
 def decide(state: State, rules: Rules, context: int, available: Bits, clock: float) -> Choice:
     """An arrival: choose an arm or skip, reserve its cost, remember it. `available` is empty when all arms are."""
+    now = state.now[0]
+    if now.racing != 0 and now.round < now.horizon:
+        judge_race(state, rules, clock)
     tick(state, rules, clock)
     context = position(context)
-    now = state.now[0]
     now.round += 1
     if rules.learn_shares:
         _count_arrival(state, context)
     if now.round > now.horizon:
         return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_OVER)
-    if now.racing != 0:
-        judge_race(state, rules)
     n_available, n_affordable = set_allowed(state, available)
     if n_available == 0:
         return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
@@ -80,7 +80,9 @@ def observe(state: State, rules: Rules, decision: int, reward: float, clock: flo
     state.ring[slot].answer_age = age
     if now.racing != 0:
         learn_delay(state, rules, slot, age)
-    if age > now.cutoff:
+    if rules.splits_outcomes:
+        state.ring[slot].reward = reward  # even if it is late, it tells when its kind returns
+    if age > now.cutoff or (rules.splits_outcomes and age > rules.outcome_limit):
         return LATE
     if state.ring[slot].in_race == 0 or rules.race_trains:
         learn_reward(state, rules, slot, reward)
@@ -89,7 +91,7 @@ def observe(state: State, rules: Rules, decision: int, reward: float, clock: flo
 
 @jit
 def tick(state: State, rules: Rules, clock: float) -> None:
-    """Time has passed: decisions leave the cut-off, return curves grow, and tau is read off them now and then."""
+    """Time has passed: decisions leave the cut-off; now and then, what was seen is looked at as a whole."""
     now = state.now[0]
     now.clock = clock
     settle(state, rules)
@@ -99,15 +101,8 @@ def tick(state: State, rules: Rules, clock: float) -> None:
     watches = rules.tau == TAU_ESTIMATED or (rules.races and rules.race.censoring == KAPLAN_MEIER)
     if not watches:
         now.first = now.settled
-    if now.round >= now.read_at:
-        if watches:
-            watch(state, clock)
-            now.first = min(now.settled, state.curves.cursor[state.curves.cursor.size - 1])
-        reads = rules.tau == TAU_ESTIMATED or rules.until_end or math.isfinite(rules.half_life)
-        if now.racing == 0 and reads:
-            read_curves(state, rules)
-        else:
-            now.read_at = (now.round // REFRESH_ROUNDS + 1) * REFRESH_ROUNDS
+    if now.round >= now.read_at or now.learned >= now.calibrate_at or now.must_read != 0:
+        take_stock(state, rules, watches)
 
 
 @jit_inner
@@ -123,7 +118,7 @@ def _commit(state: State, rules: Rules, context: int, arm: int) -> None:
     decision.arm = arm
     decision.in_race = now.racing
     decision.answer_age = math.inf
-    decision.reward = 0.0
+    decision.reward, decision.weight, decision.expected = 0.0, 0.0, -1.0
     now.next += 1
     now.budget_left -= cost
     state.contexts[context].pulls += 1.0
@@ -137,9 +132,10 @@ def _commit(state: State, rules: Rules, context: int, arm: int) -> None:
     if rules.with_bias:
         state.window[context, arm] += 1.0
     if rules.counts_pending:
-        update(state.ridge, state.contexts.size + context, arm, state.tau[context, arm], 0.0, penalty(state, rules))
-    if rules.learner == LEARN_THINNED and (now.racing == 0 or rules.race_trains):
-        update(state.ridge, context, arm, 1.0, 0.0, rules.penalty)
+        decision.expected, decision.reading = state.tau[context, arm], now.read_last
+        update(state.ridge, state.contexts.size + context, arm, decision.expected, 0.0)
+    elif rules.learner == LEARN_THINNED and (now.racing == 0 or rules.race_trains):
+        update(state.ridge, context, arm, 1.0, 0.0)
     mark_stale(state, context)
 
 

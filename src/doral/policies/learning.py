@@ -6,12 +6,12 @@ import math
 
 from doral._jit import jit_inner, jit_rare_inner, position
 from doral.estimators.median_of_means import add_delay, close_pull
-from doral.estimators.ridge import refactor, update
-from doral.estimators.shrinkage import COUNT, NOISE, PENALTY, REWARD, SQUARE, calibrate, measure_noise
+from doral.estimators.outcomes import HIGH, LOW, WEIGHT
+from doral.estimators.ridge import add_weight, refactor, update
+from doral.estimators.shrinkage import COUNT, NOISE, REWARD, SQUARE, calibrate, measure_noise
 from doral.policies.state import (
     LEARN_RETURNED,
     LEARN_SCALED,
-    LEARN_THINNED,
     PRIOR_FIXED,
     PRIOR_NOISE,
     PRIOR_SHARED,
@@ -24,12 +24,6 @@ from doral.racing import INSTANT, MIN_AGE, RETURNED
 CALIBRATE_SHARE = 10  # the prior is moved when a tenth more has been learned,
 CALIBRATE_FEWEST, CALIBRATE_MOST = 10, 2_000  # but never more, nor less, often than this
 FACTOR_PRIOR_SD = 0.3  # how far the factor of an arm is thought to be from 1 (`silent`)
-
-
-@jit_inner
-def penalty(state: State, rules: Rules) -> float:
-    """lambda: given, or noise over spread as measured."""
-    return state.prior.scale[PENALTY] if rules.prior == PRIOR_SHARED else rules.penalty
 
 
 @jit_inner
@@ -50,25 +44,63 @@ def learn_reward(state: State, rules: Rules, slot: int, reward: float) -> None:
     """An answer inside the cut-off. `returned`: V and G grow now. `thinned`: V grew at the pull. `scaled`: not yet."""
     j, a = position(state.ring[slot].context), position(state.ring[slot].arm)
     state.ring[slot].reward = reward
-    if rules.learner == LEARN_RETURNED:
-        _enter(state, rules, j, a, reward, 1.0)
-    elif rules.learner == LEARN_THINNED:
-        update(state.ridge, j, a, 0.0, reward, rules.penalty)
+    mark_stale(state, j)
+    if rules.learner == LEARN_SCALED:
+        return
+    weight = 1.0
+    if rules.splits_outcomes:
+        weight = outcome_weight(state, rules, slot, state.ring[slot].answer_age)
+        state.ring[slot].weight = weight
+    is_returned = rules.learner == LEARN_RETURNED
+    if is_returned:
+        if rules.counts_pending:
+            count_fate(state, rules, slot, 1.0)
+        _add_to_tally(state, j, a, reward, weight)
+    update(state.ridge, j, a, weight if is_returned else 0.0, weight * reward)
+    state.now[0].learned += rules.prior != PRIOR_FIXED
+
+
+@jit_rare_inner
+def _learn_settled(state: State, rules: Rules, slot: int) -> None:
+    """`scaled`: a reward with mean thin * <theta_j, f_a>; 0 if nothing came."""
+    j, a = position(state.ring[slot].context), position(state.ring[slot].arm)
+    reward, thin = state.ring[slot].reward, state.thinning[j, a]
+    _add_to_tally(state, j, a, reward, 1.0)
+    update(state.ridge, j, a, thin * thin, thin * reward)
+    state.now[0].learned += rules.prior != PRIOR_FIXED
     mark_stale(state, j)
 
 
 @jit_inner
-def _enter(state: State, rules: Rules, context: int, arm: int, reward: float, thin: float) -> None:
-    """One observation: a reward with mean thin * <theta_j, f_a>."""
-    state.tally[COUNT, context, arm] += 1.0
-    state.tally[REWARD, context, arm] += reward
-    state.tally[SQUARE, context, arm] += reward * reward
-    update(state.ridge, context, arm, thin * thin, thin * reward, penalty(state, rules))
-    if rules.prior != PRIOR_FIXED:
-        now = state.now[0]
-        now.learned += 1
-        if now.learned >= now.calibrate_at:
-            recalibrate(state, rules)
+def _add_to_tally(state: State, context: int, arm: int, reward: float, weight: float) -> None:
+    state.tally[COUNT, context, arm] += weight
+    state.tally[REWARD, context, arm] += weight * reward
+    state.tally[SQUARE, context, arm] += weight * reward * reward
+
+
+@jit_rare_inner
+def outcome_weight(state: State, rules: Rules, slot: int, age: float) -> float:
+    """What the answer of a decision of this age counts for, where its kind is slower or quicker than the other."""
+    decision, ages, cutoff = state.ring[slot], state.curves.ages, state.now[0].cutoff
+    passed = 0
+    while passed < ages.size and min(age, cutoff) >= ages[passed]:
+        passed += 1
+    kind = HIGH if decision.reward > rules.outcome_split else LOW
+    weights = state.outcomes[WEIGHT, kind, decision.arm]
+    if age < cutoff and passed < ages.size:  # on the way to the next age, where it is weighed again
+        return 0.5 * (weights[passed] + weights[passed + 1])
+    return weights[passed]
+
+
+@jit_rare_inner
+def reweigh(state: State, rules: Rules, slot: int, age: float) -> None:
+    """A decision that has been answered grew older: its answer counts for more, or for less, than before."""
+    decision = state.ring[slot]
+    if decision.weight > 0.0:
+        weight = outcome_weight(state, rules, slot, age)
+        context, arm = position(decision.context), position(decision.arm)
+        _add_to_tally(state, context, arm, decision.reward, weight - decision.weight)
+        decision.weight = weight
 
 
 @jit_rare_inner
@@ -85,12 +117,31 @@ def recalibrate(state: State, rules: Rules) -> None:
 
 @jit_rare_inner
 def _renew_pending(state: State, rules: Rules) -> None:
-    """The penalty has moved: so do the norms that count open decisions, and all values."""
+    """The prior has moved: so do the norms that count open decisions, and all values."""
     n_contexts = state.contexts.size
     for j in range(n_contexts):
         mark_stale(state, j)
         if rules.counts_pending:
-            refactor(state.ridge, n_contexts + j, penalty(state, rules))
+            refactor(state.ridge, n_contexts + j)
+
+
+@jit_inner
+def count_fate(state: State, rules: Rules, slot: int, answered: float) -> None:
+    """An open decision counted as if answered with the chance of it; now it is (1) or it is not (0).
+
+    The sums change at once and the norms with the next calibration: one decision more or less is soon enough then, and
+    without it those that are never answered would pass for known.
+    """
+    decision = state.ring[slot]
+    if decision.expected >= 0.0 or answered > 0.0:  # the cut-off may have grown again after it left it
+        counted = max(decision.expected, 0.0)
+        if math.isfinite(rules.half_life):
+            counted *= 0.5 ** ((state.now[0].read_last - decision.reading) / rules.half_life)
+        context = position(decision.context)
+        add_weight(state.ridge, state.contexts.size + context, position(decision.arm), answered - counted)
+        decision.expected = -1.0
+        if state.ridge.features.shape[1] == 0:
+            mark_stale(state, context)
 
 
 @jit_inner
@@ -110,12 +161,13 @@ def _leave_cutoff(state: State, rules: Rules, slot: int) -> None:
     if rules.with_bias:
         state.window[j, a] -= 1.0
         mark_stale(state, j)
+    if rules.counts_pending and rules.learner == LEARN_RETURNED:
+        count_fate(state, rules, slot, 0.0)
     if rules.learner == LEARN_SCALED and (rules.race_trains or state.ring[slot].in_race == 0):
-        _enter(state, rules, j, a, state.ring[slot].reward, state.thinning[j, a])
-        mark_stale(state, j)
+        _learn_settled(state, rules, slot)
 
 
-@jit_inner
+@jit_rare_inner
 def rethin(state: State, rules: Rules) -> None:
     """`scaled`: tau enters V and G, so they are rebuilt when it has changed."""
     if rules.prior == PRIOR_SHARED:
@@ -128,10 +180,10 @@ def rethin(state: State, rules: Rules) -> None:
             thin = state.thinning[j, a]
             state.ridge.weight[j, a] = thin * thin * state.tally[COUNT, j, a]
             state.ridge.target[j, a] = thin * state.tally[REWARD, j, a]
-        refactor(state.ridge, j, rules.penalty)
+        refactor(state.ridge, j)
 
 
-@jit_inner
+@jit_rare_inner
 def fit_factors(state: State, rules: Rules) -> None:
     """`silent`: which answers came as zeros cannot be seen, so tau_a is the factor by which an arm falls short.
 
@@ -154,7 +206,7 @@ def fit_factors(state: State, rules: Rules) -> None:
             state.tau_error[j, a] = math.sqrt(1.0 / bottom)
 
 
-@jit_inner
+@jit_rare_inner
 def forget(state: State, rules: Rules, rounds: int) -> None:
     """What was learned counts half after every half-life: rewards, widths and return curves."""
     keep = 0.5 ** (rounds / rules.half_life)
@@ -168,9 +220,9 @@ def forget(state: State, rules: Rules, rounds: int) -> None:
             state.ridge.target[j, a] *= keep
             if rules.counts_pending:
                 state.ridge.weight[n_contexts + j, a] *= keep
-        refactor(state.ridge, j, penalty(state, rules))
+        refactor(state.ridge, j)
         if rules.counts_pending:
-            refactor(state.ridge, n_contexts + j, penalty(state, rules))
+            refactor(state.ridge, n_contexts + j)
     curves = state.curves
     for group in range(curves.at_risk.shape[0]):
         for g in range(curves.ages.size):

@@ -19,11 +19,11 @@ from doral._arrays import Bits, Floats, Ints
 from doral._jit import jit, jit_inner, jit_rare
 from doral.estimators.median_of_means import close_pull
 from doral.estimators.ridge import refactor, update
-from doral.estimators.shrinkage import COUNT, PENALTY, REWARD, SQUARE
+from doral.estimators.shrinkage import COUNT, REWARD, SQUARE, calibrate
 from doral.estimators.survival import WHOLE_ARM, return_probability
 from doral.policies.choice import PLAYED_RACING
 from doral.policies.engine import decide, is_full, observe, tick
-from doral.policies.learning import penalty
+from doral.policies.learning import count_fate
 from doral.policies.state import (
     LEARN_SCALED,
     LEARN_THINNED,
@@ -133,10 +133,10 @@ def cancel(state: State, rules: Rules, number: int, context: int, arm: int, in_r
     """A decision that has no answer is taken back: its cost is free again and it is forgotten as far as possible.
 
     Undone: the reservation; its place among the pulls of its context (the bonus) and of its arm (the race); its risk
-    in the return curves; what the pull itself taught the `thinned` learner, or the silence the `scaled` one.
+    in the return curves; what the pull itself taught the `thinned` learner, or the silence the `scaled` one; its place
+    among decisions that are expected to be answered.
     Not undone: it stays in the bias window until it is older than the cut-off, where `scaled` then takes it for a
-    silence; a `min_age` race keeps the pull with the age that it had; what it did to the expected norms is undone at
-    today's return probability; and what was decided meanwhile was decided with it.
+    silence; a `min_age` race keeps the pull with the age that it had; what was decided meanwhile was decided with it.
     """
     now = state.now[0]
     n_contexts = state.contexts.size
@@ -148,20 +148,19 @@ def cancel(state: State, rules: Rules, number: int, context: int, arm: int, in_r
             state.race.arms[arm].pulls -= 1
     _forget_risk(state, rules, number, context, arm)
     trained = rules.race_trains or not in_race
-    if rules.counts_pending:
-        row = n_contexts + context
-        state.ridge.weight[row, arm] = max(0.0, state.ridge.weight[row, arm] - state.tau[context, arm])
-        refactor(state.ridge, row, penalty(state, rules))
+    slot = number & (state.ring.size - 1)
+    if rules.counts_pending and number >= now.first:
+        count_fate(state, rules, slot, 0.0)
+        refactor(state.ridge, n_contexts + context)
     if rules.learner == LEARN_THINNED and trained:
         state.ridge.weight[context, arm] = max(0.0, state.ridge.weight[context, arm] - 1.0)
-        refactor(state.ridge, context, rules.penalty)
+        refactor(state.ridge, context)
     elif rules.learner == LEARN_SCALED and trained and number < now.settled:
         thin = state.thinning[context, arm]
         state.tally[COUNT, context, arm] = max(0.0, state.tally[COUNT, context, arm] - 1.0)
         state.ridge.weight[context, arm] = thin * thin * state.tally[COUNT, context, arm]
-        refactor(state.ridge, context, penalty(state, rules))
+        refactor(state.ridge, context)
     if number >= now.first:
-        slot = number & (state.ring.size - 1)
         if in_race and now.racing != 0 and rules.race.censoring == MIN_AGE:
             age = clock - state.ring[slot].time
             close_pull(state.race.delays, arm, state.ring[slot].position, state.ring[slot].time, age)
@@ -187,18 +186,22 @@ def _forget_risk(state: State, rules: Rules, number: int, context: int, arm: int
 def correct(state: State, rules: Rules, number: int, context: int, arm: int, previous: float, reward: float) -> None:
     """A reward that was learned turns out to be another one; V stays, G moves."""
     difference = reward - previous
-    thin = 1.0
+    thin, weight = 1.0, 1.0
+    slot = number & (state.ring.size - 1)
     if rules.learner == LEARN_SCALED:
         if number >= state.now[0].settled:  # not learned yet: it waits in the ring
-            state.ring[number & (state.ring.size - 1)].reward = reward
+            state.ring[slot].reward = reward
             return
         thin = state.thinning[context, arm]
+    if rules.splits_outcomes and number >= state.now[0].first:
+        weight = state.ring[slot].weight
+        state.ring[slot].reward = reward
     if rules.learner == LEARN_THINNED:
-        update(state.ridge, context, arm, 0.0, difference, rules.penalty)
+        update(state.ridge, context, arm, 0.0, difference)
     else:
-        state.tally[REWARD, context, arm] += difference
-        state.tally[SQUARE, context, arm] += reward * reward - previous * previous
-        update(state.ridge, context, arm, 0.0, thin * difference, penalty(state, rules))
+        state.tally[REWARD, context, arm] += weight * difference
+        state.tally[SQUARE, context, arm] += weight * (reward * reward - previous * previous)
+        update(state.ridge, context, arm, 0.0, weight * thin * difference)
     mark_stale(state, context)
 
 
@@ -228,8 +231,13 @@ def extend(state: State, rounds: int) -> None:
 
 def retire(state: State, arm: int) -> None:
     """Take an arm out of stage 2 for good: it is not offered, and no longer counts in the price of the budget."""
-    if state.barrier[arm] != -np.inf:
-        state.barrier[arm] = -np.inf
+    if state.barrier[-1, arm] != -np.inf:
+        # who was ruled out because of this arm is back, and what is gone needs no certificate
+        void = (state.certificates["round"] > 0) & (state.certificates["rival"] == arm)
+        state.barrier[:-1, : void.shape[1]][void] = 0.0
+        state.certificates["round"][void] = 0
+        state.certificates["round"][:, arm : arm + 1] = 0
+        state.barrier[:, arm] = -np.inf
         _mark_all_stale(state)
 
 
@@ -280,18 +288,13 @@ def widened(state: State, rules: Rules, before: State, after: State) -> State:
     wider: State = replace_leaves(state, arrays)
     new = wider.allowed.size - 1
     is_racing = bool(wider.now["racing"][0])
-    wider.barrier[new] = -np.inf if is_racing else 0.0
+    wider.barrier[:, new] = -np.inf if is_racing else 0.0
     if not is_racing:
         wider.race.arms["standing"][new] = ACCEPTED
-    n_contexts = wider.contexts.size
-    weight, target = wider.ridge.weight[:n_contexts], wider.ridge.target[:n_contexts]
-    if wider.ridge.features.shape[1]:
-        wider.ridge.offset[new] = wider.ridge.features[new] @ wider.prior.mean
-    elif rules.prior == PRIOR_SHARED and weight.sum() > 0.0:
-        wider.ridge.offset[new] = target.sum() / weight.sum()
-    scale = float(wider.prior.scale[PENALTY]) if rules.prior == PRIOR_SHARED else rules.penalty
+    if rules.prior == PRIOR_SHARED:  # what the new arm is thought to bring follows from the others
+        calibrate(wider.prior, wider.ridge, wider.tally, wider.thinning)
     for row in range(wider.ridge.weight.shape[0]):
-        refactor(wider.ridge, row, scale)
+        refactor(wider.ridge, row)
     _mark_all_stale(wider)
     return wider
 

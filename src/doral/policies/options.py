@@ -23,6 +23,7 @@ Bonus = Literal["corrected", "printed", "calibrated"]
 Cutoff = Literal["adaptive", "none"]
 Rate = Literal["remaining", "printed", "period"]
 ReturnProbability = Literal["estimated", "oracle", "one"]
+Dropping = Literal["never", "certified"]
 Pacing = Literal["lp", "coin", "greedy"]
 
 MAX_CURVE_POINTS = 1_000
@@ -76,6 +77,9 @@ class PolicyOptions:
     delta: float = 0.05
     exploration: float = 1.0
     """Scale of the confidence bonus, or of the noise of Thompson sampling."""
+    outcome_split: float | None = None
+    """Where the delay depends on the outcome: answers above it and those at or below it have return curves of their
+    own, by which the answers of young decisions are weighted. None: outcomes are not told apart."""
     sampling: Literal["optimism", "thompson"] = "optimism"
     bonus: Bonus = "corrected"
     """"calibrated": in units of the measured noise."""
@@ -95,6 +99,8 @@ class PolicyOptions:
     """Return curves per arm, or per context and arm, shrunk to the arm's while data are few."""
     until_end: bool = False
     """Whether answers that cannot come before the end are worth nothing, and the budget is spent before."""
+    dropping: Dropping = "never"
+    """"certified": an arm leaves a context, until further notice, when another one is better there for certain."""
     pacing: Pacing = "lp"
     rate: Rate = "remaining"
     periods: int = 50
@@ -123,6 +129,8 @@ class PolicyOptions:
             raise InvalidValue("cutoff", self.cutoff, "follows return curves: needs return_probability='estimated'")
         if self.prior != "fixed" and self.learner == "thinned":
             raise InvalidValue("prior", self.prior, "is measured on answers; the thinned learner has none of its own")
+        if self.pending == "expected" and self.learner == "thinned":
+            raise InvalidValue("pending", self.pending, "counts open decisions, which the thinned learner does anyway")
         if self.sampling == "thompson" and self.return_optimism > 0:
             raise InvalidValue("return_optimism", self.return_optimism, "must be 0 with sampling='thompson'")
         if self.features == "none" and self.sampling == "optimism" and self.bonus != "calibrated":
@@ -133,6 +141,20 @@ class PolicyOptions:
             raise InvalidValue(
                 "sampling", self.sampling, "is in units of measured noise: needs prior='noise' or 'shared'"
             )
+        if self.dropping == "certified" and self.prior == "fixed":
+            raise InvalidValue("dropping", self.dropping, "rests on measured noise: needs prior='noise' or 'shared'")
+        if self.dropping == "certified" and self.choice == "unweighted":
+            raise InvalidValue("dropping", self.dropping, "is by what arms are worth: needs choice='weighted'")
+        if self.outcome_split is not None:
+            if self.learner in ("scaled", "thinned"):
+                remedy = "weighs answers as they come in: needs learner='returned' or 'auto'"
+                raise InvalidValue("outcome_split", self.outcome_split, remedy)
+            if self.return_probability != "estimated":
+                remedy = "rests on return curves: needs return_probability='estimated'"
+                raise InvalidValue("outcome_split", self.outcome_split, remedy)
+            if self.half_life is not None:
+                raise InvalidValue("outcome_split", self.outcome_split, "cannot be combined with half_life")
+            _check.set_fields(self, outcome_split=_check.finite_number("outcome_split", self.outcome_split))
         if self.half_life is not None:
             _check.set_fields(self, half_life=_check.finite_number("half_life", self.half_life, above=0))
         _check.set_fields(
@@ -179,6 +201,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "choice": ("weighted", "unweighted"),
     "return_probability": get_args(ReturnProbability),
     "return_by": ("deadline", "cutoff"),
+    "dropping": get_args(Dropping),
     "pacing": get_args(Pacing),
     "rate": get_args(Rate),
 }

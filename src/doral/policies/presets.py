@@ -33,8 +33,9 @@ _ON_THE_FLY: Mapping[str, Any] = {
     "prior": "shared",
     "bonus": "calibrated",
     "pending": "expected",
-    "return_optimism": 1.0,
+    "return_optimism": 0.7,
     "curves_by": "context",
+    "dropping": "certified",
     "until_end": True,
 }
 

@@ -6,18 +6,21 @@ import math
 
 import numpy as np
 
-from doral._jit import jit_inner, jit_rare
+from doral._jit import jit_inner, jit_rare, jit_rare_inner
+from doral.estimators.outcomes import HIGH, LOW, count_answer, set_weights
 from doral.estimators.survival import WHOLE_ARM, count_passage, known_decisions, pool, return_probability
-from doral.policies.learning import fit_factors, forget, rethin
+from doral.policies.dropping import certify
+from doral.policies.learning import fit_factors, forget, recalibrate, rethin, reweigh
 from doral.policies.state import LEARN_SCALED, TAU_ESTIMATED, TAU_ORACLE, Rules, State, mark_stale
 
 REFRESH_ROUNDS = 32  # return curves move slowly: they are read once in so many rounds,
 WELL_KNOWN = 10.0  # decisions with a known fate
+RETURN_PRIOR_SD = 0.3  # how far apart return probabilities of arms are thought to be at first
 REFRESH_SHARE, REFRESH_MOST = 32, 512  # and curves by context, which cost more, once in a share of the rounds so far
 
 
 @jit_inner
-def watch(state: State, clock: float) -> None:
+def _watch(state: State, clock: float) -> None:
     """Return curves: count every decision at every grid age that it has passed since the last time."""
     ring, curves = state.ring, state.curves
     end, mask = state.now[0].next, np.uint64(ring.size - 1)  # unsigned: no test for indices from the end
@@ -38,6 +41,42 @@ def watch(state: State, clock: float) -> None:
         curves.cursor[g] = decision
 
 
+@jit_rare_inner
+def _watch_outcomes(state: State, rules: Rules, clock: float) -> None:
+    """The same for answers of two kinds; before `_watch`, which moves on."""
+    ring, curves = state.ring, state.curves
+    for g in range(curves.ages.size):
+        for decision in range(curves.cursor[g], state.now[0].next):
+            slot = decision & (ring.size - 1)
+            age = clock - ring[slot].time
+            if not age > curves.ages[g]:
+                break
+            if ring[slot].answer_age <= curves.ages[g]:
+                kind = HIGH if ring[slot].reward > rules.outcome_split else LOW
+                count_answer(state.outcomes, curves.ages, kind, ring[slot].arm, g, ring[slot].answer_age)
+                reweigh(state, rules, slot, age)
+
+
+@jit_rare_inner
+def take_stock(state: State, rules: Rules, watches: bool) -> None:
+    """What is due now and then: the prior follows the answers, return curves grow, and tau is read off them."""
+    now = state.now[0]
+    if now.learned >= now.calibrate_at:
+        recalibrate(state, rules)
+    is_due = now.round >= now.read_at
+    if is_due and watches:
+        if rules.splits_outcomes:
+            _watch_outcomes(state, rules, now.clock)
+        _watch(state, now.clock)
+        now.first = min(now.settled, state.curves.cursor[state.curves.cursor.size - 1])
+    reads = rules.tau == TAU_ESTIMATED or rules.until_end or rules.drops or math.isfinite(rules.half_life)
+    if now.racing == 0 and ((is_due and reads) or now.must_read != 0):
+        read_curves(state, rules)
+        now.must_read = 0
+    elif is_due:
+        now.read_at = (now.round // REFRESH_ROUNDS + 1) * REFRESH_ROUNDS
+
+
 @jit_rare
 def read_curves(state: State, rules: Rules) -> None:
     """tau by the deadline, or by the cut-off where there is no deadline; all values change with it."""
@@ -52,10 +91,23 @@ def read_curves(state: State, rules: Rules) -> None:
         _read_estimates(state, rules)
     elif rules.tau == TAU_ORACLE:
         _read_oracle(state, rules)
-    if rules.learner == LEARN_SCALED:
+    if rules.splits_outcomes:
+        _read_outcomes(state, rules)
+    if rules.learner == LEARN_SCALED or rules.splits_outcomes:
         rethin(state, rules)
+    if rules.drops:
+        certify(state, rules)
     for j in range(state.contexts.size):
         mark_stale(state, j)
+
+
+@jit_inner
+def _read_outcomes(state: State, rules: Rules) -> None:
+    ages = state.curves.ages
+    last = ages.size - 1
+    while last > 0 and ages[last] > rules.outcome_limit:
+        last -= 1
+    set_weights(state.outcomes, last)
 
 
 @jit_inner
@@ -81,7 +133,7 @@ def _limit(state: State, rules: Rules, context: int) -> float:
     return limit
 
 
-@jit_inner
+@jit_rare_inner
 def _read_estimates(state: State, rules: Rules) -> None:
     now, curves = state.now[0], state.curves
     _, n_contexts, n_arms = state.tally.shape
@@ -108,11 +160,12 @@ def _read_estimates(state: State, rules: Rules) -> None:
         _shrink_to_all(state)
 
 
-@jit_inner
+@jit_rare_inner
 def _shrink_to_all(state: State) -> None:
     """An arm of which little is known is thought to return like the others, as far as those agree.
 
-    Normal means with known errors: the spread between well-known arms is the prior, per context.
+    Normal means with known errors: the spread between well-known arms is the prior, per context. A few arms that agree
+    by chance must not make the rest of them certain, so the spread starts from a guess that counts like one arm.
     """
     _, n_contexts, n_arms = state.tally.shape
     for j in range(n_contexts):
@@ -127,14 +180,15 @@ def _shrink_to_all(state: State) -> None:
         if n < 3.0:
             continue
         mean /= n
-        spread = max((square / n - mean * mean) * n / (n - 1.0) - noise / n, 1e-6)
+        excess = max(square - n * mean * mean - (n - 1.0) * noise / n, 0.0)
+        spread = (excess + RETURN_PRIOR_SD**2) / n
         for a in range(n_arms):
             keep = spread / (spread + state.tau_error[j, a] ** 2)
             state.tau[j, a] = mean + keep * (state.tau[j, a] - mean)
             state.tau_error[j, a] *= math.sqrt(keep)
 
 
-@jit_inner
+@jit_rare_inner
 def _read_oracle(state: State, rules: Rules) -> None:
     now = state.now[0]
     _, n_contexts, n_arms = state.tally.shape
@@ -148,7 +202,7 @@ def _read_oracle(state: State, rules: Rules) -> None:
                 state.thinning[j, a] = curve[int(min(now.cutoff, last))]
 
 
-@jit_inner
+@jit_rare_inner
 def _follow_curves(state: State, rules: Rules) -> None:
     """m: the first grid age by which `cutoff_share` of all answers of the watched ages have come."""
     curves = state.curves
@@ -168,7 +222,7 @@ def _follow_curves(state: State, rules: Rules) -> None:
             return
 
 
-@jit_inner
+@jit_rare_inner
 def _set_lost_rounds(state: State, rules: Rules) -> None:
     """The mean age, in rounds, of answers that come in time: what is decided so near the end mostly earns nothing."""
     curves, now = state.curves, state.now[0]

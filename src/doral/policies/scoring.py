@@ -38,12 +38,13 @@ def bonus(state: State, rules: Rules, context: int) -> float:
 
 
 @jit_inner
-def _set_scores(state: State, rules: Rules, context: int, sampled: bool) -> None:
+def _set_scores(state: State, rules: Rules, context: int, restricted: bool, sampled: bool) -> None:
     """values[a] = weight_j * tau_a * gamma_t(a); where the choice is not weighted, gamma[a] = gamma_t(a) too.
 
     With an uncertain tau the two errors are independent: their shares of the value add in squares.
     """
-    estimate, tau, barrier = state.ridge.estimate[context], state.tau[context], state.barrier
+    estimate, tau = state.ridge.estimate[context], state.tau[context]
+    barrier = state.barrier[state.contexts.size if restricted else context]  # the rival may be missing today
     values, gamma, weight = state.values, state.gamma, state.contexts[context].weight
     norm = state.ridge.norm[context + (state.contexts.size if rules.counts_pending else 0)]
     scale = bonus(state, rules, context)
@@ -74,7 +75,7 @@ def set_values(state: State, rules: Rules, context: int, restricted: bool, sampl
 
     `restricted`: only arms of `allowed`. `sampled`: with the noise of Thompson sampling, for the one who is here.
     """
-    _set_scores(state, rules, context, sampled)
+    _set_scores(state, rules, context, restricted, sampled)
     values, gamma = state.values, state.gamma
     if restricted:
         for a in range(state.allowed.size):

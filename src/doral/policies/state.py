@@ -12,6 +12,7 @@ import numpy as np
 from doral._arrays import Floats, Ints, Record
 from doral._jit import jit_inner
 from doral.estimators.median_of_means import with_double_room
+from doral.estimators.outcomes import new_outcomes
 from doral.estimators.ridge import Ridge, new_ridge, padded
 from doral.estimators.shrinkage import Prior, new_prior
 from doral.estimators.survival import ReturnCurves, new_return_curves
@@ -64,8 +65,12 @@ class Rules(NamedTuple):
     learn_shares: bool
     has_deadline: bool  # every context
     longest_deadline: float
+    splits_outcomes: bool  # answers of two kinds have return curves of their own
+    outcome_split: float  # the one is above it
+    outcome_limit: float  # answers that are older say nothing of those that count
     silent: bool  # no news and a reward of 0 look the same
     half_life: float  # rounds after which what was learned counts half; infinite: never
+    drops: bool  # arms that cannot enter the LP's solution leave it, with a certificate
     adaptive_cutoff: bool
     cutoff_share: float  # m is the age by which this share of the answers has come
     seed: np.uint64
@@ -80,6 +85,9 @@ DECISION = np.dtype(
         ("reward", np.float64),
         ("context", np.int64),
         ("arm", np.int64),
+        ("weight", np.float64),  # with which its answer counts; 0: not learned
+        ("expected", np.float64),  # with what it counts as if answered; -1 once its fate is known
+        ("reading", np.int64),  # the last one before it: what is forgotten since
         ("in_race", np.int64),
         ("position", np.int64),  # in the race's delay record (`min_age`)
     ]
@@ -95,9 +103,21 @@ CONTEXT = np.dtype(
     ]
 )
 
+# Why an arm is out in a context: see `dropping`.
+CERTIFICATE = np.dtype(
+    [
+        ("round", np.int64),  # since when; 0: it is in play
+        ("rival", np.int64),  # the arm that is better for certain
+        ("at_most", np.float64),  # what the arm could bring at best, less what its cost is worth
+        ("at_least", np.float64),  # what the rival brings at worst, less what its cost is worth
+        ("price", np.float64),  # of a unit of budget
+        ("withdrawn", np.int64),  # how often it had to be let in again
+    ]
+)
+
 # Rows of `State.tiers`: what is reserved for contexts of less than this depth (nothing at 0), what contexts of this
-# depth have spent, and scratch for LP_m.
-RESERVED, SPENT, CAP, SLACK = 0, 1, 2, 3
+# depth have spent, scratch for LP_m, and the price of a unit of budget when one of them last arrived.
+RESERVED, SPENT, CAP, SLACK, PRICE = 0, 1, 2, 3, 4
 
 NOW = np.dtype(
     [
@@ -114,9 +134,10 @@ NOW = np.dtype(
         ("race_capped", np.int64),
         ("race_ended", np.int64),  # the round in which stage 1 ended
         ("first", np.int64),  # oldest decision in the ring
-        ("learned", np.int64),  # answers (or settled decisions) that entered the rewards
+        ("learned", np.int64),  # answers (or settled decisions) that entered the rewards, where the prior follows them
         ("calibrate_at", np.int64),  # value of `learned` at which the prior is next moved
         ("read_at", np.int64),  # round in which the return curves are next read
+        ("must_read", np.int64),  # 1: at once, whenever that is
         ("lost_rounds", np.int64),  # at the end, in which too little can return to be worth the budget
         ("n_stale", np.int64),  # contexts in the list of stale ones
         ("read_last", np.int64),  # and when they were last
@@ -133,7 +154,7 @@ class State(NamedTuple):
     contexts: Record  # (J,) of CONTEXT
     shares: Floats  # (J,) pi
     depths: Ints  # (J,) how many reserves are closed to the context
-    tiers: Floats  # (4, D) by depth, rows RESERVED, SPENT, CAP, SLACK
+    tiers: Floats  # (5, D) by depth, rows RESERVED, SPENT, CAP, SLACK, PRICE
     ridge: Ridge  # J rows; J more, whose norms count open decisions as if answered as expected, where those count
     prior: Prior
     tally: Floats  # (3, J, A)
@@ -143,9 +164,11 @@ class State(NamedTuple):
     tau_error: Floats  # (J, A+) its standard error
     oracle: Floats  # (1 or J, A, ages) true return probabilities by age; empty unless tau is given
     curves: ReturnCurves
+    outcomes: Floats  # (3, 2, A, ages + 1), see `outcomes`; empty unless they are told apart
     race: Race
     hulls: Hulls
-    barrier: Floats  # (A+,) 0 for arms in play in stage 2, -inf for the others
+    barrier: Floats  # (J + 1, A+) 0 for arms in play, -inf for others; the last row: whatever has been certified
+    certificates: Record  # (J, A) of CERTIFICATE; (J, 0) where nothing is dropped
     stale: Ints  # (J,) the first `n_stale` are contexts whose hull must be rebuilt before it is used
     values: Floats  # (A+,) scratch
     gamma: Floats  # (A+,) scratch
@@ -181,12 +204,12 @@ def new_state(
     now["cutoff"] = np.inf if rules.races else rules.cutoff
     now["calibrate_at"] = 1
     room = padded(n_arms)
-    barrier = np.full(room, -np.inf)
-    barrier[:n_arms] = -np.inf if rules.races else 0.0
+    barrier = np.full((n_contexts + 1, room), -np.inf)
+    barrier[:, :n_arms] = -np.inf if rules.races else 0.0
     contexts = np.zeros(n_contexts, dtype=CONTEXT)
     contexts["weight"], contexts["deadline"], contexts["is_stale"] = problem.weights, problem.deadlines, 1
     now["n_stale"] = n_contexts
-    tiers = np.zeros((4, len(problem.reserves) + 1))
+    tiers = np.zeros((5, len(problem.reserves) + 1))
     tiers[RESERVED, 1:] = np.cumsum([share * budget for _, share in reversed(problem.reserves)])
     return State(
         now=now,
@@ -194,7 +217,7 @@ def new_state(
         shares=np.full(n_contexts, 1.0 / n_contexts) if shares is None else shares.copy(),
         depths=reserve_depths(problem),
         tiers=tiers,
-        ridge=new_ridge(features, n_contexts * (2 if rules.counts_pending else 1), rules.penalty),
+        ridge=new_ridge(features, n_contexts, rules.penalty, copies=2 if rules.counts_pending else 1),
         prior=new_prior(n_contexts, features.shape[1], rules.penalty),
         tally=np.zeros((3, n_contexts, n_arms)),
         thinning=np.ones((n_contexts, n_arms)),
@@ -203,9 +226,11 @@ def new_state(
         tau_error=np.full((n_contexts, room), 1.0 if rules.tau == TAU_ESTIMATED else 0.0),
         oracle=np.zeros((0, n_arms, 0)) if oracle is None else oracle,
         curves=new_return_curves(n_arms, n_contexts if curves_by_context else 1, ages),
+        outcomes=new_outcomes(n_arms if rules.splits_outcomes else 0, ages.size),
         race=new_race(n_arms, rules.race, FIRST_CAPACITY, rules.races),
         hulls=new_hulls(costs, n_contexts),
         barrier=barrier,
+        certificates=np.zeros((n_contexts, n_arms if rules.drops else 0), dtype=CERTIFICATE),
         stale=np.arange(n_contexts)[::-1].copy(),
         values=np.zeros(room),
         gamma=np.zeros(room),

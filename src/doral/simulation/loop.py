@@ -9,10 +9,11 @@ import numpy as np
 from doral._arrays import Floats, Ints
 from doral._jit import jit, jit_inner, position
 from doral.environments.tape import Tape, World, draw_delay, draw_reward
+from doral.policies.dropping import arms_in_play
 from doral.policies.engine import decide, is_full, observe, tell_delay
 from doral.policies.state import Rules, State
 from doral.racing import INSTANT
-from doral.simulation.outcome import METRICS
+from doral.simulation.outcome import COURSE, METRICS
 
 NEVER = -1
 
@@ -34,6 +35,7 @@ class Book(NamedTuple):
     checkpoints: Ints  # (C,) rounds at which totals are copied into `curve`
     passed: Ints  # (1,) checkpoints passed
     curve: Floats  # (C, metrics)
+    course: Floats  # (C, COURSE)
 
 
 def new_book(horizon: int, checkpoints: Ints) -> Book:
@@ -51,6 +53,7 @@ def new_book(horizon: int, checkpoints: Ints) -> Book:
         checkpoints=checkpoints,
         passed=np.zeros(1, dtype=np.int64),
         curve=np.zeros((checkpoints.size, len(METRICS))),
+        course=np.zeros((checkpoints.size, len(COURSE))),
     )
 
 
@@ -92,12 +95,14 @@ def enter(book: Book, decision: int, round_: int, context: int, arm: int, reward
 
 
 @jit_inner
-def check_in(book: Book, round_: int) -> None:
-    """At a checkpoint, remember the totals."""
+def check_in(book: Book, state: State, round_: int) -> None:
+    """At a checkpoint, remember the totals, the cut-off, and how many arms a context has to choose from."""
     passed = book.passed[0]
     if passed < book.checkpoints.size and book.checkpoints[passed] == round_:
         for metric in range(book.totals.size):
             book.curve[passed, metric] = book.totals[metric]
+        book.course[passed, 0] = state.now[0].cutoff
+        book.course[passed, 1] = arms_in_play(state)
         book.passed[0] = passed + 1
 
 
@@ -118,5 +123,5 @@ def play(state: State, rules: Rules, world: World, tape: Tape, book: Book, first
             enter(book, decision, round_, context, choice.arm, reward, delay)
             if rules.race.censoring == INSTANT:
                 tell_delay(state, rules, decision, delay)
-        check_in(book, round_)
+        check_in(book, state, round_)
     return tape.context.size

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from doral._arrays import Floats, Ints
+from doral.policies.dropping import Certificate
 
 # Which returned rewards count. The loop fills its totals in this order.
 METRICS = ("within_deadline", "by_end", "within_cutoff")
 CHECKPOINTS = 400
+# How a policy went about it: its cut-off m, and the arms that a context has to choose from, on average.
+COURSE = ("cutoff", "arms_in_play")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +38,7 @@ class Outcome:
     rewards: tuple[float, ...]  # by metric
     rounds: Ints  # checkpoints
     curve: Floats  # (checkpoints, metrics) cumulative reward
+    course: Floats  # (checkpoints, COURSE)
     decisions: int
     spend: float
     race_rounds: int
@@ -43,6 +47,7 @@ class Outcome:
     race_capped: bool
     accepted: tuple[str, ...]
     cutoff: float
+    certificates: tuple[Certificate, ...] = ()  # of the arms that were out at the end
     log: Decisions | None = None
 
 

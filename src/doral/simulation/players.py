@@ -15,6 +15,7 @@ from doral.environments.world import Truth
 from doral.errors import DoralError
 from doral.policies.base import Answer, Arrival, PolicyMaker
 from doral.policies.build import build_rules, build_state
+from doral.policies.dropping import certificates
 from doral.policies.options import PolicyOptions
 from doral.policies.state import grown
 from doral.problem import Arm, Problem
@@ -70,6 +71,7 @@ class CompiledPlayer:
             rewards=tuple(self._book.totals.tolist()),
             rounds=self._book.checkpoints,
             curve=self._book.curve,
+            course=self._book.course,
             decisions=int(now["next"]),
             spend=float(now["budget"] - now["budget_left"]),
             race_rounds=int(now["race_rounds"]),
@@ -78,6 +80,7 @@ class CompiledPlayer:
             race_capped=bool(now["race_capped"]),
             accepted=tuple(name for name, is_in in zip(names, standing, strict=True) if is_in == ACCEPTED),
             cutoff=float(now["cutoff"]),
+            certificates=certificates(self._state, self._scenario.problem),
             log=_decisions(self._book, int(now["next"])) if keep_decisions else None,
         )
 
@@ -121,6 +124,7 @@ class PythonPlayer:
         self._totals = [0.0] * len(METRICS)
         self._checkpoints = checkpoints(scenario.problem.horizon)
         self._curve: list[list[float]] = []
+        self._course: list[tuple[float, float]] = []  # as in COURSE
 
     def play(self, tape: Tape, first_round: int) -> None:
         wanted = set(self._checkpoints.tolist())
@@ -135,6 +139,7 @@ class PythonPlayer:
                 self._play_arm(tape, i, round_, context, arm)
             if round_ in wanted:
                 self._curve.append(list(self._totals))
+                self._course.append((self._cutoff, float(len(self._costs))))
 
     def _decide(self, tape: Tape, i: int, round_: int, context: int) -> int | None:
         there = tape.available[i].tolist() or [1] * len(self._costs)
@@ -181,6 +186,7 @@ class PythonPlayer:
             rewards=tuple(self._totals),
             rounds=self._checkpoints,
             curve=np.array(self._curve),
+            course=np.array(self._course),
             decisions=len(self._log),
             spend=problem.budget - self._budget_left,
             race_rounds=0,

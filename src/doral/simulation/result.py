@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CONFIDENCE = 0.95
+_CERTIFICATE_SCHEMA = {
+    "scenario": pl.String,
+    "policy": pl.String,
+    "run": pl.Int64,
+    "context": pl.String,
+    "arm": pl.String,
+    "round": pl.Int64,
+    "at_most": pl.Float64,
+    "rival": pl.String,
+    "at_least": pl.Float64,
+    "price": pl.Float64,
+}
 
 
 @dataclass(frozen=True)
@@ -33,7 +45,7 @@ class Interval:
 def interval(sample: Floats) -> Interval:
     """The mean of independent runs."""
     n = sample.size
-    mean = float(sample.mean())
+    mean = float(sample.mean()) if n else float("nan")
     if n < 2:
         return Interval(mean, float("nan"), float("nan"), float("nan"))
     se = float(sample.std(ddof=1) / np.sqrt(n))
@@ -148,6 +160,42 @@ class SimulationResult:
                 )
             )
         return pl.concat(frames).fill_nan(None)
+
+    def courses(self) -> pl.DataFrame:
+        """How policies went about it, by round, on average over runs: the cut-off m and the arms in play.
+
+        A cut-off that is not known yet, because the race still looks for it, is missing; `runs` says how many had one.
+        """
+        frames = []
+        for scenario, policy in self._pairs():
+            found = self.of(scenario, policy)
+            paths = np.array([one.course for one in found])  # (runs, checkpoints, COURSE)
+            known = np.isfinite(paths[:, :, 0])
+            points = [interval(column[is_known]) for column, is_known in zip(paths[:, :, 0].T, known.T, strict=True)]
+            frames.append(
+                pl.DataFrame(
+                    {
+                        "scenario": scenario,
+                        "policy": policy,
+                        "round": found[0].rounds,
+                        "runs": known.sum(axis=0),
+                        "cutoff_mean": [point.mean for point in points],
+                        "cutoff_low": [point.low for point in points],
+                        "cutoff_high": [point.high for point in points],
+                        "arms_in_play": paths[:, :, 1].mean(axis=0),
+                    }
+                )
+            )
+        return pl.concat(frames).fill_nan(None)
+
+    def certificates(self) -> pl.DataFrame:
+        """One row per arm, context and run in which the arm was out at the end, and why."""
+        rows = [
+            {"scenario": one.scenario, "policy": one.policy, "run": one.run, **asdict(certificate)}
+            for one in self.outcomes
+            for certificate in one.certificates
+        ]
+        return pl.DataFrame(rows, schema=_CERTIFICATE_SCHEMA)
 
     def decisions(self) -> pl.DataFrame:
         """Every decision; needs `simulate(..., keep_decisions=True)`."""

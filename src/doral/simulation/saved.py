@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ import numpy as np
 
 from doral import _files
 from doral.errors import InvalidValue
+from doral.policies.dropping import Certificate
 from doral.simulation.outcome import METRICS, Outcome
 from doral.simulation.result import SimulationResult
 
-FORMAT = 1
+FORMAT = 2
 _PLAIN_FIELDS = (
     "scenario",
     "policy",
@@ -38,7 +40,13 @@ _PLAIN_FIELDS = (
 
 def save(result: SimulationResult, path: Path | str) -> None:
     """Write a result; the file is there whole or not at all."""
-    rows = [{field: getattr(one, field) for field in _PLAIN_FIELDS} for one in result.outcomes]
+    rows = [
+        {
+            **{field: getattr(one, field) for field in _PLAIN_FIELDS},
+            "certificates": [asdict(certificate) for certificate in one.certificates],
+        }
+        for one in result.outcomes
+    ]
     header = {"format": FORMAT, "seed": result.seed, "metrics": METRICS, "outcomes": rows}
     with _files.replacing(path) as file:
         np.savez_compressed(
@@ -48,6 +56,7 @@ def save(result: SimulationResult, path: Path | str) -> None:
             lengths=np.array([one.rounds.size for one in result.outcomes], dtype=np.int64),
             rounds=np.concatenate([one.rounds for one in result.outcomes]),
             curves=np.concatenate([one.curve for one in result.outcomes]),
+            courses=np.concatenate([one.course for one in result.outcomes]),
         )
 
 
@@ -60,10 +69,10 @@ def load(path: Path | str) -> SimulationResult:
             if header["format"] != FORMAT or tuple(header["metrics"]) != METRICS:
                 raise InvalidValue("saved result", str(path), "was written by another version of doral")
             ends = np.cumsum(archive["lengths"])[:-1]
-            rounds, curves = np.split(archive["rounds"], ends), np.split(archive["curves"], ends)
+            columns = [np.split(archive[name], ends) for name in ("rounds", "curves", "courses")]
             outcomes = tuple(
-                Outcome(**_plain(row), rounds=own_rounds, curve=curve)
-                for row, own_rounds, curve in zip(header["outcomes"], rounds, curves, strict=True)
+                Outcome(**_plain(row), rounds=rounds, curve=curve, course=course)
+                for row, rounds, curve, course in zip(header["outcomes"], *columns, strict=True)
             )
             return SimulationResult(outcomes=outcomes, seed=header["seed"])
     except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, ValueError) as error:
@@ -73,5 +82,10 @@ def load(path: Path | str) -> SimulationResult:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """JSON has lists where an outcome has tuples."""
-    return {**row, "rewards": tuple(row["rewards"]), "accepted": tuple(row["accepted"])}
+    """JSON has lists where an outcome has tuples, and mappings where it has certificates."""
+    return {
+        **row,
+        "rewards": tuple(row["rewards"]),
+        "accepted": tuple(row["accepted"]),
+        "certificates": tuple(Certificate(**one) for one in row["certificates"]),
+    }

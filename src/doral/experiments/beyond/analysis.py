@@ -12,7 +12,7 @@ import polars as pl
 from doral._arrays import Floats
 from doral.experiments.analysis import share_percent
 from doral.experiments.beyond.ingredients import INGREDIENTS, REFERENCE, changed_words
-from doral.experiments.beyond.plan import COMPARE, INGREDIENT, ComparePlan, experiment_of
+from doral.experiments.beyond.plan import COMPARE, COURSE, INGREDIENT, ComparePlan, experiment_of
 from doral.experiments.beyond.targets import check
 from doral.experiments.claims import Claim
 from doral.experiments.run import CellResult, Finished
@@ -34,6 +34,7 @@ class Comparison:
     claims: list[Claim]
     ingredients: pl.DataFrame | None
     choices: pl.DataFrame | None
+    courses: pl.DataFrame | None
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -66,6 +67,7 @@ def analyse(finished: Finished, plan: ComparePlan) -> Comparison:
         claims=check(table, shares, sides),
         ingredients=ingredients_table(parts) if parts else None,
         choices=choices_table(finished, plan) if plan.choices else None,
+        courses=courses_table(finished.of(COURSE)),
     )
 
 
@@ -162,6 +164,12 @@ def choices_table(finished: Finished, plan: ComparePlan) -> pl.DataFrame:
                 }
             )
     return _frame(rows)
+
+
+def courses_table(found: Iterable[CellResult]) -> pl.DataFrame | None:
+    """By scenario and round: the cut-off m and the arms in play."""
+    frames = [one.result.courses() for one in found]
+    return pl.concat(frames) if frames else None
 
 
 def mean_cutoff(outcomes: Iterable[Outcome]) -> Interval:

@@ -9,7 +9,14 @@ from typing import Any, Literal
 from doral.environments.catalogue import SCENARIOS
 from doral.environments.scenario import Scenario
 from doral.experiments.beyond.ingredients import REFERENCE
-from doral.experiments.beyond.worlds import DIVERSE_PARETO, with_horizon, with_noise, with_rewards_times
+from doral.experiments.beyond.worlds import (
+    DIVERSE_PARETO,
+    FIRSTS,
+    with_first,
+    with_horizon,
+    with_noise,
+    with_rewards_times,
+)
 from doral.policies.options import PolicyOptions
 from doral.policies.presets import policy
 
@@ -101,6 +108,7 @@ _BONUSES: dict[str, dict[str, Any]] = {
     "calibrated (the default)": {},
     "corrected, as in DORAL": {"bonus": "corrected"},
 }
+_OUTCOMES: dict[str, dict[str, Any]] = {"not told apart (the default)": {}, "told apart": {"outcome_split": 0.5}}
 _HORIZONS = (2_500, 5_000, 10_000, 20_000, 40_000, 85_000)
 
 CHOICES = (
@@ -159,10 +167,10 @@ CHOICES = (
         x_label="return_optimism, standard errors",
         points=_sweep(
             "return_optimism",
-            (0, 0.5, 1, 2, 3),
-            (DIVERSE_PARETO, "stress/context-delays", "stress/never-30", "stress/short"),
+            (0, 0.35, 0.7, 1, 2, 3),
+            (DIVERSE_PARETO, "stress/context-delays", "stress/never-30", "stress/short", "stress/many-arms"),
         ),
-        default="1",
+        default="0.7",
     ),
     Choice(
         name="curves",
@@ -188,6 +196,17 @@ CHOICES = (
         x_label="horizon T, rounds",
         points=_words_by_world(
             {"foreseen (the default)": {}, "not foreseen": {"until_end": False}}, _HORIZONS, with_horizon
+        ),
+    ),
+    Choice(
+        name="outcomes",
+        question="Where positive answers return sooner: are the others missed?",
+        x_label="what returns first",
+        is_ordered=False,
+        points=tuple(
+            Point(x=first, line=line, scenario=with_first(first), policy=_otf(**words))
+            for first in FIRSTS
+            for line, words in _OUTCOMES.items()
         ),
     ),
     Choice(

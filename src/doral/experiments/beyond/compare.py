@@ -39,8 +39,14 @@ def compare(plan: ComparePlan, *, seed: int, n_jobs: int, folder: Path, progress
     drawn = figures.draw_all(found, plan.choices)
     images = as_files(drawn)
     write_figures(folder, images)
-    write_tables(folder, {"shares": found.shares, "ingredients": found.ingredients, "choices": found.choices})
-    for name in {"regret", *(figures.figure_name(choice) for choice in CHOICES)} - set(drawn):
+    tables = {
+        "shares": found.shares,
+        "ingredients": found.ingredients,
+        "choices": found.choices,
+        "courses": found.courses,
+    }
+    write_tables(folder, tables)
+    for name in {"regret", "course", *(figures.figure_name(choice) for choice in CHOICES)} - set(drawn):
         remove(folder, name)
     _files.write_text(folder / "claims.json", claims.to_json(found.claims))
     chosen = {

@@ -48,6 +48,8 @@ def draw_lines(found: Comparison, choices: Sequence[Choice]) -> dict[str, Figure
     figures = {}
     if any(name in PAPER for name in found.scenarios):
         figures["regret"] = _regret_figure(found)
+    if found.courses is not None:
+        figures["course"] = _course_figure(found.courses)
     if found.choices is not None:
         for choice in choices:
             figures[figure_name(choice)] = _choice_figure(choice, found.choices.filter(choice=choice.name))
@@ -91,6 +93,33 @@ def _regret_figure(found: Comparison) -> Figure:
     clean(axes)
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower left", ncols=2, frameon=False, fontsize="small")
+    return figure
+
+
+def _course_figure(frame: pl.DataFrame) -> Figure:
+    """m and the arms in play against the share of the horizon that is over, which scenarios have in common."""
+    figure = Figure(figsize=(WIDTH_INCHES, 5.6), layout="constrained")
+    runs = int(frame["runs"].max())  # type: ignore[arg-type]
+    figure.suptitle(f"How doral-otf goes about it ({runs_words(runs)})", fontsize="medium", x=0.01, ha="left")
+    above, below = figure.subplots(2, 1, sharex=True)
+    for position, scenario in enumerate(frame["scenario"].unique(maintain_order=True)):
+        own = frame.filter(scenario=scenario)
+        rounds = own["round"].to_numpy()
+        passed = 100.0 * rounds / rounds[-1]
+        style = {"color": colour_of(position), "linestyle": dash_of(position), "linewidth": 1.5}
+        mean, low, high = (own[f"cutoff_{end}"].cast(float).to_numpy() for end in ("mean", "low", "high"))
+        above.plot(passed, mean, label=short_name(scenario), **style)
+        above.fill_between(passed, low, high, color=colour_of(position), alpha=0.15, linewidth=0)
+        below.plot(passed, own["arms_in_play"], **style)
+    above.set_ylim(bottom=0)
+    below.set_ylim(bottom=0)
+    above.set_ylabel("cut-off m, rounds")
+    below.set_ylabel("arms in play\n(mean over contexts)")
+    below.set_xlabel("% of the horizon")
+    for axes in (above, below):
+        clean(axes)
+    handles, labels = above.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower left", ncols=3, frameon=False, fontsize="small")
     return figure
 
 

@@ -22,6 +22,7 @@ from doral.experiments.report.shell import Facts, Section, asset, settings_secti
 from doral.experiments.report.tables import verdict_mark
 
 CSS_DOTS_PER_INCH = 96
+_COURSE_WORDS = "Cut-off m and number of arms in play of doral-otf, over time"
 _REGRET_WORDS = "Regret of every policy on the paper's scenarios, on a log scale"
 
 
@@ -115,6 +116,14 @@ def _sections(
             f"{tables.ingredients_table(found.ingredients, found.scenarios)}"
         )
         yield Section(id="ingredients", title="What each ingredient is worth", menu="Ingredients", html=html)
+    if found.courses is not None:
+        note = (
+            "The cut-off m follows the return curves, and arms that cannot enter the LP's solution are out, with a "
+            "certificate, until further notice. Near the end values change with every round, because what cannot "
+            "return any more is worth nothing, and arms are examined anew."
+        )
+        html = f"<p>{note}</p>\n{_picture('course', _COURSE_WORDS, images, dark)}"
+        yield Section(id="course", title="The course over time", menu="Course", html=html)
     if found.choices is not None:
         shown = [_choice(choice, found.choices.filter(choice=choice.name), images, dark) for choice in plan.choices]
         note = (

@@ -16,6 +16,16 @@ from doral.policies.presets import PRESETS, policy
 
 COMPARE = "compare"
 INGREDIENT = "ingredients"
+COURSE = "course"
+
+COURSE_SCENARIOS = (
+    "paper/similar-geometric",
+    "paper/diverse-pareto",
+    "stress/context-delays",
+    "stress/costs",
+    "stress/drift",
+)
+"""Where the cut-off and the arms in play are followed over time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +90,19 @@ def ingredient_cells(plan: ComparePlan) -> Iterable[Cell]:
         )
 
 
+def course_cells(plan: ComparePlan) -> Iterable[Cell]:
+    """`doral-otf` with its course kept: how m and the arms in play move over time."""
+    for scenario in plan.scenarios:
+        if plan.with_sides and scenario.name in COURSE_SCENARIOS:
+            yield Cell(
+                experiment=COURSE,
+                scenario=shrunk(scenario, plan.shrink),
+                policies=(policy(REFERENCE),),
+                runs=plan.side_runs,
+                keep_curves=True,
+            )
+
+
 def choice_cells(choice: Choice, plan: ComparePlan) -> Iterable[Cell]:
     """The points of a choice; those on one scenario are played together."""
     scenarios = {point.scenario.name: point.scenario for point in choice.points}
@@ -96,4 +119,5 @@ def choice_cells(choice: Choice, plan: ComparePlan) -> Iterable[Cell]:
 def cells(plan: ComparePlan) -> list[Cell]:
     """Everything that a plan runs, the table first."""
     sides = ingredient_cells(plan) if plan.with_sides else ()
-    return [*table_cells(plan), *sides, *(cell for choice in plan.choices for cell in choice_cells(choice, plan))]
+    choices = (cell for choice in plan.choices for cell in choice_cells(choice, plan))
+    return [*table_cells(plan), *sides, *course_cells(plan), *choices]

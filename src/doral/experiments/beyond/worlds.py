@@ -1,4 +1,4 @@
-"""One of the paper's scenarios with one thing changed about the world, for sweeps over it."""
+"""Scenarios with one thing changed about the world, for sweeps over it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,22 @@ import dataclasses
 
 import numpy as np
 
+from doral.delays import ByOutcome, Geometric, Law
 from doral.environments.paper import NOISE_SD, SCENARIOS
 from doral.environments.scenario import Scenario
+from doral.environments.stress import SCENARIOS as STRESS
 from doral.problem import Arm
 
 DIVERSE_PARETO = "paper/diverse-pareto"
+POSITIVES_FIRST = "stress/positives-first"
+
+_SOON, _LATER = Geometric(150), Geometric(3_000)
+FIRSTS: dict[str, tuple[Law, Law]] = {
+    "positives": (_SOON, _LATER),
+    "neither": (Geometric(500), Geometric(500)),
+    "negatives": (_LATER, _SOON),
+}
+"""Which answers return first, and the delays of those above and below the split."""
 
 
 def with_noise(noise_sd: float) -> Scenario:
@@ -45,3 +56,11 @@ def with_horizon(horizon: int) -> Scenario:
     base = SCENARIOS[DIVERSE_PARETO]
     problem = dataclasses.replace(base.problem, horizon=horizon, budget=base.problem.rate * horizon)
     return dataclasses.replace(base, name=f"{base.name}@T={horizon}", problem=problem)
+
+
+def with_first(first: str) -> Scenario:
+    """Coins for rewards, of which one side returns sooner than the other, or neither."""
+    base = STRESS[POSITIVES_FIRST]
+    above, below = FIRSTS[first]
+    law = ByOutcome(above=above, below=below, threshold=0.5)
+    return dataclasses.replace(base, name=f"{base.name}@first={first}", delays=((law,) * base.problem.n_arms,))

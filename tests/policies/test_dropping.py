@@ -1,0 +1,140 @@
+"""Arms are ruled out for good reasons: what a certificate says is true, and nobody is ruled out who is needed."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import doral
+from doral._arrays import Floats
+from doral.environments.scenario import Scenario
+from doral.environments.stress import SCENARIOS as STRESS
+from doral.environments.tape import new_tape, record
+from doral.environments.world import make_truth
+from doral.pacing import solve
+from doral.policies.dropping import Certificate, certificates
+from doral.policies.operations import retire
+from doral.policies.options import PolicyOptions
+from doral.policies.presets import policy
+from doral.simulation.players import CompiledPlayer
+
+SEED = 4
+CHUNK_ROUNDS = 500
+RUNS = 8
+
+
+def shortened(name: str, horizon: int) -> Scenario:
+    scenario = STRESS[name]
+    problem = dataclasses.replace(scenario.problem, horizon=horizon, budget=horizon / 2)
+    return dataclasses.replace(scenario, problem=problem)
+
+
+def values_of(scenario: Scenario, means: Floats) -> Floats:
+    """(J, A) what arms are worth: weight, mean and the chance to return in time."""
+    problem = scenario.problem
+    returned = np.array(
+        [
+            [law.return_probability(float(deadline)) for law in scenario.delays[min(j, len(scenario.delays) - 1)]]  # type: ignore[union-attr]
+            for j, deadline in enumerate(problem.deadlines)
+        ]
+    )
+    return np.asarray(problem.weights[:, None] * means * returned)
+
+
+def course(options: PolicyOptions, scenario: Scenario, run: int) -> tuple[Floats, list[tuple[int, set[Certificate]]]]:
+    """What arms are truly worth in this run, and the certificates that held after every chunk but the last ones.
+
+    Near the end other arms are right: what cannot return any more is worth nothing.
+    """
+    truth = make_truth(scenario, seed=SEED, run=run)
+    player = CompiledPlayer(options, scenario, truth, seed=SEED, run=run, oracle=None)
+    tape = new_tape(truth.world, CHUNK_ROUNDS)
+    held = []
+    for first_round in range(1, int(0.8 * scenario.problem.horizon), CHUNK_ROUNDS):
+        record(tape, truth.world, np.uint64(SEED), np.uint64(run), first_round)
+        player.play(tape, first_round)
+        held.append((first_round + CHUNK_ROUNDS - 1, set(certificates(player._state, scenario.problem))))
+    return values_of(scenario, truth.world.means[0]), held
+
+
+@pytest.mark.parametrize("name", ["stress/never-30", "stress/costs", "stress/context-delays"])
+def test_what_a_certificate_says_is_true_and_nobody_is_missed(name: str) -> None:
+    scenario = shortened(name, 20_000)
+    problem = scenario.problem
+    given, wrong, runs_missed = 0, 0, 0
+    for run in range(RUNS):
+        values, held = course(policy("doral-otf"), scenario, run)
+        best = solve(values=values, costs=problem.costs, shares=scenario.true_shares, rate=problem.rate).play > 0.01
+        ever = set().union(*(certificates for _, certificates in held))
+        for one in ever:
+            j, a, b = problem.context_index(one.context), problem.arm_index(one.arm), problem.arm_index(one.rival)
+            net = values[j] - one.price * problem.costs
+            given += 1
+            wrong += net[a] > net[b]
+            assert one.at_most < one.at_least
+        runs_missed += any(best[problem.context_index(one.context), problem.arm_index(one.arm)] for one in ever)
+    assert given > 20 * RUNS
+    assert wrong <= 0.01 * given
+    assert runs_missed <= 1  # of 8, at delta = 0.05
+
+
+def test_nothing_is_certain_of_a_noise_that_drowns_the_arms() -> None:
+    scenario = dataclasses.replace(shortened("stress/never-30", 5_000), noise_sd=30.0)
+    _, held = course(policy("doral-otf"), scenario, 0)
+    assert not any(certificates for _, certificates in held)
+
+
+def test_who_forgets_examines_again() -> None:
+    """In a world that changes, arms that were ruled out rightly come back when what is known of the rival fades."""
+    scenario = dataclasses.replace(shortened("stress/drift", 30_000), phases=2)
+    _, held = course(policy("doral-otf", half_life=5_000.0), scenario, 1)
+    before = next(certificates for round_, certificates in held if round_ >= 14_000)
+    after = next(certificates for round_, certificates in held if round_ >= 22_000)
+    pairs_before, pairs_after = ({(one.context, one.arm) for one in found} for found in (before, after))
+    assert len(pairs_before) > 10
+    assert len(pairs_before - pairs_after) > 0.2 * len(pairs_before)
+
+
+def test_a_certificate_in_words() -> None:
+    said = Certificate(context="adult", arm="b", round=1_200, at_most=0.104, rival="a", at_least=0.311, price=0.25)
+    assert str(said) == (
+        "b is out in adult since round 1,200: it brings at most 0.104 after its cost, a at least 0.311 "
+        "(a unit of budget is worth 0.25)"
+    )
+
+
+def test_where_the_rival_is_missing_today_the_arm_is_back() -> None:
+    """A certificate names a rival; without it the arm may be the best that there is."""
+    always = dataclasses.replace(shortened("stress/never-30", 8_000), delays=((doral.delays.Geometric(20),) * 10,))
+    often = dataclasses.replace(always, availability=(0.5,) * 10)
+    for place in (always, often):
+        log = doral.simulate("doral-otf", place, runs=1, seed=SEED, keep_decisions=True).outcomes[0]
+        assert log.log is not None
+        ruled_out = {(one.context, one.arm): one.round for one in log.certificates}
+        played_later = sum(
+            round_ > ruled_out.get((f"context-{context + 1}", f"arm-{arm + 1}"), place.problem.horizon)
+            for round_, context, arm in zip(
+                log.log.round.tolist(), log.log.context.tolist(), log.log.arm.tolist(), strict=True
+            )
+        )
+        assert (played_later > 0) == (place is often)
+
+
+def test_who_was_ruled_out_by_an_arm_that_is_retired_is_back() -> None:
+    scenario = shortened("stress/never-30", 8_000)
+    truth = make_truth(scenario, seed=SEED, run=0)
+    player = CompiledPlayer(policy("doral-otf"), scenario, truth, seed=SEED, run=0, oracle=None)
+    tape = new_tape(truth.world, 5_000)
+    record(tape, truth.world, np.uint64(SEED), np.uint64(0), 1)
+    player.play(tape, 1)
+    problem, state = scenario.problem, player._state
+    before = certificates(state, problem)
+    rival = max({one.rival for one in before}, key=lambda name: sum(one.rival == name for one in before))
+    retire(state, problem.arm_index(rival))
+    after = certificates(state, problem)
+    assert set(after) == {one for one in before if rival not in (one.rival, one.arm)}
+    for one in before:
+        is_out = state.barrier[problem.context_index(one.context), problem.arm_index(one.arm)] == -np.inf
+        assert is_out == (one in after or one.arm == rival)
