@@ -295,6 +295,8 @@ class Twin:
         self.pending_precision = self.prior_precision.copy()
         # what is certain
         self.rulings: dict[tuple[int, int], Ruling] = {}
+        self.end_in_view = False  # then all are in play, and the rulings stay what they were
+        self.settled_thin: dict[int, float] = {}
         self.prices: dict[int, float] = {}  # of a unit of budget, by depth
         # what was last read
         self.tau = np.ones((self.n_contexts, self.n_arms))
@@ -359,10 +361,10 @@ class Twin:
         self.true_delays = np.append(self.true_delays, delay)
         self.delays = np.append(self.delays, math.inf if self.silent and reward == 0.0 else delay)
         self.heard = np.append(self.heard, 0.0)
-        self.expected = np.append(self.expected, self.tau[context, arm])
+        self.expected = np.append(self.expected, min(self.tau[context, arm], 1.0))
         self.decided_at_reading = np.append(self.decided_at_reading, self.last_reading)
         self.learned_at_reading = np.append(self.learned_at_reading, math.nan)
-        self.pending_weight[context, arm] += self.tau[context, arm]
+        self.pending_weight[context, arm] += self.expected[-1]
         if self.learner == "thinned" and (not self.racing or self.options.race_trains):
             i = self.rounds.size - 1
             self.learned.append(Lesson(i, context, arm, 0.0, 1.0, self.last_reading, pull=True, answer=False))
@@ -390,6 +392,8 @@ class Twin:
             i = self.settled
             if self.learner == "scaled" and (self.options.race_trains or not self.in_race[i]):
                 self._learn(i, 1.0)
+                self.learned_at_reading[i] = self.last_reading
+                self.settled_thin[i] = float(self.thinning[self.contexts[i], self.arms[i]])
             self.settled += 1
 
     def _tick(self, now: int) -> None:
@@ -437,10 +441,7 @@ class Twin:
 
     def _read(self, *, seen: int, clock: int) -> None:
         """Forget, and read the return probabilities and what follows from them."""
-        forgets = self.options.half_life is not None and seen > self.last_reading
         self.last_reading = seen
-        if forgets:
-            self._renew_pending()
         wait = REFRESH_ROUNDS
         if self.by_context:
             wait = max(wait, min(seen // REFRESH_SHARE, REFRESH_MOST))
@@ -459,14 +460,16 @@ class Twin:
         if self.learner == "scaled" or self.splits:
             self._rethin()
         if self.options.dropping == "certified":
-            self._certify(seen)
+            self._certify(seen, clock)
+        self._renew_pending()
 
     def _limits(self, seen: int, clock: int) -> Floats:
         """By which age an answer has to come, context by context."""
         limits = self.deadlines.copy()
         limits[np.isinf(limits) | (self.options.return_by == "cutoff")] = self.cutoff
         if self.options.until_end and seen > 0:
-            limits = np.minimum(limits, (self.problem.horizon - seen) * (clock / seen))
+            is_old = clock >= 0.1 * limits  # before, the pace of arrivals is not known
+            limits = np.where(is_old, np.minimum(limits, (self.problem.horizon - seen) * (clock / seen)), limits)
         return limits
 
     def _read_truth(self, seen: int, clock: int) -> None:
@@ -863,10 +866,12 @@ class Twin:
         `returned` knows in the end who was: an answer counts like any other, and who left the cut-off without one not.
         """
         counted = self.expected * self._kept(self.decided_at_reading)
-        if self.learner == "returned":
+        if self.learner != "thinned":
             is_learned = ~np.isnan(self.learned_at_reading)
             counted[: self.settled] = 0.0
             counted[is_learned] = self._kept(self.learned_at_reading[is_learned])
+            for i, thin in self.settled_thin.items():  # `scaled`: with what they entered V
+                counted[i] *= thin * thin
         return self._in_cells(self.contexts, self.arms, counted)
 
     def _renew_pending(self) -> None:
@@ -936,18 +941,28 @@ class Twin:
 
     # --- stage 2, what is certain ------------------------------------------------------------------------------------
 
-    def _certify(self, seen: int) -> None:
+    def _certify(self, seen: int, clock: int) -> None:
         """Arms that, at the last price of budget, bring less at best than another one at worst are out for now."""
         estimates = self.options.return_probability == "estimated" and not self.silent
         if self.n_learned < FEWEST_ANSWERS or (estimates and self._watched_to_the_end() < FEWEST_ANSWERS):
             return
         options, arms = self.options, sorted(self.accepted)
+        self.certain_margin = math.inf
+        longest = float(self.deadlines.max())
+        self.end_in_view = (
+            options.until_end
+            and seen > 0
+            and longest < math.inf
+            and (self.problem.horizon - seen) * (clock / seen) < longest
+        )
+        if self.end_in_view:
+            return
         certain = math.sqrt(2.0 * math.log(self.n_contexts * self.n_arms / options.delta))
         self.certain_margin = math.inf
         for j in range(self.n_contexts):
             mean, norm = self._posterior(j)
             optimism = math.sqrt(math.log(math.e + int((self.contexts == j).sum())))
-            of_reward = float(self.sigma[j]) * max(certain, options.exploration * optimism)
+            of_reward = max(certain * float(self.sigma[j]), self._bonus(j, seen, norm))
             of_return = max(certain, options.return_optimism * optimism)
             weight, price = self.problem.contexts[j].weight, self.prices.get(self.depths[j], 0.0)
             net = weight * self.tau[j] * mean - price * self.costs
@@ -960,8 +975,9 @@ class Twin:
                 self.certain_margin = min(self.certain_margin, abs(falls_short))
                 if falls_short <= 0.0:
                     self.rulings.pop((j, a), None)
-                elif (j, a) not in self.rulings:
-                    self.rulings[j, a] = Ruling(max(seen, 1), rival, at_most, at_least, price)
+                else:
+                    since = self.rulings[j, a].round if (j, a) in self.rulings else max(seen, 1)
+                    self.rulings[j, a] = Ruling(since, rival, at_most, at_least, price)
 
     def _watched_to_the_end(self) -> int:
         """How many decisions were older than the longest deadline when the curves were last brought up to date."""
@@ -976,7 +992,7 @@ class Twin:
         return sum(len(self._in_play(j)) for j in range(self.n_contexts)) / self.n_contexts
 
     def _in_play(self, context: int) -> list[int]:
-        return [a for a in sorted(self.accepted) if (context, a) not in self.rulings]
+        return [a for a in sorted(self.accepted) if self.end_in_view or (context, a) not in self.rulings]
 
     def _playable(self, context: int, allowed: Sequence[int]) -> list[int]:
         """By the one who is here: where arms are missing today, nobody is ruled out by one that may be missing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -672,3 +673,39 @@ def test_a_top_up_reserves_its_share(open_store: Callable[[str], Store]) -> None
     assert fold_of(campaign).state.tiers[1].tolist() == [0.0, 0.7]
     campaign.cancel(made.id)
     assert fold_of(campaign).state.tiers[1].tolist() == [0.0, 0.0]
+
+
+def test_a_first_batch_at_one_moment_is_not_spent_on_one_arm() -> None:
+    """Before there is a pace of arrivals the end is not in view, and open decisions count: every arm gets its tries."""
+    problem = doral.Problem(
+        arms=[doral.Arm(f"arm-{i}", features=[float(i == k) for k in range(4)]) for i in range(4)],
+        contexts={"one": 0.5, "other": 0.5},
+        budget=1_000,
+        horizon=2_000,
+        deadline=86_400,
+    )
+    with doral.open("memory://") as store:
+        campaign = store.create("batch", problem, seed=1)
+        made = campaign.decide_many([{"context": name} for name in ("one", "other")] * 250)
+        tries = Counter(one.arm for one in made if one.arm is not None)
+    assert len(tries) == 4
+    assert min(tries.values()) > 20
+
+
+def test_an_extended_campaign_sees_the_end_no_longer() -> None:
+    problem = doral.Problem(
+        arms=[doral.Arm("a", features=[1.0]), doral.Arm("b", features=[0.5])],
+        contexts=["all"],
+        budget=700,  # more than anybody can spend
+        horizon=300,
+        deadline=50,
+    )
+    with doral.open("memory://") as store:
+        campaign = store.create("longer", problem, seed=1, clock="rounds")
+        for _ in range(300):
+            made = campaign.decide("all")
+            if made.arm is not None:
+                campaign.feedback(made.id, 1.0)
+        campaign.extend(300)
+        played = [campaign.decide("all").arm for _ in range(10)]
+    assert None not in played

@@ -47,8 +47,7 @@ class Ridge(NamedTuple):
     updates: Ints  # (rows,) since the last refactor
     direction: Floats  # (k,) scratch: V^-1 f
     shadow: Floats  # (A+,) scratch: F V^-1 f
-    factor: Floats  # (k, k) scratch: Cholesky factor
-    work: Floats  # (k, k) scratch: V
+    scratch: Floats  # (2, k, k): a Cholesky factor, and V
 
 
 def new_ridge(features: Floats, n_contexts: int, penalty: float, *, copies: int = 1) -> Ridge:
@@ -71,8 +70,7 @@ def new_ridge(features: Floats, n_contexts: int, penalty: float, *, copies: int 
         updates=np.zeros(n_rows, dtype=np.int64),
         direction=np.zeros(n_features),
         shadow=np.zeros(padded(n_arms)),
-        factor=np.zeros((n_features, n_features)),
-        work=np.zeros((n_features, n_features)),
+        scratch=np.zeros((2, n_features, n_features)),
     )
     ridge.features_by_row[:, :n_arms] = features.T
     for row in range(n_rows):
@@ -195,11 +193,12 @@ def refactor(ridge: Ridge, context: int) -> None:
         return
     prior = context % ridge.offset.shape[0]
     inverse = ridge.inverse[context]
-    set_data_precision(ridge, context, ridge.work)
+    factor, v = ridge.scratch[0], ridge.scratch[1]
+    set_data_precision(ridge, context, v)
     for i in range(n_features):
         for l in range(n_features):  # noqa: E741
-            ridge.work[i, l] += ridge.precision[prior, i, l]
-    invert(ridge.work, ridge.factor, inverse)
+            v[i, l] += ridge.precision[prior, i, l]
+    invert(v, factor, inverse)
     for i in range(n_features):  # direction = theta - mu = V^-1 (G - V_data mu)
         total = 0.0
         for a in range(n_arms):
@@ -224,7 +223,7 @@ def refactor(ridge: Ridge, context: int) -> None:
 def draw(ridge: Ridge, context: int, seed: np.uint64, run: np.uint64, round_: int) -> None:
     """shadow[a] = <x, f_a> for one x ~ N(0, V^-1): the noise of Thompson sampling, in units of sigma."""
     n_arms, n_features = ridge.features.shape
-    shadow, factor, inverse = ridge.shadow, ridge.factor, ridge.inverse[context]
+    shadow, factor, inverse = ridge.shadow, ridge.scratch[0], ridge.inverse[context]
     for a in range(n_arms):
         shadow[a] = 0.0
         if n_features == 0:

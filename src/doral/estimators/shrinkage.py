@@ -40,15 +40,14 @@ class Prior(NamedTuple):
 
     sigma: Floats  # (J,) noise of a context
     scale: Floats  # (5,) see below
-    inverse: Floats  # (J, k, k) scratch: (lambda I + V_data)^-1
+    inverse: Floats  # (J + 4, k, k) scratch: (lambda I + V_data)^-1 of every context, and four more matrices
     pull: Floats  # (J + 1, k) scratch: what a context says about mu; the last row over all
-    work: Floats  # (4, k, k) scratch
 
 
 # Of `scale`: pooled noise variance, omega^2, s^2, lambda = noise / omega^2, and whether rewards have set them.
 NOISE, SPREAD, RANGE, PENALTY, IS_SET = 0, 1, 2, 3, 4
-# Rows of `work`: precision of mu, its inverse, and two for one context at a time.
-_ALL, _ALL_INVERSE, _ONE, _ONE_INVERSE = 0, 1, 2, 3
+# The last matrices of `inverse`: precision of mu, its inverse, and two for one context at a time.
+_ALL, _ALL_INVERSE, _ONE, _ONE_INVERSE = -4, -3, -2, -1
 
 
 def new_prior(n_contexts: int, n_features: int, penalty: float) -> Prior:
@@ -56,9 +55,8 @@ def new_prior(n_contexts: int, n_features: int, penalty: float) -> Prior:
     return Prior(
         sigma=np.ones(n_contexts),
         scale=np.array([1.0, 1.0 / penalty, 1.0 / penalty, penalty, 0.0]),
-        inverse=np.zeros((n_contexts, n_features, n_features)),
+        inverse=np.zeros((n_contexts + 4, n_features, n_features)),
         pull=np.zeros((n_contexts + 1, n_features)),
-        work=np.zeros((4, n_features, n_features)),
     )
 
 
@@ -70,7 +68,7 @@ def calibrate(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats) -> No
     """
     n_contexts = tally.shape[1]
     second_moment = measure_noise(prior, tally)
-    _rebuild(ridge, tally, thinning)
+    rebuild(ridge, tally, thinning)
     if second_moment > 0.0:  # else nothing but zeros so far: no scale to go by
         prior.scale[RANGE] = second_moment / _feature_size(ridge)
         if prior.scale[IS_SET] == 0.0:
@@ -101,17 +99,17 @@ def _share(prior: Prior, ridge: Ridge) -> None:
     n_contexts, n_arms = ridge.offset.shape
     n_features = ridge.features.shape[1]
     noise, penalty = prior.scale[NOISE], prior.scale[PENALTY]
-    known, mean_of = prior.work[_ALL], prior.pull
+    known, mean_of = prior.inverse[_ALL], prior.pull
     for i in range(n_features):
         mean_of[n_contexts, i] = 0.0
         for l in range(n_features):  # noqa: E741
             known[i, l] = noise / prior.scale[RANGE] if i == l else 0.0
     for j in range(n_contexts):  # what the data of a context say about mu: precision lambda (I - lambda V^-1)
-        one = prior.work[_ONE]
+        one = prior.inverse[_ONE]
         set_data_precision(ridge, j, one)
         for i in range(n_features):
             one[i, i] += penalty
-        invert(one, ridge.factor, prior.inverse[j])
+        invert(one, ridge.scratch[0], prior.inverse[j])
         for i in range(n_features):
             total = 0.0
             for l in range(n_features):  # noqa: E741
@@ -119,14 +117,14 @@ def _share(prior: Prior, ridge: Ridge) -> None:
                 known[i, l] += penalty * _shared(prior, j, i, l)
             mean_of[j, i] = penalty * total
             mean_of[n_contexts, i] += penalty * total
-    invert(known, ridge.factor, prior.work[_ALL_INVERSE])
+    invert(known, ridge.scratch[0], prior.inverse[_ALL_INVERSE])
     spread = _spread(prior, noise, penalty)
     for j in range(n_contexts):
-        others, covariance = prior.work[_ONE], prior.work[_ONE_INVERSE]
+        others, covariance = prior.inverse[_ONE], prior.inverse[_ONE_INVERSE]
         for i in range(n_features):
             for l in range(n_features):  # noqa: E741
                 others[i, l] = known[i, l] - penalty * _shared(prior, j, i, l)
-        invert(others, ridge.factor, covariance)
+        invert(others, ridge.scratch[0], covariance)
         for a in range(n_arms):
             total = 0.0
             for i in range(n_features):
@@ -135,7 +133,7 @@ def _share(prior: Prior, ridge: Ridge) -> None:
             ridge.offset[j, a] = total
         for i in range(n_features):
             covariance[i, i] += 1.0 / penalty
-        invert(covariance, ridge.factor, ridge.precision[j])
+        invert(covariance, ridge.scratch[0], ridge.precision[j])
     prior.scale[SPREAD] = spread
 
 
@@ -157,8 +155,8 @@ def _shared(prior: Prior, context: int, i: int, l: int) -> float:  # noqa: E741
 @jit_rare_inner
 def _spread(prior: Prior, noise: float, penalty: float) -> float:
     """omega^2 by one EM step: the mean square of theta_j - mu, with what is not known of either."""
-    n_contexts, n_features, _ = prior.inverse.shape
-    mean, covariance = prior.work[_ONE_INVERSE, 0], prior.work[_ALL_INVERSE]
+    n_contexts, n_features = prior.sigma.size, prior.pull.shape[1]
+    mean, covariance = prior.inverse[_ONE_INVERSE, 0], prior.inverse[_ALL_INVERSE]
     for i in range(n_features):
         mean[i] = 0.0
         for l in range(n_features):  # noqa: E741
@@ -234,8 +232,8 @@ def measure_noise(prior: Prior, tally: Floats) -> float:
     return second_moment
 
 
-@jit_rare_inner
-def _rebuild(ridge: Ridge, tally: Floats, thinning: Floats) -> None:
+@jit_rare
+def rebuild(ridge: Ridge, tally: Floats, thinning: Floats) -> None:
     """The sums of the ridge, for features that are thinned."""
     _, n_contexts, n_arms = tally.shape
     for j in range(n_contexts):

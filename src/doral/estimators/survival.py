@@ -18,6 +18,8 @@ from doral._jit import jit, jit_inner, jit_rare
 
 MOST_CONCENTRATED = 1e9
 MOST_VOTES = 20.0  # a context with more decisions says no more about how far contexts differ
+WELL_KNOWN = 10.0  # decisions with a known fate
+SPREAD_PRIOR_SD = 0.3  # how far apart return probabilities of arms are thought to be at first
 WHOLE_ARM = -1  # in place of a row: the arm over all contexts
 
 
@@ -29,8 +31,7 @@ class ReturnCurves(NamedTuple):
     returned: Floats  # (groups, G) of those, answered inside it
     arm_at_risk: Floats  # (A, G) the same over all rows, as of the last `pool`
     arm_returned: Floats  # (A, G)
-    all_hazard: Floats  # (G,) over all arms
-    concentration: Floats  # (1,) how many decisions of its arm a context borrows
+    shared: Floats  # (G + 1,) hazards over all arms; the last: how many decisions of its arm a context borrows
     cursor: Ints  # (G,) the first decision that has not yet passed the age
 
 
@@ -42,8 +43,7 @@ def new_return_curves(n_arms: int, n_rows: int, ages: Floats) -> ReturnCurves:
         returned=np.zeros((n_rows * n_arms, ages.size)),
         arm_at_risk=np.zeros((n_arms, ages.size)),
         arm_returned=np.zeros((n_arms, ages.size)),
-        all_hazard=np.ones(ages.size),
-        concentration=np.ones(1),
+        shared=np.ones(ages.size + 1),
         cursor=np.zeros(ages.size, dtype=np.int64),
     )
 
@@ -101,28 +101,28 @@ def pool(curves: ReturnCurves) -> None:
                 weight = min(1.0, MOST_VOTES * (MOST_VOTES - 1.0) / max(n * (n - 1.0), 1.0))
                 excess += weight * (gap * gap - n * hazard * (1.0 - hazard) * (1.0 - n / at_risk))
                 possible += weight * n * max(n - 1.0, 0.0) * hazard * (1.0 - hazard)
-        curves.all_hazard[g] = all_returned / all_at_risk if all_at_risk > 0.0 else 1.0
+        curves.shared[g] = all_returned / all_at_risk if all_at_risk > 0.0 else 1.0
     concentration = MOST_CONCENTRATED
     if excess > 0.0 and possible > 0.0:
         concentration = min(max(possible / excess - 1.0, 1.0), MOST_CONCENTRATED)
-    curves.concentration[0] = concentration
+    curves.shared[-1] = concentration
 
 
 @jit_inner
 def _hazard(curves: ReturnCurves, row: int, arm: int, g: int) -> float:
     """The chance to be answered in the interval, if open at its start.
 
-    Where nobody has been watched so long: that of the other arms, and where there is none either, optimism: 1.
+    Where nobody has been watched so long: optimism, 1; with curves by context that of the other arms, if there is one.
     """
     n_arms = curves.arm_at_risk.shape[0]
     if curves.at_risk.shape[0] == n_arms:
         at_risk = curves.at_risk[arm, g]
         return curves.returned[arm, g] / at_risk if at_risk > 0.0 else 1.0
     at_risk = curves.arm_at_risk[arm, g]
-    hazard = curves.arm_returned[arm, g] / at_risk if at_risk > 0.0 else curves.all_hazard[g]
+    hazard = curves.arm_returned[arm, g] / at_risk if at_risk > 0.0 else curves.shared[g]
     if row == WHOLE_ARM:
         return hazard
-    weight = curves.concentration[0]
+    weight = curves.shared[-1]
     group = row * n_arms + arm
     return (curves.returned[group, g] + weight * hazard) / (curves.at_risk[group, g] + weight)
 
@@ -151,7 +151,7 @@ def known_decisions(curves: ReturnCurves, row: int, arm: int) -> float:
     n_arms = curves.arm_at_risk.shape[0]
     if curves.at_risk.shape[0] == n_arms:
         return curves.at_risk[arm, 0]
-    return min(curves.at_risk[row * n_arms + arm, 0] + curves.concentration[0], curves.arm_at_risk[arm, 0])
+    return min(curves.at_risk[row * n_arms + arm, 0] + curves.shared[-1], curves.arm_at_risk[arm, 0])
 
 
 @jit_rare
@@ -187,3 +187,67 @@ def fit_return_curve(ages: Floats, answered: Flags, grid: Floats) -> Floats:
             if has_answer or age >= end:
                 count_passage(curves, 0, g, age if has_answer else math.inf)
     return np.array([return_probability(curves, 0, 0, end) for end in grid.tolist()])
+
+
+@jit_rare
+def age_of_share(curves: ReturnCurves, share: float) -> float:
+    """The first grid age by which this share of all answers of the watched ages has come; infinite without any."""
+    n_arms, n_ages = curves.arm_at_risk.shape
+    total = 0.0
+    for a in range(n_arms):
+        total += curves.arm_at_risk[a, 0] * return_probability(curves, WHOLE_ARM, a, curves.ages[n_ages - 1])
+    if total == 0.0:
+        return math.inf
+    for g in range(n_ages):
+        come = 0.0
+        for a in range(n_arms):
+            come += curves.arm_at_risk[a, 0] * return_probability(curves, WHOLE_ARM, a, curves.ages[g])
+        if come >= share * total:
+            return curves.ages[g]
+    return math.inf
+
+
+@jit_rare
+def mean_age(curves: ReturnCurves, limit: float) -> float:
+    """The mean age of answers that come by the limit; 0 without any."""
+    n_arms, n_ages = curves.arm_at_risk.shape
+    total, weight = 0.0, 0.0
+    for a in range(n_arms):
+        before, start = 0.0, 0.0
+        for g in range(n_ages):
+            age = curves.ages[g]
+            if age > limit:
+                break
+            by = return_probability(curves, WHOLE_ARM, a, age)
+            total += curves.arm_at_risk[a, 0] * (by - before) * 0.5 * (start + age)
+            before, start = by, age
+        weight += curves.arm_at_risk[a, 0] * before
+    return total / weight if weight > 0.0 else 0.0
+
+
+@jit_rare
+def shrink_to_others(curves: ReturnCurves, tau: Floats, error: Floats) -> None:
+    """An arm of which little is known is thought to return like the others, as far as those agree.
+
+    Normal means with known errors: the spread between well-known arms is the prior, per context. A few arms that agree
+    by chance must not make the rest of them certain, so the spread starts from a guess that counts like one arm.
+    """
+    n_arms = curves.arm_at_risk.shape[0]
+    for j in range(tau.shape[0]):
+        row = j if curves.at_risk.shape[0] > n_arms else 0
+        n, mean, square, noise = 0.0, 0.0, 0.0, 0.0
+        for a in range(n_arms):
+            if known_decisions(curves, row, a) >= WELL_KNOWN:
+                n += 1.0
+                mean += tau[j, a]
+                square += tau[j, a] ** 2
+                noise += error[j, a] ** 2
+        if n < 3.0:
+            continue
+        mean /= n
+        excess = max(square - n * mean * mean - (n - 1.0) * noise / n, 0.0)
+        spread = (excess + SPREAD_PRIOR_SD**2) / n
+        for a in range(n_arms):
+            keep = spread / (spread + error[j, a] ** 2)
+            tau[j, a] = mean + keep * (tau[j, a] - mean)
+            error[j, a] *= math.sqrt(keep)

@@ -334,7 +334,7 @@ class Fold:
         elif released:
             self.book.refund(released)
         if released and event.kind != CANCELLED:  # the engine's own `cancel` gives back by itself
-            operations.settle(self.state, _known(event.context), float(released))
+            operations.give_back(self.state, _known(event.context), float(released))
 
     # --- everything else --------------------------------------------------------------------------------------------
 

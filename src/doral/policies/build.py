@@ -10,7 +10,6 @@ from doral._arrays import Floats
 from doral.errors import InvalidValue
 from doral.estimators.survival import age_grid
 from doral.policies.options import PolicyOptions
-from doral.policies.returning import read_curves
 from doral.policies.state import (
     BONUS_CALIBRATED,
     BONUS_CORRECTED,
@@ -34,6 +33,7 @@ from doral.policies.state import (
     State,
     new_state,
 )
+from doral.policies.stock import take_stock
 from doral.problem import Problem
 from doral.racing import INSTANT, KAPLAN_MEIER, MIN_AGE, RETURNED, RaceRules, width_constant
 
@@ -157,5 +157,6 @@ def build_state(
         oracle=oracle if rules.tau == TAU_ORACLE else None,
     )
     if not rules.races:
-        read_curves(state, rules)  # given return probabilities hold from the first decision on
+        state.now["must_read"] = 1
+        take_stock(state, rules, False)  # given return probabilities hold from the first decision on
     return state

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from doral._jit import jit_inner, jit_rare_inner
 from doral.pacing import NO_ARM
+from doral.policies.scoring import bonus
 from doral.policies.state import PRICE, TAU_ESTIMATED, Rules, State
 from doral.problem import Problem
 
@@ -30,7 +31,7 @@ def _width(state: State, rules: Rules, context: int, arm: int) -> float:
     n_pairs = state.certificates.size
     certain = math.sqrt(2.0 * math.log(n_pairs / rules.delta))
     optimism = math.sqrt(math.log(math.e + state.contexts[context].pulls))
-    of_reward = max(certain, rules.exploration * optimism) * state.prior.sigma[context]
+    of_reward = max(certain * state.prior.sigma[context], bonus(state, rules, context))
     of_return = max(certain, rules.return_optimism * optimism)
     reward_error = of_reward * state.tau[context, arm] * state.ridge.norm[context, arm]
     return_error = of_return * state.tau_error[context, arm] * state.ridge.estimate[context, arm]
@@ -56,6 +57,18 @@ def _is_watched(state: State, rules: Rules) -> bool:
     return False
 
 
+@jit_inner
+def _is_end_in_view(state: State, rules: Rules) -> bool:
+    """Whether answers may come too late for the end: then arms that answer sooner are right, for the last few rounds.
+
+    All arms are in play again, and the certificates stay what they were before.
+    """
+    now = state.now[0]
+    if not rules.until_end or now.round == 0 or math.isinf(rules.longest_deadline):
+        return False
+    return (now.horizon - now.round) * (now.clock / now.round) < rules.longest_deadline
+
+
 @jit_rare_inner
 def certify(state: State, rules: Rules) -> None:
     """Drop what cannot enter the LP's solution, and let in again what could."""
@@ -63,6 +76,11 @@ def certify(state: State, rules: Rules) -> None:
         return
     n_contexts, n_arms = state.certificates.shape
     whatever_certified = state.barrier[n_contexts]
+    if _is_end_in_view(state, rules):
+        for j in range(n_contexts):
+            for a in range(n_arms):
+                state.barrier[j, a] = whatever_certified[a]
+        return
     for j in range(n_contexts):
         price = state.tiers[PRICE, state.depths[j]]
         at_least, rival = -math.inf, NO_ARM
@@ -79,16 +97,16 @@ def certify(state: State, rules: Rules) -> None:
             if at_least > -math.inf and at_most < at_least - ROUNDING * (abs(at_most) + abs(at_least)):
                 if certificate.round == 0:
                     certificate.round = max(1, state.now[0].round)
-                    certificate.rival, certificate.price = rival, price
-                    certificate.at_most, certificate.at_least = at_most, at_least
-                    state.barrier[j, a] = -math.inf
-            elif certificate.round > 0:
+                certificate.rival, certificate.price = rival, price
+                certificate.at_most, certificate.at_least = at_most, at_least
+                state.barrier[j, a] = -math.inf
+            else:
+                certificate.withdrawn += certificate.round > 0
                 certificate.round = 0
-                certificate.withdrawn += 1
                 state.barrier[j, a] = 0.0
 
 
-@jit_rare_inner
+@jit_inner
 def arms_in_play(state: State) -> float:
     """How many arms a context has to choose from, on average; while the race runs, none is ruled out yet."""
     n_contexts, n_arms = state.contexts.size, state.allowed.size
@@ -103,7 +121,10 @@ def arms_in_play(state: State) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """Why an arm is out of a context: at this price of budget, its rival is better for certain."""
+    """Why an arm is out of a context: at this price of budget, its rival is better for certain.
+
+    Numbers are those of the last examination, or of the last one before the end came into view.
+    """
 
     context: str
     arm: str
@@ -124,7 +145,7 @@ class Certificate:
 
 
 def certificates(state: State, problem: Problem) -> tuple[Certificate, ...]:
-    """Those that hold now, the oldest first."""
+    """Those that held at the last examination, the oldest first."""
     arms, contexts = problem.arm_names, problem.context_names
     found = [
         Certificate(

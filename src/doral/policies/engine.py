@@ -5,7 +5,8 @@
                 observe context j
                 value the arms      eta_ja = tau_a * gamma_t(j, a)       scoring.py
                 play with probability p_j(rho) of LP_m                   allocation.py, pacing.py
-                update V, G of context j when an answer returns          learning.py, returning.py, estimators/
+                update V, G of context j when an answer returns          learning.py, estimators/
+                now and then read tau and m off the return curves        stock.py, returning.py, dropping.py
 
 A policy is this state machine with its pieces chosen by `Rules`: D-LinUCB, Random and D-ALP are choices, not copies.
 Whoever drives it, simulator or live campaign, calls exactly the three events below, in the order in which they happen.
@@ -28,9 +29,9 @@ from doral.pacing import NO_ARM
 from doral.policies.allocation import allocate, play_best, set_allowed
 from doral.policies.choice import SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE, Choice
 from doral.policies.learning import learn_delay, learn_reward, settle
-from doral.policies.returning import take_stock
 from doral.policies.screening import judge_race, race_step
 from doral.policies.state import BONUS_PRINTED, LEARN_THINNED, PACE_LP, SPENT, TAU_ESTIMATED, Rules, State, mark_stale
+from doral.policies.stock import take_stock
 from doral.racing import INSTANT, KAPLAN_MEIER, MIN_AGE
 
 # What became of an answer.
@@ -132,7 +133,7 @@ def _commit(state: State, rules: Rules, context: int, arm: int) -> None:
     if rules.with_bias:
         state.window[context, arm] += 1.0
     if rules.counts_pending:
-        decision.expected, decision.reading = state.tau[context, arm], now.read_last
+        decision.expected, decision.reading = min(state.tau[context, arm], 1.0), now.read_last
         update(state.ridge, state.contexts.size + context, arm, decision.expected, 0.0)
     elif rules.learner == LEARN_THINNED and (now.racing == 0 or rules.race_trains):
         update(state.ridge, context, arm, 1.0, 0.0)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 
-from doral._jit import jit_inner, jit_rare_inner, position
+from doral._arrays import Floats
+from doral._jit import jit_inner, jit_rare, jit_rare_inner, position
 from doral.estimators.median_of_means import add_delay, close_pull
 from doral.estimators.outcomes import HIGH, LOW, WEIGHT
-from doral.estimators.ridge import add_weight, refactor, update
-from doral.estimators.shrinkage import COUNT, NOISE, REWARD, SQUARE, calibrate, measure_noise
+from doral.estimators.ridge import Ridge, add_weight, refactor, update
+from doral.estimators.shrinkage import COUNT, REWARD, SQUARE, calibrate, measure_noise, rebuild
+from doral.estimators.survival import ReturnCurves
 from doral.policies.state import (
     LEARN_RETURNED,
     LEARN_SCALED,
     PRIOR_FIXED,
     PRIOR_NOISE,
-    PRIOR_SHARED,
     Rules,
     State,
     mark_stale,
@@ -58,6 +59,7 @@ def learn_reward(state: State, rules: Rules, slot: int, reward: float) -> None:
         _add_to_tally(state, j, a, reward, weight)
     update(state.ridge, j, a, weight if is_returned else 0.0, weight * reward)
     state.now[0].learned += rules.prior != PRIOR_FIXED
+    state.ring[slot].reading = state.now[0].read_last  # from now on it is the answer that is forgotten
 
 
 @jit_rare_inner
@@ -103,37 +105,15 @@ def reweigh(state: State, rules: Rules, slot: int, age: float) -> None:
         decision.weight = weight
 
 
-@jit_rare_inner
-def recalibrate(state: State, rules: Rules) -> None:
-    """The noise, or noise and common prior, from all that has been learned."""
-    now = state.now[0]
-    now.calibrate_at = now.learned + max(CALIBRATE_FEWEST, min(now.learned // CALIBRATE_SHARE, CALIBRATE_MOST))
-    if rules.prior == PRIOR_NOISE:
-        measure_noise(state.prior, state.tally)
-    else:
-        calibrate(state.prior, state.ridge, state.tally, state.thinning)
-    _renew_pending(state, rules)
-
-
-@jit_rare_inner
-def _renew_pending(state: State, rules: Rules) -> None:
-    """The prior has moved: so do the norms that count open decisions, and all values."""
-    n_contexts = state.contexts.size
-    for j in range(n_contexts):
-        mark_stale(state, j)
-        if rules.counts_pending:
-            refactor(state.ridge, n_contexts + j)
-
-
 @jit_inner
 def count_fate(state: State, rules: Rules, slot: int, answered: float) -> None:
-    """An open decision counted as if answered with the chance of it; now it is (1) or it is not (0).
+    """An open decision counted as if answered with the chance of it; now it is (1), or not (0), or settled (`scaled`).
 
     The sums change at once and the norms with the next calibration: one decision more or less is soon enough then, and
     without it those that are never answered would pass for known.
     """
     decision = state.ring[slot]
-    if decision.expected >= 0.0 or answered > 0.0:  # the cut-off may have grown again after it left it
+    if decision.expected >= 0.0 or answered > 0.0:  # an answer: the cut-off may have grown again after it left it
         counted = max(decision.expected, 0.0)
         if math.isfinite(rules.half_life):
             counted *= 0.5 ** ((state.now[0].read_last - decision.reading) / rules.half_life)
@@ -161,69 +141,75 @@ def _leave_cutoff(state: State, rules: Rules, slot: int) -> None:
     if rules.with_bias:
         state.window[j, a] -= 1.0
         mark_stale(state, j)
-    if rules.counts_pending and rules.learner == LEARN_RETURNED:
-        count_fate(state, rules, slot, 0.0)
-    if rules.learner == LEARN_SCALED and (rules.race_trains or state.ring[slot].in_race == 0):
+    is_learned = rules.learner == LEARN_SCALED and (rules.race_trains or state.ring[slot].in_race == 0)
+    if rules.counts_pending:
+        thin = state.thinning[j, a]
+        count_fate(state, rules, slot, thin * thin if is_learned else 0.0)
+    if is_learned:
         _learn_settled(state, rules, slot)
 
 
-@jit_rare_inner
-def rethin(state: State, rules: Rules) -> None:
-    """`scaled`: tau enters V and G, so they are rebuilt when it has changed."""
-    if rules.prior == PRIOR_SHARED:
+@jit_inner
+def follow_answers(state: State, rules: Rules) -> None:
+    """The noise, or noise and common prior, from all that has been learned."""
+    now = state.now[0]
+    now.calibrate_at = now.learned + max(CALIBRATE_FEWEST, min(now.learned // CALIBRATE_SHARE, CALIBRATE_MOST))
+    if rules.prior == PRIOR_NOISE:
+        measure_noise(state.prior, state.tally)
+    else:
         calibrate(state.prior, state.ridge, state.tally, state.thinning)
-        _renew_pending(state, rules)
-        return
-    _, n_contexts, n_arms = state.tally.shape
-    for j in range(n_contexts):
-        for a in range(n_arms):
-            thin = state.thinning[j, a]
-            state.ridge.weight[j, a] = thin * thin * state.tally[COUNT, j, a]
-            state.ridge.target[j, a] = thin * state.tally[REWARD, j, a]
-        refactor(state.ridge, j)
 
 
-@jit_rare_inner
-def fit_factors(state: State, rules: Rules) -> None:
+# What follows is rare, and takes only the arrays that it needs: to pass a whole state takes long to compile.
+
+
+@jit_rare
+def renew_pending(ridge: Ridge, n_contexts: int) -> None:
+    """The prior has moved, and with it the norms that count open decisions."""
+    for row in range(n_contexts, ridge.weight.shape[0]):
+        refactor(ridge, row)
+
+
+@jit_rare
+def rethin(ridge: Ridge, tally: Floats, thinning: Floats) -> None:
+    """`scaled`: tau enters V and G, so they are rebuilt when it has changed. (A shared prior is calibrated instead.)"""
+    rebuild(ridge, tally, thinning)
+    for j in range(tally.shape[1]):
+        refactor(ridge, j)
+
+
+@jit_rare
+def fit_factors(tally: Floats, estimate: Floats, noise: float, factors: Floats, errors: Floats) -> None:
     """`silent`: which answers came as zeros cannot be seen, so tau_a is the factor by which an arm falls short.
 
     E[reward seen by the deadline] = factor_a <theta_j, f_a>: given theta, the factor is a regression on the contexts,
     with a prior around 1; given the factors, theta is the ridge. The two are fitted in turn.
     """
-    _, n_contexts, n_arms = state.tally.shape
-    noise = state.prior.scale[NOISE]
+    _, n_contexts, n_arms = tally.shape
     for a in range(n_arms):
         top = bottom = 1.0 / (FACTOR_PRIOR_SD * FACTOR_PRIOR_SD)
         for j in range(n_contexts):
-            mean = state.ridge.estimate[j, a]
-            top += state.tally[REWARD, j, a] * mean / noise
-            bottom += state.tally[COUNT, j, a] * mean * mean / noise
-        factor = min(max(top / bottom, 0.01), 2.0)
+            top += tally[REWARD, j, a] * estimate[j, a] / noise
+            bottom += tally[COUNT, j, a] * estimate[j, a] * estimate[j, a] / noise
         for j in range(n_contexts):
-            state.tau[j, a] = factor
-            if rules.learner == LEARN_SCALED:
-                state.thinning[j, a] = factor
-            state.tau_error[j, a] = math.sqrt(1.0 / bottom)
+            factors[j, a] = min(max(top / bottom, 0.01), 2.0)
+            errors[j, a] = math.sqrt(1.0 / bottom)
 
 
-@jit_rare_inner
-def forget(state: State, rules: Rules, rounds: int) -> None:
-    """What was learned counts half after every half-life: rewards, widths and return curves."""
-    keep = 0.5 ** (rounds / rules.half_life)
-    _, n_contexts, n_arms = state.tally.shape
+@jit_rare
+def forget(tally: Floats, ridge: Ridge, curves: ReturnCurves, keep: float) -> None:
+    """What was learned counts less: rewards, widths and return curves."""
+    _, n_contexts, n_arms = tally.shape
     for j in range(n_contexts):
         for a in range(n_arms):
-            state.tally[COUNT, j, a] *= keep
-            state.tally[REWARD, j, a] *= keep
-            state.tally[SQUARE, j, a] *= keep
-            state.ridge.weight[j, a] *= keep
-            state.ridge.target[j, a] *= keep
-            if rules.counts_pending:
-                state.ridge.weight[n_contexts + j, a] *= keep
-        refactor(state.ridge, j)
-        if rules.counts_pending:
-            refactor(state.ridge, n_contexts + j)
-    curves = state.curves
+            tally[COUNT, j, a] *= keep
+            tally[REWARD, j, a] *= keep
+            tally[SQUARE, j, a] *= keep
+    for row in range(ridge.weight.shape[0]):
+        for a in range(n_arms):
+            ridge.weight[row, a] *= keep
+            ridge.target[row, a] *= keep
+        refactor(ridge, row)
     for group in range(curves.at_risk.shape[0]):
         for g in range(curves.ages.size):
             curves.at_risk[group, g] *= keep

@@ -140,7 +140,7 @@ def cancel(state: State, rules: Rules, number: int, context: int, arm: int, in_r
     """
     now = state.now[0]
     n_contexts = state.contexts.size
-    settle(state, context, state.hulls.costs[arm])
+    give_back(state, context, state.hulls.costs[arm])
     state.contexts[context].pulls = max(0.0, state.contexts[context].pulls - 1.0)
     if in_race and now.racing != 0:
         now.race_spend -= state.hulls.costs[arm]
@@ -184,7 +184,11 @@ def _forget_risk(state: State, rules: Rules, number: int, context: int, arm: int
 
 @jit_rare
 def correct(state: State, rules: Rules, number: int, context: int, arm: int, previous: float, reward: float) -> None:
-    """A reward that was learned turns out to be another one; V stays, G moves."""
+    """A reward that was learned turns out to be another one; V stays, G moves.
+
+    With a half-life it moves by what is still remembered of the answer, and not at all once the decision is too old to
+    be watched. With `outcome_split`, ages that the decision has passed stay counted for the outcome as it was.
+    """
     difference = reward - previous
     thin, weight = 1.0, 1.0
     slot = number & (state.ring.size - 1)
@@ -193,11 +197,16 @@ def correct(state: State, rules: Rules, number: int, context: int, arm: int, pre
             state.ring[slot].reward = reward
             return
         thin = state.thinning[context, arm]
-    if rules.splits_outcomes and number >= state.now[0].first:
+    is_watched = number >= state.now[0].first
+    if rules.splits_outcomes and is_watched:
         weight = state.ring[slot].weight
         state.ring[slot].reward = reward
+    if math.isfinite(rules.half_life):
+        if not is_watched:
+            return
+        weight = 0.5 ** ((state.now[0].read_last - state.ring[slot].reading) / rules.half_life)
     if rules.learner == LEARN_THINNED:
-        update(state.ridge, context, arm, 0.0, difference)
+        update(state.ridge, context, arm, 0.0, weight * difference)
     else:
         state.tally[REWARD, context, arm] += weight * difference
         state.tally[SQUARE, context, arm] += weight * (reward * reward - previous * previous)
@@ -211,7 +220,7 @@ def is_learned(rules: Rules, reason: int) -> bool:
 
 
 @jit
-def settle(state: State, context: int, amount: float) -> None:
+def give_back(state: State, context: int, amount: float) -> None:
     """Give back what a decision turned out not to cost (or, below 0, take what a corrected cost adds)."""
     state.now[0].budget_left += amount
     state.tiers[SPENT, state.depths[context]] -= amount
@@ -225,8 +234,9 @@ def top_up(state: State, amount: float) -> None:
 
 
 def extend(state: State, rounds: int) -> None:
-    """More arrivals are expected."""
+    """More arrivals are expected; the end, as far as it was in view, is not any more."""
     state.now["horizon"] += rounds
+    state.now["must_read"] = 1
 
 
 def retire(state: State, arm: int) -> None:
@@ -238,6 +248,7 @@ def retire(state: State, arm: int) -> None:
         state.certificates["round"][void] = 0
         state.certificates["round"][:, arm : arm + 1] = 0
         state.barrier[:, arm] = -np.inf
+        state.now["must_read"] = 1  # all arms are examined anew
         _mark_all_stale(state)
 
 

@@ -79,12 +79,13 @@ class PolicyOptions:
     """Scale of the confidence bonus, or of the noise of Thompson sampling."""
     outcome_split: float | None = None
     """Where the delay depends on the outcome: answers above it and those at or below it have return curves of their
-    own, by which the answers of young decisions are weighted. None: outcomes are not told apart."""
+    own, by which the answers of young decisions are weighted. None: outcomes are not told apart. (Silent feedback is
+    learned when decisions have settled, and needs no weights.)"""
     sampling: Literal["optimism", "thompson"] = "optimism"
     bonus: Bonus = "corrected"
     """"calibrated": in units of the measured noise."""
     pending: Literal["ignored", "expected"] = "ignored"
-    """Whether open decisions narrow the bonus as if they were answered as expected."""
+    """Whether open decisions narrow the bonus as if they were answered as expected. Thompson sampling does not ask."""
     window_bias: bool | None = None
     """The bias term of the bonus, over pulls inside the cut-off; None: for the `thinned` learner only."""
 
@@ -98,7 +99,8 @@ class PolicyOptions:
     curves_by: Literal["arm", "context"] = "arm"
     """Return curves per arm, or per context and arm, shrunk to the arm's while data are few."""
     until_end: bool = False
-    """Whether answers that cannot come before the end are worth nothing, and the budget is spent before."""
+    """Whether answers that cannot come before the end are worth nothing, and the budget is spent before. Needs return
+    curves: where every answer is thought to return, or feedback is silent, the end is not seen."""
     dropping: Dropping = "never"
     """"certified": an arm leaves a context, until further notice, when another one is better there for certain."""
     pacing: Pacing = "lp"
@@ -125,6 +127,26 @@ class PolicyOptions:
                 raise InvalidValue("cutoff", self.cutoff, "must be a number of rounds, adaptive, none or None")
         elif self.cutoff is not None:
             _check.set_fields(self, cutoff=_check.finite_number("cutoff", self.cutoff, at_least=1))
+        if self.half_life is not None:
+            _check.set_fields(self, half_life=_check.finite_number("half_life", self.half_life, above=0))
+        _check.set_fields(
+            self,
+            return_optimism=_check.finite_number("return_optimism", self.return_optimism, at_least=0),
+            periods=_check.whole_number("periods", self.periods, at_least=1, at_most=10**9),
+            cutoff_share=_check.finite_number("cutoff_share", self.cutoff_share, above=0, at_most=1),
+            min_answers=_check.whole_number("min_answers", self.min_answers, at_least=1, at_most=10**9),
+            curve_points=_check.whole_number("curve_points", self.curve_points, at_least=2, at_most=MAX_CURVE_POINTS),
+            race_delta=_check.finite_number("race_delta", self.race_delta, at_least=1e-12, at_most=0.5),
+            tail_exponent=_check.finite_number("tail_exponent", self.tail_exponent, above=0),
+            race_budget_share=_check.finite_number("race_budget_share", self.race_budget_share, at_least=0, at_most=1),
+            penalty=_check.finite_number("penalty", self.penalty, above=0),
+            delta=_check.finite_number("delta", self.delta, at_least=1e-12, at_most=1),
+            exploration=_check.finite_number("exploration", self.exploration, at_least=0),
+        )
+        self._check_pairs()
+
+    def _check_pairs(self) -> None:
+        """What cannot go together."""
         if self.cutoff == "adaptive" and self.return_probability != "estimated":
             raise InvalidValue("cutoff", self.cutoff, "follows return curves: needs return_probability='estimated'")
         if self.prior != "fixed" and self.learner == "thinned":
@@ -155,22 +177,6 @@ class PolicyOptions:
             if self.half_life is not None:
                 raise InvalidValue("outcome_split", self.outcome_split, "cannot be combined with half_life")
             _check.set_fields(self, outcome_split=_check.finite_number("outcome_split", self.outcome_split))
-        if self.half_life is not None:
-            _check.set_fields(self, half_life=_check.finite_number("half_life", self.half_life, above=0))
-        _check.set_fields(
-            self,
-            return_optimism=_check.finite_number("return_optimism", self.return_optimism, at_least=0),
-            periods=_check.whole_number("periods", self.periods, at_least=1, at_most=10**9),
-            cutoff_share=_check.finite_number("cutoff_share", self.cutoff_share, above=0, at_most=1),
-            min_answers=_check.whole_number("min_answers", self.min_answers, at_least=1, at_most=10**9),
-            curve_points=_check.whole_number("curve_points", self.curve_points, at_least=2, at_most=MAX_CURVE_POINTS),
-            race_delta=_check.finite_number("race_delta", self.race_delta, at_least=1e-12, at_most=0.5),
-            tail_exponent=_check.finite_number("tail_exponent", self.tail_exponent, above=0),
-            race_budget_share=_check.finite_number("race_budget_share", self.race_budget_share, at_least=0, at_most=1),
-            penalty=_check.finite_number("penalty", self.penalty, above=0),
-            delta=_check.finite_number("delta", self.delta, at_least=1e-12, at_most=1),
-            exploration=_check.finite_number("exploration", self.exploration, at_least=0),
-        )
 
     def accepted_of(self, n_arms: int) -> int:
         """A' for a problem with so many arms."""

@@ -6,21 +6,28 @@ import math
 
 import numpy as np
 
-from doral._jit import jit_inner, jit_rare, jit_rare_inner
+from doral._jit import jit_inner, jit_rare_inner
 from doral.estimators.outcomes import HIGH, LOW, count_answer, set_weights
-from doral.estimators.survival import WHOLE_ARM, count_passage, known_decisions, pool, return_probability
-from doral.policies.dropping import certify
-from doral.policies.learning import fit_factors, forget, recalibrate, rethin, reweigh
-from doral.policies.state import LEARN_SCALED, TAU_ESTIMATED, TAU_ORACLE, Rules, State, mark_stale
+from doral.estimators.shrinkage import NOISE
+from doral.estimators.survival import (
+    age_of_share,
+    count_passage,
+    known_decisions,
+    mean_age,
+    pool,
+    return_probability,
+    shrink_to_others,
+)
+from doral.policies.learning import fit_factors, reweigh
+from doral.policies.state import LEARN_SCALED, TAU_ESTIMATED, TAU_ORACLE, Rules, State
 
+YOUNG_SHARE = 0.1  # of the age by which answers have to come
 REFRESH_ROUNDS = 32  # return curves move slowly: they are read once in so many rounds,
-WELL_KNOWN = 10.0  # decisions with a known fate
-RETURN_PRIOR_SD = 0.3  # how far apart return probabilities of arms are thought to be at first
 REFRESH_SHARE, REFRESH_MOST = 32, 512  # and curves by context, which cost more, once in a share of the rounds so far
 
 
 @jit_inner
-def _watch(state: State, clock: float) -> None:
+def watch(state: State, clock: float) -> None:
     """Return curves: count every decision at every grid age that it has passed since the last time."""
     ring, curves = state.ring, state.curves
     end, mask = state.now[0].next, np.uint64(ring.size - 1)  # unsigned: no test for indices from the end
@@ -42,8 +49,8 @@ def _watch(state: State, clock: float) -> None:
 
 
 @jit_rare_inner
-def _watch_outcomes(state: State, rules: Rules, clock: float) -> None:
-    """The same for answers of two kinds; before `_watch`, which moves on."""
+def watch_outcomes(state: State, rules: Rules, clock: float) -> None:
+    """The same for answers of two kinds; before `watch`, which moves on."""
     ring, curves = state.ring, state.curves
     for g in range(curves.ages.size):
         for decision in range(curves.cursor[g], state.now[0].next):
@@ -57,48 +64,22 @@ def _watch_outcomes(state: State, rules: Rules, clock: float) -> None:
                 reweigh(state, rules, slot, age)
 
 
-@jit_rare_inner
-def take_stock(state: State, rules: Rules, watches: bool) -> None:
-    """What is due now and then: the prior follows the answers, return curves grow, and tau is read off them."""
-    now = state.now[0]
-    if now.learned >= now.calibrate_at:
-        recalibrate(state, rules)
-    is_due = now.round >= now.read_at
-    if is_due and watches:
-        if rules.splits_outcomes:
-            _watch_outcomes(state, rules, now.clock)
-        _watch(state, now.clock)
-        now.first = min(now.settled, state.curves.cursor[state.curves.cursor.size - 1])
-    reads = rules.tau == TAU_ESTIMATED or rules.until_end or rules.drops or math.isfinite(rules.half_life)
-    if now.racing == 0 and ((is_due and reads) or now.must_read != 0):
-        read_curves(state, rules)
-        now.must_read = 0
-    elif is_due:
-        now.read_at = (now.round // REFRESH_ROUNDS + 1) * REFRESH_ROUNDS
-
-
-@jit_rare
+@jit_inner
 def read_curves(state: State, rules: Rules) -> None:
-    """tau by the deadline, or by the cut-off where there is no deadline; all values change with it."""
-    now = state.now[0]
-    if math.isfinite(rules.half_life) and now.round > now.read_last:
-        forget(state, rules, now.round - now.read_last)
-    now.read_last = now.round
-    _set_next_reading(state, rules)
+    """tau by the deadline, or by the cut-off where there is no deadline."""
     if rules.silent:
-        fit_factors(state, rules)
+        fit_factors(state.tally, state.ridge.estimate, state.prior.scale[NOISE], state.tau, state.tau_error)
+        if rules.learner == LEARN_SCALED:
+            n_contexts, n_arms = state.thinning.shape
+            for j in range(n_contexts):
+                for a in range(n_arms):
+                    state.thinning[j, a] = state.tau[j, a]
     elif rules.tau == TAU_ESTIMATED:
         _read_estimates(state, rules)
     elif rules.tau == TAU_ORACLE:
         _read_oracle(state, rules)
     if rules.splits_outcomes:
         _read_outcomes(state, rules)
-    if rules.learner == LEARN_SCALED or rules.splits_outcomes:
-        rethin(state, rules)
-    if rules.drops:
-        certify(state, rules)
-    for j in range(state.contexts.size):
-        mark_stale(state, j)
 
 
 @jit_inner
@@ -111,7 +92,7 @@ def _read_outcomes(state: State, rules: Rules) -> None:
 
 
 @jit_inner
-def _set_next_reading(state: State, rules: Rules) -> None:
+def set_next_reading(state: State, rules: Rules) -> None:
     now = state.now[0]
     wait = REFRESH_ROUNDS
     if state.curves.at_risk.shape[0] > state.curves.arm_at_risk.shape[0]:
@@ -128,21 +109,24 @@ def _limit(state: State, rules: Rules, context: int) -> float:
     limit = state.contexts[context].deadline
     if rules.tau_by_cutoff or math.isinf(limit):
         limit = now.cutoff
-    if rules.until_end and now.round > 0:  # the clock of one round, on average, times the rounds that are left
+    # The clock of one round, on average, times the rounds that are left. A young campaign knows no pace yet: its first
+    # arrivals may come as one batch.
+    if rules.until_end and now.round > 0 and now.clock >= YOUNG_SHARE * limit:
         limit = min(limit, (now.horizon - now.round) * (now.clock / now.round))
     return limit
 
 
-@jit_rare_inner
+@jit_inner
 def _read_estimates(state: State, rules: Rules) -> None:
     now, curves = state.now[0], state.curves
     _, n_contexts, n_arms = state.tally.shape
     by_context = curves.at_risk.shape[0] > n_arms
     pool(curves)
     if rules.adaptive_cutoff:
-        _follow_curves(state, rules)
-    if rules.until_end:
-        _set_lost_rounds(state, rules)
+        m = age_of_share(curves, rules.cutoff_share)
+        now.cutoff = m if m < math.inf else now.cutoff
+    if rules.until_end and now.clock > 0.0:  # what is decided so near the end mostly earns nothing
+        now.lost_rounds = int(mean_age(curves, rules.longest_deadline) * now.round / now.clock)
     for a in range(n_arms):
         for j in range(n_contexts):
             row = j if by_context else 0
@@ -157,38 +141,10 @@ def _read_estimates(state: State, rules: Rules) -> None:
             if rules.learner == LEARN_SCALED:
                 state.thinning[j, a] = return_probability(curves, row, a, now.cutoff)
     if rules.return_optimism > 0.0:
-        _shrink_to_all(state)
+        shrink_to_others(curves, state.tau, state.tau_error)
 
 
-@jit_rare_inner
-def _shrink_to_all(state: State) -> None:
-    """An arm of which little is known is thought to return like the others, as far as those agree.
-
-    Normal means with known errors: the spread between well-known arms is the prior, per context. A few arms that agree
-    by chance must not make the rest of them certain, so the spread starts from a guess that counts like one arm.
-    """
-    _, n_contexts, n_arms = state.tally.shape
-    for j in range(n_contexts):
-        row = j if state.curves.at_risk.shape[0] > n_arms else 0
-        n, mean, square, noise = 0.0, 0.0, 0.0, 0.0
-        for a in range(n_arms):
-            if known_decisions(state.curves, row, a) >= WELL_KNOWN:
-                n += 1.0
-                mean += state.tau[j, a]
-                square += state.tau[j, a] ** 2
-                noise += state.tau_error[j, a] ** 2
-        if n < 3.0:
-            continue
-        mean /= n
-        excess = max(square - n * mean * mean - (n - 1.0) * noise / n, 0.0)
-        spread = (excess + RETURN_PRIOR_SD**2) / n
-        for a in range(n_arms):
-            keep = spread / (spread + state.tau_error[j, a] ** 2)
-            state.tau[j, a] = mean + keep * (state.tau[j, a] - mean)
-            state.tau_error[j, a] *= math.sqrt(keep)
-
-
-@jit_rare_inner
+@jit_inner
 def _read_oracle(state: State, rules: Rules) -> None:
     now = state.now[0]
     _, n_contexts, n_arms = state.tally.shape
@@ -200,42 +156,3 @@ def _read_oracle(state: State, rules: Rules) -> None:
             state.tau_error[j, a] = 0.0
             if rules.learner == LEARN_SCALED:
                 state.thinning[j, a] = curve[int(min(now.cutoff, last))]
-
-
-@jit_rare_inner
-def _follow_curves(state: State, rules: Rules) -> None:
-    """m: the first grid age by which `cutoff_share` of all answers of the watched ages have come."""
-    curves = state.curves
-    n_ages = curves.ages.size
-    last = curves.ages[n_ages - 1]
-    total = 0.0
-    for a in range(curves.arm_at_risk.shape[0]):
-        total += curves.arm_at_risk[a, 0] * return_probability(curves, WHOLE_ARM, a, last)
-    if total == 0.0:
-        return
-    for g in range(n_ages):
-        come = 0.0
-        for a in range(curves.arm_at_risk.shape[0]):
-            come += curves.arm_at_risk[a, 0] * return_probability(curves, WHOLE_ARM, a, curves.ages[g])
-        if come >= rules.cutoff_share * total:
-            state.now[0].cutoff = curves.ages[g]
-            return
-
-
-@jit_rare_inner
-def _set_lost_rounds(state: State, rules: Rules) -> None:
-    """The mean age, in rounds, of answers that come in time: what is decided so near the end mostly earns nothing."""
-    curves, now = state.curves, state.now[0]
-    total, weight = 0.0, 0.0
-    for a in range(curves.arm_at_risk.shape[0]):
-        before, start = 0.0, 0.0
-        for g in range(curves.ages.size):
-            age = curves.ages[g]
-            if age > rules.longest_deadline:
-                break
-            by = return_probability(curves, WHOLE_ARM, a, age)
-            total += curves.arm_at_risk[a, 0] * (by - before) * 0.5 * (start + age)
-            before, start = by, age
-        weight += curves.arm_at_risk[a, 0] * before
-    if weight > 0.0 and now.clock > 0.0:
-        now.lost_rounds = int(total / weight * now.round / now.clock)

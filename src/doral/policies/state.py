@@ -78,18 +78,18 @@ class Rules(NamedTuple):
 
 
 # A decision that may still matter; they live in a ring, by sequence number modulo a power of two.
-DECISION = np.dtype(
+DECISION = np.dtype(  # 64 bytes, a line of the cache
     [
         ("time", np.float64),
         ("answer_age", np.float64),  # infinite while unanswered
         ("reward", np.float64),
-        ("context", np.int64),
-        ("arm", np.int64),
         ("weight", np.float64),  # with which its answer counts; 0: not learned
         ("expected", np.float64),  # with what it counts as if answered; -1 once its fate is known
         ("reading", np.int64),  # the last one before it: what is forgotten since
-        ("in_race", np.int64),
-        ("position", np.int64),  # in the race's delay record (`min_age`)
+        ("context", np.int32),
+        ("arm", np.int32),
+        ("in_race", np.int32),
+        ("position", np.int32),  # in the race's delay record (`min_age`)
     ]
 )
 

@@ -67,7 +67,7 @@ def load(path: Path | str) -> SimulationResult:
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             header = json.loads(archive["header"].tobytes())
             if header["format"] != FORMAT or tuple(header["metrics"]) != METRICS:
-                raise InvalidValue("saved result", str(path), "was written by another version of doral")
+                raise InvalidValue("saved result", str(path), "was written by another version of doral; simulate again")
             ends = np.cumsum(archive["lengths"])[:-1]
             columns = [np.split(archive[name], ends) for name in ("rounds", "curves", "courses")]
             outcomes = tuple(

@@ -36,7 +36,7 @@ class ComparePlan:
     scenarios: tuple[Scenario, ...] = tuple(SCENARIOS.values())
     runs: int = 20
     """Runs of the table."""
-    side_runs: int = 10
+    side_runs: int = 20
     """Runs of ingredients and choices, where differences are large enough to be seen with fewer."""
     shrink: int = 1
     """Budgets and horizons are divided by it; delays and deadlines are not."""
