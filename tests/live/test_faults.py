@@ -23,6 +23,7 @@ from doral.live import session as session_module
 from doral.live.campaign import Campaign
 from doral.live.errors import BrokenLog, NewerDatabase, OutcomeUnknown, StorageError
 from doral.live.events import Event
+from doral.live.storage.dialects import SqliteConnection
 from doral.live.storage.migrating import HEAD, REVISIONS, upgrade
 from doral.live.store import Store
 from tests.live import writer
@@ -353,6 +354,29 @@ def test_many_open_a_new_database_at_once(durable_url: str) -> None:
     assert errors == []
     with doral.open(durable_url) as store:
         assert len(store.list()) == 4
+
+
+def test_many_connect_to_a_new_file_at_once(tmp_path: Path) -> None:
+    """SQLite does not wait by itself while another connection turns the write-ahead log on."""
+    errors: list[BaseException] = []
+
+    def work(path: Path) -> None:
+        try:
+            connection = SqliteConnection(path)
+            connection.begin(1)
+            connection.execute("CREATE TABLE IF NOT EXISTS tries (number)")
+            connection.commit()
+            connection.close()
+        except BaseException as error:  # noqa: BLE001
+            errors.append(error)
+
+    for trial in range(40):
+        threads = [threading.Thread(target=work, args=(tmp_path / f"{trial}.db",)) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert errors == []
 
 
 # --- PostgreSQL ---------------------------------------------------------------------------------------------------

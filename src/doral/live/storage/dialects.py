@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -93,11 +94,24 @@ class SqliteConnection(Connection):
             raise _from_sqlite(error, path) from error
         self._run = self._connection.execute
         try:
-            self.execute("PRAGMA journal_mode = WAL")
+            self._use_wal()
             self.execute("PRAGMA synchronous = FULL")
         except BaseException:
             self._connection.close()
             raise
+
+    def _use_wal(self) -> None:
+        """While others open the same new file, SQLite refuses this at once instead of waiting: so we wait."""
+        until = time.monotonic() + BUSY_TIMEOUT_S
+        while True:
+            try:
+                self.execute("PRAGMA journal_mode = WAL")
+            except StorageBusy:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
 
     def index_hint(self, index: str) -> str:
         # Without statistics SQLite prefers the primary key, and reads the whole campaign.
