@@ -78,33 +78,22 @@ def flip(rules: Rules, probability: float, round_: int) -> bool:
 
 
 @jit_inner
-def _set_hulls(state: State, rules: Rules, context: int, row: int, restricted: bool) -> None:
-    """All hulls that are out of date, and in a `row` of its own that of the one who is here, where it is special."""
-    hulls = state.hulls
-    now = state.now[0]
-    is_special = row != context
-    n_left = now.n_stale + is_special
-    while n_left > 0:  # one loop for both: what it holds is compiled once
-        n_left -= 1
-        is_last = is_special and n_left == 0
-        j, into = context, row
-        if not is_last:
-            now.n_stale -= 1
-            j = state.stale[now.n_stale]
-            into = j
-        set_values(state, rules, j, is_last and restricted, is_last)
-        set_hull(hulls, into, state.values)
-        if not is_last:
-            place(hulls, j)
-            state.contexts[j].is_stale = 0
-
-
-@jit_inner
 def allocate(state: State, rules: Rules, context: int, restricted: bool) -> Choice:
     """LP_m with this round's rho; where arms are missing today, this context enters with the hull of the others."""
     hulls = state.hulls
-    row = state.contexts.size if restricted or rules.thompson else context
-    _set_hulls(state, rules, context, row, restricted)
+    now = state.now[0]
+    while now.n_stale > 0:
+        now.n_stale -= 1
+        j = state.stale[now.n_stale]
+        set_values(state, rules, j, False, False)
+        set_hull(hulls, j, state.values)
+        place(hulls, j)
+        state.contexts[j].is_stale = 0
+    row = context
+    if restricted or rules.thompson:
+        row = state.contexts.size
+        set_values(state, rules, context, restricted, True)
+        set_hull(hulls, row, state.values)
     set_caps(state, rules)
     share = fill(hulls, state.shares, state.tiers[CAP], state.depths, state.tiers[SLACK], context, row)
     state.tiers[PRICE, state.depths[context]] = share.price
