@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from collections.abc import Mapping
 from typing import Any, get_args
 
@@ -454,7 +455,12 @@ def policies(draw: st.DrawFn, scenario: Scenario) -> PolicyOptions:
     return PolicyOptions(**completed({"name": "random", **chosen}, scenario.problem))
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+# The same examples in every run of the checks; others with `make torture`.
+@settings(
+    max_examples=80,
+    derandomize="DORAL_TORTURE" not in os.environ,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(data=st.data(), seed=st.integers(0, MAX_SEED), run=st.integers(0, 1000))
 def test_any_policy_on_any_problem(data: st.DataObject, seed: int, run: int) -> None:
     scenario = data.draw(scenarios())
