@@ -126,7 +126,9 @@ def _read_estimates(state: State, rules: Rules) -> None:
         m = age_of_share(curves, rules.cutoff_share)
         now.cutoff = m if m < math.inf else now.cutoff
     if rules.until_end and now.clock > 0.0:  # what is decided so near the end mostly earns nothing
-        now.lost_rounds = int(mean_age(curves, rules.longest_deadline) * now.round / now.clock)
+        age = mean_age(curves, rules.longest_deadline)
+        if age > 0.0:
+            now.lost_rounds = int(age * now.round / now.clock)
     for a in range(n_arms):
         for j in range(n_contexts):
             row = j if by_context else 0
