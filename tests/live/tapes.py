@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from doral.delays import AnyLaw, ByOutcome, Empirical, Exponential, Fixed, Geometric, Lognormal, Never, Pareto, Weibull
 from doral.environments.catalogue import scenario as scenario_by_name
 from doral.environments.scenario import Scenario
 from doral.environments.tape import Tape, draw_delay, draw_reward, new_tape, record
@@ -20,64 +19,22 @@ from doral.policies.operations import leaves
 from doral.policies.options import PolicyOptions
 from doral.policies.presets import POLICY_NAMES, policy
 from doral.policies.state import State
-from doral.problem import Arm, Context, Problem
+from doral.problem import Arm, Context
 from doral.simulation.players import CompiledPlayer
+from tests.small_worlds import MIXED_LAWS, make_scenario
 
 SEED = 7
 RUN = 0
 
 
-def _scenario(
-    *,
-    costs: tuple[float, ...],
-    budget: float,
-    horizon: int,
-    deadline: float | None,
-    delays: tuple[AnyLaw, ...],
-    shares: tuple[float, ...] | None,
-    seed: int,
-    **truth: Any,
-) -> Scenario:
-    rng = np.random.default_rng(seed)
-    names = ["ann", "bob", "cy"]
-    return Scenario(
-        name="small",
-        problem=Problem(
-            arms=[Arm(f"a{i}", features=rng.uniform(-0.2, 1.0, 3), cost=cost) for i, cost in enumerate(costs)],
-            contexts=names if shares is None else dict(zip(names, shares, strict=True)),
-            budget=budget,
-            horizon=horizon,
-            deadline=deadline,
-        ),
-        delays=delays,
-        shares=(0.4, 0.35, 0.25) if shares is None else None,
-        theta=rng.uniform(0.1, 1.0, (3, 3)),
-        **truth,
-    )
-
-
-UNIT = _scenario(
-    costs=(1.0,) * 5,
-    budget=300.0,
-    horizon=500,
-    deadline=40.0,
-    delays=(Geometric(3), Pareto(20, 2), Geometric(9), Pareto(4, 2), Geometric(30)),
-    shares=(0.5, 0.2, 0.3),
-    seed=0,
-)
+UNIT = make_scenario()
 # Everything at once: costs that floats cannot add up exactly, no deadline, learned shares, missing arms, lost answers.
-MIXED = _scenario(
+MIXED = make_scenario(
     costs=(0.1, 2.5, 0.7, 1.3, 2.5),
     budget=250.3,
     horizon=400,
     deadline=None,
-    delays=(
-        Never(Geometric(4), 0.2),
-        ByOutcome(above=Exponential(5), below=Lognormal(12, 0.7), threshold=0.6),
-        Weibull(8, 0.8),
-        Empirical([1, 2, 5, 9, math.inf]),
-        Fixed(15),
-    ),
+    delays=MIXED_LAWS,
     shares=None,
     availability=(1.0, 0.6, 0.9, 0.8, 0.5),
     seed=3,

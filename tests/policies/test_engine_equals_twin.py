@@ -33,6 +33,7 @@ from doral.policies.options import OPTION_NAMES, PolicyOptions
 from doral.policies.presets import POLICY_NAMES, policy
 from doral.problem import Arm, Context, Problem
 from doral.simulation.api import MAX_SEED
+from tests.small_worlds import MIXED_LAWS, make_scenario
 from tests.twin import Agreement, follow
 
 # Rounds that rounding may decide; more would mean that the comparison hides something.
@@ -52,40 +53,6 @@ def compare(options: PolicyOptions, scenario: Scenario, *, seed: int = 1, run: i
     return agreement
 
 
-def make_scenario(
-    *,
-    costs: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0, 1.0),
-    budget: float = 300.0,
-    horizon: int = 500,
-    deadline: float | None = 40.0,
-    delays: tuple[AnyLaw, ...] | None = None,
-    shares: tuple[float, ...] | None = (0.5, 0.2, 0.3),
-    availability: Any = None,
-    seed: int = 0,
-    name: str = "unit",
-    **truth: Any,
-) -> Scenario:
-    """Small enough for the twin, with a race that ends early and answers that matter."""
-    rng = np.random.default_rng(seed)
-    names = ["ann", "bob", "cy"]
-    problem = Problem(
-        arms=[Arm(f"a{i}", features=rng.uniform(-0.2, 1.0, 3), cost=cost) for i, cost in enumerate(costs)],
-        contexts=names if shares is None else dict(zip(names, shares, strict=True)),
-        budget=budget,
-        horizon=horizon,
-        deadline=deadline,
-    )
-    spread: tuple[AnyLaw, ...] = (Geometric(3), Pareto(20, 2), Geometric(9), Pareto(4, 2), Geometric(30))
-    return Scenario(
-        name=name,
-        problem=problem,
-        delays=spread if delays is None else delays,
-        shares=(0.4, 0.35, 0.25) if shares is None else None,
-        availability=availability,
-        **{"theta": rng.uniform(0.1, 1.0, (3, 3)), "noise_sd": 0.1, **truth},
-    )
-
-
 UNIT = make_scenario()
 # Everything else at once: different costs, no deadline, learned shares, arms that are missing, answers that never come.
 MIXED = make_scenario(
@@ -93,13 +60,7 @@ MIXED = make_scenario(
     budget=350.0,
     horizon=400,
     deadline=None,
-    delays=(
-        Never(Geometric(4), 0.2),
-        ByOutcome(above=Exponential(5), below=Lognormal(12, 0.7), threshold=0.6),
-        Weibull(8, 0.8),
-        Empirical([1, 2, 5, 9, math.inf]),
-        Fixed(15),
-    ),
+    delays=MIXED_LAWS,
     shares=None,
     availability=(1.0, 0.6, 0.9, 0.8, 0.5),
     seed=3,

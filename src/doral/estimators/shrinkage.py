@@ -110,10 +110,14 @@ def _share(prior: Prior, ridge: Ridge) -> None:
         for i in range(n_features):
             one[i, i] += penalty
         invert(one, ridge.scratch[0], prior.inverse[j])
+        for i in range(n_features):  # direction = G_j
+            ridge.direction[i] = 0.0
+            for a in range(n_arms):
+                ridge.direction[i] += ridge.target[j, a] * ridge.features[a, i]
         for i in range(n_features):
             total = 0.0
             for l in range(n_features):  # noqa: E741
-                total += prior.inverse[j, i, l] * _target(ridge, j, l)
+                total += prior.inverse[j, i, l] * ridge.direction[l]
                 known[i, l] += penalty * _shared(prior, j, i, l)
             mean_of[j, i] = penalty * total
             mean_of[n_contexts, i] += penalty * total
@@ -135,15 +139,6 @@ def _share(prior: Prior, ridge: Ridge) -> None:
             covariance[i, i] += 1.0 / penalty
         invert(covariance, ridge.scratch[0], ridge.precision[j])
     prior.scale[SPREAD] = spread
-
-
-@jit_rare_inner
-def _target(ridge: Ridge, context: int, i: int) -> float:
-    """G_j, one feature of it."""
-    total = 0.0
-    for a in range(ridge.offset.shape[1]):
-        total += ridge.target[context, a] * ridge.features[a, i]
-    return total
 
 
 @jit_rare_inner

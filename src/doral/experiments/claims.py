@@ -108,9 +108,11 @@ def at_end_of_race(result: SimulationResult, scenario: str, other: str) -> Inter
     return percent_difference(np.array(ours), np.array(theirs))
 
 
-def _claim(number: int, word: str, scenario: str, statement: str, found: Interval, rule: Rule, unit: str) -> Claim:
+def claim(number: int, word: str, scenario: str, statement: str, found: Interval, rule: Rule, unit: str) -> Claim:
+    """A statement, decided by its rule. `scenario` may be all of a family, such as "paper/*"."""
+    family, _, name = scenario.partition("/")
     return Claim(
-        id=f"{number}-{word}/{scenario.removeprefix('paper/')}",
+        id=f"{number}-{word}/{name if name != '*' else family}",
         statement=statement,
         scenario=scenario,
         verdict=rule(found),
@@ -136,13 +138,13 @@ def _against_d_alp(result: SimulationResult) -> Iterable[Claim]:
     for scenario in SIMILAR:
         statement = f"Similar delays: DORAL and D-ALP overlap, their difference is within ±{OVERLAP_PERCENT:g}%"
         found = _final(result, scenario, "d-alp")
-        yield _claim(1, "overlap", scenario, statement, found, is_within(OVERLAP_PERCENT), unit)
+        yield claim(1, "overlap", scenario, statement, found, is_within(OVERLAP_PERCENT), unit)
     statement = "Diverse Pareto delays: DORAL earns more than D-ALP"
     found = _final(result, DIVERSE_PARETO, "d-alp")
-    yield _claim(2, "above-d-alp", DIVERSE_PARETO, statement, found, is_above, unit)
+    yield claim(2, "above-d-alp", DIVERSE_PARETO, statement, found, is_above, unit)
     statement = f"Diverse geometric delays: DORAL and D-ALP come close, their difference is within ±{CLOSE_PERCENT:g}%"
     found = _final(result, DIVERSE_GEOMETRIC, "d-alp")
-    yield _claim(3, "close", DIVERSE_GEOMETRIC, statement, found, is_within(CLOSE_PERCENT), unit)
+    yield claim(3, "close", DIVERSE_GEOMETRIC, statement, found, is_within(CLOSE_PERCENT), unit)
 
 
 def _above_the_others(result: SimulationResult) -> Iterable[Claim]:
@@ -151,14 +153,14 @@ def _above_the_others(result: SimulationResult) -> Iterable[Claim]:
         for scenario in ALL:
             found = _final(result, scenario, other)
             statement = f"DORAL earns more than {shown}"
-            yield _claim(4, f"above-{other}", scenario, statement, found, is_above, f"% of {shown}'s reward")
+            yield claim(4, f"above-{other}", scenario, statement, found, is_above, f"% of {shown}'s reward")
 
 
 def _late_start(result: SimulationResult) -> Iterable[Claim]:
     statement = "DORAL starts late: when its stage 1 ends, it has earned less than D-LinUCB"
     for scenario in ALL:
         found = at_end_of_race(result, scenario, "d-linucb")
-        yield _claim(5, "late-start", scenario, statement, found, is_below, "% of D-LinUCB's reward by then")
+        yield claim(5, "late-start", scenario, statement, found, is_below, "% of D-LinUCB's reward by then")
 
 
 def to_json(claims: Iterable[Claim]) -> str:

@@ -39,14 +39,7 @@ def reproduce(
         },
     )
     _files.write_text(folder / "claims.json", claims.to_json(found.claims))
-    chosen = {
-        "quick": plan.is_quick,
-        "seed": seed,
-        "runs": plan.runs,
-        "side_runs": plan.side_runs if plan.with_sides else 0,
-        "shrink": plan.shrink,
-    }
-    _files.write_text(folder / "settings.json", settings.to_json(chosen, work))
+    _files.write_text(folder / "settings.json", settings.to_json(plan, work, seed=seed))
     facts = Facts.of(finished, seed=seed, command=command, started_s=started_s)
     arms = work[0].scenario.problem.arm_names
     _files.write_text(folder / REPORT_FILE, page.build(found, plan, facts, images, arms=arms))

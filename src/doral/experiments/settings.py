@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Protocol
 
 import doral
 from doral._jit import cache_folder
@@ -56,12 +56,31 @@ def of_scenario(scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def to_json(chosen: Mapping[str, Any], cells: Iterable[Cell]) -> str:
+class AnyPlan(Protocol):
+    """How much of an experiment is run."""
+
+    @property
+    def is_quick(self) -> bool: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def side_runs(self) -> int: ...
+    @property
+    def with_sides(self) -> bool: ...
+    @property
+    def shrink(self) -> int: ...
+
+
+def to_json(plan: AnyPlan, cells: Iterable[Cell], *, seed: int) -> str:
     """The file `settings.json`: everything that determines the numbers, and nothing that changes from one machine
-    or call to the next. `chosen` is what the experiment itself has to say."""
+    or call to the next."""
     work = list(cells)
     content = {
-        **chosen,
+        "quick": plan.is_quick,
+        "seed": seed,
+        "runs": plan.runs,
+        "side_runs": plan.side_runs if plan.with_sides else 0,
+        "shrink": plan.shrink,
         "versions": versions(),
         "scenarios": {cell.scenario.name: of_scenario(cell.scenario) for cell in work},
         "policies": {one.name: one.to_dict() for cell in work for one in cell.policies},

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from doral._jit import jit_inner, jit_rare_inner
 from doral.pacing import NO_ARM
 from doral.policies.scoring import bonus
-from doral.policies.state import PRICE, TAU_ESTIMATED, Rules, State
+from doral.policies.state import PRICE, TAU_ESTIMATED, Rules, State, clock_left
 from doral.problem import Problem
 
 FEWEST_ANSWERS = 100  # and decisions watched to the end: with fewer, neither noise nor delays are known at all
@@ -26,23 +26,21 @@ ROUNDING = 1e-9  # relative: arms that are alike up to rounding do not rule each
 
 
 @jit_inner
-def _width(state: State, rules: Rules, context: int, arm: int) -> float:
-    """How far the value of an arm may be from its estimate; the errors of reward and return add in squares."""
-    n_pairs = state.certificates.size
-    certain = math.sqrt(2.0 * math.log(n_pairs / rules.delta))
-    optimism = math.sqrt(math.log(math.e + state.contexts[context].pulls))
+def _set_bounds(state: State, rules: Rules, context: int, price: float) -> None:
+    """values[a] = what an arm is thought to bring after its cost, gamma[a] = how far from that it may be.
+
+    The errors of reward and return are independent: they add in squares.
+    """
+    weight, pulls = state.contexts[context].weight, state.contexts[context].pulls
+    certain = math.sqrt(2.0 * math.log(state.certificates.size / rules.delta))
     of_reward = max(certain * state.prior.sigma[context], bonus(state, rules, context))
-    of_return = max(certain, rules.return_optimism * optimism)
-    reward_error = of_reward * state.tau[context, arm] * state.ridge.norm[context, arm]
-    return_error = of_return * state.tau_error[context, arm] * state.ridge.estimate[context, arm]
-    return state.contexts[context].weight * math.sqrt(reward_error * reward_error + return_error * return_error)
-
-
-@jit_inner
-def _net(state: State, context: int, arm: int, price: float) -> float:
-    """What an arm is thought to bring after its cost."""
-    value = state.contexts[context].weight * state.tau[context, arm] * state.ridge.estimate[context, arm]
-    return value - price * state.hulls.costs[arm]
+    of_return = max(certain, rules.return_optimism * math.sqrt(math.log(math.e + pulls)))
+    for a in range(state.allowed.size):
+        tau, estimate = state.tau[context, a], state.ridge.estimate[context, a]
+        reward_error = of_reward * tau * state.ridge.norm[context, a]
+        return_error = of_return * state.tau_error[context, a] * estimate
+        state.values[a] = weight * tau * estimate - price * state.hulls.costs[a]
+        state.gamma[a] = weight * math.sqrt(reward_error * reward_error + return_error * return_error)
 
 
 @jit_rare_inner
@@ -66,7 +64,7 @@ def _is_end_in_view(state: State, rules: Rules) -> bool:
     now = state.now[0]
     if not rules.until_end or now.round == 0 or math.isinf(rules.longest_deadline):
         return False
-    return (now.horizon - now.round) * (now.clock / now.round) < rules.longest_deadline
+    return clock_left(state) < rules.longest_deadline
 
 
 @jit_rare_inner
@@ -83,25 +81,23 @@ def certify(state: State, rules: Rules) -> None:
         return
     for j in range(n_contexts):
         price = state.tiers[PRICE, state.depths[j]]
+        _set_bounds(state, rules, j, price)
         at_least, rival = -math.inf, NO_ARM
         for a in range(n_arms):
-            if whatever_certified[a] == 0.0:
-                worst = _net(state, j, a, price) - _width(state, rules, j, a)
-                if worst > at_least:
-                    at_least, rival = worst, a
+            if whatever_certified[a] == 0.0 and state.values[a] - state.gamma[a] > at_least:
+                at_least, rival = state.values[a] - state.gamma[a], a
         for a in range(n_arms):
             if whatever_certified[a] != 0.0:
                 continue
             certificate = state.certificates[j, a]
-            at_most = _net(state, j, a, price) + _width(state, rules, j, a)
-            if at_least > -math.inf and at_most < at_least - ROUNDING * (abs(at_most) + abs(at_least)):
+            at_most = state.values[a] + state.gamma[a]
+            if at_most < at_least - ROUNDING * (abs(at_most) + abs(at_least)):
                 if certificate.round == 0:
                     certificate.round = max(1, state.now[0].round)
                 certificate.rival, certificate.price = rival, price
                 certificate.at_most, certificate.at_least = at_most, at_least
                 state.barrier[j, a] = -math.inf
             else:
-                certificate.withdrawn += certificate.round > 0
                 certificate.round = 0
                 state.barrier[j, a] = 0.0
 

@@ -106,17 +106,23 @@ def reweigh(state: State, rules: Rules, slot: int, age: float) -> None:
 
 
 @jit_inner
+def remembered(state: State, rules: Rules, slot: int) -> float:
+    """How much still counts of what a decision, or by now its answer, once entered: half after every half-life."""
+    if math.isinf(rules.half_life):
+        return 1.0
+    return 0.5 ** ((state.now[0].read_last - state.ring[slot].reading) / rules.half_life)
+
+
+@jit_inner
 def count_fate(state: State, rules: Rules, slot: int, answered: float) -> None:
     """An open decision counted as if answered with the chance of it; now it is (1), or not (0), or settled (`scaled`).
 
-    The sums change at once and the norms with the next calibration: one decision more or less is soon enough then, and
+    The sums change at once and the norms when stock is taken next: one decision more or less is soon enough then, and
     without it those that are never answered would pass for known.
     """
     decision = state.ring[slot]
     if decision.expected >= 0.0 or answered > 0.0:  # an answer: the cut-off may have grown again after it left it
-        counted = max(decision.expected, 0.0)
-        if math.isfinite(rules.half_life):
-            counted *= 0.5 ** ((state.now[0].read_last - decision.reading) / rules.half_life)
+        counted = max(decision.expected, 0.0) * remembered(state, rules, slot)
         context = position(decision.context)
         add_weight(state.ridge, state.contexts.size + context, position(decision.arm), answered - counted)
         decision.expected = -1.0

@@ -23,7 +23,7 @@ from doral.estimators.shrinkage import COUNT, REWARD, SQUARE, calibrate
 from doral.estimators.survival import WHOLE_ARM, return_probability
 from doral.policies.choice import PLAYED_RACING
 from doral.policies.engine import decide, is_full, observe, tick
-from doral.policies.learning import count_fate
+from doral.policies.learning import count_fate, remembered
 from doral.policies.state import (
     LEARN_SCALED,
     LEARN_THINNED,
@@ -204,7 +204,7 @@ def correct(state: State, rules: Rules, number: int, context: int, arm: int, pre
     if math.isfinite(rules.half_life):
         if not is_watched:
             return
-        weight = 0.5 ** ((state.now[0].read_last - state.ring[slot].reading) / rules.half_life)
+        weight = remembered(state, rules, slot)
     if rules.learner == LEARN_THINNED:
         update(state.ridge, context, arm, 0.0, weight * difference)
     else:

@@ -19,7 +19,7 @@ from doral.estimators.survival import (
     shrink_to_others,
 )
 from doral.policies.learning import fit_factors, reweigh
-from doral.policies.state import LEARN_SCALED, TAU_ESTIMATED, TAU_ORACLE, Rules, State
+from doral.policies.state import LEARN_SCALED, TAU_ESTIMATED, TAU_ORACLE, Rules, State, clock_left
 
 YOUNG_SHARE = 0.1  # of the age by which answers have to come
 REFRESH_ROUNDS = 32  # return curves move slowly: they are read once in so many rounds,
@@ -109,10 +109,9 @@ def _limit(state: State, rules: Rules, context: int) -> float:
     limit = state.contexts[context].deadline
     if rules.tau_by_cutoff or math.isinf(limit):
         limit = now.cutoff
-    # The clock of one round, on average, times the rounds that are left. A young campaign knows no pace yet: its first
-    # arrivals may come as one batch.
+    # A young campaign knows no pace of arrivals yet: the first of them may come as one batch.
     if rules.until_end and now.round > 0 and now.clock >= YOUNG_SHARE * limit:
-        limit = min(limit, (now.horizon - now.round) * (now.clock / now.round))
+        limit = min(limit, clock_left(state))
     return limit
 
 

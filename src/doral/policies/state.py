@@ -111,7 +111,6 @@ CERTIFICATE = np.dtype(
         ("at_most", np.float64),  # what the arm could bring at best, less what its cost is worth
         ("at_least", np.float64),  # what the rival brings at worst, less what its cost is worth
         ("price", np.float64),  # of a unit of budget
-        ("withdrawn", np.int64),  # how often it had to be let in again
     ]
 )
 
@@ -183,6 +182,13 @@ def mark_stale(state: State, context: int) -> None:
         state.contexts[context].is_stale = 1
         state.stale[state.now[0].n_stale] = context
         state.now[0].n_stale += 1
+
+
+@jit_inner
+def clock_left(state: State) -> float:
+    """Until the end: the clock of one round, on average, times the rounds that are left; not before the first round."""
+    now = state.now[0]
+    return (now.horizon - now.round) * (now.clock / now.round)
 
 
 def new_state(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from doral.environments import paper
 from doral.environments.catalogue import SCENARIOS
 from doral.environments.scenario import Scenario
 from doral.experiments.beyond.ingredients import REFERENCE
@@ -22,7 +23,7 @@ from doral.policies.presets import policy
 
 Measure = Literal["share", "cutoff"]
 
-PAPER = tuple(name for name in SCENARIOS if name.startswith("paper/"))
+PAPER = tuple(paper.SCENARIOS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,14 +49,7 @@ def compare(plan: ComparePlan, *, seed: int, n_jobs: int, folder: Path, progress
     for name in {"regret", "course", *(figures.figure_name(choice) for choice in CHOICES)} - set(drawn):
         remove(folder, name)
     _files.write_text(folder / "claims.json", claims.to_json(found.claims))
-    chosen = {
-        "quick": plan.is_quick,
-        "seed": seed,
-        "runs": plan.runs,
-        "side_runs": plan.side_runs if plan.with_sides else 0,
-        "shrink": plan.shrink,
-    }
-    _files.write_text(folder / "settings.json", settings.to_json(chosen, work))
+    _files.write_text(folder / "settings.json", settings.to_json(plan, work, seed=seed))
     facts = Facts.of(finished, seed=seed, command=command, started_s=started_s)
     dark = figures.draw_dark(found, plan.choices)
     _files.write_text(folder / REPORT_FILE, page.build(found, plan, facts, images, dark))

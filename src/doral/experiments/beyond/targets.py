@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from doral._arrays import Floats
-from doral.environments.catalogue import SCENARIOS
+from doral.environments import paper, stress
 from doral.experiments.analysis import share_percent
 from doral.experiments.beyond.ingredients import REFERENCE
-from doral.experiments.claims import METRIC, Claim, Rule, Verdict, is_above
+from doral.experiments.claims import METRIC, Claim, Rule, Verdict, claim, is_above
 from doral.simulation.result import CONFIDENCE, Interval, SimulationResult, interval
 
 SHARE_PERCENT = 99.2
@@ -22,8 +22,7 @@ MEAN_REGRET_RATIO = 20.0
 MAY_BE_BEHIND = 1
 CURVES_COST_POINTS = 0.3
 
-PAPER = tuple(name for name in SCENARIOS if name.startswith("paper/"))
-STRESS = tuple(name for name in SCENARIOS if name.startswith("stress/"))
+PAPER, STRESS = tuple(paper.SCENARIOS), tuple(stress.SCENARIOS)
 BY_CONTEXT = "stress/context-delays"
 BY_ARM = f"{REFERENCE}(curves_by=arm)"
 BASELINE = "doral"
@@ -82,20 +81,6 @@ def _ratio(means: Floats) -> Floats:
         return np.where(ours > 0, theirs / ours, np.inf)
 
 
-def _claim(number: int, word: str, scenario: str, statement: str, found: Interval, rule: Rule, unit: str) -> Claim:
-    family, _, name = scenario.partition("/")
-    return Claim(
-        id=f"{number}-{word}/{name if name != '*' else family}",
-        statement=statement,
-        scenario=scenario,
-        verdict=rule(found),
-        estimate=found.mean,
-        low=found.low,
-        high=found.high,
-        unit=unit,
-    )
-
-
 def check(table: SimulationResult, shares: pl.DataFrame, ingredients: SimulationResult) -> list[Claim]:
     """All statements that these results can decide; `shares` are those of the table, with where each policy stands."""
     if REFERENCE not in table.policies:
@@ -116,9 +101,7 @@ def _shares(table: SimulationResult) -> Iterable[Claim]:
     statement = f"{REFERENCE} earns at least {SHARE_PERCENT:g}% of what the clairvoyant does"
     for scenario in _among(PAPER, table):
         found = interval(_percent(table, scenario, REFERENCE))
-        yield _claim(
-            1, "share", scenario, statement, found, is_at_least(SHARE_PERCENT), "% of the clairvoyant's reward"
-        )
+        yield claim(1, "share", scenario, statement, found, is_at_least(SHARE_PERCENT), "% of the clairvoyant's reward")
 
 
 def _regrets(table: SimulationResult) -> Iterable[Claim]:
@@ -130,11 +113,11 @@ def _regrets(table: SimulationResult) -> Iterable[Claim]:
     statement = f"The regret of {REFERENCE} is at least {REGRET_RATIO:g} times smaller than that of {BASELINE}"
     for scenario, their, our in zip(played, theirs, ours, strict=True):
         found = regret_ratio([their], [our])
-        yield _claim(2, "regret", scenario, statement, found, is_at_least(REGRET_RATIO), "times")
+        yield claim(2, "regret", scenario, statement, found, is_at_least(REGRET_RATIO), "times")
     if played == PAPER:
         statement = f"On average, it is at least {MEAN_REGRET_RATIO:g} times smaller"
         found = regret_ratio(theirs, ours)
-        yield _claim(3, "mean-regret", "paper/*", statement, found, is_at_least(MEAN_REGRET_RATIO), "times")
+        yield claim(3, "mean-regret", "paper/*", statement, found, is_at_least(MEAN_REGRET_RATIO), "times")
 
 
 def _standings(shares: pl.DataFrame) -> Iterable[Claim]:
@@ -144,7 +127,7 @@ def _standings(shares: pl.DataFrame) -> Iterable[Claim]:
         rival = rows[scenario]["best_other"]
         statement = f"{REFERENCE} is ahead of every other policy or tied with it; the best other is {rival}"
         unit = f"points above {rival}, in % of the clairvoyant's reward"
-        yield _claim(4, "standing", scenario, statement, _difference(rows[scenario]), is_not_behind, unit)
+        yield claim(4, "standing", scenario, statement, _difference(rows[scenario]), is_not_behind, unit)
     if played == STRESS:
         yield _how_many([_difference(rows[scenario]) for scenario in played])
 
@@ -172,7 +155,7 @@ def _how_many(differences: list[Interval]) -> Claim:
         verdict = "holds" if not_behind >= needed else "fails"
     statement = f"{REFERENCE} is ahead or tied on at least {needed} of the {len(differences)} stress scenarios"
     unit = "scenarios; from those clearly ahead to those not clearly behind"
-    return _claim(5, "ahead-or-tied", "stress/*", statement, found, lambda _: verdict, unit)
+    return claim(5, "ahead-or-tied", "stress/*", statement, found, lambda _: verdict, unit)
 
 
 def _curves(ingredients: SimulationResult) -> Iterable[Claim]:
@@ -184,11 +167,11 @@ def _curves(ingredients: SimulationResult) -> Iterable[Claim]:
     )
     for scenario in _among(PAPER, ingredients):
         found = interval(_percent(ingredients, scenario, BY_ARM) - _percent(ingredients, scenario, REFERENCE))
-        yield _claim(6, "curves-cost", scenario, statement, found, is_less_than(CURVES_COST_POINTS), unit)
+        yield claim(6, "curves-cost", scenario, statement, found, is_less_than(CURVES_COST_POINTS), unit)
     statement = "Return curves by context win where delays depend on the context"
     for scenario in _among((BY_CONTEXT,), ingredients):
         found = interval(_percent(ingredients, scenario, REFERENCE) - _percent(ingredients, scenario, BY_ARM))
-        yield _claim(7, "curves-win", scenario, statement, found, is_above, unit)
+        yield claim(7, "curves-win", scenario, statement, found, is_above, unit)
 
 
 def _among(names: tuple[str, ...], result: SimulationResult) -> tuple[str, ...]:
