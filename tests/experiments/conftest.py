@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from doral._arrays import Floats
-from doral.experiments.paper import SCENARIO_NAMES
+from doral.experiments.paper.names import SCENARIO_NAMES
 from doral.simulation.outcome import Outcome
 from doral.simulation.result import SimulationResult
 

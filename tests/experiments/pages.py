@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-from doral.experiments.run import Block
+from doral.experiments.kit.blocks import Block
 
 
 class Silent:

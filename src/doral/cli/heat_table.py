@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
-from doral.cli import tables
-from doral.experiments.beyond.analysis import Comparison
-from doral.experiments.beyond.choices import short_name
+from doral.cli import terminal
+from doral.experiments.beyond.analysis import BeyondFindings
 from doral.experiments.beyond.heat import SIGNS, depth_of_share
-from doral.experiments.report.markup import number
+from doral.experiments.beyond.names import short_name
+from doral.experiments.kit.numbers import number
 
 COLUMN_GAP = 3  # what the table puts between columns, at most
 # Backgrounds from pale to deep, with a text colour that stands out on each.
@@ -25,9 +25,9 @@ _SHADES = (
 _CELL = "100.0*"
 
 
-def show_shares(found: Comparison) -> None:
+def show_shares(found: BeyondFindings) -> None:
     """Print it. Scenarios are rows: there may be many of them, and a page is longer than wide."""
-    console = tables.output()
+    console = terminal.output()
     names = [short_name(name) for name in found.scenarios]
     left = max(len(name) for name in ("scenario", *names))
     for policies in _fitting(found.policies, console.width - left):
@@ -35,7 +35,7 @@ def show_shares(found: Comparison) -> None:
             [name, *(_cell(found, scenario, policy) for policy in policies)]
             for name, scenario in zip(names, found.scenarios, strict=True)
         ]
-        tables.show(["scenario", *policies], rows, numbers=range(1, len(policies) + 1))
+        terminal.show_table(["scenario", *policies], rows, numbers=range(1, len(policies) + 1))
     console.print("% of the clairvoyant's reward; * the best of its row, = those that the runs cannot tell from it")
 
 
@@ -51,7 +51,7 @@ def _fitting(policies: Sequence[str], width: int) -> Iterable[tuple[str, ...]]:
     yield tuple(group)
 
 
-def _cell(found: Comparison, scenario: str, policy: str) -> Text:
+def _cell(found: BeyondFindings, scenario: str, policy: str) -> Text:
     row = found.row(scenario, policy)
     depth = depth_of_share(row["share_percent"])
     style = _SHADES[min(len(_SHADES) - 1, int(depth * len(_SHADES)))]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from doral.cli import tables
+from doral.cli import terminal
 from doral.environments.catalogue import SCENARIOS
 from doral.environments.scenario import Scenario
-from doral.experiments.report.markup import number
+from doral.experiments.kit.numbers import number
 from doral.policies.presets import POLICY_NAMES, policy
 
 
@@ -24,7 +24,7 @@ def show_scenarios() -> None:
         ]
         rows.append([name, *sizes, _delays(one)])
     heads = ["scenario", "arms", "contexts", "budget", "horizon", "deadline", "delays"]
-    tables.show(heads, rows, numbers=range(1, 6))
+    terminal.show_table(heads, rows, numbers=range(1, 6))
 
 
 def _delays(scenario: Scenario) -> str:
@@ -39,4 +39,4 @@ def show_policies() -> None:
     for name in POLICY_NAMES:
         one = policy(name)
         rows.append([name, one.screening, one.learner, one.return_probability, one.pacing])
-    tables.show(["policy", "screening", "learner", "return probability", "pacing"], rows)
+    terminal.show_table(["policy", "screening", "learner", "return probability", "pacing"], rows)

@@ -10,23 +10,16 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
-from doral.experiments.run import Block
-
-_WORDS = {
-    "comparison": "comparison",
-    "horizon": "sweep over T",
-    "accept": "sweep over A'",
-    "ablation": "ablation",
-    "compare": "table",
-}
+from doral.experiments.kit.blocks import Block
+from doral.experiments.kit.numbers import count
 
 
 def _describe(block: Block) -> str:
     scenario = block.cell.scenario.name.removeprefix("paper/").replace("@", ", ")
     runs = f"runs {block.first_run + 1}-{block.first_run + block.runs}"
     many = len(block.policies)
-    some = f", {many} polic{'y' if many == 1 else 'ies'}" if many < len(block.cell.policies) else ""
-    return f"{_WORDS.get(block.cell.experiment, block.cell.experiment)}, {scenario}, {runs}{some}"
+    some = f", {count(many, 'policy', 'policies')}" if many < len(block.cell.policies) else ""
+    return f"{block.cell.study}, {scenario}, {runs}{some}"
 
 
 class Bar:

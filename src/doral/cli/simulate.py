@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from doral import _files
-from doral.cli import tables
+from doral.cli import terminal
 from doral.cli.exits import announce_compiling
 from doral.cli.policy_words import parse_policy
 from doral.environments.catalogue import scenario
 from doral.errors import InvalidValue
-from doral.experiments.report.markup import number, spread
+from doral.experiments.kit.numbers import number, spread
 from doral.simulation.outcome import METRICS
 
 if TYPE_CHECKING:
@@ -107,4 +107,4 @@ def _show(result: SimulationResult, metric: str) -> None:
         f"less {result.policies[0]}",
         "95% interval",
     ]
-    tables.show(heads, rows, numbers=range(2, 7))
+    terminal.show_table(heads, rows, numbers=range(2, 7))

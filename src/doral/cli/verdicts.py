@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from rich.text import Text
 
-from doral.cli import tables
-from doral.experiments.claims import Claim
-from doral.experiments.report.markup import number, spread
+from doral.cli import terminal
+from doral.experiments.kit.claim import Claim
+from doral.experiments.kit.numbers import number, spread
 
 WIDE_COLUMNS = 150  # a narrower terminal gets the short names of the claims
 _STYLES = {"holds": ("holds", "green"), "fails": ("DOES NOT HOLD", "red"), "undecided": ("NOT SHOWN", "red")}
@@ -21,7 +21,7 @@ def show_claims(
 
     `unit` is that of all estimates, where they have one in common.
     """
-    is_wide = tables.output().width >= WIDE_COLUMNS
+    is_wide = terminal.output().width >= WIDE_COLUMNS
     rows: list[list[str | Text]] = []
     for claim in claims:
         words, style = _STYLES[claim.verdict]
@@ -30,6 +30,6 @@ def show_claims(
         said = [claim.statement, places.get(claim.scenario, claim.scenario)] if is_wide else [claim.id]
         rows.append([Text(words, style=style), *said, estimate, bounds, *([claim.unit] if is_wide else [])])
     if is_wide:
-        tables.show(["", "claim", place, "estimate", "95% interval", "unit"], rows, numbers=(3, 4))
+        terminal.show_table(["", "claim", place, "estimate", "95% interval", "unit"], rows, numbers=(3, 4))
     else:
-        tables.show(["", "claim", f"estimate{unit}", "95% interval"], rows, numbers=(2, 3))
+        terminal.show_table(["", "claim", f"estimate{unit}", "95% interval"], rows, numbers=(2, 3))

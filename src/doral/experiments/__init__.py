@@ -1,1 +1,1 @@
-"""The paper's experiments: what is run (data), the runs, what they say, and how it is shown. Each in its own module."""
+"""Experiments: `kit/` is what they share, every other folder is one, all with the same files (see `kit/shape.py`)."""

@@ -10,64 +10,68 @@ import numpy as np
 import polars as pl
 
 from doral._arrays import Floats
-from doral.experiments.analysis import share_percent
-from doral.experiments.beyond.ingredients import INGREDIENTS, REFERENCE, changed_words
-from doral.experiments.beyond.plan import COMPARE, COURSE, INGREDIENT, ComparePlan, experiment_of
-from doral.experiments.beyond.targets import check
-from doral.experiments.claims import Claim
-from doral.experiments.run import CellResult, Finished
+from doral.experiments.beyond.cells import COURSE_STUDY, INGREDIENTS_STUDY, TABLE, BeyondExtent, study_of
+from doral.experiments.beyond.claims import judge
+from doral.experiments.beyond.names import REFERENCE, changed_words
+from doral.experiments.beyond.variants import INGREDIENTS
+from doral.experiments.kit.blocks import CellResult, Finished
+from doral.experiments.kit.claim import Claim
+from doral.experiments.kit.shares import UNKNOWN, end_columns, frame_of, share_percent, together
 from doral.simulation.outcome import Outcome
 from doral.simulation.result import Interval, SimulationResult, interval
 
 Standing = Literal["ahead", "tied", "behind", "unknown"]
 Mark = Literal["best", "tied", "", "unknown"]
 
-_UNKNOWN = Interval(float("nan"), float("nan"), float("nan"), float("nan"))
-
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class BeyondFindings:
     """Everything that is written down or shown."""
 
-    table: SimulationResult
+    compared: SimulationResult
+    """The main table's outcomes."""
     shares: pl.DataFrame
     claims: list[Claim]
     ingredients: pl.DataFrame | None
-    choices: pl.DataFrame | None
+    sweeps: pl.DataFrame | None
     courses: pl.DataFrame | None
 
     @property
     def policies(self) -> tuple[str, ...]:
         """Names, in the order of the table."""
-        return self.table.policies
+        return self.compared.policies
 
     @property
     def scenarios(self) -> tuple[str, ...]:
         """Names, in the order of the table."""
-        return self.table.scenarios
+        return self.compared.scenarios
+
+    def tables(self) -> dict[str, pl.DataFrame | None]:
+        """All tables by the names of their files."""
+        return {
+            "shares": self.shares,
+            "ingredients": self.ingredients,
+            "choices": self.sweeps,
+            "courses": self.courses,
+        }
 
     def row(self, scenario: str, policy: str) -> dict[str, Any]:
         """The line of `shares` about one policy on one scenario."""
         return self.shares.row(by_predicate=(pl.col("scenario") == scenario) & (pl.col("policy") == policy), named=True)
 
 
-def analyse(finished: Finished, plan: ComparePlan) -> Comparison:
+def analyse(finished: Finished, extent: BeyondExtent) -> BeyondFindings:
     """From outcomes to tables."""
-    compared = finished.of(COMPARE)
-    outcomes = tuple(outcome for one in compared for outcome in one.result.outcomes)
-    table = SimulationResult(outcomes=outcomes, seed=compared[0].result.seed)
-    parts = finished.of(INGREDIENT)
-    sides = SimulationResult(
-        outcomes=tuple(outcome for one in parts for outcome in one.result.outcomes), seed=table.seed
-    )
-    shares = shares_table(compared)
-    return Comparison(
-        table=table,
+    played, changed = finished.of(TABLE), finished.of(INGREDIENTS_STUDY)
+    compared = together(played, seed=played[0].result.seed)
+    shares = shares_table(played)
+    return BeyondFindings(
+        compared=compared,
         shares=shares,
-        claims=check(table, shares, sides),
-        ingredients=ingredients_table(parts) if parts else None,
-        choices=choices_table(finished, plan) if plan.choices else None,
-        courses=courses_table(finished.of(COURSE)),
+        claims=judge(compared, shares, together(changed, seed=compared.seed)),
+        ingredients=ingredients_table(changed) if changed else None,
+        sweeps=sweeps_table(finished, extent) if extent.sweeps else None,
+        courses=courses_table(finished.of(COURSE_STUDY)),
     )
 
 
@@ -78,21 +82,13 @@ def standing_of(difference: Interval) -> Standing:
     return "ahead" if difference.low > 0 else "behind" if difference.high < 0 else "tied"
 
 
-def _spread(name: str, found: Interval) -> dict[str, float]:
-    return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
-
-
-def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    return pl.DataFrame(rows, infer_schema_length=None).fill_nan(None)
-
-
 def _shares(one: CellResult, policy: str) -> Floats:
-    return share_percent(one.result.of(one.cell.scenario.name, policy), one.result)
+    return share_percent(one.result, one.cell.scenario.name, policy)
 
 
 def shares_table(found: Iterable[CellResult]) -> pl.DataFrame:
     """By scenario and policy: the share of the clairvoyant's reward, and the difference to the best other policy."""
-    return _frame([row for one in found for row in _scenario_rows(one)])
+    return frame_of([row for one in found for row in _scenario_rows(one)])
 
 
 def _scenario_rows(one: CellResult) -> Iterable[dict[str, Any]]:
@@ -101,15 +97,15 @@ def _scenario_rows(one: CellResult) -> Iterable[dict[str, Any]]:
     ranked = sorted(names, key=lambda name: -float(shares[name].mean()))
     for name in names:
         rival = next((other for other in ranked if other != name), None)
-        difference = _UNKNOWN if rival is None else interval(shares[name] - shares[rival])
+        difference = UNKNOWN if rival is None else interval(shares[name] - shares[rival])
         yield {
             "scenario": one.cell.scenario.name,
             "policy": name,
             "runs": shares[name].size,
-            **_spread("share_percent", interval(shares[name])),
+            **end_columns("share_percent", interval(shares[name])),
             "mark": _mark(shares, name, ranked[0]),
             "best_other": rival,
-            **_spread("difference_points", difference),
+            **end_columns("difference_points", difference),
             "standing": standing_of(difference),
         }
 
@@ -135,35 +131,35 @@ def ingredients_table(found: Iterable[CellResult]) -> pl.DataFrame:
                     "without": changed_words(variant.policy.name),
                     "says": variant.says,
                     "runs": shares.size,
-                    **_spread("share_percent", interval(shares)),
-                    **_spread("worth_points", interval(base - shares)),
+                    **end_columns("share_percent", interval(shares)),
+                    **end_columns("worth_points", interval(base - shares)),
                 }
             )
-    return _frame(rows)
+    return frame_of(rows)
 
 
-def choices_table(finished: Finished, plan: ComparePlan) -> pl.DataFrame:
-    """By choice and point: the share of the clairvoyant's reward, and the cut-off m at the end."""
+def sweeps_table(finished: Finished, extent: BeyondExtent) -> pl.DataFrame:
+    """By sweep and point: the share of the clairvoyant's reward, and the cut-off m at the end."""
     rows = []
-    for choice in plan.choices:
-        played = {one.cell.scenario.name: one for one in finished.of(experiment_of(choice))}
-        for point in choice.points:
-            one = played[point.scenario.name]
-            outcomes = one.result.of(point.scenario.name, point.policy.name)
+    for sweep in extent.sweeps:
+        played = {one.cell.scenario.name: one.result for one in finished.of(study_of(sweep))}
+        for point in sweep.points:
+            place, policy = point.scenario.name, point.policy.name
+            outcomes = played[place].of(place, policy)
             rows.append(
                 {
-                    "choice": choice.name,
+                    "choice": sweep.name,
                     "panel": point.panel,
                     "line": point.line,
                     "x": point.x,
-                    "scenario": point.scenario.name,
-                    "policy": point.policy.name,
+                    "scenario": place,
+                    "policy": policy,
                     "runs": len(outcomes),
-                    **_spread("share_percent", interval(share_percent(outcomes, one.result))),
-                    **_spread("cutoff_rounds", mean_cutoff(outcomes)),
+                    **end_columns("share_percent", interval(share_percent(played[place], place, policy))),
+                    **end_columns("cutoff_rounds", mean_cutoff(outcomes)),
                 }
             )
-    return _frame(rows)
+    return frame_of(rows)
 
 
 def courses_table(found: Iterable[CellResult]) -> pl.DataFrame | None:
@@ -175,4 +171,4 @@ def courses_table(found: Iterable[CellResult]) -> pl.DataFrame | None:
 def mean_cutoff(outcomes: Iterable[Outcome]) -> Interval:
     """A policy without a cut-off has no mean of it."""
     cutoffs = np.array([outcome.cutoff for outcome in outcomes])
-    return interval(cutoffs) if np.isfinite(cutoffs).all() else _UNKNOWN
+    return interval(cutoffs) if np.isfinite(cutoffs).all() else UNKNOWN

@@ -1,8 +1,8 @@
-"""The figures of the comparison: two heat maps, the regret on the paper's scenarios, and one per choice."""
+"""The figures: two heat maps, the regret on the paper's scenarios, the course over time, and one per sweep."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import matplotlib as mpl
@@ -13,14 +13,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from doral._arrays import Floats
-from doral.experiments.beyond.analysis import Comparison
-from doral.experiments.beyond.choices import Choice, Measure, short_name
+from doral.experiments.beyond.analysis import BeyondFindings
+from doral.experiments.beyond.cells import BeyondExtent
 from doral.experiments.beyond.heatmaps import ingredients_heatmap, shares_heatmap
-from doral.experiments.beyond.targets import PAPER
-from doral.experiments.claims import METRIC
-from doral.experiments.figures import as_bytes, runs_words
+from doral.experiments.beyond.names import PAPER_SCENARIOS, short_name
+from doral.experiments.beyond.sweeps import SWEEPS, Measure, Sweep
+from doral.experiments.kit.drawing import banded_line, ends_of, runs_words
+from doral.experiments.kit.images import as_bytes
+from doral.experiments.kit.shares import clairvoyant, regret
 from doral.simulation.plots import clean, colour_of, dash_of
-from doral.simulation.result import interval
+from doral.simulation.result import Interval, interval
 
 WIDTH_INCHES = 5.8  # narrow enough for its words to be read on a phone
 _MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -35,64 +37,72 @@ _DARK: dict[Any, str] = {
 }
 
 
-def draw_all(found: Comparison, choices: Sequence[Choice]) -> dict[str, Figure]:
+def figure_name(sweep: Sweep) -> str:
+    """The name of the files of a sweep."""
+    return f"choice_{sweep.name}"
+
+
+FIGURE_NAMES = ("heatmap", "ingredients", "regret", "course", *(figure_name(sweep) for sweep in SWEEPS))
+
+
+def figures(found: BeyondFindings, extent: BeyondExtent) -> dict[str, Figure]:
     """All figures by the name of their files."""
-    figures = {"heatmap": shares_heatmap(found), **draw_lines(found, choices)}
+    drawn = {"heatmap": shares_heatmap(found), **_pictures(found, extent)}
     if found.ingredients is not None:
-        figures["ingredients"] = ingredients_heatmap(found.ingredients, found.scenarios)
-    return figures
+        drawn["ingredients"] = ingredients_heatmap(found.ingredients, found.scenarios)
+    return drawn
 
 
-def draw_lines(found: Comparison, choices: Sequence[Choice]) -> dict[str, Figure]:
+def _pictures(found: BeyondFindings, extent: BeyondExtent) -> dict[str, Figure]:
     """Those that the page shows as pictures; heat maps are tables there."""
-    figures = {}
-    if any(name in PAPER for name in found.scenarios):
-        figures["regret"] = _regret_figure(found)
+    drawn = {}
+    if any(name in PAPER_SCENARIOS for name in found.scenarios):
+        drawn["regret"] = _regret_figure(found)
     if found.courses is not None:
-        figures["course"] = _course_figure(found.courses)
-    if found.choices is not None:
-        for choice in choices:
-            figures[figure_name(choice)] = _choice_figure(choice, found.choices.filter(choice=choice.name))
-    return figures
+        drawn["course"] = _course_figure(found.courses)
+    if found.sweeps is not None:
+        for sweep in extent.sweeps:
+            drawn[figure_name(sweep)] = _sweep_figure(sweep, found.sweeps.filter(choice=sweep.name))
+    return drawn
 
 
-def draw_dark(found: Comparison, choices: Sequence[Choice]) -> dict[str, bytes]:
-    """The same as pictures (PNG) for readers in the dark."""
+def dark_pictures(found: BeyondFindings, extent: BeyondExtent) -> dict[str, bytes]:
+    """The page's pictures (PNG) for readers in the dark."""
     with mpl.rc_context(_DARK):
-        figures = draw_lines(found, choices)
-        for figure in figures.values():
+        drawn = _pictures(found, extent)
+        for figure in drawn.values():
             for axes in figure.axes:
                 axes.grid(color=_DARK_GRID)
-        return {name: as_bytes(figure, "png") for name, figure in figures.items()}
+        return {name: as_bytes(figure, "png") for name, figure in drawn.items()}
 
 
-def figure_name(choice: Choice) -> str:
-    """The name of the files of a choice."""
-    return f"choice_{choice.name}"
+def _legend_below(figure: Figure, axes: Axes, *, columns: int) -> None:
+    """Outside, where it can cover no line."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower left", ncols=columns, frameon=False, fontsize="small")
 
 
-def _regret_figure(found: Comparison) -> Figure:
+def _regret_figure(found: BeyondFindings) -> Figure:
     """In percent of the clairvoyant's reward, where 0.5 against 10 is the whole point: a log axis."""
     figure = Figure(figsize=(WIDTH_INCHES, 1.8 + 0.36 * len(found.policies)), layout="constrained")
     axes = figure.subplots()
-    played = [name for name in found.scenarios if name in PAPER]
+    played = [name for name in found.scenarios if name in PAPER_SCENARIOS]
     for position, scenario in enumerate(played):
         offset = 0.16 * (position - (len(played) - 1) / 2)
         for row, policy in enumerate(found.policies):
-            best = np.array([one.clairvoyant for one in found.table.of(scenario, policy)])
-            regret = interval(100.0 * (best - found.table.rewards(scenario, policy, METRIC)) / best)
+            lost = regret(found.compared, scenario, policy)
+            shown = interval(100.0 * lost / clairvoyant(found.compared, scenario, policy))
             label = short_name(scenario) if row == 0 else None
-            _dot(axes, regret.mean, row + offset, low=regret.low, high=regret.high, position=position, label=label)
+            _dot(axes, shown, row + offset, position=position, label=label)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_yticks(range(len(found.policies)), found.policies)
     axes.set_ylim(len(found.policies) - 0.5, -0.5)
-    runs = len(found.table.of(played[0], found.policies[0]))
+    runs = len(found.compared.of(played[0], found.policies[0]))
     axes.set_title(f"Regret on the paper's scenarios ({runs_words(runs)})", fontsize="medium", loc="left")
     axes.set_xlabel("regret, % of the clairvoyant's reward (log scale)")
     clean(axes)
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower left", ncols=2, frameon=False, fontsize="small")
+    _legend_below(figure, axes, columns=2)
     return figure
 
 
@@ -118,73 +128,67 @@ def _course_figure(frame: pl.DataFrame) -> Figure:
     below.set_xlabel("% of the horizon")
     for axes in (above, below):
         clean(axes)
-    handles, labels = above.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower left", ncols=3, frameon=False, fontsize="small")
+    _legend_below(figure, above, columns=3)
     return figure
 
 
-def _dot(axes: Axes, x: float, y: float, *, low: float, high: float, position: int, label: str | None) -> None:
-    reach = np.array([[x - low], [high - x]]) if np.isfinite(low) and np.isfinite(high) else None
-    axes.errorbar(
-        x, y, xerr=reach, fmt=_MARKERS[position], markersize=5, color=colour_of(position), capsize=2, label=label
-    )
+def _dot(axes: Axes, found: Interval, y: float, *, position: int, label: str | None) -> None:
+    is_known = np.isfinite(found.low) and np.isfinite(found.high)
+    reach = np.array([[found.mean - found.low], [found.high - found.mean]]) if is_known else None
+    colour, marker = colour_of(position), _MARKERS[position]
+    axes.errorbar(found.mean, y, xerr=reach, fmt=marker, markersize=5, color=colour, capsize=2, label=label)
 
 
-def _choice_figure(choice: Choice, frame: pl.DataFrame) -> Figure:
+def _sweep_figure(sweep: Sweep, frame: pl.DataFrame) -> Figure:
     """Panels side by side, measures of the same points below each other."""
-    panels = list(dict.fromkeys(point.panel for point in choice.points))
-    widths = [max(2, len({point.x for point in choice.points if point.panel == panel})) for panel in panels]
-    figure = Figure(figsize=(WIDTH_INCHES, 1.0 + 3.0 * len(choice.measures)), layout="constrained")
-    figure.suptitle(f"{choice.question}\n({runs_words(frame['runs'][0])})", fontsize="medium", x=0.01, ha="left")
-    grid = figure.subplots(len(choice.measures), len(panels), squeeze=False, width_ratios=widths)
-    for row, measure in zip(grid, choice.measures, strict=True):
+    panels = list(dict.fromkeys(point.panel for point in sweep.points))
+    widths = [max(2, len({point.x for point in sweep.points if point.panel == panel})) for panel in panels]
+    figure = Figure(figsize=(WIDTH_INCHES, 1.0 + 3.0 * len(sweep.measures)), layout="constrained")
+    figure.suptitle(f"{sweep.question}\n({runs_words(frame['runs'][0])})", fontsize="medium", x=0.01, ha="left")
+    grid = figure.subplots(len(sweep.measures), len(panels), squeeze=False, width_ratios=widths)
+    for row, measure in zip(grid, sweep.measures, strict=True):
         for axes, panel in zip(row, panels, strict=True):
-            _panel(axes, choice, frame.filter(panel=panel), measure)
+            _panel(axes, sweep, frame.filter(panel=panel), measure)
             axes.set_title(panel, fontsize="medium")
         row[0].set_ylabel(_MEASURES[measure][1])
     for axes in grid[-1]:
-        axes.set_xlabel(choice.x_label)
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    # Outside, where it can cover no line.
-    figure.legend(handles, labels, loc="outside lower left", ncols=min(3, len(labels)), frameon=False, fontsize="small")
+        axes.set_xlabel(sweep.x_label)
+    _legend_below(figure, grid[0, 0], columns=3)
     return figure
 
 
-def _panel(axes: Axes, choice: Choice, frame: pl.DataFrame, measure: Measure) -> None:
+def _panel(axes: Axes, sweep: Sweep, frame: pl.DataFrame, measure: Measure) -> None:
     column, _ = _MEASURES[measure]
     places = {x: place for place, x in enumerate(dict.fromkeys(frame["x"].to_list()))}
     lines = list(dict.fromkeys(frame["line"].to_list()))
-    draw: Callable[..., None] = _ordered if choice.is_ordered else _unordered
+    draw: Callable[..., None] = _joined if sweep.is_ordered else _side_by_side
     for position, line in enumerate(lines):
         own = frame.filter(line=line)
         at = np.array([places[x] for x in own["x"].to_list()], dtype=np.float64)
-        values = [own[f"{column}{end}"].cast(float).to_numpy() for end in ("", "_low", "_high")]
-        draw(axes, at, *values, label=line, position=position, lines=len(lines))
-    if choice.default in places:
-        axes.axvline(places[choice.default], color="#8a8a8a", linewidth=1, linestyle=":", zorder=0)
-    axes.set_xticks(range(len(places)), [_tick(x, choice) for x in places])
+        draw(axes, at, ends_of(own, column), label=line, position=position, lines=len(lines))
+    if sweep.default in places:
+        axes.axvline(places[sweep.default], color="#8a8a8a", linewidth=1, linestyle=":", zorder=0)
+    axes.set_xticks(range(len(places)), [_tick(x, sweep) for x in places])
     axes.set_xlim(-0.5, len(places) - 0.5)
     clean(axes)
 
 
-def _tick(x: str, choice: Choice) -> str:
-    shown = f"{x}\n(default)" if x == choice.default else x
-    return shown if choice.is_ordered else shown.replace("-", "-\n")
+def _tick(x: str, sweep: Sweep) -> str:
+    shown = f"{x}\n(default)" if x == sweep.default else x
+    return shown if sweep.is_ordered else shown.replace("-", "-\n")
 
 
-def _ordered(
-    axes: Axes, at: Floats, mean: Floats, low: Floats, high: Floats, *, label: str, position: int, lines: int
+def _joined(
+    axes: Axes, at: Floats, values: tuple[Floats, Floats, Floats], *, label: str, position: int, lines: int
 ) -> None:
-    colour = colour_of(position)
-    marker = _MARKERS[position]
-    axes.plot(at, mean, marker=marker, markersize=4, color=colour, linestyle=dash_of(position), label=label)
-    axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+    banded_line(axes, at, values, position=position, label=label, marker=_MARKERS[position])
 
 
-def _unordered(
-    axes: Axes, at: Floats, mean: Floats, low: Floats, high: Floats, *, label: str, position: int, lines: int
+def _side_by_side(
+    axes: Axes, at: Floats, values: tuple[Floats, Floats, Floats], *, label: str, position: int, lines: int
 ) -> None:
-    """Side by side: a line between scenarios would mean nothing."""
+    """A line between scenarios would mean nothing."""
+    mean, low, high = values
     moved = at + 0.2 * (position - (lines - 1) / 2)
     reach = np.nan_to_num(np.array([mean - low, high - mean]))
     marker = _MARKERS[position]

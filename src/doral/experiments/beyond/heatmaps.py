@@ -10,12 +10,12 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from doral._arrays import Floats
-from doral.experiments.beyond.analysis import Comparison
-from doral.experiments.beyond.choices import short_name
+from doral.experiments.beyond.analysis import BeyondFindings
 from doral.experiments.beyond.heat import SIGNS, depth_of_share, worth_depth
-from doral.experiments.beyond.ingredients import INGREDIENTS, changed_words
-from doral.experiments.figures import runs_words
-from doral.experiments.report.markup import number
+from doral.experiments.beyond.names import changed_words, short_name
+from doral.experiments.beyond.variants import INGREDIENTS
+from doral.experiments.kit.drawing import runs_words
+from doral.experiments.kit.numbers import number
 
 # One hue from pale to deep, and two that everybody tells apart: light and dark ends also survive in grey.
 _DEPTHS = LinearSegmentedColormap.from_list("depths", ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"])
@@ -72,7 +72,7 @@ def ink_on(back: Sequence[float]) -> str:
     return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
 
 
-def shares_heatmap(found: Comparison) -> Figure:
+def shares_heatmap(found: BeyondFindings) -> Figure:
     """Every policy on every scenario."""
     cells = [[found.row(scenario, policy) for policy in found.policies] for scenario in found.scenarios]
     runs = runs_words(cells[0][0]["runs"]).removesuffix(", 95% interval")

@@ -1,65 +1,52 @@
-"""The report of the comparison, put together."""
+"""The page of the comparison."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping
 from html import escape
 
 import polars as pl
 
 from doral.experiments.beyond import tables
-from doral.experiments.beyond.analysis import Comparison
-from doral.experiments.beyond.choices import Choice
-from doral.experiments.beyond.figures import figure_name
-from doral.experiments.beyond.ingredients import REFERENCE
-from doral.experiments.beyond.plan import ComparePlan
-from doral.experiments.claims import Claim
-from doral.experiments.figures import PNG_DOTS_PER_INCH
-from doral.experiments.report import shell
-from doral.experiments.report.markup import number, spread
-from doral.experiments.report.shell import Facts, Section, asset, settings_section
-from doral.experiments.report.tables import verdict_mark
+from doral.experiments.beyond.analysis import BeyondFindings
+from doral.experiments.beyond.cells import BeyondExtent
+from doral.experiments.beyond.figures import dark_pictures, figure_name
+from doral.experiments.beyond.names import REFERENCE
+from doral.experiments.beyond.sweeps import Sweep
+from doral.experiments.kit.claim import Claim, held
+from doral.experiments.kit.images import PNG_DOTS_PER_INCH, as_data
+from doral.experiments.kit.numbers import count, number, spread
+from doral.experiments.kit.shell import Page, Section, asset, quick_banner
+from doral.experiments.kit.verdicts_table import verdict_mark
 
 CSS_DOTS_PER_INCH = 96
 _COURSE_WORDS = "Cut-off m and number of arms in play of doral-otf, over time"
 _REGRET_WORDS = "Regret of every policy on the paper's scenarios, on a log scale"
 
 
-def build(
-    found: Comparison, plan: ComparePlan, facts: Facts, images: Mapping[str, bytes], dark: Mapping[str, bytes]
-) -> str:
-    """The whole page; `images` are the figures as files, `dark` those for readers in the dark."""
-    return shell.build(
+def page(found: BeyondFindings, extent: BeyondExtent, images: Mapping[str, bytes]) -> Page:
+    """The whole page; `images` are the figures as files."""
+    return Page(
         headline=_headline(found),
         kicker="Every policy on every scenario, all on the same draws",
-        banner=_banner(plan),
-        answer=f"<p>{_answer(found, plan)}</p>{_missed(found.claims)}",
-        sections=[*_sections(found, plan, images, dark), settings_section(facts, _settings(plan))],
+        banner=quick_banner(extent, divided="budgets and horizons", subject="the policies"),
+        answer=f"<p>{_answer(found, extent)}</p>{_missed(found.claims)}",
+        sections=list(_sections(found, extent, images, dark_pictures(found, extent))),
+        settings=_settings(extent),
         scripts=f"<script>\n{asset('sorting.js')}\n</script>",
     )
 
 
-def _headline(found: Comparison) -> str:
+def _headline(found: BeyondFindings) -> str:
     if not found.claims:
         return f"{len(found.policies)} policies on {len(found.scenarios)} scenarios"
-    held = sum(claim.holds for claim in found.claims)
-    return f"{REFERENCE}: {held} of {len(found.claims)} targets are reached"
+    return f"{REFERENCE}: {held(found.claims)} of {len(found.claims)} targets are reached"
 
 
-def _banner(plan: ComparePlan) -> str:
-    if not plan.is_quick:
-        return ""
-    return (
-        f"A quick try-out: {plan.runs} runs, with budgets and horizons divided by {plan.shrink}. "
-        "It shows that everything works; nothing about the policies follows from it."
-    )
-
-
-def _answer(found: Comparison, plan: ComparePlan) -> str:
+def _answer(found: BeyondFindings, extent: BeyondExtent) -> str:
     said = (
-        f"{_count(len(found.policies), 'policy', 'policies')} played "
-        f"{_count(len(found.scenarios), 'scenario', 'scenarios')}, {_count(plan.runs, 'run', 'runs')} each. "
+        f"{count(len(found.policies), 'policy', 'policies')} played "
+        f"{count(len(found.scenarios), 'scenario', 'scenarios')}, {count(extent.runs, 'run', 'runs')} each. "
     )
     return said + escape(where_not_ahead(found))
 
@@ -76,11 +63,7 @@ def _missed(claims: list[Claim]) -> str:
     return f'<ul class="answer">{items}</ul>' if items else ""
 
 
-def _count(many: int, one: str, several: str) -> str:
-    return f"{many} {one if many == 1 else several}"
-
-
-def where_not_ahead(found: Comparison) -> str:
+def where_not_ahead(found: BeyondFindings) -> str:
     """One or two sentences that say first where `doral-otf` is not ahead."""
     if REFERENCE not in found.policies or len(found.policies) == 1:
         return ""
@@ -102,7 +85,7 @@ def _list_of(rows: pl.DataFrame) -> str:
 
 
 def _sections(
-    found: Comparison, plan: ComparePlan, images: Mapping[str, bytes], dark: Mapping[str, bytes]
+    found: BeyondFindings, extent: BeyondExtent, images: Mapping[str, bytes], dark: Mapping[str, bytes]
 ) -> Iterable[Section]:
     regret = _picture("regret", _REGRET_WORDS, images, dark) if "regret.png" in images else ""
     html = f"{tables.shares_table(found)}\n{regret}"
@@ -110,7 +93,7 @@ def _sections(
     if found.claims:
         yield Section(id="claims", title="The targets", menu="Targets", html=tables.claims_table(found.claims))
     if found.ingredients is not None:
-        runs = _count(plan.side_runs, "run", "runs")
+        runs = count(extent.side_runs, "run", "runs")
         html = (
             f"<p><code>{REFERENCE}</code> with one word changed at a time, {runs} each, paired.</p>\n"
             f"{tables.ingredients_table(found.ingredients, found.scenarios)}"
@@ -124,8 +107,8 @@ def _sections(
         )
         html = f"<p>{note}</p>\n{_picture('course', _COURSE_WORDS, images, dark)}"
         yield Section(id="course", title="The course over time", menu="Course", html=html)
-    if found.choices is not None:
-        shown = [_choice(choice, found.choices.filter(choice=choice.name), images, dark) for choice in plan.choices]
+    if found.sweeps is not None:
+        shown = [_sweep(sweep, found.sweeps.filter(choice=sweep.name), images, dark) for sweep in extent.sweeps]
         note = (
             "Why the defaults are what they are. Bands and bars are 95% intervals of the mean. Policies share the "
             "draws of a run, so that their differences on one scenario are sharper than the bands suggest."
@@ -134,11 +117,11 @@ def _sections(
         yield Section(id="choices", title="The choices", menu="Choices", html=html)
 
 
-def _choice(choice: Choice, frame: pl.DataFrame, images: Mapping[str, bytes], dark: Mapping[str, bytes]) -> str:
-    words = f"{choice.question} % of the clairvoyant's reward by: {choice.x_label}"
+def _sweep(sweep: Sweep, frame: pl.DataFrame, images: Mapping[str, bytes], dark: Mapping[str, bytes]) -> str:
+    words = f"{sweep.question} % of the clairvoyant's reward by: {sweep.x_label}"
     return (
-        f"<div><h3>{escape(choice.question)}</h3>\n{_picture(figure_name(choice), words, images, dark)}\n"
-        f"<details><summary>The numbers</summary>{tables.choice_table(choice, frame)}</details></div>\n"
+        f"<div><h3>{escape(sweep.question)}</h3>\n{_picture(figure_name(sweep), words, images, dark)}\n"
+        f"<details><summary>The numbers</summary>{tables.sweep_table(sweep, frame)}</details></div>\n"
     )
 
 
@@ -146,8 +129,8 @@ def _picture(name: str, words: str, images: Mapping[str, bytes], dark: Mapping[s
     light = images[f"{name}.png"]
     width = round(_width(light) * CSS_DOTS_PER_INCH / PNG_DOTS_PER_INCH)
     return (
-        f'<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{_data(dark[name])}">'
-        f'<img alt="{escape(words)}" width="{width}" src="{_data(light)}"></picture></figure>'
+        f'<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{as_data(dark[name])}">'
+        f'<img alt="{escape(words)}" width="{width}" src="{as_data(light)}"></picture></figure>'
     )
 
 
@@ -156,14 +139,10 @@ def _width(png: bytes) -> int:
     return int.from_bytes(png[16:20], "big")
 
 
-def _data(png: bytes) -> str:
-    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
-
-
-def _settings(plan: ComparePlan) -> list[tuple[str, str]]:
+def _settings(extent: BeyondExtent) -> list[tuple[str, str]]:
     return [
-        ("Policies", ", ".join(one.name for one in plan.policies)),
-        ("Scenarios", ", ".join(one.name for one in plan.scenarios)),
-        ("Runs", f"{plan.runs}; ingredients and choices {plan.side_runs if plan.with_sides else 'not run'}"),
-        *([("Budgets and horizons", f"divided by {plan.shrink}")] if plan.is_quick else []),
+        ("Policies", ", ".join(one.name for one in extent.policies)),
+        ("Scenarios", ", ".join(one.name for one in extent.scenarios)),
+        ("Runs", f"{extent.runs}; ingredients and choices {extent.side_runs if extent.with_sides else 'not run'}"),
+        *([("Budgets and horizons", f"divided by {extent.shrink}")] if extent.is_quick else []),
     ]

@@ -1,4 +1,4 @@
-"""The tables of the comparison's report."""
+"""The tables of the page."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Any
 
 import polars as pl
 
-from doral.experiments.beyond.analysis import Comparison
-from doral.experiments.beyond.choices import Choice, short_name
+from doral.experiments.beyond.analysis import BeyondFindings
 from doral.experiments.beyond.heat import SIGNS, depth_of_share, worth_depth
-from doral.experiments.beyond.ingredients import INGREDIENTS, changed_words
-from doral.experiments.claims import Claim
-from doral.experiments.report.markup import Datum, Row, number, spread, table, text
-from doral.experiments.report.tables import verdicts_table
+from doral.experiments.beyond.names import changed_words, short_name
+from doral.experiments.beyond.sweeps import Sweep
+from doral.experiments.beyond.variants import INGREDIENTS
+from doral.experiments.kit.claim import Claim
+from doral.experiments.kit.markup import Datum, Row, table, text
+from doral.experiments.kit.numbers import number, spread
+from doral.experiments.kit.verdicts_table import verdicts_table
 
 _MARKS = {
     "best": "the best here",
@@ -24,7 +26,7 @@ _MARKS = {
 }
 
 
-def shares_table(found: Comparison) -> str:
+def shares_table(found: BeyondFindings) -> str:
     """Every policy on every scenario, heat-mapped."""
     rows = [
         Row(
@@ -88,26 +90,26 @@ def _worth(row: dict[str, Any]) -> Datum:
     )
 
 
-def choice_table(choice: Choice, frame: pl.DataFrame) -> str:
-    """The numbers behind the figure of a choice."""
+def sweep_table(sweep: Sweep, frame: pl.DataFrame) -> str:
+    """The numbers behind the figure of a sweep."""
     shown = {(row["panel"], row["line"], row["x"]): row for row in frame.iter_rows(named=True)}
-    places = list(dict.fromkeys((point.panel, point.x) for point in choice.points))
-    lines = list(dict.fromkeys(point.line for point in choice.points))
+    places = list(dict.fromkeys((point.panel, point.x) for point in sweep.points))
+    lines = list(dict.fromkeys(point.line for point in sweep.points))
     rows = []
     for panel, x in places:
         cells = [shown.get((panel, line, x)) for line in lines]
-        rows.append(Row(data=[text(x, look="short", is_head=True), *(_point(cell, choice) for cell in cells)]))
+        rows.append(Row(data=[text(x, look="short", is_head=True), *(_point(cell, sweep) for cell in cells)]))
     caption = "% of the clairvoyant's reward, with its 95% interval" + (
-        "; in brackets, the cut-off m at the end in rounds." if "cutoff" in choice.measures else "."
+        "; in brackets, the cut-off m at the end in rounds." if "cutoff" in sweep.measures else "."
     )
-    heads = [choice.x_label.partition(":")[0], *lines]
-    return table(name=f"choice-{choice.name}-table", caption=caption, heads=heads, rows=rows)
+    heads = [sweep.x_label.partition(":")[0], *lines]
+    return table(name=f"choice-{sweep.name}-table", caption=caption, heads=heads, rows=rows)
 
 
-def _point(row: dict[str, Any] | None, choice: Choice) -> Datum:
+def _point(row: dict[str, Any] | None, sweep: Sweep) -> Datum:
     if row is None:
         return Datum(html="", look="number")
-    cutoff = f" ({number(row['cutoff_rounds'])})" if "cutoff" in choice.measures else ""
+    cutoff = f" ({number(row['cutoff_rounds'])})" if "cutoff" in sweep.measures else ""
     bounds = spread(row["share_percent_low"], row["share_percent_high"], 2)
     html = f"{number(row['share_percent'], 2)}{cutoff} <small>{bounds}</small>"
     return Datum(html=html, sort=row["share_percent"], look="number")

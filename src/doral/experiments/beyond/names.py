@@ -1,0 +1,28 @@
+"""What is compared, and what it is called."""
+
+from __future__ import annotations
+
+from doral.environments import paper, stress
+
+REFERENCE = "doral-otf"
+"""The policy that sweeps, variants and most claims are about."""
+PAPER_SCENARIOS, STRESS_SCENARIOS = tuple(paper.SCENARIOS), tuple(stress.SCENARIOS)
+DIVERSE_PARETO = "paper/diverse-pareto"
+
+
+def short_name(scenario: str) -> str:
+    """A scenario without its family.
+
+    >>> short_name("stress/many-arms")
+    'many-arms'
+    """
+    return scenario.rpartition("/")[2]
+
+
+def changed_words(name: str) -> str:
+    """The changed words of a variant, as they are given to `doral.policy`.
+
+    >>> changed_words("doral-otf(curves_by=arm)")
+    'curves_by=arm'
+    """
+    return name.partition("(")[2].removesuffix(")")

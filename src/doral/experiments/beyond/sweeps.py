@@ -1,0 +1,204 @@
+"""Why the settings of `doral-otf` are what they are: small sweeps, each with the question that it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from doral.environments.catalogue import SCENARIOS
+from doral.environments.scenario import Scenario
+from doral.experiments.beyond.altered_scenarios import (
+    FIRSTS,
+    with_first,
+    with_horizon_and_budget,
+    with_noise,
+    with_rewards_times,
+)
+from doral.experiments.beyond.names import DIVERSE_PARETO, PAPER_SCENARIOS, REFERENCE, short_name
+from doral.policies.options import PolicyOptions
+from doral.policies.presets import policy
+
+Measure = Literal["share", "cutoff"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One point of a line: a policy on a scenario. Points of different panels have axes of their own."""
+
+    x: str
+    line: str
+    scenario: Scenario
+    policy: PolicyOptions
+    panel: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """A question about one setting, and the points that answer it."""
+
+    name: str
+    question: str
+    x_label: str
+    points: tuple[Point, ...]
+    default: str | None = None
+    """The x of the default, where x is the setting."""
+    measures: tuple[Measure, ...] = ("share",)
+    is_ordered: bool = True
+    """Whether neighbours on the axis are neighbours in the matter, so that a line may join them."""
+
+
+def _otf(**words: Any) -> PolicyOptions:
+    return policy(REFERENCE, **words)
+
+
+def _over_values(word: str, values: Iterable[Any], scenarios: Iterable[str]) -> tuple[Point, ...]:
+    """One word of the policy over its values; a line per scenario."""
+    return tuple(
+        Point(
+            x="none" if value is None else f"{value:,g}",
+            line=short_name(name),
+            scenario=SCENARIOS[name],
+            policy=_otf(**{word: value}),
+        )
+        for name in scenarios
+        for value in values
+    )
+
+
+def _over_named(lines: dict[str, dict[str, Any]], panels: dict[str, Iterable[str]]) -> tuple[Point, ...]:
+    """Scenarios along the axis, in panels; a line per choice of words."""
+    return tuple(
+        Point(x=short_name(name), line=line, scenario=SCENARIOS[name], policy=_otf(**words), panel=panel)
+        for panel, names in panels.items()
+        for name in names
+        for line, words in lines.items()
+    )
+
+
+def _over_altered(
+    lines: dict[str, dict[str, Any]], values: Iterable[Any], make: Callable[[Any], Scenario]
+) -> tuple[Point, ...]:
+    """The scenario changes along the axis; a line per choice of words."""
+    return tuple(
+        Point(x=f"{value:,g}", line=line, scenario=make(value), policy=_otf(**words))
+        for value in values
+        for line, words in lines.items()
+    )
+
+
+_BONUSES: dict[str, dict[str, Any]] = {
+    "calibrated (the default)": {},
+    "corrected, as in DORAL": {"bonus": "corrected"},
+}
+_OUTCOMES: dict[str, dict[str, Any]] = {"not told apart (the default)": {}, "told apart": {"outcome_split": 0.5}}
+_HORIZONS = (2_500, 5_000, 10_000, 20_000, 40_000, 85_000)
+
+SWEEPS = (
+    Sweep(
+        name="race",
+        question="Is it worth racing first?",
+        x_label="horizon T, rounds",
+        points=_over_altered(
+            {"no race (the default)": {}, "a race first": {"screening": "race"}}, _HORIZONS, with_horizon_and_budget
+        ),
+    ),
+    Sweep(
+        name="prior",
+        question="What is a prior that contexts share worth?",
+        x_label="scenario",
+        is_ordered=False,
+        points=_over_named(
+            {"shared (the default)": {}, "noise: each theta for itself": {"prior": "noise"}},
+            {"": ("stress/short", "stress/silent", "stress/many-arms", "stress/drift")},
+        ),
+    ),
+    Sweep(
+        name="scale",
+        question="Do decisions depend on the unit of the rewards?",
+        x_label="rewards and noise are multiplied by",
+        points=_over_altered(_BONUSES, (0.01, 0.1, 1, 10, 100), with_rewards_times),
+    ),
+    Sweep(
+        name="noise",
+        question="Does the bonus fit the noise?",
+        x_label="standard deviation of the noise (rewards: 1.25 on average)",
+        points=_over_altered(_BONUSES, (0, 0.03, 0.1, 0.3, 1), with_noise),
+    ),
+    Sweep(
+        name="exploration",
+        question="How much depends on the scale of the bonus?",
+        x_label="exploration",
+        points=_over_values(
+            "exploration",
+            (0.25, 0.5, 1, 2, 4),
+            (DIVERSE_PARETO, "stress/costs", "stress/silent", "stress/short", "stress/many-arms"),
+        ),
+        default="1",
+    ),
+    Sweep(
+        name="pending",
+        question="Should open decisions count?",
+        x_label="horizon T, rounds",
+        points=_over_altered(
+            {"as expected (the default)": {}, "ignored": {"pending": "ignored"}}, _HORIZONS, with_horizon_and_budget
+        ),
+    ),
+    Sweep(
+        name="optimism",
+        question="How optimistic about return probabilities?",
+        x_label="return_optimism, standard errors",
+        points=_over_values(
+            "return_optimism",
+            (0, 0.35, 0.7, 1, 2, 3),
+            (DIVERSE_PARETO, "stress/context-delays", "stress/never-30", "stress/short", "stress/many-arms"),
+        ),
+        default="0.7",
+    ),
+    Sweep(
+        name="curves",
+        question="What do return curves by context cost, and what do they win?",
+        x_label="scenario",
+        is_ordered=False,
+        points=_over_named(
+            {"by context (the default)": {}, "by arm": {"curves_by": "arm"}},
+            {"delays by arm": PAPER_SCENARIOS, "delays by context": ("stress/context-delays",)},
+        ),
+    ),
+    Sweep(
+        name="cutoff",
+        question="How long to wait for an answer?",
+        x_label="cutoff_share: m is the age by which this share has come",
+        points=_over_values("cutoff_share", (0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1), (*PAPER_SCENARIOS, "stress/heavy")),
+        default="0.95",
+        measures=("share", "cutoff"),
+    ),
+    Sweep(
+        name="end",
+        question="What is it worth to foresee the end?",
+        x_label="horizon T, rounds",
+        points=_over_altered(
+            {"foreseen (the default)": {}, "not foreseen": {"until_end": False}}, _HORIZONS, with_horizon_and_budget
+        ),
+    ),
+    Sweep(
+        name="outcomes",
+        question="Where positive answers return sooner: are the others missed?",
+        x_label="what returns first",
+        is_ordered=False,
+        points=tuple(
+            Point(x=first, line=line, scenario=with_first(first), policy=_otf(**words))
+            for first in FIRSTS
+            for line, words in _OUTCOMES.items()
+        ),
+    ),
+    Sweep(
+        name="half_life",
+        question="How quickly to forget?",
+        x_label="half_life, rounds",
+        points=_over_values(
+            "half_life", (None, 40_000, 20_000, 10_000, 5_000, 2_500), ("stress/drift", "stress/never-30")
+        ),
+        default="none",
+    ),
+)

@@ -1,0 +1,168 @@
+"""Runs cells in blocks and keeps every finished block, so that an interrupted experiment goes on where it stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from doral import _files
+from doral.errors import InvalidValue
+from doral.experiments.kit import settings
+from doral.experiments.kit.cell import Cell
+from doral.experiments.kit.folder import PART_KIND
+from doral.policies.options import PolicyOptions
+from doral.simulation import saved
+from doral.simulation.api import simulate
+from doral.simulation.outcome import COURSE, METRICS, Outcome
+from doral.simulation.result import SimulationResult
+
+BLOCK_RUNS = 10  # what an interruption can cost: a few seconds of work
+BLOCK_POLICIES = 6  # each holds a book of its whole run, so this bounds the memory
+LEFTOVER_AGE_S = 3600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Some runs and policies of a cell: what is computed at once, kept, and never computed again."""
+
+    cell: Cell
+    policies: tuple[PolicyOptions, ...]
+    first_run: int
+    runs: int
+
+    @property
+    def rounds_per_run(self) -> int:
+        """How much work a run is: rounds, over all policies."""
+        return self.cell.scenario.problem.horizon * len(self.policies)
+
+    def key(self, *, seed: int) -> str:
+        """The same for the same numbers, another for any other settings, seed, runs or version."""
+        content = {
+            "scenario": settings.of_scenario(self.cell.scenario),
+            "policies": [one.to_dict() for one in self.policies],
+            "keep_curves": self.cell.keep_curves,
+            "seed": seed,
+            "first_run": self.first_run,
+            "runs": self.runs,
+            "versions": settings.versions(),
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+    def file_name(self, *, seed: int) -> str:
+        """Under which it is kept."""
+        return f"{self.key(seed=seed)}{PART_KIND}"
+
+
+class Progress(Protocol):
+    """Who wants to know how far it is. All amounts are rounds."""
+
+    def begin(self, *, rounds: int) -> None:
+        """Once, with the total."""
+
+    def block(self, block: Block, *, is_kept: bool) -> None:
+        """Before a block; `is_kept`: an earlier call has computed it."""
+
+    def advance(self, rounds: int) -> None:
+        """After every run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellResult:
+    """A cell and what happened in it."""
+
+    cell: Cell
+    result: SimulationResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """All cells, the files of their blocks, and how many of these an earlier call had left."""
+
+    cells: tuple[CellResult, ...]
+    parts: tuple[str, ...]
+    kept_blocks: int
+
+    @property
+    def blocks(self) -> int:
+        """How many there were."""
+        return len(self.parts)
+
+    def of(self, study: str) -> list[CellResult]:
+        """The cells of one study, in their order."""
+        return [one for one in self.cells if one.cell.study == study]
+
+
+def blocks_of(cell: Cell) -> list[Block]:
+    """The work of a cell; more runs later leave the whole blocks as they are. Draws do not depend on the blocks."""
+    return [
+        Block(
+            cell=cell,
+            policies=cell.policies[first_policy : first_policy + BLOCK_POLICIES],
+            first_run=first_run,
+            runs=min(BLOCK_RUNS, cell.runs - first_run),
+        )
+        for first_run in range(0, cell.runs, BLOCK_RUNS)
+        for first_policy in range(0, len(cell.policies), BLOCK_POLICIES)
+    ]
+
+
+def run_cells(cells: Iterable[Cell], *, seed: int, n_jobs: int, parts: Path, progress: Progress) -> Finished:
+    """Run what is not in the folder `parts` yet. The numbers do not depend on `n_jobs`, nor on interruptions."""
+    parts.mkdir(parents=True, exist_ok=True)
+    _files.remove_unfinished(parts, older_than_s=LEFTOVER_AGE_S, now_s=time.time())
+    work = [(cell, blocks_of(cell)) for cell in cells]
+    progress.begin(rounds=sum(block.rounds_per_run * block.runs for _, blocks in work for block in blocks))
+    finished: list[CellResult] = []
+    names: list[str] = []
+    kept_blocks = 0
+    for cell, blocks in work:
+        outcomes: list[Outcome] = []
+        for block in blocks:
+            names.append(block.file_name(seed=seed))
+            path = parts / names[-1]
+            result = _kept(path)
+            progress.block(block, is_kept=result is not None)
+            if result is None:
+                result = _play(block, seed=seed, n_jobs=n_jobs, progress=progress)
+                saved.save(result, path)
+            else:
+                kept_blocks += 1
+                progress.advance(block.rounds_per_run * block.runs)
+            outcomes.extend(result.outcomes)
+        finished.append(CellResult(cell=cell, result=SimulationResult(outcomes=tuple(outcomes), seed=seed)))
+    return Finished(cells=tuple(finished), parts=tuple(names), kept_blocks=kept_blocks)
+
+
+def _kept(path: Path) -> SimulationResult | None:
+    """A block from an earlier call; one that cannot be read is as good as none."""
+    try:
+        return saved.load(path) if path.exists() else None
+    except InvalidValue:
+        return None
+
+
+def _play(block: Block, *, seed: int, n_jobs: int, progress: Progress) -> SimulationResult:
+    cell = block.cell
+    result = simulate(
+        block.policies,
+        cell.scenario,
+        runs=block.runs,
+        first_run=block.first_run,
+        seed=seed,
+        n_jobs=n_jobs,
+        on_run=lambda: progress.advance(block.rounds_per_run),
+    )
+    if cell.keep_curves:
+        return result
+    # Sweeps and ablation need the rewards only; their curves would fill memory and disk for nothing.
+    nowhere, nothing, never = np.empty(0, dtype=np.int64), np.empty((0, len(METRICS))), np.empty((0, len(COURSE)))
+    without = tuple(dataclasses.replace(one, rounds=nowhere, curve=nothing, course=never) for one in result.outcomes)
+    return SimulationResult(outcomes=without, seed=seed)

@@ -1,0 +1,49 @@
+"""Work as data: which policies play which scenario, how often. What is run is a list of these."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from doral.environments.scenario import Scenario
+from doral.policies.options import PolicyOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """Policies that play one scenario; they share their draws, so that their differences are paired."""
+
+    study: str
+    """What it is run for: one table, sweep or set of variants of the experiment."""
+    scenario: Scenario
+    policies: tuple[PolicyOptions, ...]
+    runs: int
+    keep_curves: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One line of a table of changes: a policy, what is different about it, and the policy it is compared with."""
+
+    policy: PolicyOptions
+    says: str
+    reference: str
+
+
+def base_name(scenario: str) -> str:
+    """The scenario of the catalogue that an altered one is made from.
+
+    >>> base_name("paper/diverse-pareto@noise=1")
+    'paper/diverse-pareto'
+    """
+    return scenario.partition("@")[0]
+
+
+def shrunk(scenario: Scenario, by: int) -> Scenario:
+    """The same scenario with budget and horizon divided, for a try-out; delays and the deadline stay."""
+    if by == 1:
+        return scenario
+    problem = dataclasses.replace(
+        scenario.problem, budget=scenario.problem.budget / by, horizon=scenario.problem.horizon // by
+    )
+    return dataclasses.replace(scenario, problem=problem)

@@ -1,0 +1,74 @@
+"""Settings in plain values: what goes into `settings.json`, and into the keys of finished blocks."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+import doral
+from doral._jit import cache_folder
+from doral.environments.scenario import Scenario
+from doral.experiments.kit.cell import Cell
+from doral.experiments.kit.extent import Extent
+
+_LIBRARIES = ("numpy", "numba", "scipy", "polars")
+
+
+@cache
+def versions() -> dict[str, str]:
+    """What the numbers depend on, apart from the settings."""
+    return {
+        "doral": doral.__version__,
+        "sources": sources_version(),
+        "python": platform.python_version(),
+        **{name: version(name) for name in _LIBRARIES},
+    }
+
+
+def sources_version() -> str:
+    """A hash of the sources: a changed line anywhere gives another."""
+    return cache_folder().name.removeprefix("kernels-")
+
+
+def cpu_count() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def of_scenario(scenario: Scenario) -> dict[str, Any]:
+    """A scenario in values that JSON can hold."""
+    return {
+        "name": scenario.name,
+        "problem": scenario.problem.to_dict(),
+        "delays": [[law.to_dict() for law in row] for row in scenario.delays],
+        "theta": scenario.theta,
+        "means": scenario.means,
+        "features": scenario.features,
+        "noise": scenario.noise,
+        "noise_sd": scenario.noise_sd,
+        "availability": scenario.availability,
+        "shares": scenario.shares,
+        "phases": scenario.phases,
+    }
+
+
+def to_json(extent: Extent, cells: Iterable[Cell], *, seed: int) -> str:
+    """The file `settings.json`: everything that determines the numbers, and nothing that changes from one machine
+    or call to the next."""
+    work = list(cells)
+    content = {
+        "quick": extent.is_quick,
+        "seed": seed,
+        "runs": extent.runs,
+        "side_runs": extent.side_runs if extent.with_sides else 0,
+        "shrink": extent.shrink,
+        "versions": versions(),
+        "scenarios": {cell.scenario.name: of_scenario(cell.scenario) for cell in work},
+        "policies": {one.name: one.to_dict() for cell in work for one in cell.policies},
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,46 @@
+"""Rewards as shares of the clairvoyant's, and the columns that tables make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from doral._arrays import Floats
+from doral.experiments.kit.blocks import CellResult
+from doral.simulation.result import Interval, SimulationResult
+
+METRIC = "within_deadline"  # what the clairvoyant plays for
+UNKNOWN = Interval(float("nan"), float("nan"), float("nan"), float("nan"))
+
+
+def together(found: Iterable[CellResult], *, seed: int) -> SimulationResult:
+    """The outcomes of several cells as one result."""
+    return SimulationResult(outcomes=tuple(outcome for one in found for outcome in one.result.outcomes), seed=seed)
+
+
+def clairvoyant(result: SimulationResult, scenario: str, policy: str) -> Floats:
+    """By run of a policy: what the clairvoyant earns in it."""
+    return np.array([one.clairvoyant for one in result.of(scenario, policy)])
+
+
+def share_percent(result: SimulationResult, scenario: str, policy: str) -> Floats:
+    """By run: the reward in percent of the clairvoyant's."""
+    return 100.0 * result.rewards(scenario, policy, METRIC) / clairvoyant(result, scenario, policy)
+
+
+def regret(result: SimulationResult, scenario: str, policy: str) -> Floats:
+    """By run: what is lost to the clairvoyant."""
+    return clairvoyant(result, scenario, policy) - result.rewards(scenario, policy, METRIC)
+
+
+def end_columns(name: str, found: Interval) -> dict[str, float]:
+    """An interval in three columns."""
+    return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
+
+
+def frame_of(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """A table of rows, in which what is not known is missing."""
+    return pl.DataFrame(rows, infer_schema_length=None).fill_nan(None)

@@ -1,0 +1,195 @@
+"""The page of the reproduction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+
+from plotly.offline import get_plotlyjs
+
+from doral.environments.paper import BUDGET, HORIZON, SCENARIOS
+from doral.experiments.kit.claim import Claim, held
+from doral.experiments.kit.extent import Extent
+from doral.experiments.kit.images import as_data
+from doral.experiments.kit.numbers import count, number
+from doral.experiments.kit.shares import METRIC
+from doral.experiments.kit.shell import Page, Section, asset, quick_banner
+from doral.experiments.paper import tables
+from doral.experiments.paper.analysis import PaperFindings
+from doral.experiments.paper.names import FIGURES, SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES
+from doral.experiments.paper.plot_data import as_script, plot_data
+from doral.simulation.plots import METRIC_WORDS
+
+_GROUPS = {
+    "1": "With similar delays, DORAL and D-ALP overlap",
+    "2": "With diverse Pareto delays, DORAL earns more than D-ALP",
+    "3": "With diverse geometric delays, DORAL and D-ALP come close",
+    "4": "DORAL earns more than D-LinUCB and Random everywhere",
+    "5": "DORAL starts late: its stage 1 costs reward at the start",
+}
+_BY_HORIZON = "Share of the clairvoyant's reward by horizon"
+_BY_ACCEPTED = "Share of the clairvoyant's reward by number of accepted arms"
+
+
+def page(found: PaperFindings, extent: Extent, images: Mapping[str, bytes]) -> Page:
+    """The whole page; `images` are the figures as files, for readers without scripts."""
+    return Page(
+        headline=f"{held(found.claims)} of {len(found.claims)} claims hold",
+        kicker="Reproduction of “Budgeted Recommendation with Delayed Feedback” (Liu and Maghsudi)",
+        banner=quick_banner(extent, divided="budget and horizon", subject="the paper"),
+        answer=_answer(found, extent),
+        sections=[*_sections(found, extent, images), *_sides(found, extent, images)],
+        settings=_settings(extent),
+        scripts=(
+            f'<script type="application/json" id="data">{as_script(plot_data(found))}</script>\n'
+            f"<script>{_inlined(get_plotlyjs())}</script>\n"
+            f"<script>\n{asset('page.js', package=__package__)}\n{asset('sorting.js')}\n</script>"
+        ),
+    )
+
+
+def _sections(found: PaperFindings, extent: Extent, images: Mapping[str, bytes]) -> Iterable[Section]:
+    arms = SCENARIOS[SCENARIO_NAMES[0]].problem.arm_names
+    yield Section(id="claims", title="The claims", menu="Claims", html=_claims(found))
+    yield Section(id="figures", title="The figures", menu="Figures", html=_figures(found, extent, images))
+    yield Section(id="summary", title="Rewards", menu="Rewards", html=tables.summary_table(found.summary))
+    yield Section(id="race", title="The race", menu="The race", html=tables.race_table(found, arms))
+
+
+def _inlined(script: str) -> str:
+    """A script that cannot end its element early."""
+    return script.replace("</script", "<\\/script")
+
+
+def _answer(found: PaperFindings, extent: Extent) -> str:
+    shares = [
+        100.0 * row["reward_mean"] / row["clairvoyant_mean"]
+        for row in found.summary.filter(policy="doral", metric=METRIC).iter_rows(named=True)
+    ]
+    printed = ""
+    if found.ablation is not None and found.literal_claims is not None:
+        literal = found.ablation.filter(variant="doral/literal")["share_percent"].to_list()
+        printed = (
+            f" The text as printed, run word for word, reaches {_range(literal, 0)}%, and {held(found.literal_claims)} "
+            f"of the {len(found.literal_claims)} claims about final rewards hold with it. Where the formulas of the "
+            "paper contain slips, this reproduction uses a corrected reading; the ablation shows what each piece is "
+            "worth."
+        )
+    paragraph = (
+        "Four policies played the four settings of the paper on the same draws, "
+        f"{count(extent.runs, 'run', 'runs')} each. DORAL reached {_range(shares, 0)}% of what a clairvoyant with "
+        f"the same budget would earn.{printed}"
+    )
+    items = "".join(_group(words, [one for one in found.claims if one.id[0] == key]) for key, words in _GROUPS.items())
+    return f'<p>{paragraph}</p><ul class="answer">{items}</ul>'
+
+
+def _group(words: str, claims: list[Claim]) -> str:
+    holding = held(claims)
+    if holding == len(claims):
+        mark = '<span class="mark good">\N{CHECK MARK} holds</span>'
+    else:
+        partly = f"\N{BALLOT X} {holding} of {len(claims)} hold" if holding else "\N{BALLOT X} not reproduced"
+        mark = f'<span class="mark bad">{partly}</span>'
+    estimates = _range([claim.estimate for claim in claims], 2 if claims[0].id[0] in "123" else 0, signed=True)
+    return f"<li>{mark}<span>{escape(words)} <small>({estimates}%)</small></span></li>"
+
+
+def _range(values: list[float], digits: int, *, signed: bool = False) -> str:
+    low, high = (number(end, digits, signed=signed) for end in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+def _claims(found: PaperFindings) -> str:
+    return (
+        f"{tables.claims_table(found.claims)}\n"
+        "<h3>Does it depend on what counts as reward?</h3>\n"
+        f"{tables.metrics_table(found.comparison)}"
+    )
+
+
+def _figures(found: PaperFindings, extent: Extent, images: Mapping[str, bytes]) -> str:
+    drawn = "\n".join(_figure(found, one.name, one.scenario, one.title, images) for one in FIGURES)
+    return f"""<p>{_figures_note(extent)}</p>
+<form class="controls" aria-label="What the figures show">
+<fieldset><legend>What counts as reward</legend>{_metric_buttons()}</fieldset>
+<fieldset><legend>Shown</legend>
+<label><input type="radio" name="view" value="reward" checked> cumulative reward</label>
+<label><input type="radio" name="view" value="difference"> difference to DORAL</label>
+</fieldset>
+</form>
+<div class="grid">{drawn}</div>"""
+
+
+def _figures_note(extent: Extent) -> str:
+    spread = "Bands are 95% intervals of the mean." if extent.runs > 1 else "One run has no interval."
+    return (
+        f"Lines are means of {extent.runs} runs. {spread} Rewards and features are drawn anew for every run, which "
+        "makes the bands of the rewards wide; all policies share the draws of a run, so their differences are much "
+        "sharper. A click in the legend hides a policy. D-LinUCB plays every round until its budget is gone, hence "
+        "its early lead and its flat end."
+    )
+
+
+def _metric_buttons() -> str:
+    return "".join(
+        f'<label><input type="radio" name="metric" value="{metric}"{" checked" if metric == METRIC else ""}> '
+        f"{escape(words)}</label>"
+        for metric, words in METRIC_WORDS.items()
+    )
+
+
+def _image(name: str, words: str, images: Mapping[str, bytes]) -> str:
+    picture = as_data(images[f"{name}.png"])
+    return f'<noscript><img alt="{escape(words)}" src="{picture}"></noscript>'
+
+
+def _figure(found: PaperFindings, name: str, scenario: str, title: str, images: Mapping[str, bytes]) -> str:
+    rows = found.summary.filter(scenario=scenario, metric=METRIC).iter_rows(named=True)
+    ends = ", ".join(f"{SHOWN_NAMES[row['policy']]} {number(row['reward_mean'])}" for row in rows)
+    words = f"{title}. Cumulative reward by round. At the end: {ends}."
+    return (
+        f'<figure><div class="plot" id="{name}" role="img" aria-label="{escape(words)}"></div>'
+        f"{_image(name, words, images)}"
+        f"<figcaption>Reward within the deadline at the end: {escape(ends)}.</figcaption></figure>"
+    )
+
+
+def _sides(found: PaperFindings, extent: Extent, images: Mapping[str, bytes]) -> Iterable[Section]:
+    if found.ablation is None:
+        return
+    panels = "".join(
+        f'<figure><div class="plot low" id="horizon-{position}" role="img" '
+        f'aria-label="{_BY_HORIZON}, {SHORT_TITLES[scenario]} delays"></div></figure>'
+        for position, scenario in enumerate(SCENARIO_NAMES, start=1)
+    )
+    runs = count(extent.side_runs, "run", "runs")
+    sweeps = f"""<h3>The horizon T</h3>
+<p>The paper gives the budget, not the horizon ({runs} per point, bands are 95% intervals). The longer
+the horizon, the fewer arrivals can be served, and the more the choice among them matters.</p>
+<div class="grid small">{panels}</div>{_image("sweep_horizon", _BY_HORIZON, images)}
+<h3>A', how many arms the race accepts</h3>
+<p>Few accepted arms leave nothing to choose from; many let slow ones in ({runs} per point).</p>
+<figure><div class="plot" id="accept" role="img" aria-label="{_BY_ACCEPTED}"></div>
+{_image("sweep_accept", _BY_ACCEPTED, images)}</figure>"""
+    yield Section(id="sweeps", title="Sweeps over what the paper leaves open", menu="Sweeps", html=sweeps)
+    ablation = f"""<p>DORAL with one piece at a time exchanged, mostly for what the paper prints, and every policy as
+printed throughout. {runs} per variant, paired.</p>
+{tables.ablation_table(found.ablation)}"""
+    title = "Ablation: what each piece of the reading is worth"
+    yield Section(id="ablation", title=title, menu="Ablation", html=ablation)
+
+
+def _settings(extent: Extent) -> list[tuple[str, str]]:
+    return [
+        ("Budget B", number(BUDGET / extent.shrink)),
+        ("Horizon T", f"{number(HORIZON // extent.shrink)} rounds (not given in the paper)"),
+        ("Contexts, arms, features", "10, 10, 5; shares of the contexts as printed"),
+        (
+            "Rewards",
+            "features and parameters uniform on (0, 1), drawn anew for every run; noise with standard deviation 0.1",
+        ),
+        ("Deadline", "500 rounds"),
+        ("A'", "5 (not given in the paper)"),
+        ("Runs", f"{extent.runs}; sweeps and ablation {extent.side_runs if extent.with_sides else 'not run'}"),
+    ]

@@ -1,0 +1,41 @@
+"""DORAL with one piece at a time as printed, and every policy as printed throughout. A new line is a new variant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from doral.experiments.kit.cell import Variant
+from doral.experiments.paper.names import POLICIES
+from doral.policies.presets import policy
+
+
+def _variant(says: str, **options: Any) -> Variant:
+    return Variant(policy=policy("doral", **options), says=says, reference="doral")
+
+
+ABLATION = (
+    Variant(policy=policy("doral"), says="the reading of this reproduction", reference="doral"),
+    Variant(policy=policy("doral/literal"), says="every piece as printed, at once", reference="doral"),
+    _variant("printed rule of acceptance, which picks slow arms", acceptance="printed"),
+    _variant("printed number of baskets", baskets="printed"),
+    _variant("cut-off m over all arms, as printed", cutoff_over="all"),
+    _variant("printed ridge: all pulls, returned rewards", learner="thinned"),
+    _variant("ridge on features times return probability", learner="scaled"),
+    _variant("printed confidence bonus", bonus="printed"),
+    _variant("arm by the index alone, as printed", choice="unweighted"),
+    _variant("true return probabilities given", return_probability="oracle"),
+    _variant("return probability by m, not by the deadline", return_by="cutoff"),
+    _variant("printed rate b_t / t", rate="printed"),
+    _variant("race counts pending pulls at their age", censoring="min_age"),
+    _variant("race on Kaplan-Meier means", censoring="kaplan_meier"),
+    _variant("race is told every delay at once", censoring="instant"),
+    _variant("answers of the race do not train rewards", race_trains=False),
+    *(
+        Variant(policy=policy(name), says=says, reference=name.partition("/")[0])
+        for preset in POLICIES[1:]
+        for name, says in (
+            (preset, "the reading of this reproduction"),
+            (f"{preset}/literal", "every piece as printed, at once"),
+        )
+    ),
+)

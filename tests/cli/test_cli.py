@@ -1,0 +1,319 @@
+"""The command line as people and scripts meet it: a process with output and an exit code."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import doral
+from doral.cli.app import app
+from doral.cli.policy_words import parse_policy
+from doral.errors import InvalidValue, UnknownName
+from doral.policies.options import OPTION_NAMES
+from tests.cli.processes import environment
+
+COMMAND = [sys.executable, "-m", "doral.cli"]
+QUICK = ["reproduce", "--quick", "--runs", "2", "--comparison-only", "--seed", "5"]
+HELP_LIMIT_S = 0.5
+SHOW_HELP = """
+import sys
+sys.argv = ["doral", "--help"]
+import doral.cli
+try:
+    doral.cli.main()
+except SystemExit:
+    pass
+print([name for name in ("numba", "polars", "matplotlib", "scipy", "plotly", "numpy") if name in sys.modules])
+"""
+
+
+def run(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *words], cwd=cwd, env=environment(), capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def test_version() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stdout) == (0, f"doral {doral.__version__}\n")
+
+
+def test_help_is_quick_and_free_of_heavy_imports() -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-c", SHOW_HELP], env=environment(), capture_output=True, text=True, timeout=60, check=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.stdout.endswith("[]\n")
+    # Processor time: other tests run at the same time.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < HELP_LIMIT_S
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("simulate", ["--policy", "--runs", "--seed", "--jobs", "--metric", "--out", "--runs-out"]),
+        ("reproduce", ["--runs", "--seed", "--out", "--jobs", "--quick", "--comparison-only"]),
+        (
+            "compare",
+            ["--scenario", "--policy", "--runs", "--seed", "--out", "--jobs", "--quick", "--table-only"],
+        ),
+        ("scenarios", []),
+        ("policies", []),
+    ],
+)
+def test_help_documents_every_option(command: str, options: list[str]) -> None:
+    text = run(command, "--help").stdout.partition("Options:")[2]
+    found = re.findall(r"^  (?:-\w, )?(--[a-z-]+)(?: <[^>]+>| [A-Z]+)?\s+(.*)$", text, flags=re.MULTILINE)
+    assert [name for name, _ in found] == [*options, "--help"]
+    assert all(len(words.split()) >= 3 for _, words in found), found
+    assert command in run("--help").stdout
+
+
+def test_lists() -> None:
+    assert "paper/diverse-pareto" in run("scenarios").stdout
+    assert "d-linucb/literal" in run("policies").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["simulate", "paper/divers-pareto"], "did you mean 'paper/diverse-pareto'"),
+        (["simulate", "paper/diverse-pareto", "-p", "dorl"], "did you mean 'doral'"),
+        (["simulate", "paper/diverse-pareto", "-p", "doral:accep=3"], "did you mean 'accept'"),
+        (["simulate", "paper/diverse-pareto", "-p", "doral:accept=three"], "accept = 'three': must be a whole number"),
+        (["simulate", "paper/diverse-pareto", "-p", "doral:learner=best"], "learner = 'best': must be one of"),
+        (["simulate", "paper/diverse-pareto", "--runs", "0"], "--runs"),
+        (["simulate", "paper/diverse-pareto", "--seed", "-1"], "--seed"),
+        (["simulate", "paper/diverse-pareto", "--jobs", "0"], "jobs = 0"),
+        (["simulate", "paper/diverse-pareto", "--metric", "profit"], "metric = 'profit'"),
+        (["simulate", "paper/diverse-pareto", "--out", "table.xls"], "must end in .csv, .parquet, .json"),
+        (["simulate", "paper/diverse-pareto", "--out", "missing/table.csv"], "folder that does not exist"),
+        (["simulate", "paper/diverse-pareto", "--runs", "many"], "--runs"),
+        (["simulate"], "SCENARIO"),
+        (["reproduce", "--runs", "0"], "--runs"),
+        (["compare", "-s", "stress/drif"], "did you mean 'stress/drift'"),
+        (["compare", "-p", "doral:accept=three"], "accept = 'three': must be a whole number"),
+        (["compare", "-p", "doral:accept=11"], "accept = 11: must be at most the number of arms, 10"),
+        (["compare", "-p", "doral", "-p", "doral"], "policy = 'doral': appears twice"),
+        (["compare", "-s", "stress/drift", "-s", "stress/drift"], "scenario = 'stress/drift': appears twice"),
+        (["compare", "--runs", "0"], "--runs"),
+        (["compare", "--runs", "2000000"], "runs = 2000000"),
+        (["compare", "--jobs", "0"], "jobs = 0"),
+        (["compare", "--out", "file"], "must be a folder, and there is a file of that name"),
+        (["conquer"], "conquer"),
+    ],
+)
+def test_misuse_is_one_message_and_exit_code_2(words: list[str], message: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_simulate_prints_a_table_without_frames_into_a_pipe() -> None:
+    done = run("simulate", "paper/diverse-pareto", "-p", "doral:accept=3", "-p", "random", "--runs", "2")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].split()[:3] == ["scenario", "policy", "reward"]
+    assert [line.split()[1] for line in lines[1:]] == ["doral(accept=3)", "random"]
+    assert not re.search("[─━│┃\x1b]", done.stdout)
+
+
+def test_simulate_writes_files(tmp_path: Path) -> None:
+    words = [
+        "simulate",
+        "paper/diverse-pareto",
+        "-p",
+        "random",
+        "--runs",
+        "2",
+        "--runs-out",
+        str(tmp_path / "runs.csv"),
+    ]
+    for kind in ("csv", "parquet", "json"):
+        done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / f"summary.{kind}")])
+        assert (done.exit_code, done.stdout) == (0, ""), done.output
+    frames = [
+        pl.read_csv(tmp_path / "summary.csv"),
+        pl.read_parquet(tmp_path / "summary.parquet"),
+        pl.DataFrame(json.loads((tmp_path / "summary.json").read_text())),
+    ]
+    means = [frame["reward_mean"].to_list() for frame in frames]
+    assert means[0] == means[1] == means[2]
+    runs = pl.read_csv(tmp_path / "runs.csv")
+    assert runs["run"].to_list() == [0, 1]
+    assert runs["accepted"][0].startswith("arm-1;arm-2")
+
+
+def test_a_disk_error_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.mkdir()
+    (blocked / "parts").write_text("a file where a folder should be")
+    done = run(*QUICK, "--out", str(blocked))
+    assert done.returncode == 1
+    assert re.fullmatch(r"(compiling .*\n)?doral: File exists: .*/blocked/parts\n", done.stderr)
+
+
+def test_a_reader_that_leaves_is_no_crash() -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "scenarios"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert errors == b""
+
+
+def _interrupted(folder: Path) -> tuple[int, str]:
+    """Start it, press Ctrl-C in the third block."""
+    process = subprocess.Popen(
+        [*COMMAND, *QUICK, "--jobs", "2", "--out", str(folder)], stderr=subprocess.PIPE, env=environment(), text=True
+    )
+    assert process.stderr is not None
+    seen = ""
+    while "diverse-geometric" not in seen:
+        line = process.stderr.readline()
+        assert line, f"ended before it could be interrupted: {seen}"
+        seen += line
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=120)
+    return process.returncode, rest
+
+
+def test_an_interrupted_reproduction_goes_on_and_ends_the_same(tmp_path: Path) -> None:
+    code, said = _interrupted(tmp_path / "interrupted")
+    assert code == 130
+    assert "the same command goes on from here" in said
+    assert "Traceback" not in said
+    kept = sorted(path.name for path in (tmp_path / "interrupted" / "parts").iterdir())
+    assert 2 <= len(kept) < 4
+    assert not (tmp_path / "interrupted" / "claims.json").exists()
+
+    resumed = run(*QUICK, "--jobs", "2", "--out", str(tmp_path / "interrupted"))
+    assert resumed.returncode == 0, resumed.stderr
+    assert resumed.stderr.count("kept from before") == len(kept)
+    whole = run(*QUICK, "--jobs", "1", "--out", str(tmp_path / "whole"))
+    assert whole.returncode == 0, whole.stderr
+    assert "kept from before" not in whole.stderr
+    assert "16 claims hold" in whole.stdout
+
+    names = {path.name for path in (tmp_path / "whole").iterdir() if path.is_file()} - {"report.html"}
+    assert {"claims.json", "summary.csv", "runs.csv", "settings.json", "fig1a.png", "fig2b.pdf"} <= names
+    for name in names:
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "interrupted" / name).read_bytes(), name
+    parts = {path.name: path.read_bytes() for path in (tmp_path / "whole" / "parts").iterdir()}
+    assert parts == {path.name: path.read_bytes() for path in (tmp_path / "interrupted" / "parts").iterdir()}
+
+
+COMPARE = ["compare", "--quick", "-s", "stress/short", "-s", "stress/drift", "-p", "doral-otf", "-p", "random"]
+
+
+def test_compare_prints_a_table_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    words = [*COMPARE, "-p", "doral:accept=2", "--seed", "5", "--runs", "2", "--table-only", "--out", str(tmp_path)]
+    done = run(*words, "--jobs", "1")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["scenario", "doral-otf", "random", "doral(accept=2)"]
+    assert [line.split()[0] for line in lines[1:3]] == ["short", "drift"]
+    shown = [[float(word.rstrip("*=")) for word in line.split()[1:]] for line in lines[1:3]]
+    frame = pl.read_csv(tmp_path / "shares.csv")
+    assert [round(share, 1) for share in frame["share_percent"]] == [share for row in shown for share in row]
+    assert all(line.count("*") == 1 for line in lines[1:3])
+    assert "a quick try-out: nothing about the policies follows from it" in done.stdout
+    assert lines[-1] == f"report: {tmp_path / 'report.html'}"
+    assert not re.search("[─━│┃\x1b]", done.stdout)
+    command = "doral compare -s stress/short -s stress/drift -p doral-otf -p random -p doral:accept=2 --runs 2 --seed 5"
+    assert f"{command} --quick --table-only" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+    files = [path for path in tmp_path.iterdir() if path.is_file() and path.name != "report.html"]
+    before = {path.name: path.read_bytes() for path in files}
+    parts = sorted((tmp_path / "parts").iterdir())
+    parts[0].unlink()
+    again = run(*words, "--jobs", "2")
+    assert again.returncode == 0, again.stderr
+    assert again.stderr.count("kept from before") == len(parts) - 1
+    assert again.stdout == done.stdout
+    assert {path.name: path.read_bytes() for path in files} == before
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_a_narrow_terminal_gets_whole_columns(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rich.console import Console
+
+    from doral.cli import heat_table, terminal
+    from doral.experiments.beyond.analysis import BeyondFindings, shares_table
+    from doral.experiments.kit.blocks import CellResult
+    from doral.experiments.kit.cell import Cell
+    from doral.policies.presets import PRESETS
+
+    result = doral.simulate(list(PRESETS), doral.scenario("stress/short"), runs=2)
+    cell = Cell(
+        study="table",
+        scenario=doral.scenario("stress/short"),
+        policies=tuple(doral.policy(name) for name in PRESETS),
+        runs=2,
+    )
+    shares = shares_table([CellResult(cell=cell, result=result)])
+    found = BeyondFindings(compared=result, shares=shares, claims=[], ingredients=None, sweeps=None, courses=None)
+    console = Console(width=columns, force_terminal=True, record=True, highlight=False, color_system="truecolor")
+    monkeypatch.setattr(terminal, "output", lambda: console)
+    with console.capture() as capture:
+        heat_table.show_shares(found)
+    assert "\x1b[" in capture.get()
+    plain = re.sub(r"\x1b\[[\d;]*m", "", capture.get())
+    assert all(len(line) <= columns for line in plain.splitlines())
+    words = plain.split()
+    for name in PRESETS:
+        assert words.count(name) == 1
+        share = shares.filter(policy=name)["share_percent"][0]
+        assert any(word.rstrip("*=") == f"{share:.1f}" for word in words)
+
+
+def test_policy_words() -> None:
+    one = parse_policy("doral/literal:accept=none,window_bias=no, exploration=5e-1,censoring=min_age,cutoff=300")
+    assert (one.accept, one.window_bias, one.exploration, one.censoring, one.cutoff) == (
+        None,
+        False,
+        0.5,
+        "min_age",
+        300,
+    )
+    assert parse_policy("d-alp").name == "d-alp"
+
+
+@pytest.mark.parametrize("option", OPTION_NAMES)
+def test_every_option_can_be_given_in_words(option: str) -> None:
+    default = getattr(parse_policy("doral"), option)
+    assert getattr(parse_policy(f"doral:{option}={default}"), option) == default
+
+
+@pytest.mark.parametrize("word", ["doral:", "doral:accept", "doral:=3", "doral:accept=3,", "doral:accept=1,accept=2"])
+def test_malformed_policy_words_are_refused(word: str) -> None:
+    with pytest.raises((InvalidValue, UnknownName)):
+        parse_policy(word)
+
+
+def test_compiling_is_announced_only_when_it_happens(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from doral.cli.exits import announce_compiling
+
+    monkeypatch.setattr("doral._jit.is_compiled", lambda: True)
+    announce_compiling()
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("doral._jit.is_compiled", lambda: False)
+    announce_compiling()
+    assert "compiling (first run only" in capsys.readouterr().err

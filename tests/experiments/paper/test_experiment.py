@@ -1,0 +1,201 @@
+"""The whole reproduction, in miniature: every file, and a report that needs nothing but itself."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib import image
+
+from doral.errors import InvalidValue
+from doral.experiments.kit.conduct import conduct
+from doral.experiments.kit.extent import Extent
+from doral.experiments.kit.shell import asset
+from doral.experiments.paper.analysis import PaperFindings
+from doral.experiments.paper.experiment import EXPERIMENT
+from doral.experiments.paper.figures import figures
+from doral.experiments.paper.names import SHOWN_NAMES
+from doral.experiments.paper.plot_data import as_script, plot_data
+from doral.experiments.paper.variants import ABLATION
+from tests.experiments.pages import Page, Silent
+
+TINY = Extent(runs=2, side_runs=2, shrink=100)
+FIGURES = ("fig1a", "fig1b", "fig2a", "fig2b", "sweep_horizon", "sweep_accept")
+TABLES = ("summary", "runs", "race", "sweep_horizon", "sweep_accept", "ablation")
+COMMAND = 'doral reproduce --note "<b>&"'
+
+
+def make(folder: Path, extent: Extent = TINY) -> PaperFindings:
+    return conduct(EXPERIMENT, extent, seed=1, n_jobs=2, out=folder, progress=Silent(), command=COMMAND)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PaperFindings]:
+    folder = tmp_path_factory.mktemp("reproduction")
+    return folder, make(folder)
+
+
+@pytest.fixture(scope="module")
+def page(made: tuple[Path, PaperFindings]) -> Page:
+    return Page((made[0] / "report.html").read_text(encoding="utf-8"))
+
+
+def test_every_file_is_there(made: tuple[Path, PaperFindings]) -> None:
+    folder, _ = made
+    expected = {f"{name}.{kind}" for name in FIGURES for kind in ("png", "pdf")}
+    expected |= {f"{name}.csv" for name in TABLES} | {"claims.json", "settings.json", "report.html", "parts"}
+    assert {path.name for path in folder.iterdir()} == expected
+
+
+def test_tables_have_their_rows(made: tuple[Path, PaperFindings]) -> None:
+    def rows(name: str) -> list[dict[str, str]]:
+        with (made[0] / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    assert len(rows("summary")) == 4 * 4 * 3
+    assert len(rows("runs")) == 4 * 4 * 2
+    assert len(rows("sweep_horizon")) == 4 * 4 * 4
+    assert len(rows("sweep_accept")) == 4 * 9
+    assert len(rows("ablation")) == 4 * len(ABLATION)
+    assert {row["horizon"] for row in rows("sweep_horizon")} == {"1000", "1300", "1700", "2550"}
+    assert len(json.loads((made[0] / "claims.json").read_text(encoding="utf-8"))) == 16
+
+
+def test_settings_say_what_was_run(made: tuple[Path, PaperFindings]) -> None:
+    read = json.loads((made[0] / "settings.json").read_text(encoding="utf-8"))
+    assert (read["quick"], read["seed"], read["runs"], read["side_runs"]) == (True, 1, 2, 2)
+    assert read["scenarios"]["paper/diverse-pareto"]["problem"]["budget"] == 850
+    assert read["policies"]["doral(accept=3)"]["accept"] == 3
+    assert set(read["versions"]) >= {"doral", "python", "numpy", "numba"}
+
+
+def test_a_second_call_writes_the_same_bytes(made: tuple[Path, PaperFindings]) -> None:
+    folder, _ = made
+    files = [path for path in folder.iterdir() if path.is_file() and path.name != "report.html"]
+    before = {path.name: path.read_bytes() for path in files}
+    make(folder)
+    assert {path.name: path.read_bytes() for path in files} == before
+
+
+def test_figures_are_pictures(made: tuple[Path, PaperFindings]) -> None:
+    for name in FIGURES:
+        picture = image.imread(made[0] / f"{name}.png")
+        assert picture.shape[0] > 500
+        assert picture.std() > 0.05
+        assert (made[0] / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_legends_name_the_lines_they_stand_for(made: tuple[Path, PaperFindings]) -> None:
+    figure = figures(made[1], TINY)["fig2b"]
+    axes = figure.axes[0]
+    legend = axes.get_legend()
+    assert legend is not None
+    named = {
+        entry.get_text(): line.get_color() for entry, line in zip(legend.get_texts(), legend.get_lines(), strict=True)
+    }
+    ends = {line.get_color(): float(np.asarray(line.get_ydata())[-1]) for line in axes.get_lines()}
+    assert list(named) == list(SHOWN_NAMES.values())
+    for policy, shown in SHOWN_NAMES.items():
+        assert ends[named[shown]] == pytest.approx(made[1].comparison.rewards("paper/diverse-pareto", policy).mean())
+
+
+def test_files_of_other_settings_do_not_linger(tmp_path: Path) -> None:
+    for name in ("ablation.csv", "sweep_accept.png"):
+        (tmp_path / name).write_text("from an earlier call")
+    make(tmp_path, Extent(runs=1, side_runs=1, shrink=100, main_only=True))
+    left = {path.name for path in tmp_path.iterdir()}
+    assert not left & {"ablation.csv", "sweep_accept.png"}
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert 'id="ablation"' not in text
+    assert "no interval" in text
+    Page(text)
+
+
+def test_parts_that_nobody_will_ask_for_go_when_all_is_written(tmp_path: Path) -> None:
+    def parts() -> set[str]:
+        return {path.name for path in (tmp_path / "parts").iterdir()}
+
+    short = Extent(runs=1, side_runs=1, shrink=100, main_only=True)
+    make(tmp_path, short)
+    earlier = parts()
+    make(tmp_path, dataclasses.replace(short, runs=2))
+    assert len(earlier) == len(parts()) == 4
+    assert not earlier & parts()
+
+
+def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "here"
+    path.write_text("")
+    with pytest.raises(InvalidValue, match="must be a folder"):
+        make(path)
+
+
+def test_report_needs_nothing_but_itself(page: Page) -> None:
+    for reference in [*page.attributes("src"), *page.attributes("href")]:
+        assert reference.startswith(("#", "data:")), reference
+    assert page.count("link") == 0
+    policy = next(a["content"] for tag, a in page.tags if tag == "meta" and "http-equiv" in a)
+    assert policy is not None
+    assert policy.startswith("default-src 'none'")
+    assert not re.search(r"https?:", policy)
+
+
+def test_report_style_and_script_fetch_nothing() -> None:
+    texts = {name: asset(name) for name in ("shell.css", "shell.html", "sorting.js")}
+    texts["page.js"] = asset("page.js", package="doral.experiments.paper")
+    for name, text in texts.items():
+        assert not re.search(r"https?:|@import|url\(|fetch\(|XMLHttpRequest", text), name
+
+
+def test_report_shows_every_figure(made: tuple[Path, PaperFindings], page: Page) -> None:
+    ids = page.attributes("id")
+    assert len(ids) == len(set(ids))
+    data = plot_data(made[1])
+    drawn = [name for group in data.values() for name in group]
+    assert set(drawn) <= set(ids)
+    assert set(drawn) == {*FIGURES[:4], "accept", *(f"horizon-{number}" for number in range(1, 5))}
+    assert page.count("img") == len(FIGURES)
+    images = [attributes for tag, attributes in page.tags if tag == "img"]
+    assert all(attributes.get("alt") for attributes in images)
+
+
+def test_report_is_accessible(page: Page) -> None:
+    assert page.count("h1") == 1
+    assert page.count("caption") == page.count("table") == 6
+    ids = set(page.attributes("id"))
+    assert set(page.attributes("aria-labelledby")) <= ids
+    assert {href[1:] for href in page.attributes("href")} <= ids
+    assert dict(page.tags[0][1]) == {"lang": "en"} or page.tags[0][0] == "html"
+    plots = [a for _, a in page.tags if (a.get("class") or "").startswith("plot")]
+    assert plots
+    assert all(a.get("role") == "img" and a.get("aria-label") for a in plots)
+
+
+def test_report_marks_a_try_out_and_escapes(made: tuple[Path, PaperFindings]) -> None:
+    text = (made[0] / "report.html").read_text(encoding="utf-8")
+    assert "A quick try-out" in text
+    assert "doral reproduce --note &quot;&lt;b&gt;&amp;&quot;" in text
+
+
+def test_failing_claims_are_shown_as_failing(made: tuple[Path, PaperFindings]) -> None:
+    text = (made[0] / "report.html").read_text(encoding="utf-8")
+    not_held = sum(not claim.holds for claim in made[1].claims)
+    assert text.count('"mark bad"') >= not_held > 0
+    assert f"{16 - not_held} of 16 claims hold" in text
+
+
+def test_the_text_as_printed_is_judged_too(made: tuple[Path, PaperFindings]) -> None:
+    found = made[1].literal_claims
+    assert found is not None
+    assert [claim.id for claim in found] == [claim.id for claim in made[1].claims if not claim.id.startswith("5-")]
+    held = sum(claim.holds for claim in found)
+    assert f"{held} of the 12 claims about final rewards" in (made[0] / "report.html").read_text(encoding="utf-8")
+
+
+def test_data_cannot_end_its_element() -> None:
+    assert "<" not in as_script({"name": "</script><b>"})
