@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from doral import __version__
+from doral.cli.campaigns import app as campaigns
 from doral.cli.exits import check_jobs, exit_codes
-from doral.live.commands import app as campaigns
 
 app = typer.Typer(
     name="doral",

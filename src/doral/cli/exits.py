@@ -10,8 +10,9 @@ from contextlib import contextmanager
 import typer
 
 from doral.errors import DoralError, InvalidValue
+from doral.live.errors import StorageError
 
-FAILED = 1  # the disk, the operating system
+FAILED = 1  # the store, the disk, the operating system
 MISUSED = 2  # a name, an option, a value
 INTERRUPTED = 130  # as shells report Ctrl-C
 
@@ -22,14 +23,14 @@ def say(message: str) -> None:
 
 
 @contextmanager
-def exit_codes(*, if_interrupted: str) -> Iterator[None]:
-    """Turn what can go wrong into its exit code."""
+def exit_codes(*, if_interrupted: str = "") -> Iterator[None]:
+    """Turn what can go wrong into its exit code; `if_interrupted` is what to know after Ctrl-C."""
     try:
         yield
         sys.stdout.flush()  # here, where a reader that went away can still be noticed
     except DoralError as error:
         say(f"doral: {error}")
-        raise typer.Exit(MISUSED) from None
+        raise typer.Exit(FAILED if isinstance(error, StorageError) else MISUSED) from None
     except BrokenPipeError:
         # Whoever read our output has gone (`doral ... | head`); Python must not complain at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -39,7 +40,7 @@ def exit_codes(*, if_interrupted: str) -> Iterator[None]:
         say(f"doral: {error.strerror or error}{where}")
         raise typer.Exit(FAILED) from None
     except KeyboardInterrupt:
-        say(f"doral: interrupted; {if_interrupted}")
+        say(f"doral: interrupted; {if_interrupted}" if if_interrupted else "doral: interrupted")
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -50,8 +51,19 @@ def check_jobs(jobs: int) -> None:
 
 
 def announce_compiling() -> None:
-    """Say why nothing seems to happen, where it will take a while."""
+    """Say why nothing seems to happen, where a simulation will take a while to start."""
     from doral._jit import is_compiled
 
-    if not is_compiled():
+    _announce(is_compiled=is_compiled())
+
+
+def announce_compiling_of_campaigns() -> None:
+    """The same for a campaign, which needs other compiled code."""
+    from doral._jit import cache_folder
+
+    _announce(is_compiled=any(cache_folder().rglob("operations._arrive*.nbc")))
+
+
+def _announce(*, is_compiled: bool) -> None:
+    if not is_compiled:
         say("compiling (first run only, about a minute)...")

@@ -12,7 +12,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from doral.live.commands import app
+from doral.cli.campaigns import app
+from doral.cli.exits import announce_compiling_of_campaigns
+from tests.cli.processes import environment
 from tests.live import writer
 
 main = typer.Typer()
@@ -34,11 +36,13 @@ class Shell:
         arguments = ["campaign", *map(str, words), "--storage", self.storage]
         result = CliRunner().invoke(main, arguments)
         assert result.exit_code == code, result.output
-        return result.output if code == 0 else result.stderr
+        return result.stdout if code == 0 else result.stderr
 
 
 @pytest.fixture
-def doral_(tmp_path: Path) -> Shell:
+def doral_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    # Whether there is anything to announce depends on which tests ran before.
+    monkeypatch.setattr("doral.cli.campaigns.announce_compiling_of_campaigns", lambda: None)
     return Shell(tmp_path)
 
 
@@ -97,6 +101,17 @@ def test_storage_from_the_environment(doral_: Shell, monkeypatch: pytest.MonkeyP
 
 def test_help_is_light() -> None:
     """The main program imports the commands to show its help: neither compiler nor database may come with them."""
-    code = "import doral.live.commands, sys; print([m for m in ('numba', 'sqlalchemy', 'polars') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    code = "import doral.cli.campaigns, sys; print([m for m in ('numba', 'sqlalchemy', 'polars') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_compiling_is_announced_only_when_it_happens(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("doral._jit.cache_folder", lambda: tmp_path)
+    announce_compiling_of_campaigns()
+    assert "compiling (first run only" in capsys.readouterr().err
+    (tmp_path / "operations._arrive-1.nbc").write_text("")
+    announce_compiling_of_campaigns()
+    assert capsys.readouterr().err == ""

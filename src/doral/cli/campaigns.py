@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from doral.errors import DoralError, InvalidValue
+from doral.cli.campaign_words import decision_line, json_line, parse_option, read_problem
+from doral.cli.exits import announce_compiling_of_campaigns, exit_codes
 
 if TYPE_CHECKING:
-    from doral.live.decision import Decision
     from doral.live.store import Store
-
-FAILED = 1  # the store, the disk
-MISUSED = 2  # a name, an option, a value
-INTERRUPTED = 130  # as shells report Ctrl-C
 
 app = typer.Typer(name="campaign", help="Live campaigns: decide, take answers, report.", no_args_is_help=True)
 
@@ -40,66 +34,16 @@ DecisionId = Annotated[str, typer.Argument(metavar="DECISION", help="Id of the d
 _DEFAULT_STORAGE = "sqlite:///campaigns.db"
 
 
-def _announce_compiling() -> None:
-    """Say why nothing seems to happen, where it will take a while."""
-    from doral._jit import cache_folder
-
-    if not any(cache_folder().rglob("operations._arrive*.nbc")):
-        typer.echo("compiling (first run only, about a minute)...", err=True)
-
-
 @contextmanager
 def _opened(storage: str, *, runs_engine: bool = True) -> Iterator[Store]:
     """The store; what goes wrong becomes one line and an exit code that scripts can use."""
-    from doral.live.errors import StorageError
-    from doral.live.store import open as open_store
+    with exit_codes():
+        from doral.live.store import open as open_store
 
-    try:
         with open_store(storage) as store:
             if runs_engine:
-                _announce_compiling()
+                announce_compiling_of_campaigns()
             yield store
-    except StorageError as error:
-        typer.echo(f"doral: {error}", err=True)
-        raise typer.Exit(FAILED) from None
-    except DoralError as error:
-        typer.echo(f"doral: {error}", err=True)
-        raise typer.Exit(MISUSED) from None
-    except OSError as error:
-        where = f": {error.filename}" if error.filename else ""
-        typer.echo(f"doral: {error.strerror or error}{where}", err=True)
-        raise typer.Exit(FAILED) from None
-    except KeyboardInterrupt:
-        typer.echo("doral: interrupted", err=True)
-        raise typer.Exit(INTERRUPTED) from None
-
-
-def _plain(value: Any) -> Any:
-    """JSON knows no infinity, and no decimals."""
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _show(decision: Decision, *, as_json: bool) -> None:
-    if as_json:
-        fields = {name: getattr(decision, name) for name in decision.__dataclass_fields__}
-        typer.echo(json.dumps(_plain({**fields, "delay": decision.delay})))
-    else:
-        reward = "" if decision.reward is None else f"  reward {decision.reward:g}"
-        typer.echo(f"{decision.id}  {decision.arm or '-'}  {decision.state}{reward}  ({decision.reason})")
-
-
-def _option(text: str) -> tuple[str, Any]:
-    name, is_there, value = text.partition("=")
-    if not is_there:
-        raise InvalidValue("option", text, "must be written NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
 
 
 @app.command()
@@ -117,12 +61,8 @@ def create(
         from doral.policies.presets import policy as policy_by_name
         from doral.problem import Problem
 
-        text = problem.read_text()
-        try:
-            stored = json.loads(text)
-        except ValueError as error:
-            raise InvalidValue("problem", str(problem), f"must hold JSON: {error}") from None
-        options = policy_by_name(policy, **dict(_option(one) for one in option or ()))
+        stored = read_problem(problem)
+        options = policy_by_name(policy, **dict(parse_option(one) for one in option or ()))
         store.create(name, Problem.from_dict(stored), policy=options, seed=seed, clock=clock)
         typer.echo(f"created {name}")
 
@@ -140,7 +80,7 @@ def show(name: Name, as_json: Json = False, storage: Storage = _DEFAULT_STORAGE)
     """Where a campaign stands: budget, decisions, rewards, arms."""
     with _opened(storage) as store:
         report = store.campaign(name).report()
-        typer.echo(json.dumps(_plain(report.to_dict())) if as_json else str(report))
+        typer.echo(json_line(report.to_dict()) if as_json else str(report))
 
 
 @app.command()
@@ -156,7 +96,7 @@ def decide(
     """Decide for one arrival. The answer is printed after it is stored."""
     with _opened(storage) as store:
         decision = store.campaign(name).decide(context, available=available or None, key=key, at=at)
-        _show(decision, as_json=as_json)
+        typer.echo(decision_line(decision, as_json=as_json))
 
 
 @app.command()
@@ -173,14 +113,14 @@ def feedback(
     """The answer to a decision. Twice the same counts once."""
     with _opened(storage) as store:
         answered = store.campaign(name).feedback(decision, reward, key=key, actual_cost=actual_cost, at=at)
-        _show(answered, as_json=as_json)
+        typer.echo(decision_line(answered, as_json=as_json))
 
 
 @app.command()
 def cancel(name: Name, decision: DecisionId, as_json: Json = False, storage: Storage = _DEFAULT_STORAGE) -> None:
     """A decision that was not carried out: its budget comes back."""
     with _opened(storage) as store:
-        _show(store.campaign(name).cancel(decision), as_json=as_json)
+        typer.echo(decision_line(store.campaign(name).cancel(decision), as_json=as_json))
 
 
 @app.command()
