@@ -24,6 +24,7 @@ from doral.delays import (
     Never,
     Pareto,
     Weibull,
+    stored,
 )
 from doral.errors import InvalidValue, UnknownName
 
@@ -274,7 +275,7 @@ def test_dictionaries_round_trip_through_json_exactly(law: delays.AnyLaw) -> Non
 
 def test_every_law_has_a_name_in_dictionaries() -> None:
     laws = {law.__name__ for law in Law.__subclasses__()} | {"ByOutcome"}
-    assert set(delays._CLASSES) == laws
+    assert set(stored._CLASSES) == laws
 
 
 def test_bad_dictionaries() -> None:

@@ -1,96 +1,19 @@
-"""Laws of the delay between a decision and its answer, in rounds.
-
-Every law can be sampled (`sample`), asked for the chance that the answer is there by some age (`return_probability`),
-and asked for its `mean`. An answer that never comes is a delay of `math.inf`. Laws are continuous where the textbook's
-are; a simulator with whole rounds rounds a delay up, which leaves the return probability at whole ages as it is.
-
->>> round(Geometric(mean=300).return_probability(500), 2)
-0.81
->>> round(Pareto(minimum=400, shape=2).return_probability(500), 2)
-0.36
-"""
+"""The laws that people name, each with its formula, its checks and its form for compiled code."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from doral import _check, _delay_kinds
 from doral._arrays import Floats
-from doral.errors import InvalidValue, UnknownName
+from doral.delays.law import Law, LawCode, law_code, plain_values
+from doral.errors import InvalidValue
 
 MAX_EMPIRICAL_VALUES = 10**7
-MAX_NESTED_LAWS = 8
-
-
-class LawCode(NamedTuple):
-    """A law as compiled code takes it: its number, its parameters, and the ascending table of an empirical one."""
-
-    kind: int
-    a: float
-    b: float
-    never: float
-    values: Floats
-
-
-@dataclass(frozen=True)
-class Law(ABC):
-    """A delay law; make one of the classes below."""
-
-    if TYPE_CHECKING:  # a real property here would take the place of the field `mean` that some laws have
-
-        @property
-        @abstractmethod
-        def mean(self) -> float:
-            """The mean delay in rounds, `math.inf` where it is infinite."""
-
-    @abstractmethod
-    def encode(self) -> LawCode:
-        """The law in the form of the compiled simulator."""
-
-    @abstractmethod
-    def _returned_by(self, ages: Floats) -> Floats:
-        """P(D <= age), for ages that are not negative; infinity is one of them."""
-
-    def sample(self, uniforms: ArrayLike) -> Floats:
-        """The delays at probabilities in [0, 1) (inverse transform), in the shape given; `inf` means never."""
-        # Here and not above: describing a law is to stay free of the compiler and its start-up time.
-        from doral._delay_kernels import fill_delays
-
-        remedy = "must all be numbers from 0 to below 1"
-        array = _checked_floats("uniforms", uniforms, remedy)
-        if not np.all((array >= 0) & (array < 1)):
-            raise InvalidValue("uniforms", uniforms, remedy)
-        delays = np.empty_like(array)
-        fill_delays(*self.encode(), array.reshape(-1), delays.reshape(-1))
-        return delays
-
-    @overload
-    def return_probability(self, age: float) -> float: ...
-
-    @overload
-    def return_probability(self, age: _check.FloatsLike) -> Floats: ...
-
-    def return_probability(self, age: float | _check.FloatsLike) -> float | Floats:
-        """The chance that the answer has come by this age in rounds; at `math.inf`, that it comes at all."""
-        remedy = "must be a number of rounds"
-        ages = _checked_floats("age", age, remedy)
-        if np.any(np.isnan(ages)):
-            raise InvalidValue("age", age, remedy)
-        with np.errstate(divide="ignore", over="ignore", under="ignore"):  # the limits at 0 and inf are right
-            chances = np.where(ages < 0, 0.0, self._returned_by(np.maximum(ages, 0.0)))
-        chances += 0.0  # a -0.0 becomes 0.0
-        return float(chances) if np.isscalar(age) else chances
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values that JSON can hold; `delays.from_dict` gives an equal law back."""
-        return _to_dict(self)
 
 
 @dataclass(frozen=True)
@@ -113,7 +36,7 @@ class Geometric(Law):
         return np.where(rounds < 1, 0.0, -np.expm1(np.maximum(rounds, 1.0) * self._log_miss))
 
     def encode(self) -> LawCode:
-        return _code(_delay_kinds.GEOMETRIC, self.mean, self._log_miss)
+        return law_code(_delay_kinds.GEOMETRIC, self.mean, self._log_miss)
 
 
 @dataclass(frozen=True)
@@ -140,7 +63,7 @@ class Pareto(Law):
         return -np.expm1(self.shape * np.log(self.minimum / np.maximum(ages, self.minimum)))
 
     def encode(self) -> LawCode:
-        return _code(_delay_kinds.PARETO, self.minimum, self.shape)
+        return law_code(_delay_kinds.PARETO, self.minimum, self.shape)
 
 
 @dataclass(frozen=True)
@@ -171,7 +94,7 @@ class Lognormal(Law):
         return chances
 
     def encode(self) -> LawCode:
-        return _code(_delay_kinds.LOGNORMAL, self.median, self.sigma)
+        return law_code(_delay_kinds.LOGNORMAL, self.median, self.sigma)
 
 
 @dataclass(frozen=True)
@@ -199,7 +122,7 @@ class Weibull(Law):
         return -np.expm1(-((ages / self.scale) ** self.shape))
 
     def encode(self) -> LawCode:
-        return _code(_delay_kinds.WEIBULL, self.scale, self.shape)
+        return law_code(_delay_kinds.WEIBULL, self.scale, self.shape)
 
 
 @dataclass(frozen=True)
@@ -215,7 +138,7 @@ class Exponential(Law):
         return -np.expm1(-ages / self.mean)
 
     def encode(self) -> LawCode:
-        return _code(_delay_kinds.EXPONENTIAL, self.mean)
+        return law_code(_delay_kinds.EXPONENTIAL, self.mean)
 
 
 @dataclass(frozen=True)
@@ -236,7 +159,7 @@ class Fixed(Law):
         return np.where(ages >= self.delay, 1.0, 0.0)
 
     def encode(self) -> LawCode:
-        return _code(_delay_kinds.FIXED, self.delay)
+        return law_code(_delay_kinds.FIXED, self.delay)
 
 
 @dataclass(frozen=True, init=False)
@@ -266,7 +189,7 @@ class Empirical(Law):
         return np.asarray(n_returned / table.size, dtype=np.float64)
 
     def encode(self) -> LawCode:
-        return _code(_delay_kinds.EMPIRICAL, values=np.array(self.values))
+        return law_code(_delay_kinds.EMPIRICAL, values=np.array(self.values))
 
 
 @dataclass(frozen=True)
@@ -326,62 +249,10 @@ class ByOutcome:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold; `delays.from_dict` gives an equal law back."""
-        return _to_dict(self)
+        return plain_values(self)
 
 
 AnyLaw: TypeAlias = Law | ByOutcome
-
-_CLASSES: dict[str, type[AnyLaw]] = {
-    law.__name__: law
-    for law in (Geometric, Pareto, Lognormal, Weibull, Exponential, Fixed, Empirical, Never, ByOutcome)
-}
-
-
-def from_dict(data: Mapping[str, Any]) -> AnyLaw:
-    """The law that `to_dict` wrote, with every check made again.
-
-    >>> from_dict({"type": "Pareto", "minimum": 400, "shape": 2})
-    Pareto(minimum=400.0, shape=2.0)
-    """
-    return _from_dict(data, levels_left=MAX_NESTED_LAWS)
-
-
-def _from_dict(data: object, *, levels_left: int) -> AnyLaw:
-    if not isinstance(data, Mapping) or "type" not in data:
-        raise InvalidValue("delay law", data, 'must be a mapping with a "type"')
-    if levels_left == 0:
-        raise InvalidValue("delay law", data, f"must not be nested deeper than {MAX_NESTED_LAWS} levels")
-    type_name = data["type"]
-    if not isinstance(type_name, str) or type_name not in _CLASSES:
-        raise UnknownName("delay law", type_name, _CLASSES)
-    law = _CLASSES[type_name]
-    names = [field.name for field in fields(law)]
-    given = _check.keys(type_name, data, required=("type", *names))
-    arguments: dict[str, Any] = {}
-    for name in names:
-        value = given[name]
-        if isinstance(value, Mapping):
-            value = _from_dict(value, levels_left=levels_left - 1)
-        elif isinstance(value, list):
-            value = [math.inf if item is None else item for item in value]
-        arguments[name] = value
-    return law(**arguments)
-
-
-def _to_dict(law: AnyLaw) -> dict[str, Any]:
-    data: dict[str, Any] = {"type": type(law).__name__}
-    for field in fields(law):
-        value = getattr(law, field.name)
-        if isinstance(value, Law):
-            value = value.to_dict()
-        elif isinstance(value, tuple):
-            value = [None if item == math.inf else item for item in value]  # JSON has no infinity
-        data[field.name] = value
-    return data
-
-
-def _code(kind: int, a: float = 0.0, b: float = 0.0, *, values: Floats | None = None) -> LawCode:
-    return LawCode(kind, a, b, never=0.0, values=np.empty(0) if values is None else values)
 
 
 def _checked_law(field: str, value: object) -> Law:
@@ -396,12 +267,3 @@ def _checked_delay(value: object) -> float:
     return _check.finite_number(
         "values of Empirical", value, at_least=0, hint="; math.inf for an answer that never came"
     )
-
-
-def _checked_floats(field: str, value: ArrayLike, remedy: str) -> Floats:
-    """A fresh array in row order: one memory layout is one compiled version, whatever layout came in."""
-    try:
-        array = np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise InvalidValue(field, value, remedy) from None
-    return array
