@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from doral.live.apply import replay
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
 from doral.live.events import DECIDED
@@ -50,8 +51,8 @@ def log_is_whole(campaign: Campaign) -> None:
             range(1, sum(event.kind == DECIDED for event in events) + 1)
         )
         again = Fold(fold.definition, fold.names.tag)
-        again.replay(events[1:])
-        assert same_bits(again.state, fold.state) == []
+        replay(again, events[1:])
+        assert same_bits(again.engine.state, fold.engine.state) == []
         assert again.to_json() == fold.to_json()
 
     campaign._session.read(look)

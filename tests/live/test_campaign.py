@@ -132,7 +132,7 @@ def test_a_correction_replaces(store: Store) -> None:
         other.feedback(same.id, 0.9)
     assert campaign.report().reward == pytest.approx(4.5)
     assert campaign.decision(made[0].id).reward == 0.9
-    ours, theirs = (fold_of(one).state.ridge.estimate for one in (campaign, other))
+    ours, theirs = (fold_of(one).engine.state.ridge.estimate for one in (campaign, other))
     assert ours == pytest.approx(theirs, rel=1e-12)
     with pytest.raises(WrongState, match="feedback"):
         campaign.correct(campaign.decide("old").id, 1.0)
@@ -154,7 +154,7 @@ def test_a_correction_reaches_every_learner(learner: str, open_store: Callable[[
             campaign.correct(mine, 0.7)
     for one in (campaign, other):
         one.decide_many(["young"] * 40)
-    ours, theirs = (fold_of(one).state.ridge.estimate for one in (campaign, other))
+    ours, theirs = (fold_of(one).engine.state.ridge.estimate for one in (campaign, other))
     assert ours[0] == pytest.approx(theirs[0], rel=1e-9)
 
 
@@ -387,7 +387,7 @@ def test_a_clock_that_goes_back_stands_still(store: Store, monkeypatch: pytest.M
     second = campaign.decide("old", at=start + 20)
     assert second.decided_at == first.decided_at
     assert campaign.feedback(second.id, 1.0, at=start - 1000).delay == 0.0
-    monkeypatch.setattr("doral.live.batches.time.time", lambda: start - 10**6)
+    monkeypatch.setattr("doral.live.plan_decisions.time.time", lambda: start - 10**6)
     assert campaign.decide("old").decided_at == first.decided_at
     assert campaign.report().clock_went_back == 3
     campaign._session.close()
@@ -445,7 +445,7 @@ def test_a_new_arm_knows_what_the_features_tell(open_store: Callable[[str], Stor
         if one.arm is not None:
             campaign.feedback(one.id, 0.8)
     campaign.add_arm(doral.Arm("twin of b", features=[1.0, 1.0], cost=0.2))
-    ridge = fold_of(campaign).state.ridge
+    ridge = fold_of(campaign).engine.state.ridge
     assert ridge.estimate[0, 3] == ridge.estimate[0, 1] != 0.0
     assert ridge.norm[0, 3] == ridge.norm[0, 1]
 
@@ -477,7 +477,7 @@ def test_cancelling_leaves_no_trace_in_curves_and_estimates(open_store: Callable
                 without.feedback(also.id, 0.1 * (i % 7))
         for campaign in (with_some, without):
             campaign.decide_many(["old"] * 21)  # until curves are next read, every 32 rounds
-        one, other = fold_of(with_some).state, fold_of(without).state
+        one, other = fold_of(with_some).engine.state, fold_of(without).engine.state
         assert one.ridge.estimate == pytest.approx(other.ridge.estimate, rel=1e-9)
         assert one.ridge.weight.tolist() == other.ridge.weight.tolist()
         assert one.curves.returned.tolist() == other.curves.returned.tolist()
@@ -586,7 +586,7 @@ def test_memory_does_not_grow_with_finished_decisions(tmp_path: Path, open_store
 
 
 def _arrays(campaign: Campaign) -> list[Any]:
-    return [array for _, array in leaves(fold_of(campaign).state)]
+    return [array for _, array in leaves(fold_of(campaign).engine.state)]
 
 
 # --- urgency, silence ---------------------------------------------------------------------------------------------
@@ -627,12 +627,12 @@ def test_where_feedback_is_silent_the_policy_hears_no_zeros(open_store: Callable
             elif campaign is told:
                 campaign.feedback(one.id, 0.0)
     assert told.report().decisions["returned"] == len(ids[0])
-    assert same_bits(fold_of(told).state, fold_of(untold).state) == []
+    assert same_bits(fold_of(told).engine.state, fold_of(untold).engine.state) == []
     told.correct(ids[0][1], 1.0)  # a conversion after all: to the policy, it comes now
     untold.feedback(ids[1][1], 1.0)
     told.correct(ids[0][1], 0.5)
     untold.correct(ids[1][1], 0.5)
-    assert same_bits(fold_of(told).state, fold_of(untold).state) == []
+    assert same_bits(fold_of(told).engine.state, fold_of(untold).engine.state) == []
     log_is_whole(told)
 
 
@@ -668,11 +668,11 @@ def test_a_top_up_reserves_its_share(open_store: Callable[[str], Store]) -> None
     contexts = [doral.Context("old", 0.3, tier=1), doral.Context("young", 0.7)]
     campaign = make(open_store("memory://"), contexts=contexts, reserves={1: 0.25})
     campaign.top_up(10.0)
-    assert fold_of(campaign).state.tiers[0].tolist() == [0.0, 5.0]
+    assert fold_of(campaign).engine.state.tiers[0].tolist() == [0.0, 5.0]
     made = campaign.decide("young", available=["c"])
-    assert fold_of(campaign).state.tiers[1].tolist() == [0.0, 0.7]
+    assert fold_of(campaign).engine.state.tiers[1].tolist() == [0.0, 0.7]
     campaign.cancel(made.id)
-    assert fold_of(campaign).state.tiers[1].tolist() == [0.0, 0.0]
+    assert fold_of(campaign).engine.state.tiers[1].tolist() == [0.0, 0.0]
 
 
 def test_a_first_batch_at_one_moment_is_not_spent_on_one_arm() -> None:

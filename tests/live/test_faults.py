@@ -76,7 +76,7 @@ def test_a_damaged_snapshot_is_ignored(how: str, which: str, tmp_path: Path, ope
     busy(campaign, 10, seed=1)
     campaign.save_snapshot()
     busy(campaign, 5, seed=2)
-    before, state = fold_of(campaign).to_json(), fold_of(campaign).state
+    before, state = fold_of(campaign).to_json(), fold_of(campaign).engine.state
     numbers = campaign._session.read(lambda log, _: log.snapshots())
     connection = campaign._session._open()._connection  # type: ignore[attr-defined]
     for number in numbers if which == "all" else numbers[:1]:
@@ -85,7 +85,7 @@ def test_a_damaged_snapshot_is_ignored(how: str, which: str, tmp_path: Path, ope
     campaign._session.close()
     again = open_store(sqlite_url(tmp_path)).campaign("kits")
     assert fold_of(again).to_json() == before
-    assert same_bits(fold_of(again).state, state) == []
+    assert same_bits(fold_of(again).engine.state, state) == []
     assert again._session._saved_at == (0 if which == "all" else numbers[1])
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import doral
 from doral.environments.scenario import Scenario
+from doral.live.apply import replay
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
 from doral.live.session import Session
@@ -50,7 +51,7 @@ def test_the_campaign_decides_as_the_simulator(place: str, name: str, open_store
     decisions = list(Feed(scenario).steps(lambda: campaign, scenario.problem.horizon))
     player = simulated(options, scenario)
     assert_same_decisions(player, decisions, scenario)
-    assert same_bits(fold_of(campaign).state, player._state) == []
+    assert same_bits(fold_of(campaign).engine.state, player._state) == []
     fold_of(campaign).check()
     assert len({one.id for one in decisions}) == len(decisions)
 
@@ -63,7 +64,7 @@ def test_on_every_storage(place: str, name: str, store: Store) -> None:
     decisions = list(Feed(scenario).steps(lambda: campaign, 150))
     player = simulated(options, scenario)
     assert_same_decisions(player, decisions, scenario)
-    assert same_bits(fold_of(campaign).state, player._state) == []
+    assert same_bits(fold_of(campaign).engine.state, player._state) == []
     assert list(campaign.decisions()) != []
 
 
@@ -81,7 +82,7 @@ def test_reopened_before_every_event(place: str, name: str, open_store: Callable
     decisions = list(Feed(scenario).steps(reopened, 90))
     player = simulated(options, scenario)
     assert_same_decisions(player, decisions, scenario)
-    assert same_bits(fold_of(reopened()).state, player._state) == []
+    assert same_bits(fold_of(reopened()).engine.state, player._state) == []
 
 
 def test_a_new_store_for_every_event(durable_url: str, open_store: Callable[[str], Store]) -> None:
@@ -101,7 +102,7 @@ def test_a_new_store_for_every_event(durable_url: str, open_store: Callable[[str
     decisions = list(Feed(scenario).steps(reopened, 60))
     player = simulated(options, scenario)
     assert_same_decisions(player, decisions, scenario)
-    assert same_bits(fold_of(reopened()).state, player._state) == []
+    assert same_bits(fold_of(reopened()).engine.state, player._state) == []
 
 
 @pytest.mark.parametrize("name", ["doral", "doral, quick race", "d-linucb", "random", "min_age", "kaplan_meier"])
@@ -119,8 +120,8 @@ def test_restored_from_any_snapshot(place: str, name: str, open_store: Callable[
     whole = fold_of(campaign)
     for data in snapshots:
         restored = decode(data, whole.definition, whole.names.tag)
-        restored.replay(campaign._session.read(lambda log, _: log.after(restored.sequence)))  # noqa: B023
-        assert same_bits(restored.state, whole.state) == []
+        replay(restored, campaign._session.read(lambda log, _: log.after(restored.sequence)))  # noqa: B023
+        assert same_bits(restored.engine.state, whole.engine.state) == []
         assert restored.to_json() == whole.to_json()
 
 
@@ -136,7 +137,7 @@ def test_snapshots_are_written_and_used(durable_url: str, open_store: Callable[[
     assert len(kept) == 2
     assert 0 < kept[1] < kept[0] <= fold_of(campaign).sequence < kept[0] + 100
     again = open_store(durable_url).campaign("tape")
-    assert same_bits(fold_of(again).state, fold_of(campaign).state) == []
+    assert same_bits(fold_of(again).engine.state, fold_of(campaign).engine.state) == []
     assert fold_of(again).to_json() == fold_of(campaign).to_json()
     assert again._session._saved_at == kept[0]
 
@@ -155,7 +156,7 @@ def test_batches_are_the_same_as_one_at_a_time(open_store: Callable[[str], Store
         for first, _, reward in answers[::2]:
             one_by_one.feedback(first, reward)
         together.feedback_many([(second, reward) for _, second, reward in answers[::2]])
-    assert same_bits(fold_of(one_by_one).state, fold_of(together).state) == []
+    assert same_bits(fold_of(one_by_one).engine.state, fold_of(together).engine.state) == []
 
 
 def test_a_file_can_be_moved_while_nobody_has_it_open(tmp_path: Path, open_store: Callable[[str], Store]) -> None:

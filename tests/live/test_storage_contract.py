@@ -11,7 +11,7 @@ import pytest
 from doral.errors import InvalidValue
 from doral.live.errors import CampaignExists, NewerDatabase, StorageError
 from doral.live.events import ANSWERED, CANCELLED, CLOSED, CREATED, DECIDED, Event
-from doral.live.storage.base import KEPT_SNAPSHOTS, Log, Storage
+from doral.live.storage.contract import KEPT_SNAPSHOTS, Log, Storage
 from doral.live.storage.dialects import SqliteConnection, sqlite_path
 from doral.live.storage.sql import _connect
 from doral.live.store import _storage

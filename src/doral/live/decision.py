@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from doral.errors import shown
 from doral.live.errors import UnknownDecision
-from doral.live.events import ANSWERED, CANCELLED, CORRECTED, PENDING, SKIPPED, STATE_EXPIRED, STATE_NAMES, Event
+from doral.live.events import ANSWERED, CANCELLED, CORRECTED, IS_EXPIRED, IS_PENDING, IS_SKIPPED, STATE_NAMES, Event
 from doral.live.reasons import in_words
 
 _ID = re.compile(r"([0-9a-f]{8})-([1-9][0-9]{0,17})")
@@ -71,20 +71,20 @@ class Names:
         self.tag, self.epoch, self.contexts, self.arms = tag, epoch, contexts, arms
 
 
-def state_of(decided: Event, outcomes: Sequence[Event], expired_upto: Sequence[int] | None) -> int:
+def state_of(decided: Event, later: Sequence[Event], expired_upto: Sequence[int] | None) -> int:
     """The state of a decision, given all later events about it and, by context, the last decision that has expired."""
     if decided.arm is None:
-        return SKIPPED
-    if outcomes:
-        assert outcomes[-1].state is not None
-        return outcomes[-1].state
+        return IS_SKIPPED
+    if later:
+        assert later[-1].state is not None
+        return later[-1].state
     if expired_upto is None or decided.context is None or decided.sequence > expired_upto[decided.context]:
-        return PENDING
-    return STATE_EXPIRED
+        return IS_PENDING
+    return IS_EXPIRED
 
 
 def make_decision(
-    names: Names, decided: Event, outcomes: Sequence[Event] = (), expired_upto: Sequence[int] | None = None
+    names: Names, decided: Event, later: Sequence[Event] = (), expired_upto: Sequence[int] | None = None
 ) -> Decision:
     """The decision whose events these are."""
     value, price, probability = decided.value or 0.0, decided.price or 0.0, decided.probability or 0.0
@@ -92,11 +92,11 @@ def make_decision(
     assert decided.context is not None
     assert decided.reason is not None
     assert decided.round is not None
-    state = state_of(decided, outcomes, expired_upto)
+    state = state_of(decided, later, expired_upto)
     reward = answered_at = actual_cost = None
-    if outcomes:
-        reward, answered_at, actual_cost = _outcome(names, cost, outcomes)
-    elif state == STATE_EXPIRED:
+    if later:
+        reward, answered_at, actual_cost = _outcome(names, cost, later)
+    elif state == IS_EXPIRED:
         actual_cost = cost
     return Decision(
         id=f"{names.tag}-{decided.sequence}",
@@ -118,10 +118,10 @@ def make_decision(
     )
 
 
-def _outcome(names: Names, cost: float, outcomes: Sequence[Event]) -> tuple[float | None, float | None, float | None]:
+def _outcome(names: Names, cost: float, later: Sequence[Event]) -> tuple[float | None, float | None, float | None]:
     reward = answered_at = None
     actual = cost
-    for event in outcomes:
+    for event in later:
         if event.kind == CANCELLED:
             return None, None, 0.0
         if event.kind in (ANSWERED, CORRECTED):

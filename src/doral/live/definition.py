@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Literal, get_args
 
 from doral import _check
 from doral.errors import InvalidValue
-from doral.live.errors import BrokenLog, NewerDatabase
-from doral.policies.build import build_rules
+from doral.live.engine_calls import check_fit
+from doral.live.errors import NewerDatabase
 from doral.policies.options import PolicyOptions, check_option_names
 from doral.policies.presets import policy as policy_by_name
 from doral.problem import Problem
 
 ClockKind = Literal["seconds", "rounds"]
-FORMAT = 1  # of the stored definition
+DEFINITION_FORMAT = 1
 MAX_SEED = 2**53
-_LIVE_RUN = 0  # the engine's coin is keyed by (seed, run); a campaign is one run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,14 +31,18 @@ class Definition:
     created_at: float  # seconds since 1970
 
     @property
+    def is_in_seconds(self) -> bool:
+        return self.clock == "seconds"
+
+    @property
     def epoch(self) -> float:
         """Where the campaign's clock starts, on the axis of the timestamps that people give."""
-        return self.created_at if self.clock == "seconds" else 0.0
+        return self.created_at if self.is_in_seconds else 0.0
 
     def to_json(self) -> str:
         return json.dumps(
             {
-                "format": FORMAT,
+                "format": DEFINITION_FORMAT,
                 "problem": self.problem.to_dict(),
                 "policy": self.policy.to_dict(),
                 "seed": self.seed,
@@ -53,9 +55,9 @@ class Definition:
     @classmethod
     def from_json(cls, text: str) -> Definition:
         stored: dict[str, Any] = json.loads(text)
-        if stored.get("format") != FORMAT:
+        if stored.get("format") != DEFINITION_FORMAT:
             raise NewerDatabase(
-                f"campaign format {stored.get('format')!r}: this doral reads {FORMAT}; install a newer one"
+                f"campaign format {stored.get('format')!r}: this doral reads {DEFINITION_FORMAT}; install a newer one"
             )
         options = stored["policy"]
         try:
@@ -93,20 +95,5 @@ def make_definition(
         remedy = "a clock in seconds needs one, in seconds (or a policy with a cutoff); or choose clock='rounds'"
         raise InvalidValue("deadline", None, remedy)
     seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
-    build_rules(options=options, problem=problem, seed=seed, run=_LIVE_RUN)  # complains about what does not fit
+    check_fit(policy=options, problem=problem, seed=seed)
     return Definition(problem=problem, policy=options, seed=seed, clock=clock, created_at=created_at)  # type: ignore[arg-type]
-
-
-def clock_reading(definition: Definition, at: object) -> float:
-    """A timestamp as the caller gave it, on the campaign's clock; it may lie in the past."""
-    if isinstance(at, datetime):
-        if definition.clock != "seconds":
-            raise InvalidValue("at", at, "this campaign counts rounds: give a number of rounds, or nothing")
-        if at.tzinfo is None:
-            raise InvalidValue("at", at, "must say its time zone, such as datetime.now(timezone.utc)")
-        at = at.timestamp()
-    what = "seconds since 1970 or a datetime" if definition.clock == "seconds" else "a number of rounds"
-    reading = _check.finite_number("at", at, hint=f": {what}") - definition.epoch
-    if not math.isfinite(reading):
-        raise BrokenLog(f"clock reading {reading}")
-    return reading

@@ -6,7 +6,11 @@ repeats the number, context, arm and cost of the decision that it answers.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+from doral.live.errors import BrokenLog
+
+Value = TypeVar("Value")
 
 # Kinds. The numbers are stored: never change or reuse one.
 CREATED = 1
@@ -24,8 +28,11 @@ EXTENDED = 12
 CLOSED = 13
 
 # States of a decision. Stored as well.
-SKIPPED, PENDING, RETURNED, STATE_EXPIRED, LATE, STATE_CANCELLED = 0, 1, 2, 3, 4, 5
+IS_SKIPPED, IS_PENDING, IS_RETURNED, IS_EXPIRED, IS_LATE, IS_CANCELLED = 0, 1, 2, 3, 4, 5
 STATE_NAMES = ("skipped", "pending", "returned", "expired", "late", "cancelled")
+
+UNHEARD = -1  # in the place of an outcome: the engine was not told of the answer
+UNHEARD_BEFORE = '{"unheard": true}'  # data of a correction of such an answer
 
 # Keys of different operations live apart: a visit's key may serve its decision and its answer.
 DECIDE_SCOPE, ANSWER_SCOPE, CHANGE_SCOPE = "d:", "a:", "c:"
@@ -62,3 +69,10 @@ class Event(NamedTuple):
 
 
 COLUMNS = Event._fields
+
+
+def known(value: Value | None) -> Value:
+    """A column that this kind of event always has."""
+    if value is None:
+        raise BrokenLog("an event lacks a value that its kind always has")
+    return value

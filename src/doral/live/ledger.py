@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from decimal import Context, Decimal, Inexact
+from typing import NamedTuple
 
 from doral.live.errors import BrokenLog
 
@@ -31,73 +31,62 @@ def minus(one: Decimal, other: Decimal) -> Decimal:
     return _subtract(one, other)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ledger:
-    """Where the budget is. `released` is what came back so far; it is in `left` again (or spent anew)."""
+class Ledger(NamedTuple):
+    """Where the budget is. A change makes a new ledger, and one that does not add up is never made.
+
+    A tuple, because every event makes one.
+    """
 
     total: Decimal
     spent: Decimal  # on decisions that are answered or expired
     reserved: Decimal  # for decisions that are pending
-    released: Decimal
+    released: Decimal  # came back so far; it is in `left` again, or spent anew
     left: Decimal
 
-    def to_dict(self) -> dict[str, float]:
-        return {name: float(amount) for name, amount in asdict(self).items()}
+    @classmethod
+    def of(cls, total: Decimal) -> Ledger:
+        """Nothing is spent yet."""
+        return cls(total, _ZERO, _ZERO, _ZERO, total)._checked()
 
+    def _checked(self) -> Ledger:
+        total, spent, reserved, _, left = self
+        if left < 0 or reserved < 0 or spent < 0:
+            raise BrokenLog(f"the budget was overdrawn: {self}")
+        if _add(_add(spent, reserved), left) != total:
+            raise BrokenLog(f"the ledger does not add up: {self}")
+        return self
 
-class Book:
-    """The ledger while it changes. Every change is checked: a budget that does not add up is never written."""
+    def reserve(self, amount: Decimal) -> Ledger:
+        total, spent, reserved, released, left = self
+        return Ledger(total, spent, _add(reserved, amount), released, _subtract(left, amount))._checked()
 
-    __slots__ = ("left", "released", "reserved", "spent", "total")
-
-    def __init__(self, total: Decimal) -> None:
-        self.total = total
-        self.left = total
-        self.spent = self.reserved = self.released = _ZERO
-
-    def _check(self) -> None:
-        if self.left < 0 or self.reserved < 0 or self.spent < 0:
-            raise BrokenLog(f"the budget was overdrawn: {self.view()}")
-        if _add(_add(self.spent, self.reserved), self.left) != self.total:
-            raise BrokenLog(f"the ledger does not add up: {self.view()}")
-
-    def reserve(self, amount: Decimal) -> None:
-        self.left = _subtract(self.left, amount)
-        self.reserved = _add(self.reserved, amount)
-        self._check()
-
-    def spend(self, reserved: Decimal, released: Decimal) -> None:
+    def spend(self, amount: Decimal, unused: Decimal = _ZERO) -> Ledger:
         """A reservation is used, up to what comes back."""
-        self.reserved = _subtract(self.reserved, reserved)
-        self.spent = _add(self.spent, _subtract(reserved, released))
-        self.left = _add(self.left, released)
-        self.released = _add(self.released, released)
-        self._check()
-
-    def refund(self, amount: Decimal) -> None:
-        """What was spent comes back (below 0: costs more after all)."""
-        self.spent = _subtract(self.spent, amount)
-        self.left = _add(self.left, amount)
-        self.released = _add(self.released, amount)
-        self._check()
-
-    def top_up(self, amount: Decimal) -> None:
-        self.total = _add(self.total, amount)
-        self.left = _add(self.left, amount)
-        self._check()
-
-    def view(self) -> Ledger:
+        total, spent, reserved, released, left = self
         return Ledger(
-            total=self.total, spent=self.spent, reserved=self.reserved, released=self.released, left=self.left
-        )
+            total,
+            _add(spent, _subtract(amount, unused)),
+            _subtract(reserved, amount),
+            _add(released, unused),
+            _add(left, unused),
+        )._checked()
+
+    def refund(self, amount: Decimal) -> Ledger:
+        """What was spent comes back (below 0: costs more after all)."""
+        total, spent, reserved, released, left = self
+        return Ledger(total, _subtract(spent, amount), reserved, _add(released, amount), _add(left, amount))._checked()
+
+    def top_up(self, amount: Decimal) -> Ledger:
+        total, spent, reserved, released, left = self
+        return Ledger(_add(total, amount), spent, reserved, released, _add(left, amount))._checked()
+
+    def to_dict(self) -> dict[str, float]:
+        return {name: float(amount) for name, amount in self._asdict().items()}
 
     def to_json(self) -> dict[str, str]:
-        return {name: str(getattr(self, name)) for name in self.__slots__}
+        """For snapshots: not a digit is lost."""
+        return {name: str(amount) for name, amount in self._asdict().items()}
 
     @classmethod
-    def from_json(cls, stored: dict[str, str]) -> Book:
-        book = cls(_ZERO)
-        for name in cls.__slots__:
-            setattr(book, name, Decimal(stored[name]))
-        book._check()
-        return book
+    def from_json(cls, stored: dict[str, str]) -> Ledger:
+        return cls(**{name: Decimal(amount) for name, amount in stored.items()})._checked()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from doral.live.engine_calls import ArmView, Certificate
 from doral.live.events import STATE_NAMES
-from doral.live.fold import ARM_STATUS_NAMES, Fold
+from doral.live.fold import Fold
 from doral.live.ledger import Ledger
 from doral.live.reasons import SHORT
-from doral.policies.dropping import Certificate, certificates
-from doral.policies.operations import ArmView, view_arm
+from doral.live.roster import ARM_STATUS_NAMES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ class Report:
 
 
 def make_report(name: str, fold: Fold) -> Report:
-    now, tally, book = fold.state.now[0], fold.tally, fold.book.view()
+    engine, counts, ledger = fold.engine, fold.counts, fold.ledger
     return Report(
         name=name,
         policy=fold.definition.policy.name,
@@ -91,31 +91,33 @@ def make_report(name: str, fold: Fold) -> Report:
         seed=fold.definition.seed,
         is_closed=fold.closed,
         arrivals=fold.round,
-        horizon=int(now["horizon"]),
-        ledger=book,
-        spent_share=float((book.spent + book.reserved) / book.total),
-        time_share=fold.round / int(now["horizon"]),
-        decisions=dict(zip(STATE_NAMES, tally.states, strict=True)),
-        reasons={SHORT.get(reason, str(reason)): count for reason, count in sorted(tally.reasons.items())},
-        reward=tally.reward,
-        late_reward=tally.late_reward,
-        is_racing=fold.is_racing,
-        cutoff=None if fold.is_racing else float(now["cutoff"]),
-        shares=dict(zip(fold.names.contexts, fold.state.shares.tolist(), strict=True)),
-        arms=tuple(
-            ArmReport(
-                name=arm.name,
-                status=ARM_STATUS_NAMES[fold.arm_status[i]],
-                cost=arm.cost,
-                plays=tally.arm_plays[i],
-                answers=tally.arm_answers[i],
-                reward=tally.arm_rewards[i],
-                view=view_arm(fold.state, i),
-            )
-            for i, arm in enumerate(fold.problem.arms)
-        ),
-        certificates=certificates(fold.state, fold.problem),
-        corrections=tally.corrections,
-        clock_went_back=tally.clock_went_back,
+        horizon=engine.horizon,
+        ledger=ledger,
+        spent_share=float((ledger.spent + ledger.reserved) / ledger.total),
+        time_share=fold.round / engine.horizon,
+        decisions=dict(zip(STATE_NAMES, counts.states, strict=True)),
+        reasons={SHORT.get(reason, str(reason)): count for reason, count in sorted(counts.reasons.items())},
+        reward=counts.reward,
+        late_reward=counts.late_reward,
+        is_racing=engine.is_racing,
+        cutoff=None if engine.is_racing else engine.cutoff,
+        shares=dict(zip(fold.names.contexts, engine.shares, strict=True)),
+        arms=tuple(_arm_report(fold, arm) for arm in range(fold.problem.n_arms)),
+        certificates=engine.certificates(fold.problem),
+        corrections=counts.corrections,
+        clock_went_back=counts.clock_went_back,
         events=fold.sequence,
+    )
+
+
+def _arm_report(fold: Fold, index: int) -> ArmReport:
+    arm, counts = fold.problem.arms[index], fold.counts
+    return ArmReport(
+        name=arm.name,
+        status=ARM_STATUS_NAMES[fold.roster.status[index]],
+        cost=arm.cost,
+        plays=counts.arm_plays[index],
+        answers=counts.arm_answers[index],
+        reward=counts.arm_rewards[index],
+        view=fold.engine.view_arm(index),
     )

@@ -12,14 +12,14 @@ from doral.live.events import ANSWER_SCOPE, DECIDE_SCOPE
 MAX_BATCH = 100_000
 
 
-class Arrival:
+class ArrivalRequest:
     __slots__ = ("at", "available", "context", "key")
 
     def __init__(self, context: str, available: list[str] | None, key: str | None, at: object) -> None:
         self.context, self.available, self.key, self.at = context, available, key, at
 
 
-class Answer:
+class AnswerRequest:
     __slots__ = ("actual_cost", "at", "decision_id", "key", "reward")
 
     def __init__(self, decision_id: str, reward: float, key: str | None, actual_cost: float | None, at: object) -> None:
@@ -27,29 +27,38 @@ class Answer:
         self.actual_cost, self.at = actual_cost, at
 
 
+class CancelRequest:
+    __slots__ = ("at", "decision_id", "key")
+
+    def __init__(self, decision_id: str, key: str | None, at: object) -> None:
+        self.decision_id, self.key, self.at = decision_id, key, at
+
+
 def make_arrival(
     context: str, available: Iterable[str] | None = None, key: str | None = None, at: object = None
-) -> Arrival:
+) -> ArrivalRequest:
     if isinstance(available, str):
         raise InvalidValue("available", available, "must be a list of names of arms")
-    return Arrival(context, None if available is None else list(available), scoped_key(DECIDE_SCOPE, key), at)
+    return ArrivalRequest(context, None if available is None else list(available), scoped_key(DECIDE_SCOPE, key), at)
 
 
-def arrival_of(one: object) -> Arrival:
+def arrival_of(one: object) -> ArrivalRequest:
     if isinstance(one, str):
-        return Arrival(one, None, None, None)
+        return ArrivalRequest(one, None, None, None)
     return make_arrival(**_check.keys("arrival", one, required=("context",), optional=("available", "key", "at")))
 
 
 def make_answer(
     decision_id: str, reward: float, key: str | None = None, actual_cost: float | None = None, at: object = None
-) -> Answer:
+) -> AnswerRequest:
     if actual_cost is not None:
         actual_cost = _check.finite_number("actual_cost", actual_cost, at_least=0)
-    return Answer(decision_id, _check.finite_number("reward", reward), scoped_key(ANSWER_SCOPE, key), actual_cost, at)
+    return AnswerRequest(
+        decision_id, _check.finite_number("reward", reward), scoped_key(ANSWER_SCOPE, key), actual_cost, at
+    )
 
 
-def answer_of(one: object) -> Answer:
+def answer_of(one: object) -> AnswerRequest:
     if isinstance(one, tuple) and len(one) == 2:
         return make_answer(*one)
     optional = ("key", "actual_cost", "at")

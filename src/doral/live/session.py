@@ -1,7 +1,8 @@
 """One process's view of one campaign: a connection, a folded state, and how both are replaced when something breaks.
 
-A write takes the campaign's lock, folds what others have appended meanwhile, decides, appends and commits; its answer
-leaves only after that. A state that has seen events which were not committed is thrown away.
+A write takes the campaign's lock, folds what others have appended meanwhile, applies its own drafts, appends what they
+became and commits; its answer leaves only after that. A state that has seen events which were not committed is thrown
+away.
 """
 
 from __future__ import annotations
@@ -9,19 +10,18 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import RLock
-from typing import TypeVar
 
+from doral.live.apply import apply, replay
 from doral.live.definition import Definition
+from doral.live.drafts import Planned, Result
 from doral.live.errors import BrokenLog, ConnectionLost, OutcomeUnknown, StorageError
 from doral.live.events import CREATED, Event
 from doral.live.fold import Fold
 from doral.live.snapshot import BadSnapshot, decode, encode
-from doral.live.storage.base import CampaignRow, Log, Storage
-
-Result = TypeVar("Result")
+from doral.live.storage.contract import CampaignRow, Log, Storage
 
 SNAPSHOT_EVERY_EVENTS = 20_000
 _SNAPSHOT_BYTES_PER_EVENT = 100  # a large state is saved less often, so that saving never dominates
@@ -60,15 +60,15 @@ class Session:
                     self._drop()
                     patience.wait(error)
 
-    def write(self, plan: Callable[[Log, Fold], tuple[list[Event], Callable[[], Result]]]) -> Result:
-        """Append what `plan` returns; it has applied these events to the fold, and says how to make the answer.
+    def write(self, plan: Callable[[Log, Fold], Planned[Result]]) -> Result:
+        """Apply and append what `plan` drafts, and make its answer of the events that were stored.
 
-        `plan` raises before it changes anything. It is called again if the connection broke and nothing was stored.
+        `plan` changes nothing. It is called again if the connection broke and nothing was stored.
         """
         with self._lock:
             patience = _Patience()
-            attempted: list[Event] = []
-            finish: Callable[[], Result]
+            events: list[Event] = []
+            answer: Callable[[Sequence[Event]], Result]
             while True:
                 try:
                     log = self._open()
@@ -76,35 +76,38 @@ class Session:
                     try:
                         fold = self._catch_up(log)
                         # Under the lock nobody is left who could still be committing: what is not there never will be.
-                        if not attempted or not self._is_stored(log, attempted):
-                            attempted, finish = plan(log, fold)
-                            if attempted:
-                                log.append(attempted)
+                        if not events or not self._is_stored(log, events):
+                            drafts, answer = plan(log, fold)
+                            events = self._append(log, fold, drafts)
                         log.commit()
                     except BaseException:
                         log.rollback()
                         raise
-                    fold.dirty = False
+                    self._fold = fold
                     break
                 except ConnectionLost as error:
                     self._drop()
-                    try:
-                        patience.wait(error)
-                    except ConnectionLost:
-                        if attempted:
-                            raise OutcomeUnknown(
-                                f"{error}; whether the change was stored is not known: ask again with the same key"
-                            ) from error
-                        raise
-                except BaseException:
-                    if self._fold is not None and self._fold.dirty:
-                        self._fold = None
-                    raise
-            if fold.sequence - self._saved_at >= max(
-                self.snapshot_every, self._saved_bytes // _SNAPSHOT_BYTES_PER_EVENT
-            ):
-                self._save(log, fold)
-            return finish()
+                    self._wait(patience, error, events)
+            self._save_if_due(log, fold)
+            return answer(events)
+
+    def _append(self, log: Log, fold: Fold, drafts: list[Event]) -> list[Event]:
+        if not drafts:
+            return []
+        self._fold = None  # until all is committed
+        events = apply(fold, drafts)
+        log.append(events)
+        return events
+
+    def _wait(self, patience: _Patience, error: ConnectionLost, attempted: list[Event]) -> None:
+        try:
+            patience.wait(error)
+        except ConnectionLost:
+            if attempted:
+                raise OutcomeUnknown(
+                    f"{error}; whether the change was stored is not known: ask again with the same key"
+                ) from error
+            raise
 
     def _is_stored(self, log: Log, attempted: list[Event]) -> bool:
         first = attempted[0]
@@ -125,7 +128,7 @@ class Session:
             events = log.after(fold.sequence, upto=last)
             if not events:
                 raise BrokenLog(f"campaign {self.row.name!r}: the log lacks the events after {fold.sequence}")
-            fold.replay(events)
+            replay(fold, events)
         self._fold = fold
         return fold
 
@@ -148,8 +151,10 @@ class Session:
                 return fold
         return Fold(self._definition, self.row.tag)
 
-    def _save(self, log: Log, fold: Fold) -> None:
+    def _save_if_due(self, log: Log, fold: Fold) -> None:
         """A snapshot only saves time: where it cannot be written, the campaign goes on without."""
+        if fold.sequence - self._saved_at < max(self.snapshot_every, self._saved_bytes // _SNAPSHOT_BYTES_PER_EVENT):
+            return
         with suppress(StorageError):
             newest = next(iter(log.snapshots()), 0)
             if fold.sequence - newest < self.snapshot_every and newest > 0:

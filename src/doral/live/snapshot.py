@@ -18,7 +18,6 @@ import numpy as np
 
 from doral.live.definition import Definition
 from doral.live.fold import Fold
-from doral.policies.operations import leaves, replace_leaves
 
 VERSION = 1
 _MAGIC = b"DORAL SNAPSHOT\n"
@@ -49,13 +48,13 @@ def _sources_digest() -> str:
 
 def fingerprint(fold: Fold) -> str:
     """Which states fit: names, types and axes of all arrays, and the code that reads them."""
-    layout = [(name, str(array.dtype), array.ndim) for name, array in leaves(fold.state)]
+    layout = [(name, str(array.dtype), array.ndim) for name, array in fold.engine.arrays()]
     return hashlib.sha256(f"{VERSION} {_sources_digest()} {layout}".encode()).hexdigest()
 
 
 def encode(fold: Fold) -> bytes:
     """The fold as bytes."""
-    arrays = [(name, np.ascontiguousarray(array)) for name, array in leaves(fold.state)]
+    arrays = [(name, np.ascontiguousarray(array)) for name, array in fold.engine.arrays()]
     header = json.dumps(
         {
             "version": VERSION,
@@ -86,7 +85,7 @@ def decode(data: bytes, definition: Definition, tag: str) -> Fold:
     body = zlib.decompress(rest[_LENGTH_BYTES + length :])
     arrays: dict[str, Any] = {}
     offset = 0
-    for (name, template), (stored_name, shape) in zip(leaves(fold.state), header["shapes"], strict=True):
+    for (name, template), (stored_name, shape) in zip(fold.engine.arrays(), header["shapes"], strict=True):
         if name != stored_name:
             raise BadSnapshot(f"has {stored_name} in place of {name}")
         count = int(np.prod(shape, dtype=np.int64))
@@ -94,6 +93,6 @@ def decode(data: bytes, definition: Definition, tag: str) -> Fold:
         array.flags.writeable = template.flags.writeable  # part of the type for which kernels are compiled
         arrays[name] = array
         offset += count * template.dtype.itemsize
-    fold.state = replace_leaves(fold.state, arrays)
+    fold.engine.restore(arrays)
     fold.check()
     return fold

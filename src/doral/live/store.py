@@ -14,7 +14,7 @@ from doral.live.campaign import Campaign
 from doral.live.definition import make_definition
 from doral.live.events import CREATED, Event
 from doral.live.session import Session
-from doral.live.storage.base import Storage
+from doral.live.storage.contract import Storage
 from doral.policies.options import PolicyOptions
 from doral.problem import Problem
 

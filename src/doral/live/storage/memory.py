@@ -8,7 +8,7 @@ from threading import RLock
 
 from doral.live.errors import CampaignExists
 from doral.live.events import DECIDED, Event
-from doral.live.storage.base import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Storage
+from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Storage
 
 
 class _Kept:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from doral.live.errors import CampaignExists
 from doral.live.events import COLUMNS, DECIDED, Event
 from doral.live.storage import migrating
-from doral.live.storage.base import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Storage
+from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Storage
 from doral.live.storage.dialects import SCHEMA_LOCK, Connection, PostgresConnection, SqliteConnection, sqlite_path
 
 _BY_DECISION, _BY_KEY = "events_by_decision", "events_by_key"

@@ -1,0 +1,51 @@
+"""Counts that a report shows; kept while folding, so that no report has to read the whole log."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from doral.live.events import IS_PENDING, IS_SKIPPED, STATE_NAMES
+
+
+@dataclass(slots=True)
+class Counts:
+    states: list[int] = field(default_factory=lambda: [0] * len(STATE_NAMES))
+    reasons: dict[int, int] = field(default_factory=dict)
+    reward: float = 0.0  # that counts
+    late_reward: float = 0.0  # that came too late to count
+    arm_plays: list[int] = field(default_factory=list)
+    arm_answers: list[int] = field(default_factory=list)
+    arm_rewards: list[float] = field(default_factory=list)
+    clock_went_back: int = 0  # events for which the clock stood still instead
+    corrections: int = 0
+
+    def add_arm(self) -> None:
+        self.arm_plays.append(0)
+        self.arm_answers.append(0)
+        self.arm_rewards.append(0.0)
+
+    def play(self, arm: int, reason: int) -> None:
+        self.reasons[reason] = self.reasons.get(reason, 0) + 1
+        self.states[IS_PENDING] += 1
+        self.arm_plays[arm] += 1
+
+    def skip(self, reason: int) -> None:
+        self.reasons[reason] = self.reasons.get(reason, 0) + 1
+        self.states[IS_SKIPPED] += 1
+
+    def move(self, was: int, state: int, count: int = 1) -> None:
+        """Decisions go from one state to another."""
+        self.states[was] -= count
+        self.states[state] += count
+
+    def add_reward(self, arm: int, worth: float) -> None:
+        self.reward += worth
+        self.arm_rewards[arm] += worth
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "reasons": list(self.reasons.items())}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Counts:
+        return cls(**{**stored, "reasons": dict(stored["reasons"])})

@@ -1,0 +1,82 @@
+"""The arms of a campaign as they are now: which of them are offered, and what they cost to the last digit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from doral._arrays import Bits
+from doral.live.ledger import exact
+from doral.problem import Arm, Problem
+
+ARM_IS_ACTIVE, ARM_IS_PAUSED, ARM_IS_RETIRED = 0, 1, 2
+ARM_STATUS_NAMES = ("active", "paused", "retired")
+
+
+class Roster:
+    """The problem with the arms that were added to it, and their status."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._n_first = problem.n_arms
+        self.problem = problem
+        self.status = [ARM_IS_ACTIVE] * problem.n_arms
+        self._read()
+
+    def _read(self) -> None:
+        """Whatever depends on the list of arms and on their status."""
+        self.costs = [exact(arm.cost) for arm in self.problem.arms]
+        self.dearest = max(self.costs)
+        self.off = [arm for arm, status in enumerate(self.status) if status != ARM_IS_ACTIVE]
+        self.retired = [arm for arm, status in enumerate(self.status) if status == ARM_IS_RETIRED]
+
+    def add(self, arm: Arm) -> None:
+        self.problem = replace(self.problem, arms=(*self.problem.arms, arm))
+        self.status.append(ARM_IS_ACTIVE)
+        self._read()
+
+    def set_status(self, arm: int, status: int) -> None:
+        self.status[arm] = status
+        self._read()
+
+    def mask(self, names: Sequence[str]) -> bytes:
+        """One bit per arm: those named are available."""
+        bits = np.zeros(self.problem.n_arms, dtype=np.uint8)
+        for name in names:
+            bits[self.problem.arm_index(name)] = 1
+        return np.packbits(bits).tobytes()
+
+    def offered(self, masks: Sequence[bytes | None], off: Sequence[int]) -> Bits:
+        """Per arrival, one entry per arm: available and not off. Without columns where that is all of them."""
+        if not off and all(mask is None for mask in masks):
+            return np.zeros((len(masks), 0), dtype=np.uint8)
+        n_arms = self.problem.n_arms
+        rows = np.ones((len(masks), n_arms), dtype=np.uint8)
+        for i, mask in enumerate(masks):
+            if mask is not None:
+                bits = np.unpackbits(np.frombuffer(mask, dtype=np.uint8))[:n_arms]
+                rows[i, : bits.size] = bits
+                rows[i, bits.size :] = 0
+        if off:
+            rows[:, off] = 0
+        return rows
+
+    def to_json(self) -> dict[str, Any]:
+        added = self.problem.arms[self._n_first :]
+        return {"added": [arm_to_json(arm) for arm in added], "status": list(self.status)}
+
+    @classmethod
+    def from_json(cls, problem: Problem, stored: dict[str, Any]) -> Roster:
+        roster = cls(problem)
+        for arm in stored["added"]:
+            roster.add(Arm(**arm))
+        roster.status = stored["status"]
+        roster._read()
+        return roster
+
+
+def arm_to_json(arm: Arm) -> dict[str, Any]:
+    """An arm as events and snapshots store it; `Arm(**stored)` gives it back."""
+    return {"name": arm.name, "features": list(arm.features), "cost": arm.cost}
