@@ -8,7 +8,17 @@ from collections.abc import Sequence
 
 from doral.live.engine_calls import LEARNED
 from doral.live.errors import BrokenLog
-from doral.live.events import CANCELLED, IS_EXPIRED, IS_LATE, IS_PENDING, IS_RETURNED, UNHEARD, Event, known
+from doral.live.events import (
+    CANCELLED,
+    IS_EXPIRED,
+    IS_LATE,
+    IS_PENDING,
+    IS_RETURNED,
+    UNHEARD,
+    Event,
+    known,
+    with_outcome,
+)
 from doral.live.fold import Fold
 from doral.live.ledger import exact, minus, times
 
@@ -21,14 +31,14 @@ def apply_answers(fold: Fold, drafts: Sequence[Event]) -> list[Event]:
         _settle(fold, draft)
         _count_reward(fold, draft, known(draft.reward))
         fold.counts.arm_answers[known(draft.arm)] += 1
-    return [draft._replace(outcome=outcome) for draft, outcome in zip(drafts, outcomes, strict=True)]
+    return [with_outcome(draft, outcome) for draft, outcome in zip(drafts, outcomes, strict=True)]
 
 
 def apply_correction(fold: Fold, draft: Event) -> Event:
     fold.advance(draft)
     previous, reward = known(draft.previous), known(draft.reward)
     if draft.data is not None:  # the engine has heard nothing so far: to it this is the answer
-        draft = draft._replace(outcome=_tell(fold, [draft])[0])
+        draft = with_outcome(draft, _tell(fold, [draft])[0])
     elif draft.outcome == LEARNED:
         fold.engine.correct(
             number=known(draft.number),
@@ -66,7 +76,7 @@ def apply_expiry(fold: Fold, draft: Event) -> Event:
     fold.engine.pass_time(draft.clock)
     for arm, count in expired["by_arm"]:
         fold.counts.move(IS_PENDING, IS_EXPIRED, count)
-        fold.ledger = fold.ledger.spend(times(fold.roster.costs[arm], count))
+        fold.ledger.spend(times(fold.roster.exact_costs[arm], count))
     if any(new < old for new, old in zip(expired["upto"], fold.expired_upto, strict=True)):
         raise BrokenLog(f"event {fold.sequence}: decisions expired up to {fold.expired_upto} already")
     fold.expired_upto = expired["upto"]
@@ -97,9 +107,9 @@ def _settle(fold: Fold, draft: Event) -> None:
     after = before if draft.actual_cost is None else exact(draft.actual_cost)
     released = minus(before, after)
     if draft.was == IS_PENDING:
-        fold.ledger = fold.ledger.spend(fold.roster.costs[known(draft.arm)], released)
+        fold.ledger.spend(fold.roster.exact_costs[known(draft.arm)], released)
     elif released:
-        fold.ledger = fold.ledger.refund(released)
+        fold.ledger.refund(released)
     if released and draft.kind != CANCELLED:  # the engine's own `cancel` gives back by itself
         fold.engine.give_back(known(draft.context), float(released))
 

@@ -32,7 +32,7 @@ def apply_arm_status(fold: Fold, draft: Event) -> Event:
 def apply_budget(fold: Fold, draft: Event) -> Event:
     fold.advance(draft)
     amount = known(draft.value)
-    fold.ledger = fold.ledger.top_up(exact(amount))
+    fold.ledger.top_up(exact(amount))
     fold.engine.top_up(amount)
     return draft
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from doral._arrays import Bits
 from doral.live.engine_calls import Chosen
-from doral.live.events import DECIDED, Event, known
+from doral.live.events import Event, known, with_choice
 from doral.live.fold import Fold
 from doral.live.ledger import times
 
@@ -51,9 +51,9 @@ def _keep_retired_out(fold: Fold) -> None:
 
 def _beyond_budget(fold: Fold) -> list[int]:
     """The engine counts in floats: where their rounding would overdraw the exact ledger, the arm is not offered."""
-    left = fold.engine.budget_left
-    costs = zip(fold.problem.arms, fold.roster.costs, strict=True)
-    return [i for i, (arm, cost) in enumerate(costs) if arm.cost <= left and cost > fold.ledger.left]
+    left, roster = fold.engine.budget_left, fold.roster
+    costs = zip(roster.costs, roster.exact_costs, strict=True)
+    return [arm for arm, (cost, exact_cost) in enumerate(costs) if cost <= left and exact_cost > fold.ledger.left]
 
 
 def _enter(fold: Fold, draft: Event, chosen: Chosen) -> Event:
@@ -61,11 +61,10 @@ def _enter(fold: Fold, draft: Event, chosen: Chosen) -> Event:
     fold.advance(draft)
     (arm, reason, round_, number), (probability, value, price) = chosen
     fold.round = round_
-    head = (draft.sequence, DECIDED, draft.clock, draft.at, draft.writer, draft.key, None)
-    tail = (round_, reason, value, price, probability, draft.available)
     if arm < 0:
         fold.counts.skip(reason)
-        return Event(*head, None, draft.context, None, 0.0, *tail)
+        return with_choice(draft, None, draft.context, None, 0.0, round_, reason, value, price, probability)
     fold.counts.play(arm, reason)
-    fold.ledger = fold.ledger.reserve(fold.roster.costs[arm])
-    return Event(*head, number, draft.context, arm, fold.problem.arms[arm].cost, *tail)
+    fold.ledger.reserve(fold.roster.exact_costs[arm])
+    cost = fold.roster.costs[arm]
+    return with_choice(draft, number, draft.context, arm, cost, round_, reason, value, price, probability)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from doral import _check
 from doral.errors import InvalidValue, UnknownName
 from doral.live.decision import Decision, make_decision, read_id
-from doral.live.drafts import Planned, Result
 from doral.live.events import (
     ANSWER_SCOPE,
     ARM_PAUSED,
@@ -66,7 +65,7 @@ class Campaign:
         `available` names the arms that can be had now (None: all). The same `key` gives the same decision back. `at` is
         a timestamp for back-fill; without it, now.
         """
-        return self._write(plan_decision, make_arrival(context, available, key, at))
+        return self._session.write(plan_decision, make_arrival(context, available, key, at))
 
     def decide_many(self, arrivals: Iterable[str | Mapping[str, Any]]) -> list[Decision]:
         """Many arrivals in their order, stored together or not at all.
@@ -74,7 +73,7 @@ class Campaign:
         Each is a context, or a mapping with the arguments of `decide`.
         """
         asked = [arrival_of(one) for one in as_batch("arrivals", arrivals)]
-        return self._write(plan_decisions, asked) if asked else []
+        return self._session.write(plan_decisions, asked) if asked else []
 
     # --- answers ----------------------------------------------------------------------------------------------------
 
@@ -90,7 +89,7 @@ class Campaign:
 
         `actual_cost`, at most what was reserved, gives the rest back to the budget.
         """
-        return self._write(plan_answers, [make_answer(decision_id, reward, key, actual_cost, at)])[0]
+        return self._session.write(plan_answers, [make_answer(decision_id, reward, key, actual_cost, at)])[0]
 
     def feedback_many(self, answers: Iterable[tuple[str, float] | Mapping[str, Any]]) -> list[Decision]:
         """Many answers in their order, stored together or not at all.
@@ -98,7 +97,7 @@ class Campaign:
         Each is a pair (decision_id, reward), or a mapping with the arguments of `feedback`.
         """
         asked = [answer_of(one) for one in as_batch("answers", answers)]
-        return self._write(plan_answers, asked) if asked else []
+        return self._session.write(plan_answers, asked) if asked else []
 
     def correct(
         self,
@@ -109,15 +108,15 @@ class Campaign:
         at: object = None,
     ) -> Decision:
         """A later, better value for an answer that was given: it takes the place of the earlier one."""
-        return self._write(plan_correction, make_answer(decision_id, reward, key, actual_cost, at))
+        return self._session.write(plan_correction, make_answer(decision_id, reward, key, actual_cost, at))
 
     def cancel(self, decision_id: str, key: str | None = None, at: object = None) -> Decision:
         """The decision was not carried out: its budget comes back, and it is forgotten as far as possible."""
-        return self._write(plan_cancellation, CancelRequest(decision_id, scoped_key(ANSWER_SCOPE, key), at))
+        return self._session.write(plan_cancellation, CancelRequest(decision_id, scoped_key(ANSWER_SCOPE, key), at))
 
     def expire(self, now: object = None) -> int:
         """Decisions that are too old for an answer to count become `expired`; returns how many."""
-        return self._write(plan_expiry, now)
+        return self._session.write(plan_expiry, now)
 
     # --- changes while it runs --------------------------------------------------------------------------------------
 
@@ -125,38 +124,33 @@ class Campaign:
         """A new arm, about which nothing is known. It joins a race that still runs; later it is accepted at once."""
         if not isinstance(arm, Arm):
             raise InvalidValue("arm", arm, "must be an Arm; write Arm(name, features=[...])")
-        self._write(plan_new_arm, arm, scoped_key(CHANGE_SCOPE, key))
+        self._session.write(plan_new_arm, arm, scoped_key(CHANGE_SCOPE, key))
 
     def pause_arm(self, name: str) -> None:
         """Stop offering an arm until `resume_arm`."""
-        self._write(plan_arm_status, name, ARM_PAUSED)
+        self._session.write(plan_arm_status, name, ARM_PAUSED)
 
     def resume_arm(self, name: str) -> None:
         """Offer a paused arm again."""
-        self._write(plan_arm_status, name, ARM_RESUMED)
+        self._session.write(plan_arm_status, name, ARM_RESUMED)
 
     def retire_arm(self, name: str) -> None:
         """Stop offering an arm for good. Answers to it are still taken."""
-        self._write(plan_arm_status, name, ARM_RETIRED)
+        self._session.write(plan_arm_status, name, ARM_RETIRED)
 
     def top_up(self, amount: float, key: str | None = None) -> None:
         """More budget. Give a key: a repeated request then adds it once."""
         amount = _check.finite_number("amount", amount, above=0)
-        self._write(plan_top_up, amount, scoped_key(CHANGE_SCOPE, key))
+        self._session.write(plan_top_up, amount, scoped_key(CHANGE_SCOPE, key))
 
     def extend(self, rounds: int, key: str | None = None) -> None:
         """More arrivals are expected. Give a key: a repeated request then adds them once."""
         rounds = _check.whole_number("rounds", rounds, at_least=1, at_most=MAX_HORIZON)
-        self._write(plan_extension, rounds, scoped_key(CHANGE_SCOPE, key))
+        self._session.write(plan_extension, rounds, scoped_key(CHANGE_SCOPE, key))
 
     def close(self) -> None:
         """End the campaign: no more decisions. Answers to open ones are still taken."""
-        self._write(plan_closing)
-
-    def _write(self, plan: Callable[..., Planned[Result]], *asked: Any) -> Result:
-        """Store what `plan` drafts for this request."""
-        session = self._session
-        return session.write(lambda log, fold: plan(log, fold, *asked, session.writer))
+        self._session.write(plan_closing)
 
     # --- looking ----------------------------------------------------------------------------------------------------
 
@@ -199,7 +193,7 @@ class Campaign:
 
     def ledger(self) -> Ledger:
         """Where the budget is: spent + reserved + left = total, exactly."""
-        return self._session.read(lambda _, fold: fold.ledger)
+        return self._session.read(lambda _, fold: fold.ledger.copy())
 
     def report(self) -> Report:
         """Spend, pace, pending, return curves, cut-off and values: the campaign at a glance."""

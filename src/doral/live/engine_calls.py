@@ -44,6 +44,7 @@ class Engine:
         self._rules: Rules = build_rules(options=policy, problem=problem, seed=seed, run=_LIVE_RUN)
         # Room for one arrival, so that a single decision makes no arrays.
         self._one = (np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros((1, 4), dtype=np.int64), np.zeros((1, 3)))
+        self._chosen = (self._one[2][0], self._one[3][0])
         self.start(problem)
 
     def start(self, problem: Problem) -> None:
@@ -63,7 +64,7 @@ class Engine:
         contexts, clocks, whole, real = self._one
         contexts[0], clocks[0] = context, clock
         self._calls.arrive(contexts, offered, clocks, whole, real)
-        return whole[0].tolist(), real[0].tolist()
+        return self._chosen[0].tolist(), self._chosen[1].tolist()
 
     def decide_many(self, contexts: Sequence[int], offered: Bits, clocks: Sequence[float]) -> Iterator[Chosen]:
         """Arrivals in their order, in one call."""

@@ -6,7 +6,7 @@ repeats the number, context, arm and cost of the decision that it answers.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from doral.live.errors import BrokenLog
 
@@ -69,6 +69,39 @@ class Event(NamedTuple):
 
 
 COLUMNS = Event._fields
+# What the engine adds to an arrival, and to an answer.
+_CHOICE = slice(COLUMNS.index("number"), COLUMNS.index("available"))
+_BEFORE_CHOICE, _AFTER_CHOICE = slice(_CHOICE.start), slice(_CHOICE.stop, None)
+_OUTCOME = COLUMNS.index("outcome")
+_BEFORE_OUTCOME, _AFTER_OUTCOME = slice(_OUTCOME), slice(_OUTCOME + 1, None)
+
+# These are passed by every decision and every answer: keywords and `_replace` would take three times as long.
+
+
+def arrival(
+    sequence: int, clock: float, at: float, writer: int, key: str | None, context: int, available: bytes | None
+) -> Event:
+    """A decision that the engine has not made yet."""
+    return tuple.__new__(Event, (
+        sequence, DECIDED, clock, at, writer, key, None, None, context, None, None, None, None, None, None, None,
+        available, None, None, None, None, None, None, None, None,
+    ))  # fmt: skip
+
+
+def with_choice(draft: Event, *choice: float | None) -> Event:
+    """An arrival with the columns from `number` to `probability`; on replay, mostly itself."""
+    row: tuple[Any, ...] = draft
+    if row[_CHOICE] == choice:
+        return draft
+    return tuple.__new__(Event, row[_BEFORE_CHOICE] + choice + row[_AFTER_CHOICE])
+
+
+def with_outcome(draft: Event, outcome: int) -> Event:
+    """An answer with what the engine made of it; on replay, mostly itself."""
+    row: tuple[Any, ...] = draft
+    if row[_OUTCOME] == outcome:
+        return draft
+    return tuple.__new__(Event, (*row[_BEFORE_OUTCOME], outcome, *row[_AFTER_OUTCOME]))
 
 
 def known(value: Value | None) -> Value:

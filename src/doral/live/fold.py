@@ -27,9 +27,11 @@ class Fold:
     def __init__(self, definition: Definition, tag: str) -> None:
         problem = definition.problem
         self.definition = definition
+        self._is_in_seconds = definition.is_in_seconds
         self.roster = Roster(problem)
         self.engine = Engine(policy=definition.policy, problem=problem, seed=definition.seed)
-        self.ledger = Ledger.of(exact(problem.budget))
+        budget = exact(problem.budget)
+        self.ledger = Ledger(total=budget, left=budget)
         self.counts = Counts()
         for _ in problem.arms:
             self.counts.add_arm()
@@ -61,7 +63,7 @@ class Fold:
             raise BrokenLog(f"event {event.sequence} follows event {self.sequence}: the log has a gap")
         if event.clock < self.clock:
             raise BrokenLog(f"event {event.sequence}: its clock {event.clock} is before {self.clock}")
-        if self.definition.is_in_seconds and event.at - self.definition.created_at < event.clock:
+        if self._is_in_seconds and event.at - self.definition.created_at < event.clock:
             self.counts.clock_went_back += 1
         self.sequence = event.sequence
         self.clock = event.clock

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass, replace
 from decimal import Context, Decimal, Inexact
-from typing import NamedTuple
 
 from doral.live.errors import BrokenLog
 
@@ -31,62 +31,60 @@ def minus(one: Decimal, other: Decimal) -> Decimal:
     return _subtract(one, other)
 
 
-class Ledger(NamedTuple):
-    """Where the budget is. A change makes a new ledger, and one that does not add up is never made.
-
-    A tuple, because every event makes one.
-    """
+@dataclass(slots=True, kw_only=True)
+class Ledger:
+    """Where the budget is. Every change is checked: a budget that does not add up is never written."""
 
     total: Decimal
-    spent: Decimal  # on decisions that are answered or expired
-    reserved: Decimal  # for decisions that are pending
-    released: Decimal  # came back so far; it is in `left` again, or spent anew
+    spent: Decimal = _ZERO  # on decisions that are answered or expired
+    reserved: Decimal = _ZERO  # for decisions that are pending
+    released: Decimal = _ZERO  # came back so far; it is in `left` again, or spent anew
     left: Decimal
 
-    @classmethod
-    def of(cls, total: Decimal) -> Ledger:
-        """Nothing is spent yet."""
-        return cls(total, _ZERO, _ZERO, _ZERO, total)._checked()
-
-    def _checked(self) -> Ledger:
-        total, spent, reserved, _, left = self
-        if left < 0 or reserved < 0 or spent < 0:
+    def _check(self) -> None:
+        if self.left < _ZERO or self.reserved < _ZERO or self.spent < _ZERO:
             raise BrokenLog(f"the budget was overdrawn: {self}")
-        if _add(_add(spent, reserved), left) != total:
+        if _add(_add(self.spent, self.reserved), self.left) != self.total:
             raise BrokenLog(f"the ledger does not add up: {self}")
-        return self
 
-    def reserve(self, amount: Decimal) -> Ledger:
-        total, spent, reserved, released, left = self
-        return Ledger(total, spent, _add(reserved, amount), released, _subtract(left, amount))._checked()
+    def reserve(self, amount: Decimal) -> None:
+        self.left = _subtract(self.left, amount)
+        self.reserved = _add(self.reserved, amount)
+        self._check()
 
-    def spend(self, amount: Decimal, unused: Decimal = _ZERO) -> Ledger:
+    def spend(self, reserved: Decimal, unused: Decimal = _ZERO) -> None:
         """A reservation is used, up to what comes back."""
-        total, spent, reserved, released, left = self
-        return Ledger(
-            total,
-            _add(spent, _subtract(amount, unused)),
-            _subtract(reserved, amount),
-            _add(released, unused),
-            _add(left, unused),
-        )._checked()
+        self.reserved = _subtract(self.reserved, reserved)
+        self.spent = _add(self.spent, _subtract(reserved, unused))
+        self.left = _add(self.left, unused)
+        self.released = _add(self.released, unused)
+        self._check()
 
-    def refund(self, amount: Decimal) -> Ledger:
+    def refund(self, amount: Decimal) -> None:
         """What was spent comes back (below 0: costs more after all)."""
-        total, spent, reserved, released, left = self
-        return Ledger(total, _subtract(spent, amount), reserved, _add(released, amount), _add(left, amount))._checked()
+        self.spent = _subtract(self.spent, amount)
+        self.left = _add(self.left, amount)
+        self.released = _add(self.released, amount)
+        self._check()
 
-    def top_up(self, amount: Decimal) -> Ledger:
-        total, spent, reserved, released, left = self
-        return Ledger(_add(total, amount), spent, reserved, released, _add(left, amount))._checked()
+    def top_up(self, amount: Decimal) -> None:
+        self.total = _add(self.total, amount)
+        self.left = _add(self.left, amount)
+        self._check()
+
+    def copy(self) -> Ledger:
+        """As it stands now, for somebody who keeps it."""
+        return replace(self)
 
     def to_dict(self) -> dict[str, float]:
-        return {name: float(amount) for name, amount in self._asdict().items()}
+        return {name: float(amount) for name, amount in asdict(self).items()}
 
     def to_json(self) -> dict[str, str]:
         """For snapshots: not a digit is lost."""
-        return {name: str(amount) for name, amount in self._asdict().items()}
+        return {name: str(amount) for name, amount in asdict(self).items()}
 
     @classmethod
     def from_json(cls, stored: dict[str, str]) -> Ledger:
-        return cls(**{name: Decimal(amount) for name, amount in stored.items()})._checked()
+        ledger = cls(**{name: Decimal(amount) for name, amount in stored.items()})
+        ledger._check()
+        return ledger

@@ -8,46 +8,47 @@ from collections.abc import Mapping, Sequence
 from doral.live.decision import Decision, make_decision
 from doral.live.drafts import Planned, moment
 from doral.live.errors import KeyReused
-from doral.live.events import DECIDED, Event
+from doral.live.events import Event, arrival
 from doral.live.fold import Fold
 from doral.live.requests import ArrivalRequest
 from doral.live.storage.contract import Log
 
 
-def plan_decision(log: Log, fold: Fold, arrival: ArrivalRequest, writer: int) -> Planned[Decision]:
+def plan_decision(log: Log, fold: Fold, asked: ArrivalRequest, writer: int) -> Planned[Decision]:
     """One decision; the short way, for it is asked most."""
-    if arrival.key is not None and log.by_keys((arrival.key,)):
-        drafts, answer_all = plan_decisions(log, fold, [arrival], writer)
+    if asked.key is not None and log.by_keys((asked.key,)):
+        drafts, answer_all = plan_decisions(log, fold, [asked], writer)
         return drafts, lambda events: answer_all(events)[0]
-    context, available = _numbers(fold, arrival)
-    clock, at = moment(fold, arrival.at, time.time())
+    context = fold.problem.context_index(asked.context)
+    available = None if asked.available is None else fold.roster.mask(asked.available)
+    clock, at = moment(fold, asked.at, time.time())
     fold.refuse_if_closed()
-    head = (fold.sequence + 1, DECIDED, clock, at, writer, arrival.key)
-    draft = Event(*head, context=context, available=available)
+    draft = arrival(fold.sequence + 1, clock, at, writer, asked.key, context, available)
     names = fold.names
     return [draft], lambda events: make_decision(names, events[0])
 
 
 def plan_decisions(log: Log, fold: Fold, arrivals: Sequence[ArrivalRequest], writer: int) -> Planned[list[Decision]]:
     """Decisions in their order; those whose keys are known are only looked up."""
-    keys = [arrival.key for arrival in arrivals if arrival.key is not None]
+    keys = [asked.key for asked in arrivals if asked.key is not None]
     known = log.by_keys(keys) if keys else {}
     drafts: list[Event] = []
     planned: dict[str, int] = {}
     places: list[int | Event] = []  # per arrival: an event of the log, or the index of a draft
+    context_index = fold.problem.context_index
     wall, clock = time.time(), fold.clock
-    for arrival in arrivals:
-        key, index = arrival.key, len(drafts)
-        context, available = _numbers(fold, arrival)
+    for asked in arrivals:
+        key, index = asked.key, len(drafts)
+        context = context_index(asked.context)
+        available = None if asked.available is None else fold.roster.mask(asked.available)
         if key is not None and (key in known or key in planned):
             place = known[key] if key in known else planned[key]
             _check_same(fold, key, context, place if isinstance(place, Event) else drafts[place])
             places.append(place)
             continue
-        reading, at = moment(fold, arrival.at, wall, index)
+        reading, at = moment(fold, asked.at, wall, index)
         clock = max(clock, reading)
-        head = (fold.sequence + 1 + index, DECIDED, clock, at, writer, key)
-        drafts.append(Event(*head, context=context, available=available))
+        drafts.append(arrival(fold.sequence + 1 + index, clock, at, writer, key, context, available))
         places.append(index)
         if key is not None:
             planned[key] = index
@@ -55,12 +56,6 @@ def plan_decisions(log: Log, fold: Fold, arrivals: Sequence[ArrivalRequest], wri
         fold.refuse_if_closed()
     about = log.about(event.sequence for event in known.values()) if known else {}
     return drafts, lambda events: _decisions(fold, places, events, about)
-
-
-def _numbers(fold: Fold, arrival: ArrivalRequest) -> tuple[int, bytes | None]:
-    """Context and available arms, by number."""
-    context = fold.problem.context_index(arrival.context)
-    return context, None if arrival.available is None else fold.roster.mask(arrival.available)
 
 
 def _check_same(fold: Fold, key: str, context: int, before: Event) -> None:

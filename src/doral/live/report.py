@@ -92,7 +92,7 @@ def make_report(name: str, fold: Fold) -> Report:
         is_closed=fold.closed,
         arrivals=fold.round,
         horizon=engine.horizon,
-        ledger=ledger,
+        ledger=ledger.copy(),
         spent_share=float((ledger.spent + ledger.reserved) / ledger.total),
         time_share=fold.round / engine.horizon,
         decisions=dict(zip(STATE_NAMES, counts.states, strict=True)),

@@ -27,8 +27,9 @@ class Roster:
 
     def _read(self) -> None:
         """Whatever depends on the list of arms and on their status."""
-        self.costs = [exact(arm.cost) for arm in self.problem.arms]
-        self.dearest = max(self.costs)
+        self.costs = [arm.cost for arm in self.problem.arms]
+        self.exact_costs = [exact(cost) for cost in self.costs]
+        self.dearest = max(self.exact_costs)
         self.off = [arm for arm, status in enumerate(self.status) if status != ARM_IS_ACTIVE]
         self.retired = [arm for arm, status in enumerate(self.status) if status == ARM_IS_RETIRED]
 

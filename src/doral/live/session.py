@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import RLock
+from typing import Any
 
 from doral.live.apply import apply, replay
 from doral.live.definition import Definition
@@ -60,8 +61,8 @@ class Session:
                     self._drop()
                     patience.wait(error)
 
-    def write(self, plan: Callable[[Log, Fold], Planned[Result]]) -> Result:
-        """Apply and append what `plan` drafts, and make its answer of the events that were stored.
+    def write(self, plan: Callable[..., Planned[Result]], *asked: Any) -> Result:
+        """Apply and append what `plan` drafts for this request; its answer, made of the events that were stored.
 
         `plan` changes nothing. It is called again if the connection broke and nothing was stored.
         """
@@ -77,8 +78,10 @@ class Session:
                         fold = self._catch_up(log)
                         # Under the lock nobody is left who could still be committing: what is not there never will be.
                         if not events or not self._is_stored(log, events):
-                            drafts, answer = plan(log, fold)
-                            events = self._append(log, fold, drafts)
+                            drafts, answer = plan(log, fold, *asked, self.writer)
+                            events = self._apply(fold, drafts)
+                            if events:
+                                log.append(events)
                         log.commit()
                     except BaseException:
                         log.rollback()
@@ -91,13 +94,11 @@ class Session:
             self._save_if_due(log, fold)
             return answer(events)
 
-    def _append(self, log: Log, fold: Fold, drafts: list[Event]) -> list[Event]:
+    def _apply(self, fold: Fold, drafts: list[Event]) -> list[Event]:
         if not drafts:
             return []
         self._fold = None  # until all is committed
-        events = apply(fold, drafts)
-        log.append(events)
-        return events
+        return apply(fold, drafts)
 
     def _wait(self, patience: _Patience, error: ConnectionLost, attempted: list[Event]) -> None:
         try:
@@ -153,7 +154,8 @@ class Session:
 
     def _save_if_due(self, log: Log, fold: Fold) -> None:
         """A snapshot only saves time: where it cannot be written, the campaign goes on without."""
-        if fold.sequence - self._saved_at < max(self.snapshot_every, self._saved_bytes // _SNAPSHOT_BYTES_PER_EVENT):
+        unsaved = fold.sequence - self._saved_at
+        if unsaved < self.snapshot_every or unsaved < self._saved_bytes // _SNAPSHOT_BYTES_PER_EVENT:
             return
         with suppress(StorageError):
             newest = next(iter(log.snapshots()), 0)
@@ -202,9 +204,8 @@ class Session:
 class _Patience:
     """How long a broken connection is tried again."""
 
-    def __init__(self) -> None:
-        self._give_up_at: float | None = None
-        self._pause_s = _PAUSE_S
+    _give_up_at: float | None = None
+    _pause_s = _PAUSE_S
 
     def wait(self, error: ConnectionLost) -> None:
         now = time.monotonic()
