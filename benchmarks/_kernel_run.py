@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Ints
-from doral.environments.scenario import Scenario
-from doral.environments.tape import Tape, new_tape, record
-from doral.environments.world import Truth, make_truth
 from doral.policies.build import build_rules, build_state
 from doral.policies.options import PolicyOptions
 from doral.policies.state import Rules, State, grown
 from doral.simulation import outcome
 from doral.simulation.loop import WITHIN_DEADLINE, Book, new_book, play
+from doral.simulation.scenario import Scenario
+from doral.simulation.tape import Tape, new_tape, record
+from doral.simulation.world import Truth, make_truth
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import engine_vs_c
 from _kernel_run import new_task, play_once
 
 import doral
-from doral.environments.stress import many_arms
+from doral.simulation.scenarios.stress_scenarios import many_arms
 
 BUILD = Path(__file__).resolve().parent.parent / "build"
 TURNS = 5

@@ -22,9 +22,9 @@ import numpy as np
 from _kernel_run import Played, Task, checkpoints, first_state, new_task, play_once
 
 import doral
-from doral.environments.paper import BUDGET, HORIZON
 from doral.estimators.ridge import REFACTOR_EVERY
 from doral.policies.returning import REFRESH_ROUNDS
+from doral.simulation.scenarios.paper_scenarios import BUDGET, HORIZON
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from doral.delays import AnyLaw, ByOutcome, Empirical, Exponential, Fixed, Geometric, Lognormal, Never, Pareto, Weibull
-from doral.environments.scenario import Scenario
 from doral.problem import Arm, Problem
+from doral.simulation.scenario import Scenario
 
 # One of each kind, with answers that are lost, and some that depend on the outcome.
 MIXED_LAWS: tuple[AnyLaw, ...] = (

@@ -11,10 +11,10 @@ import pytest
 
 import doral
 from doral.delays import AnyLaw, Fixed, Geometric, Never
-from doral.environments import paper
-from doral.environments.scenario import Scenario
 from doral.problem import Arm, Problem
 from doral.simulation.outcome import Outcome
+from doral.simulation.scenario import Scenario
+from doral.simulation.scenarios import paper_scenarios as paper
 
 BUDGET = 4_000.0
 ALPHA = 0.5

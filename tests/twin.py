@@ -22,12 +22,12 @@ from scipy.special import ndtri
 
 from doral._arrays import Flags, Floats, Ints
 from doral.delays import AnyLaw, ByOutcome, Law
-from doral.environments.scenario import Scenario
-from doral.environments.tape import new_tape, record
-from doral.environments.world import make_truth
 from doral.policies.options import PolicyOptions
 from doral.problem import Problem
 from doral.simulation.outcome import Outcome
+from doral.simulation.scenario import Scenario
+from doral.simulation.tape import new_tape, record
+from doral.simulation.world import make_truth
 
 REFRESH_ROUNDS = 32  # return curves are read in rounds 1, 33, 65, ...
 REFRESH_SHARE, REFRESH_MOST = 32, 512  # curves by context once in a share of the rounds so far, at most in so many

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from doral import delays as delays
-    from doral.environments.catalogue import scenario as scenario
-    from doral.environments.scenario import Scenario as Scenario
     from doral.errors import DoralError as DoralError
     from doral.errors import InvalidValue as InvalidValue
     from doral.errors import UnknownName as UnknownName
@@ -19,23 +17,25 @@ if TYPE_CHECKING:
     from doral.live.decision import Decision as Decision
     from doral.live.store import Store as Store
     from doral.live.store import open as open  # noqa: A004
-    from doral.policies.base import Answer as Answer
-    from doral.policies.base import Arrival as Arrival
-    from doral.policies.base import PythonPolicy as PythonPolicy
     from doral.policies.options import PolicyOptions as PolicyOptions
     from doral.policies.presets import policy as policy
     from doral.problem import Arm as Arm
     from doral.problem import Context as Context
     from doral.problem import Problem as Problem
     from doral.simulation.api import simulate as simulate
+    from doral.simulation.python_policy import Answer as Answer
+    from doral.simulation.python_policy import Arrival as Arrival
+    from doral.simulation.python_policy import PythonPolicy as PythonPolicy
     from doral.simulation.result import SimulationResult as SimulationResult
+    from doral.simulation.scenario import Scenario as Scenario
+    from doral.simulation.scenarios.catalogue import scenario as scenario
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Answer": "doral.policies.base",
+    "Answer": "doral.simulation.python_policy",
     "Arm": "doral.problem",
-    "Arrival": "doral.policies.base",
+    "Arrival": "doral.simulation.python_policy",
     "Campaign": "doral.live.campaign",
     "Context": "doral.problem",
     "Decision": "doral.live.decision",
@@ -43,14 +43,14 @@ _HOMES = {
     "InvalidValue": "doral.errors",
     "PolicyOptions": "doral.policies.options",
     "Problem": "doral.problem",
-    "PythonPolicy": "doral.policies.base",
-    "Scenario": "doral.environments.scenario",
+    "PythonPolicy": "doral.simulation.python_policy",
+    "Scenario": "doral.simulation.scenario",
     "SimulationResult": "doral.simulation.result",
     "Store": "doral.live.store",
     "UnknownName": "doral.errors",
     "open": "doral.live.store",
     "policy": "doral.policies.presets",
-    "scenario": "doral.environments.catalogue",
+    "scenario": "doral.simulation.scenarios.catalogue",
     "simulate": "doral.simulation.api",
 }
 

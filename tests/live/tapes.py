@@ -9,10 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from doral.environments.catalogue import scenario as scenario_by_name
-from doral.environments.scenario import Scenario
-from doral.environments.tape import Tape, draw_delay, draw_reward, new_tape, record
-from doral.environments.world import Truth, make_truth
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
 from doral.policies.operations import leaves
@@ -21,6 +17,10 @@ from doral.policies.presets import POLICY_NAMES, policy
 from doral.policies.state import State
 from doral.problem import Arm, Context
 from doral.simulation.players import CompiledPlayer
+from doral.simulation.scenario import Scenario
+from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
+from doral.simulation.tape import Tape, draw_delay, draw_reward, new_tape, record
+from doral.simulation.world import Truth, make_truth
 from tests.small_worlds import MIXED_LAWS, make_scenario
 
 SEED = 7

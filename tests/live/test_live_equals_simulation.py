@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import doral
-from doral.environments.scenario import Scenario
 from doral.live.apply import replay
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
@@ -19,6 +18,7 @@ from doral.live.store import Store
 from doral.policies.options import PolicyOptions
 from doral.policies.presets import policy
 from doral.simulation.players import CompiledPlayer
+from doral.simulation.scenario import Scenario
 from tests.live.checks import fold_of
 from tests.live.tapes import SCENARIOS, SEED, UNIT, Feed, live_policies, same_bits, simulated
 

@@ -12,17 +12,17 @@ import pytest
 import doral
 from doral._arrays import Floats
 from doral.delays import ByOutcome, Geometric
-from doral.environments.paper import SCENARIOS as PAPER
-from doral.environments.scenario import Scenario
-from doral.environments.stress import SCENARIOS as STRESS
-from doral.environments.tape import new_tape, record
-from doral.environments.world import make_truth
 from doral.policies.build import build_rules, build_state
 from doral.policies.engine import decide, observe
 from doral.policies.options import PolicyOptions
 from doral.policies.presets import policy
 from doral.problem import Arm, Context, Problem
 from doral.simulation.players import CompiledPlayer
+from doral.simulation.scenario import Scenario
+from doral.simulation.scenarios.paper_scenarios import SCENARIOS as PAPER
+from doral.simulation.scenarios.stress_scenarios import SCENARIOS as STRESS
+from doral.simulation.tape import new_tape, record
+from doral.simulation.world import make_truth
 
 RUNS = 3
 ALL_ARMS = np.zeros(0, dtype=np.uint8)

@@ -9,16 +9,16 @@ import pytest
 
 import doral
 from doral._arrays import Floats
-from doral.environments.scenario import Scenario
-from doral.environments.stress import SCENARIOS as STRESS
-from doral.environments.tape import new_tape, record
-from doral.environments.world import make_truth
 from doral.pacing import solve
 from doral.policies.dropping import Certificate, certificates
 from doral.policies.operations import retire
 from doral.policies.options import PolicyOptions
 from doral.policies.presets import policy
 from doral.simulation.players import CompiledPlayer
+from doral.simulation.scenario import Scenario
+from doral.simulation.scenarios.stress_scenarios import SCENARIOS as STRESS
+from doral.simulation.tape import new_tape, record
+from doral.simulation.world import make_truth
 
 SEED = 4
 CHUNK_ROUNDS = 500

@@ -27,12 +27,12 @@ from doral.delays import (
     Pareto,
     Weibull,
 )
-from doral.environments.scenario import Noise, Scenario
 from doral.policies import options as options_module
 from doral.policies.options import OPTION_NAMES, PolicyOptions
 from doral.policies.presets import POLICY_NAMES, policy
 from doral.problem import Arm, Context, Problem
 from doral.simulation.api import MAX_SEED
+from doral.simulation.scenario import Noise, Scenario
 from tests.small_worlds import MIXED_LAWS, make_scenario
 from tests.twin import Agreement, follow
 

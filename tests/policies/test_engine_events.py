@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 import doral
 from doral.delays import Fixed, Geometric
-from doral.environments.scenario import Scenario
 from doral.policies import state as state_module
 from doral.policies.build import build_rules, build_state
 from doral.policies.engine import GONE, LATE, LEARNED, REPEATED, decide, is_full, observe
 from doral.policies.presets import policy
 from doral.policies.state import Rules, State, grown
 from doral.problem import Arm, Problem
+from doral.simulation.scenario import Scenario
 
 ALL_ARMS = np.zeros(0, dtype=np.uint8)
 N_ARMS, N_CONTEXTS = 4, 3

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from doral.policies.base import Answer, Arrival, PolicyMaker
 from doral.policies.options import PolicyOptions
 from doral.policies.presets import POLICY_NAMES, policy
 from doral.problem import Problem
 from doral.simulation.api import AnyPolicy
+from doral.simulation.python_policy import Answer, Arrival, PolicyMaker
 from doral.testing import CHECKS, PolicyCheckFailed, check_policy
 from doral.testing import policy_checks as checks
 

@@ -11,9 +11,9 @@ from scipy import stats
 
 import doral
 from doral import delays
-from doral.environments.world import make_truth
 from doral.errors import InvalidValue, UnknownName
 from doral.simulation.players import BadDecision
+from doral.simulation.world import make_truth
 
 ALL = ["doral", "d-alp", "d-linucb", "random"]
 

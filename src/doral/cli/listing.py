@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from doral.cli import terminal
-from doral.environments.catalogue import SCENARIOS
-from doral.environments.scenario import Scenario
 from doral.experiments.kit.numbers import number
 from doral.policies.presets import POLICY_NAMES, policy
+from doral.simulation.scenario import Scenario
+from doral.simulation.scenarios.catalogue import SCENARIOS
 
 
 def show_scenarios() -> None:

@@ -10,10 +10,10 @@ from doral import _files
 from doral.cli import terminal
 from doral.cli.exits import announce_compiling
 from doral.cli.policy_words import parse_policy
-from doral.environments.catalogue import scenario
 from doral.errors import InvalidValue
 from doral.experiments.kit.numbers import number, spread
 from doral.simulation.outcome import METRICS
+from doral.simulation.scenarios.catalogue import scenario
 
 if TYPE_CHECKING:
     import polars as pl

@@ -228,7 +228,7 @@ class Never(Law):
 class ByOutcome:
     """The delay depends on the reward: one law for rewards above `threshold`, another for the rest.
 
-    For environments only. It has no return probability of its own, because that would depend on the rewards.
+    For scenarios only. It has no return probability of its own, because that would depend on the rewards.
     """
 
     above: Law

@@ -9,17 +9,17 @@ import joblib
 import numpy as np
 
 from doral import _check
-from doral.environments.catalogue import scenario as scenario_by_name
-from doral.environments.scenario import Scenario
-from doral.environments.tape import CHUNK_ROUNDS, new_tape, record
-from doral.environments.world import make_truth, oracle_table
 from doral.errors import InvalidValue
-from doral.policies.base import PolicyMaker
 from doral.policies.options import PolicyOptions
 from doral.policies.presets import policy as policy_by_name
 from doral.simulation.outcome import Outcome
 from doral.simulation.players import CompiledPlayer, Player, PythonPlayer
+from doral.simulation.python_policy import PolicyMaker
 from doral.simulation.result import SimulationResult
+from doral.simulation.scenario import Scenario
+from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
+from doral.simulation.tape import CHUNK_ROUNDS, new_tape, record
+from doral.simulation.world import make_truth, oracle_table
 
 AnyPolicy: TypeAlias = str | PolicyOptions | PolicyMaker
 MAX_RUNS = 10**6

@@ -8,12 +8,12 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral._jit import jit, jit_inner, position
-from doral.environments.tape import Tape, World, draw_delay, draw_reward
 from doral.policies.dropping import arms_in_play
 from doral.policies.engine import decide, is_full, observe, tell_delay
 from doral.policies.state import Rules, State
 from doral.racing import INSTANT
 from doral.simulation.outcome import COURSE, METRICS
+from doral.simulation.tape import Tape, World, draw_delay, draw_reward
 
 NEVER = -1
 

@@ -9,11 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from doral._arrays import Floats
-from doral.environments.scenario import Scenario
-from doral.environments.tape import Tape, draw_delay, draw_reward
-from doral.environments.world import Truth
 from doral.errors import DoralError
-from doral.policies.base import Answer, Arrival, PolicyMaker
 from doral.policies.build import build_rules, build_state
 from doral.policies.dropping import certificates
 from doral.policies.options import PolicyOptions
@@ -22,6 +18,10 @@ from doral.problem import Arm, Problem
 from doral.racing import ACCEPTED
 from doral.simulation.loop import Book, new_book, play
 from doral.simulation.outcome import METRICS, Decisions, Outcome, checkpoints
+from doral.simulation.python_policy import Answer, Arrival, PolicyMaker
+from doral.simulation.scenario import Scenario
+from doral.simulation.tape import Tape, draw_delay, draw_reward
+from doral.simulation.world import Truth
 
 
 class BadDecision(DoralError):

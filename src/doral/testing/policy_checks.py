@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from doral.delays import AnyLaw, Fixed, Geometric, Never, Pareto
-from doral.environments.scenario import Scenario
-from doral.environments.tape import new_tape, record
-from doral.environments.world import make_truth
 from doral.errors import DoralError
-from doral.policies.base import Answer, Arrival, PolicyMaker, PythonPolicy
 from doral.policies.options import PolicyOptions
 from doral.policies.presets import policy as policy_by_name
 from doral.problem import Arm, Problem
 from doral.simulation.api import AnyPolicy, simulate
 from doral.simulation.outcome import Decisions, Outcome
+from doral.simulation.python_policy import Answer, Arrival, PolicyMaker, PythonPolicy
+from doral.simulation.scenario import Scenario
+from doral.simulation.tape import new_tape, record
+from doral.simulation.world import make_truth
 
 _HORIZON = 300
 _SILENT = Never(Fixed(1), 1.0)

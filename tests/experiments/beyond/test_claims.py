@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from doral._arrays import Floats
-from doral.environments.catalogue import SCENARIOS
 from doral.experiments.beyond import analysis
 from doral.experiments.beyond import claims as targets
 from doral.experiments.kit.blocks import CellResult
@@ -17,6 +16,7 @@ from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.claim import Claim
 from doral.policies.presets import policy
 from doral.simulation.result import SimulationResult, interval
+from doral.simulation.scenarios.catalogue import SCENARIOS
 
 MakeResult = Callable[..., SimulationResult]
 

@@ -14,8 +14,6 @@ import polars as pl
 import pytest
 from matplotlib import image
 
-from doral.environments.catalogue import SCENARIOS
-from doral.environments.world import make_truth
 from doral.errors import InvalidValue
 from doral.experiments.beyond import altered_scenarios
 from doral.experiments.beyond.analysis import BeyondFindings, mean_cutoff, shares_table
@@ -35,6 +33,8 @@ from doral.experiments.kit.conduct import check, conduct
 from doral.policies.presets import PRESETS, policy
 from doral.simulation.api import simulate
 from doral.simulation.result import SimulationResult, interval
+from doral.simulation.scenarios.catalogue import SCENARIOS
+from doral.simulation.world import make_truth
 from tests.experiments.conftest import MakeResult
 from tests.experiments.pages import Page, Silent
 

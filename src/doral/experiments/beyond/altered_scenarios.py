@@ -7,11 +7,11 @@ import dataclasses
 import numpy as np
 
 from doral.delays import ByOutcome, Geometric, Law
-from doral.environments.paper import NOISE_SD, SCENARIOS
-from doral.environments.scenario import Scenario
-from doral.environments.stress import SCENARIOS as STRESS
 from doral.experiments.beyond.names import DIVERSE_PARETO
 from doral.problem import Arm
+from doral.simulation.scenario import Scenario
+from doral.simulation.scenarios.paper_scenarios import NOISE_SD, SCENARIOS
+from doral.simulation.scenarios.stress_scenarios import SCENARIOS as STRESS
 
 POSITIVES_FIRST = "stress/positives-first"
 

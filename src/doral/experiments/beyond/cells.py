@@ -6,8 +6,6 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from doral.environments.catalogue import SCENARIOS
-from doral.environments.scenario import Scenario
 from doral.experiments.beyond.names import REFERENCE
 from doral.experiments.beyond.sweeps import SWEEPS, Sweep
 from doral.experiments.beyond.variants import INGREDIENTS
@@ -15,6 +13,8 @@ from doral.experiments.kit.cell import Cell, base_name, shrunk
 from doral.experiments.kit.extent import Extent
 from doral.policies.options import PolicyOptions
 from doral.policies.presets import PRESETS, policy
+from doral.simulation.scenario import Scenario
+from doral.simulation.scenarios.catalogue import SCENARIOS
 
 TABLE = "table"
 INGREDIENTS_STUDY = "ingredients"

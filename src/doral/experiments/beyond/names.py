@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from doral.environments import paper, stress
+from doral.simulation.scenarios import paper_scenarios, stress_scenarios
 
 REFERENCE = "doral-otf"
 """The policy that sweeps, variants and most claims are about."""
-PAPER_SCENARIOS, STRESS_SCENARIOS = tuple(paper.SCENARIOS), tuple(stress.SCENARIOS)
+PAPER_SCENARIOS, STRESS_SCENARIOS = tuple(paper_scenarios.SCENARIOS), tuple(stress_scenarios.SCENARIOS)
 DIVERSE_PARETO = "paper/diverse-pareto"
 
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from doral.environments.catalogue import SCENARIOS
-from doral.environments.scenario import Scenario
 from doral.experiments.beyond.altered_scenarios import (
     FIRSTS,
     with_first,
@@ -18,6 +16,8 @@ from doral.experiments.beyond.altered_scenarios import (
 from doral.experiments.beyond.names import DIVERSE_PARETO, PAPER_SCENARIOS, REFERENCE, short_name
 from doral.policies.options import PolicyOptions
 from doral.policies.presets import policy
+from doral.simulation.scenario import Scenario
+from doral.simulation.scenarios.catalogue import SCENARIOS
 
 Measure = Literal["share", "cutoff"]
 

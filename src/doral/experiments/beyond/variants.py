@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from doral.environments.stress import HORIZON
 from doral.experiments.beyond.names import REFERENCE
 from doral.experiments.kit.cell import Variant
 from doral.policies.presets import policy
+from doral.simulation.scenarios.stress_scenarios import HORIZON
 
 
 def _without(says: str, **words: Any) -> Variant:

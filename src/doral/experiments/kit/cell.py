@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from doral.environments.scenario import Scenario
 from doral.policies.options import PolicyOptions
+from doral.simulation.scenario import Scenario
 
 
 @dataclass(frozen=True, kw_only=True)

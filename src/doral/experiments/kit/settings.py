@@ -12,9 +12,9 @@ from typing import Any
 
 import doral
 from doral._jit import cache_folder
-from doral.environments.scenario import Scenario
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.extent import Extent
+from doral.simulation.scenario import Scenario
 
 _LIBRARIES = ("numpy", "numba", "scipy", "polars")
 

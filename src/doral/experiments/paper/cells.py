@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from doral.environments import paper
-from doral.environments.scenario import Scenario
 from doral.experiments.kit.cell import Cell, shrunk
 from doral.experiments.kit.extent import Extent
-from doral.experiments.paper.names import POLICIES, SCENARIO_NAMES
-from doral.experiments.paper.variants import ABLATION
+from doral.experiments.paper_scenarios.names import POLICIES, SCENARIO_NAMES
+from doral.experiments.paper_scenarios.variants import ABLATION
 from doral.policies.presets import policy
+from doral.simulation.scenario import Scenario
+from doral.simulation.scenarios import paper_scenarios
 
 FULL = Extent(runs=50, side_runs=20)
 QUICK = Extent(runs=5, side_runs=2, shrink=5)
@@ -22,7 +22,7 @@ ABLATION_STUDY = "ablation"
 
 
 def _scenarios(extent: Extent) -> Iterable[Scenario]:
-    return (shrunk(paper.SCENARIOS[name], extent.shrink) for name in SCENARIO_NAMES)
+    return (shrunk(paper_scenarios.SCENARIOS[name], extent.shrink) for name in SCENARIO_NAMES)
 
 
 def comparison(extent: Extent) -> Iterable[Cell]:
@@ -36,15 +36,15 @@ def horizon_sweep(extent: Extent) -> Iterable[Cell]:
     """The comparison at other horizons T; the paper's own is in the comparison already."""
     policies = tuple(policy(name) for name in POLICIES)
     for scenario in _scenarios(extent):
-        for horizon in paper.SWEEP_HORIZONS:
-            if horizon != paper.HORIZON:
-                other = paper.with_horizon(scenario, horizon // extent.shrink)
+        for horizon in paper_scenarios.SWEEP_HORIZONS:
+            if horizon != paper_scenarios.HORIZON:
+                other = paper_scenarios.with_horizon(scenario, horizon // extent.shrink)
                 yield Cell(study=HORIZON_SWEEP, scenario=other, policies=policies, runs=extent.side_runs)
 
 
 def accept_sweep(extent: Extent) -> Iterable[Cell]:
     """DORAL with every A', the number of arms that the race accepts."""
-    policies = tuple(policy("doral", accept=accept) for accept in paper.SWEEP_ACCEPTED)
+    policies = tuple(policy("doral", accept=accept) for accept in paper_scenarios.SWEEP_ACCEPTED)
     for scenario in _scenarios(extent):
         yield Cell(study=ACCEPT_SWEEP, scenario=scenario, policies=policies, runs=extent.side_runs)
 

@@ -7,7 +7,6 @@ from html import escape
 
 from plotly.offline import get_plotlyjs
 
-from doral.environments.paper import BUDGET, HORIZON, SCENARIOS
 from doral.experiments.kit.claim import Claim, held
 from doral.experiments.kit.extent import Extent
 from doral.experiments.kit.images import as_data
@@ -19,6 +18,7 @@ from doral.experiments.paper.analysis import PaperFindings
 from doral.experiments.paper.names import FIGURES, SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES
 from doral.experiments.paper.plot_data import as_script, plot_data
 from doral.simulation.plots import METRIC_WORDS
+from doral.simulation.scenarios.paper_scenarios import BUDGET, HORIZON, SCENARIOS
 
 _GROUPS = {
     "1": "With similar delays, DORAL and D-ALP overlap",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from doral.delays import Geometric, Law, Pareto
-from doral.environments.scenario import Scenario
 from doral.problem import Arm, Context, Problem
+from doral.simulation.scenario import Scenario
 
 BUDGET = 85_000
 HORIZON = 170_000

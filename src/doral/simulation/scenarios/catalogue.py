@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from doral.environments import paper, stress
-from doral.environments.scenario import Scenario
 from doral.errors import UnknownName
+from doral.simulation.scenario import Scenario
+from doral.simulation.scenarios import paper_scenarios, stress_scenarios
 
-SCENARIOS: dict[str, Scenario] = {**paper.SCENARIOS, **stress.SCENARIOS}
+SCENARIOS: dict[str, Scenario] = {**paper_scenarios.SCENARIOS, **stress_scenarios.SCENARIOS}
 
 
 def scenario(name: str) -> Scenario:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from doral.delays import AnyLaw, ByOutcome, Geometric, Never, Pareto
-from doral.environments.paper import DEADLINE_ROUNDS, DIVERSE_PARETO_MINIMA, N_FEATURES, SHARES
-from doral.environments.scenario import Scenario
 from doral.problem import Arm, Context, Problem
+from doral.simulation.scenario import Scenario
+from doral.simulation.scenarios.paper_scenarios import DEADLINE_ROUNDS, DIVERSE_PARETO_MINIMA, N_FEATURES, SHARES
 
 HORIZON = 60_000
 BUDGET = 30_000

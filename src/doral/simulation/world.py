@@ -12,10 +12,10 @@ from doral._arrays import Floats
 from doral._jit import jit
 from doral._philox import PARAMETERS, philox, to_uniform
 from doral.delays import AnyLaw, ByOutcome, Law
-from doral.environments.scenario import Scenario
-from doral.environments.tape import NOISE_BERNOULLI, NOISE_GAUSSIAN, NOISE_NONE, Laws, World
 from doral.pacing import solve
 from doral.problem import Problem, reserve_depths
+from doral.simulation.scenario import Scenario
+from doral.simulation.tape import NOISE_BERNOULLI, NOISE_GAUSSIAN, NOISE_NONE, Laws, World
 
 _NOISE = {"none": NOISE_NONE, "gaussian": NOISE_GAUSSIAN, "bernoulli": NOISE_BERNOULLI}
 _THETA, _FEATURES = 0, 1  # lanes of the parameter draws

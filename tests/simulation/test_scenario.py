@@ -15,10 +15,10 @@ from scipy.optimize import linprog
 
 import doral
 from doral import delays
-from doral.environments.paper import SCENARIOS, with_horizon
-from doral.environments.tape import new_tape, record
-from doral.environments.world import clairvoyant_rate, make_truth, oracle_table
 from doral.errors import InvalidValue, UnknownName
+from doral.simulation.scenarios.paper_scenarios import SCENARIOS, with_horizon
+from doral.simulation.tape import new_tape, record
+from doral.simulation.world import clairvoyant_rate, make_truth, oracle_table
 
 
 def problem(**changes: Any) -> doral.Problem:

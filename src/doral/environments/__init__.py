@@ -1,1 +1,0 @@
-"""Environments: what is true (scenarios), and the draws that a run of one consists of (tapes)."""
