@@ -12,8 +12,9 @@ from doral._arrays import Ints
 from doral.policies.build import build_rules, build_state
 from doral.policies.options import PolicyOptions
 from doral.policies.state import Rules, State, grown
-from doral.simulation import outcome
-from doral.simulation.loop import WITHIN_DEADLINE, Book, new_book, play
+from doral.simulation.logbook import Logbook, new_logbook
+from doral.simulation.loop import play
+from doral.simulation.outcome import WITHIN_DEADLINE
 from doral.simulation.scenario import Scenario
 from doral.simulation.tape import Tape, new_tape, record
 from doral.simulation.world import Truth, make_truth
@@ -39,7 +40,7 @@ class Played(NamedTuple):
 
     seconds: float
     state: State
-    book: Book
+    book: Logbook
 
     @property
     def decisions(self) -> int:
@@ -73,7 +74,7 @@ def new_task(options: PolicyOptions, scenario: Scenario, *, seed: int, run: int)
 
 def checkpoints(task: Task) -> Ints:
     """The rounds at which the book copies its totals."""
-    return outcome.checkpoints(task.horizon)
+    return new_logbook(task.scenario).checkpoints
 
 
 def first_state(task: Task) -> State:
@@ -85,8 +86,8 @@ def first_state(task: Task) -> State:
 def play_once(task: Task) -> Played:
     """Play the whole tape; only the loop is timed, in processor time, so that a busy machine does not enter."""
     state = first_state(task)
-    book = new_book(task.horizon, checkpoints(task))
-    for array in (book.next_due, book.round, book.context, book.arm, book.reward, book.delay):
+    book = new_logbook(task.scenario)
+    for array in (book.entries, book.last_due):
         array.fill(0)  # the C program's memory is touched before its clock starts too
     start = time.thread_time()
     played = 0

@@ -100,7 +100,7 @@ def checksum(played: Played) -> int:
     """One number for all decisions, as engine.c computes it."""
     n = played.decisions
     n_arms = np.uint64(played.state.hulls.costs.size)
-    x = played.book.round[:n].astype(np.uint64) * n_arms + played.book.arm[:n].astype(np.uint64)
+    x = played.book.entries["round"][:n].astype(np.uint64) * n_arms + played.book.entries["arm"][:n].astype(np.uint64)
     x *= np.uint64(0x9E3779B97F4A7C15)
     x ^= x >> np.uint64(32)
     return int((x * np.uint64(0xD2E7470EE14C6C93)).sum(dtype=np.uint64))

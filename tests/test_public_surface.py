@@ -74,7 +74,7 @@ def test_names_in_the_reading_exist() -> None:
     sources = {path.stem: path.read_text() for path in (ROOT / "src" / "doral").rglob("*.py")}
     text = (ROOT / "docs" / "paper.md").read_text()
     named = re.findall(
-        r"`(engine|scoring|allocation|learning|returning|screening|racing|pacing|world|tape|median_of_means)\.(\w+)`",
+        r"`(engine|scoring|allocation|learning|returning|screening|racing|pacing|clairvoyant|tape|median_of_means)\.(\w+)`",
         text,
     )
     assert len(named) > 20

@@ -15,7 +15,7 @@ from doral import delays
 from doral.policies.dropping import Certificate
 from doral.simulation import saved
 from doral.simulation.api import AnyPolicy
-from doral.simulation.outcome import COURSE, Outcome
+from doral.simulation.outcome import COURSE_COLUMNS, Outcome
 
 N_ARMS, HORIZON = 6, 3000
 
@@ -65,7 +65,7 @@ def result() -> doral.SimulationResult:
 
 def test_the_course_ends_where_the_run_did(result: doral.SimulationResult) -> None:
     for one in result.outcomes:
-        assert one.course.shape == (one.rounds.size, len(COURSE))
+        assert one.course.shape == (one.rounds.size, len(COURSE_COLUMNS))
         assert one.course[-1, 0] == one.cutoff
         assert ((one.course[:, 1] >= 1.0) & (one.course[:, 1] <= N_ARMS)).all()
         out = {(certificate.context, certificate.arm) for certificate in one.certificates}

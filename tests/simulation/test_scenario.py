@@ -16,9 +16,11 @@ from scipy.optimize import linprog
 import doral
 from doral import delays
 from doral.errors import InvalidValue, UnknownName
+from doral.simulation.clairvoyant import clairvoyant_rate
 from doral.simulation.scenarios.paper_scenarios import SCENARIOS, with_horizon
 from doral.simulation.tape import new_tape, record
-from doral.simulation.world import clairvoyant_rate, make_truth, oracle_table
+from doral.simulation.true_returns import oracle_table
+from doral.simulation.world import make_truth
 
 
 def problem(**changes: Any) -> doral.Problem:

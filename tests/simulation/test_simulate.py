@@ -12,7 +12,7 @@ from scipy import stats
 import doral
 from doral import delays
 from doral.errors import InvalidValue, UnknownName
-from doral.simulation.players import BadDecision
+from doral.simulation.python_player import BadDecision
 from doral.simulation.world import make_truth
 
 ALL = ["doral", "d-alp", "d-linucb", "random"]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-import joblib
 import numpy as np
 
 from doral import _check
@@ -13,13 +12,15 @@ from doral.errors import InvalidValue
 from doral.policies.options import PolicyOptions
 from doral.policies.presets import policy as policy_by_name
 from doral.simulation.outcome import Outcome
-from doral.simulation.players import CompiledPlayer, Player, PythonPlayer
+from doral.simulation.players import CompiledPlayer, Player
+from doral.simulation.python_player import PythonPlayer
 from doral.simulation.python_policy import PolicyMaker
 from doral.simulation.result import SimulationResult
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
 from doral.simulation.tape import CHUNK_ROUNDS, new_tape, record
-from doral.simulation.world import make_truth, oracle_table
+from doral.simulation.true_returns import oracle_table
+from doral.simulation.world import make_truth
 
 AnyPolicy: TypeAlias = str | PolicyOptions | PolicyMaker
 MAX_RUNS = 10**6
@@ -33,7 +34,7 @@ def play_run(
     """One run: all policies on one tape, made chunk by chunk."""
     truth = make_truth(scenario, seed=seed, run=run)
     needs_oracle = any(isinstance(one, PolicyOptions) and one.return_probability == "oracle" for one in policies)
-    oracle = oracle_table(scenario) if needs_oracle else None
+    oracle = scenario.once(oracle_table) if needs_oracle else None
     players: list[Player] = [
         CompiledPlayer(one, scenario, truth, seed=seed, run=run, oracle=oracle)
         if isinstance(one, PolicyOptions)
@@ -50,6 +51,30 @@ def play_run(
         for player in players:
             player.play(tape, first_round)
     return [player.outcome(keep_decisions=keep_decisions) for player in players]
+
+
+def _played(
+    policies: Sequence[PolicyOptions | PolicyMaker],
+    tasks: Iterable[tuple[Scenario, int]],
+    *,
+    seed: int,
+    keep_decisions: bool,
+    n_jobs: int,
+) -> Iterator[list[Outcome]]:
+    """The runs in the order of the tasks, one after the other or several at a time."""
+    if n_jobs == 1:
+        for scenario, run in tasks:
+            yield play_run(policies, scenario, seed=seed, run=run, keep_decisions=keep_decisions)
+        return
+    import joblib  # here: a single worker does not wait for it, nor for its bookkeeping in every run
+
+    # Compiled loops release the interpreter, so threads are enough; Python policies need processes.
+    compiled = all(isinstance(one, PolicyOptions) for one in policies)
+    parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads" if compiled else "processes", return_as="generator")
+    yield from parallel(
+        joblib.delayed(play_run)(policies, scenario, seed=seed, run=run, keep_decisions=keep_decisions)
+        for scenario, run in tasks
+    )
 
 
 def _name(policy: PolicyOptions | PolicyMaker) -> str:
@@ -114,15 +139,9 @@ def simulate(
     n_jobs = _check.whole_number("n_jobs", n_jobs, at_least=-1, at_most=MAX_JOBS)
     if n_jobs == 0:
         raise InvalidValue("n_jobs", n_jobs, "must be 1 or more, or -1 for all cores")
-    # Compiled loops release the interpreter, so threads are enough; Python policies need processes.
-    compiled = all(isinstance(one, PolicyOptions) for one in chosen)
-    parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads" if compiled else "processes", return_as="generator")
     outcomes: list[Outcome] = []
-    for played in parallel(
-        joblib.delayed(play_run)(chosen, place, seed=seed, run=run, keep_decisions=keep_decisions)
-        for place in places
-        for run in range(first_run, first_run + runs)
-    ):
+    tasks = ((place, run) for place in places for run in range(first_run, first_run + runs))
+    for played in _played(chosen, tasks, seed=seed, keep_decisions=keep_decisions, n_jobs=n_jobs):
         outcomes.extend(played)
         if on_run is not None:
             on_run()

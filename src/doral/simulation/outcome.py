@@ -9,15 +9,17 @@ import numpy as np
 from doral._arrays import Floats, Ints
 from doral.policies.dropping import Certificate
 
-# Which returned rewards count. The loop fills its totals in this order.
+# Which returned rewards count, and the positions of their totals.
 METRICS = ("within_deadline", "by_end", "within_cutoff")
-CHECKPOINTS = 400
+WITHIN_DEADLINE, BY_END, WITHIN_CUTOFF = 0, 1, 2
 # How a policy went about it: its cut-off m, and the arms that a context has to choose from, on average.
-COURSE = ("cutoff", "arms_in_play")
+COURSE_COLUMNS = ("cutoff", "arms_in_play")
+CUTOFF, ARMS_IN_PLAY = 0, 1
+CHECKPOINTS = 400
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decisions:
+class DecisionLog:
     """Every decision of a run, in order."""
 
     round: Ints
@@ -38,7 +40,7 @@ class Outcome:
     rewards: tuple[float, ...]  # by metric
     rounds: Ints  # checkpoints
     curve: Floats  # (checkpoints, metrics) cumulative reward
-    course: Floats  # (checkpoints, COURSE)
+    course: Floats  # (checkpoints, COURSE_COLUMNS)
     decisions: int
     spend: float
     race_rounds: int
@@ -48,7 +50,7 @@ class Outcome:
     accepted: tuple[str, ...]
     cutoff: float
     certificates: tuple[Certificate, ...] = ()  # of the arms that were out at the end
-    log: Decisions | None = None
+    log: DecisionLog | None = None
 
 
 def checkpoints(horizon: int) -> Ints:

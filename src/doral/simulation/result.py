@@ -169,7 +169,7 @@ class SimulationResult:
         frames = []
         for scenario, policy in self._pairs():
             found = self.of(scenario, policy)
-            paths = np.array([one.course for one in found])  # (runs, checkpoints, COURSE)
+            paths = np.array([one.course for one in found])  # (runs, checkpoints, COURSE_COLUMNS)
             known = np.isfinite(paths[:, :, 0])
             points = [interval(column[is_known]) for column, is_known in zip(paths[:, :, 0].T, known.T, strict=True)]
             frames.append(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from doral.problem import SHARES_TOLERANCE, Problem
 Noise = Literal["gaussian", "bernoulli", "none"]
 Features = Literal["given", "drawn"]
 ArmLaws: TypeAlias = AnyLaw | Sequence[AnyLaw] | Mapping[str, AnyLaw]
+Made = TypeVar("Made")
 
 
 def _table(field: str, value: object, shape: tuple[int, int]) -> tuple[tuple[float, ...], ...]:
@@ -149,6 +150,18 @@ class Scenario:
     def true_shares(self) -> Floats:
         """How often each context arrives."""
         return np.array(self.shares)
+
+    def once(self, make: Callable[[Scenario], Made]) -> Made:
+        """What `make` makes of this scenario, made when first asked for. All runs share it, so nobody may change it."""
+        kept: dict[Callable[[Scenario], Any], Any] = self.__dict__.setdefault("_kept", {})
+        if make not in kept:
+            kept.setdefault(make, make(self))  # threads that make it at the same time go on with the same one
+        made: Made = kept[make]
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Without what is made once: it can be large, and the other side makes its own.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def _availability(value: object, problem: Problem) -> tuple[float, ...]:

@@ -1,7 +1,7 @@
 """The draws of one run, made in chunks: contexts, availability, and one draw each for reward noise and delay.
 
 The draws of a round are shared by all arms (common random numbers): whichever arm is played, its noise and its delay
-come from the same two uniforms through its own laws. Only the played arm's outcome is ever seen, so what any policy
+come from the same two uniforms through its own laws. Only the answer of the played arm is ever seen, so what any policy
 experiences has the right law, and differences between policies on one tape are as tight as they can be.
 """
 
@@ -14,16 +14,17 @@ import numpy as np
 
 from doral._arrays import Bits, Floats, Ints
 from doral._delay_kernels import delay_quantile, normal_quantile
-from doral._jit import jit
+from doral._jit import jit, jit_inner
 from doral._philox import ARRIVAL, AVAILABILITY, philox, to_uniform
 
 CHUNK_ROUNDS = 8192
+FEW_CONTEXTS = 32  # up to here, a walk finds the context of a draw sooner than a search
 
 NOISE_NONE, NOISE_GAUSSIAN, NOISE_BERNOULLI = 0, 1, 2
 
 
 class Laws(NamedTuple):
-    """Delay laws by outcome (0: at or below the threshold, 1: above), context (or 1 row for all) and arm."""
+    """Delay laws by side of the threshold (0: rewards at or below it, 1: above), context (or 1 row for all) and arm."""
 
     kind: Ints  # (2, 1 or J, A)
     a: Floats
@@ -68,19 +69,33 @@ def new_tape(world: World, rounds: int) -> Tape:
     )
 
 
+@jit_inner
+def _find_context(cumulative_shares: Floats, u: float) -> int:
+    """The first context whose cumulative share is above `u`; the last one where rounding leaves none."""
+    last = cumulative_shares.size - 1
+    if last < FEW_CONTEXTS:
+        j = 0
+        while j < last and u >= cumulative_shares[j]:
+            j += 1
+        return j
+    low, high = 0, last
+    while low < high:
+        middle = (low + high) >> 1
+        if u >= cumulative_shares[middle]:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @jit
 def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_round: int) -> None:
     """Fill the chunk that starts at `first_round`: a pure function of its arguments."""
-    last_context = world.cumulative_shares.size - 1
     n_arms = world.means.shape[2]
     for i in range(tape.context.size):
         index = np.uint64(first_round + i)
         who, wait, luck, _ = philox(seed, run, index, np.uint64(ARRIVAL), np.uint64(0))
-        u = to_uniform(who)
-        j = 0
-        while j < last_context and u >= world.cumulative_shares[j]:
-            j += 1
-        tape.context[i] = j
+        tape.context[i] = _find_context(world.cumulative_shares, to_uniform(who))
         tape.delay[i] = to_uniform(wait)
         tape.noise[i] = to_uniform(luck)
         if world.noise == NOISE_GAUSSIAN:
@@ -108,15 +123,15 @@ def draw_delay(world: World, context: int, arm: int, reward: float, uniform: flo
     """Whole rounds until its answer is seen, at least 1; infinite for never."""
     laws = world.laws
     row = min(context, laws.kind.shape[1] - 1)
-    outcome = 1 if reward > laws.threshold[row, arm] else 0
+    side = 1 if reward > laws.threshold[row, arm] else 0
     delay = delay_quantile(
-        laws.kind[outcome, row, arm],
-        laws.a[outcome, row, arm],
-        laws.b[outcome, row, arm],
-        laws.never[outcome, row, arm],
+        laws.kind[side, row, arm],
+        laws.a[side, row, arm],
+        laws.b[side, row, arm],
+        laws.never[side, row, arm],
         laws.values,
-        laws.start[outcome, row, arm],
-        laws.stop[outcome, row, arm],
+        laws.start[side, row, arm],
+        laws.stop[side, row, arm],
         uniform,
     )
     return max(1.0, math.ceil(delay)) if delay < math.inf else math.inf

@@ -1,4 +1,7 @@
-"""A scenario in one run, as arrays: its drawn parameters, its laws, and the clairvoyant that knows them all."""
+"""A scenario in one run, as arrays: its drawn parameters, its laws, and what the clairvoyant makes of them.
+
+What does not change between the runs of a scenario is made once (`Scenario.once`) and shared by all of them.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from doral._arrays import Floats
 from doral._jit import jit
 from doral._philox import PARAMETERS, philox, to_uniform
-from doral.delays import AnyLaw, ByOutcome, Law
-from doral.pacing import solve
-from doral.problem import Problem, reserve_depths
+from doral.simulation.clairvoyant import clairvoyant_worth
 from doral.simulation.scenario import Scenario
 from doral.simulation.tape import NOISE_BERNOULLI, NOISE_GAUSSIAN, NOISE_NONE, Laws, World
+from doral.simulation.true_returns import expected_worth, law_above, law_below, thresholds
 
 _NOISE = {"none": NOISE_NONE, "gaussian": NOISE_GAUSSIAN, "bernoulli": NOISE_BERNOULLI}
 _THETA, _FEATURES = 0, 1  # lanes of the parameter draws
-ORACLE_AGES = 16_384  # rounds: a known return probability is tabulated up to here, and constant beyond
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,34 @@ class Truth:
     features: Floats  # (A, k)
     counted: Floats  # (phases, J, A) expected worth of what returns within the deadline
     clairvoyant: float  # U*: expected reward of the best policy that knows the truth, over the horizon
+
+
+def make_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
+    """Draw the parameters of one run; where none are drawn, all runs share one truth."""
+    draws_theta = scenario.means is None and scenario.theta is None
+    if scenario.features == "given" and not draws_theta:
+        return scenario.once(_given_truth)
+    features = scenario.problem.features
+    if scenario.features == "drawn":
+        features = _uniforms(features.shape, seed, run, _FEATURES)
+    if draws_theta:
+        n_contexts, n_features = scenario.problem.n_contexts, scenario.problem.n_features
+        drawn = _uniforms((scenario.phases * n_contexts, n_features), seed, run, _THETA)
+        means = _products(drawn.reshape(scenario.phases, n_contexts, n_features), features)
+    else:
+        means = _given_means(scenario, features)
+    return _truth(scenario, features, means)
+
+
+def _given_truth(scenario: Scenario) -> Truth:
+    features = scenario.problem.features
+    return _truth(scenario, features, _given_means(scenario, features))
+
+
+def _truth(scenario: Scenario, features: Floats, means: Floats) -> Truth:
+    counted = expected_worth(scenario, means)
+    world = scenario.once(_world_without_means)._replace(means=means)
+    return Truth(world=world, features=features, counted=counted, clairvoyant=clairvoyant_worth(scenario, counted))
 
 
 @jit
@@ -45,160 +73,49 @@ def _uniforms(shape: tuple[int, int], seed: int, run: int, lane: int) -> Floats:
     return out.reshape(shape)
 
 
-def _compiled_laws(scenario: Scenario) -> Laws:
-    rows = len(scenario.delays)
-    shape = (2, rows, scenario.problem.n_arms)
-    kind, start, stop = (np.zeros(shape, dtype=np.int64) for _ in range(3))
-    a, b, never = (np.zeros(shape) for _ in range(3))
-    threshold = np.zeros(shape[1:])
-    tables: list[Floats] = []
-    size = 0
-    for row, laws in enumerate(scenario.delays):
-        for arm, law in enumerate(laws):
-            pair = (law.below, law.above) if isinstance(law, ByOutcome) else (law, law)
-            threshold[row, arm] = law.threshold if isinstance(law, ByOutcome) else 0.0
-            for outcome, one in enumerate(pair):
-                code = one.encode()
-                at = (outcome, row, arm)
-                kind[at], a[at], b[at], never[at] = code.kind, code.a, code.b, code.never
-                start[at], stop[at] = size, size + code.values.size
-                tables.append(code.values)
-                size += code.values.size
-    return Laws(kind, a, b, never, start, stop, np.concatenate(tables), threshold)
+def _given_means(scenario: Scenario, features: Floats) -> Floats:
+    """(phases, J, A) expected rewards: in every phase, each context takes what the next one had."""
+    given = scenario.theta if scenario.means is None else scenario.means
+    by_phase = np.array([np.roll(np.array(given), -phase, axis=0) for phase in range(scenario.phases)])
+    return _products(by_phase, features) if scenario.means is None else by_phase
 
 
-def _counted(scenario: Scenario, law: AnyLaw, mean: float, deadline: float) -> float:
-    """E[reward * 1{it returns within the deadline}]."""
-    if isinstance(law, Law):
-        return mean * float(law.return_probability(deadline))
-    above, below = (float(one.return_probability(deadline)) for one in (law.above, law.below))
-    sd, gap = scenario.noise_sd, mean - law.threshold
-    if scenario.noise == "bernoulli":
-        return mean * (above if law.threshold < 1.0 else below)
-    if scenario.noise == "none" or sd == 0.0:
-        return mean * (above if gap > 0.0 else below)
-    # E[r 1{r > threshold}] of a normal r
-    density = math.exp(-0.5 * (gap / sd) ** 2) / math.sqrt(2.0 * math.pi)
-    upper = mean * float(ndtr(gap / sd)) + sd * density
-    return upper * above + (mean - upper) * below
+def _products(theta: Floats, features: Floats) -> Floats:
+    """(phases, J, A) <theta_j, f_a>."""
+    products: Floats = (theta[:, :, None, :] * features[None, None, :, :]).sum(axis=3)
+    return products
 
 
-def _counted_table(scenario: Scenario, means: Floats) -> Floats:
-    """(J, A) expected worth of what returns in time."""
-    problem = scenario.problem
-    laws = scenario.delays * (problem.n_contexts if len(scenario.delays) == 1 else 1)
-    counted = [
-        [_counted(scenario, law, float(mean), deadline) for law, mean in zip(row, row_means, strict=True)]
-        for row, row_means, deadline in zip(laws, means, problem.deadlines.tolist(), strict=True)
-    ]
-    return problem.weights[:, None] * np.array(counted)
-
-
-def _means(scenario: Scenario, features: Floats, *, seed: int, run: int) -> Floats:
-    """(phases, J, A) expected rewards."""
-    n_contexts, n_features = scenario.problem.n_contexts, scenario.problem.n_features
-    if scenario.means is not None:
-        return np.array([np.roll(np.array(scenario.means), -phase, axis=0) for phase in range(scenario.phases)])
-    if scenario.theta is not None:
-        theta = np.array([np.roll(np.array(scenario.theta), -phase, axis=0) for phase in range(scenario.phases)])
-    else:
-        drawn = _uniforms((scenario.phases * n_contexts, n_features), seed, run, _THETA)
-        theta = drawn.reshape(scenario.phases, n_contexts, n_features)
-    return (theta[:, :, None, :] * features[None, None, :, :]).sum(axis=3)
-
-
-def clairvoyant_rate(*, values: Floats, costs: Floats, shares: Floats, rate: float, available: Floats | None) -> float:
-    """The value of LP_m per round with true values; with random availability, the same LP over available sets.
-
-    With each arm independently available, the LP has a term per set of arms. Its dual does not: it is the minimum over
-    one price of a convex function, where a context's best available arm at that price is found by sorting.
-    """
-    if available is None:
-        return solve(values=values, costs=costs, shares=shares, rate=rate).value
-
-    def dual(price: float) -> float:
-        total = price * rate
-        for share, row in zip(shares, values, strict=True):
-            worth = row - price * costs
-            missing = 1.0  # probability that every better arm is missing
-            for arm in np.argsort(-worth):
-                if worth[arm] <= 0.0:
-                    break
-                total += share * missing * available[arm] * worth[arm]
-                missing *= 1.0 - available[arm]
-        return total
-
-    low, high = 0.0, float(max(0.0, (values / costs).max()))
-    for _ in range(200):  # ternary search on a convex function, to the last bit
-        third = (high - low) / 3.0
-        if dual(low + third) <= dual(high - third):
-            high -= third
-        else:
-            low += third
-    return min(dual(0.0), dual(low), dual(high))
-
-
-def _rate_with_reserves(problem: Problem, counted: Floats, shares: Floats) -> float:
-    """LP_m per round where lower tiers cannot take what is reserved for higher ones, as far as those can use it."""
-    n_phases = counted.shape[0]
-    depths = np.tile(reserve_depths(problem), n_phases)
-    shares = np.tile(shares / n_phases, n_phases)
-    caps = [problem.rate]
-    kept = 0.0
-    for d, (_, share) in enumerate(reversed(problem.reserves), start=1):
-        kept += share * problem.rate
-        usable = float(shares[depths < d].sum() * problem.costs.max())
-        caps.append(min(caps[-1], problem.rate - min(kept, usable)))
-    allocation = solve(
-        values=counted.reshape(-1, problem.n_arms),
-        costs=problem.costs,
-        shares=shares,
-        rate=problem.rate,
-        caps=np.array(caps),
-        depths=depths,
-    )
-    return allocation.value
-
-
-def make_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
-    """Draw the parameters of one run."""
-    problem = scenario.problem
-    features = problem.features
-    if scenario.features == "drawn":
-        features = _uniforms(features.shape, seed, run, _FEATURES)
-    means = _means(scenario, features, seed=seed, run=run)
-    counted = np.array([_counted_table(scenario, phase) for phase in means])
-    available = None if scenario.availability is None else np.array(scenario.availability)
-    if problem.reserves:
-        best = _rate_with_reserves(problem, counted, scenario.true_shares)
-    else:  # phases are just more contexts to somebody who knows them all
-        best = clairvoyant_rate(
-            values=counted.reshape(-1, problem.n_arms),
-            costs=problem.costs,
-            shares=np.tile(scenario.true_shares / scenario.phases, scenario.phases),
-            rate=problem.rate,
-            available=available,
-        )
-    world = World(
-        means=means,
-        phase_rounds=math.ceil(problem.horizon / scenario.phases),
+def _world_without_means(scenario: Scenario) -> World:
+    available = () if scenario.availability is None else scenario.availability
+    return World(
+        means=np.zeros((scenario.phases, 0, 0)),
+        phase_rounds=math.ceil(scenario.problem.horizon / scenario.phases),
         noise=_NOISE[scenario.noise],
         noise_sd=scenario.noise_sd,
         laws=_compiled_laws(scenario),
         cumulative_shares=np.cumsum(scenario.true_shares),
-        silent=problem.feedback == "silent",
-        available=np.zeros(0) if available is None else available,
+        silent=scenario.problem.feedback == "silent",
+        available=np.array(available, dtype=np.float64),
     )
-    return Truth(world=world, features=features, counted=counted, clairvoyant=best * problem.horizon)
 
 
-def oracle_table(scenario: Scenario) -> Floats:
-    """True return probabilities (1 or J, A, ages) for policies to which they are given; outcomes weigh equally."""
-    ages = np.arange(min(scenario.problem.horizon, ORACLE_AGES) + 1, dtype=np.float64)
-
-    def curve(law: AnyLaw) -> Floats:
-        if isinstance(law, ByOutcome):
-            return 0.5 * (curve(law.above) + curve(law.below))
-        return np.asarray(law.return_probability(ages))
-
-    return np.array([[curve(law) for law in laws] for laws in scenario.delays])
+def _compiled_laws(scenario: Scenario) -> Laws:
+    """A law is encoded once, however many contexts and arms share it."""
+    every = [pick(law) for pick in (law_below, law_above) for laws in scenario.delays for law in laws]
+    distinct = {id(law): law for law in every}
+    positions = {key: position for position, key in enumerate(distinct)}
+    number = np.array([positions[id(law)] for law in every]).reshape(2, len(scenario.delays), -1)
+    codes = [law.encode() for law in distinct.values()]
+    sizes = np.array([code.values.size for code in codes], dtype=np.int64)
+    stops = np.cumsum(sizes)
+    return Laws(
+        kind=np.array([code.kind for code in codes], dtype=np.int64)[number],
+        a=np.array([code.a for code in codes], dtype=np.float64)[number],
+        b=np.array([code.b for code in codes], dtype=np.float64)[number],
+        never=np.array([code.never for code in codes], dtype=np.float64)[number],
+        start=(stops - sizes)[number],
+        stop=stops[number],
+        values=np.concatenate([code.values for code in codes]),
+        threshold=thresholds(scenario),
+    )

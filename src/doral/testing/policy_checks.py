@@ -19,7 +19,7 @@ from doral.policies.options import PolicyOptions
 from doral.policies.presets import policy as policy_by_name
 from doral.problem import Arm, Problem
 from doral.simulation.api import AnyPolicy, simulate
-from doral.simulation.outcome import Decisions, Outcome
+from doral.simulation.outcome import DecisionLog, Outcome
 from doral.simulation.python_policy import Answer, Arrival, PolicyMaker, PythonPolicy
 from doral.simulation.scenario import Scenario
 from doral.simulation.tape import new_tape, record
@@ -85,7 +85,7 @@ def _outcomes(policy: AnyPolicy, scenario: Scenario, *, seed: int = 0, runs: int
     return list(result.outcomes)
 
 
-def _log(outcome: Outcome) -> Decisions:
+def _log(outcome: Outcome) -> DecisionLog:
     assert outcome.log is not None  # `keep_decisions` was set
     return outcome.log
 

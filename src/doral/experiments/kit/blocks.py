@@ -21,7 +21,8 @@ from doral.experiments.kit.folder import PART_KIND
 from doral.policies.options import PolicyOptions
 from doral.simulation import saved
 from doral.simulation.api import simulate
-from doral.simulation.outcome import COURSE, METRICS, Outcome
+from doral.simulation.outcome import COURSE_COLUMNS as COURSE
+from doral.simulation.outcome import METRICS, Outcome
 from doral.simulation.result import SimulationResult
 
 BLOCK_RUNS = 10  # what an interruption can cost: a few seconds of work

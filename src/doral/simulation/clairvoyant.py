@@ -1,0 +1,72 @@
+"""The clairvoyant: the best that a policy could do which knows the truth, and what regret is measured against."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from doral._arrays import Floats
+from doral.pacing import solve
+from doral.problem import Problem, reserve_depths
+from doral.simulation.scenario import Scenario
+
+MOST_STEPS = 200  # of the search for a price: it ends sooner, unless the price is 0
+
+
+def clairvoyant_worth(scenario: Scenario, counted: Floats) -> float:
+    """U*: what it expects to earn over the horizon, from the expected worth (phases, J, A) of what returns in time."""
+    problem = scenario.problem
+    shares = scenario.once(_phase_shares)
+    values = counted.reshape(-1, problem.n_arms)  # phases are just more contexts to somebody who knows them all
+    if problem.reserves:
+        return _rate_with_reserves(problem, values, shares) * problem.horizon
+    available = None if scenario.availability is None else np.array(scenario.availability)
+    rate = clairvoyant_rate(values=values, costs=problem.costs, shares=shares, rate=problem.rate, available=available)
+    return rate * problem.horizon
+
+
+def _phase_shares(scenario: Scenario) -> Floats:
+    return np.tile(scenario.true_shares / scenario.phases, scenario.phases)
+
+
+def clairvoyant_rate(*, values: Floats, costs: Floats, shares: Floats, rate: float, available: Floats | None) -> float:
+    """The value of LP_m per round with true values; with random availability, the same LP over available sets.
+
+    With each arm independently available, the LP has a term per set of arms. Its dual does not: it is the minimum over
+    one price of a convex function, where a context's best available arm at that price is found by sorting.
+    """
+    if available is None:
+        return solve(values=values, costs=costs, shares=shares, rate=rate).value
+
+    def dual(price: float) -> float:
+        worth = values - price * costs
+        best_first = np.argsort(-worth, axis=1)
+        worth, chance = np.take_along_axis(worth, best_first, axis=1), available[best_first]
+        missing = np.ones_like(worth)  # probability that every better arm is missing
+        np.cumprod(1.0 - chance[:, :-1], axis=1, out=missing[:, 1:])
+        terms = np.where(worth > 0.0, shares[:, None] * missing * chance * worth, 0.0)
+        return float(np.cumsum(np.append(price * rate, terms))[-1])  # term by term, context by context
+
+    low, high = 0.0, float(max(0.0, (values / costs).max()))
+    for _ in range(MOST_STEPS):  # ternary search on a convex function, to the last bit
+        third = (high - low) / 3.0
+        if low + third == low and high - third == high:
+            break
+        if dual(low + third) <= dual(high - third):
+            high -= third
+        else:
+            low += third
+    return min(dual(0.0), dual(low), dual(high))
+
+
+def _rate_with_reserves(problem: Problem, values: Floats, shares: Floats) -> float:
+    """LP_m per round where lower tiers cannot take what is reserved for higher ones, as far as those can use it."""
+    depths = np.tile(reserve_depths(problem), shares.size // problem.n_contexts)
+    caps = [problem.rate]
+    kept = 0.0
+    for d, (_, share) in enumerate(reversed(problem.reserves), start=1):
+        kept += share * problem.rate
+        usable = float(shares[depths < d].sum() * problem.costs.max())
+        caps.append(min(caps[-1], problem.rate - min(kept, usable)))
+    return solve(
+        values=values, costs=problem.costs, shares=shares, rate=problem.rate, caps=np.array(caps), depths=depths
+    ).value

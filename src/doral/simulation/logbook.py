@@ -1,0 +1,166 @@
+"""The logbook of a run: its decisions in order, their answers by the round in which they are due, and what they earned.
+
+Every player keeps it by the kernels below, whatever its policy is made of.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doral._arrays import Floats, Ints, Record
+from doral._jit import jit, position
+from doral.errors import InvalidValue
+from doral.simulation.outcome import (
+    ARMS_IN_PLAY,
+    BY_END,
+    COURSE_COLUMNS,
+    CUTOFF,
+    METRICS,
+    WITHIN_CUTOFF,
+    WITHIN_DEADLINE,
+    DecisionLog,
+    checkpoints,
+)
+from doral.simulation.scenario import Scenario
+from doral.simulation.tape import Tape, World, draw_delay, draw_reward
+
+NO_DECISION = -1
+MAX_ROUNDS = 2**31 - 2  # what a round and the decision made in it can be numbered with
+
+# One decision: 32 bytes, so that two share a line of the cache and none lies across two.
+ENTRY = np.dtype(
+    [
+        ("reward", np.float64),
+        ("delay", np.float64),  # rounds, infinite for never
+        ("round", np.int32),
+        ("context", np.int32),
+        ("arm", np.int32),
+        ("next_due", np.int32),  # decisions due in the same round are a ring: the one after the last is the first
+    ],
+    align=True,
+)
+# What is asked of the answers of a context.
+TERMS = np.dtype([("weight", np.float64), ("deadline", np.float64)], align=True)
+COUNTS = np.dtype([("decisions", np.int64), ("passed", np.int64)], align=True)
+
+
+class Logbook(NamedTuple):
+    """A run so far."""
+
+    counts: Record  # (1,) of COUNTS: decisions made, checkpoints passed
+    entries: Record  # (T,) of ENTRY, by decision; written as decisions are made
+    last_due: NDArray[np.int32]  # (T + 1,) 1 + the last decision whose answer is due in a round; 0: none is
+    terms: Record  # (J,) of TERMS
+    totals: Floats  # (metrics,) reward so far
+    checkpoints: Ints  # (C,) rounds at which totals are copied into `curve`
+    curve: Floats  # (C, metrics)
+    course: Floats  # (C, COURSE_COLUMNS)
+
+
+def new_logbook(scenario: Scenario) -> Logbook:
+    """An empty one."""
+    horizon = scenario.problem.horizon
+    if horizon > MAX_ROUNDS:
+        raise InvalidValue("horizon", horizon, f"must be at most {MAX_ROUNDS:,} to be simulated")
+    rounds = scenario.once(_checkpoints).copy()  # results hand it out
+    return Logbook(
+        counts=np.zeros(1, dtype=COUNTS),
+        entries=np.empty(horizon, dtype=ENTRY),
+        last_due=np.zeros(horizon + 1, dtype=np.int32),
+        terms=scenario.once(_terms),
+        totals=np.zeros(len(METRICS)),
+        checkpoints=rounds,
+        curve=np.zeros((rounds.size, len(METRICS))),
+        course=np.zeros((rounds.size, len(COURSE_COLUMNS))),
+    )
+
+
+def _checkpoints(scenario: Scenario) -> Ints:
+    return checkpoints(scenario.problem.horizon)
+
+
+def _terms(scenario: Scenario) -> Record:
+    terms = np.zeros(scenario.problem.n_contexts, dtype=TERMS)
+    terms["weight"], terms["deadline"] = scenario.problem.weights, scenario.problem.deadlines
+    return terms
+
+
+def decision_log(book: Logbook) -> DecisionLog:
+    """Every decision so far, for those who keep them."""
+    entries = book.entries[: book.counts["decisions"][0]]
+    return DecisionLog(
+        round=entries["round"].astype(np.int64),
+        context=entries["context"].astype(np.int64),
+        arm=entries["arm"].astype(np.int64),
+        reward=entries["reward"].copy(),
+        delay=entries["delay"].copy(),
+    )
+
+
+@jit
+def enter(book: Logbook, world: World, tape: Tape, i: int, round_: int, context: int, arm: int) -> int:
+    """Write a decision down, with the reward and the delay that the tape has for it at index `i`; returns its number.
+
+    Its answer is due at the end of the ring of its round, if it comes before the horizon.
+    """
+    decision = position(book.counts[0].decisions)
+    book.counts[0].decisions = decision + 1
+    reward = draw_reward(world, round_, context, arm, tape.noise[i])
+    delay = draw_delay(world, context, arm, reward, tape.delay[i])
+    entry = book.entries[decision]
+    entry.reward, entry.delay = reward, delay
+    entry.round, entry.context, entry.arm = round_, context, arm
+    due = round_ + delay
+    if due < book.last_due.size:
+        day = position(int(due))
+        last = book.last_due[day] - 1
+        if last < 0:
+            entry.next_due = decision
+        else:
+            entry.next_due = book.entries[last].next_due
+            book.entries[last].next_due = decision
+        book.last_due[day] = decision + 1
+    return decision
+
+
+@jit
+def deliver(book: Logbook, round_: int, previous: int, cutoff: float) -> int:
+    """The decision after `previous` whose answer is due in this round, oldest first; its reward counts from now on.
+
+    `previous` is `NO_DECISION` to begin with, and so is the result at the end.
+    """
+    last = book.last_due[round_] - 1
+    if last < 0 or previous == last:
+        return NO_DECISION
+    decision = position(book.entries[last if previous < 0 else previous].next_due)
+    entry = book.entries[decision]
+    terms = book.terms[entry.context]
+    age = round_ - entry.round
+    worth = entry.reward * terms.weight
+    book.totals[BY_END] += worth
+    if age <= terms.deadline:
+        book.totals[WITHIN_DEADLINE] += worth
+    if age <= cutoff:
+        book.totals[WITHIN_CUTOFF] += worth
+    return decision
+
+
+@jit
+def is_checkpoint(book: Logbook, round_: int) -> bool:
+    """Whether `check_in` is due after this round."""
+    passed = book.counts[0].passed
+    return passed < book.checkpoints.size and book.checkpoints[passed] == round_
+
+
+@jit
+def check_in(book: Logbook, cutoff: float, arms_in_play: float) -> None:
+    """At a checkpoint, remember the totals, the cut-off, and how many arms a context has to choose from."""
+    passed = position(book.counts[0].passed)
+    for metric in range(book.totals.size):
+        book.curve[passed, metric] = book.totals[metric]
+    book.course[passed, CUTOFF] = cutoff
+    book.course[passed, ARMS_IN_PLAY] = arms_in_play
+    book.counts[0].passed = passed + 1

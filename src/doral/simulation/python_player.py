@@ -1,0 +1,108 @@
+"""A policy written in Python, on the same tapes and with the same logbook as the compiled ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from doral._arrays import Floats
+from doral.errors import DoralError
+from doral.problem import Arm, Problem
+from doral.simulation.logbook import NO_DECISION, check_in, decision_log, deliver, enter, new_logbook
+from doral.simulation.outcome import Outcome
+from doral.simulation.python_policy import Answer, Arrival, PolicyMaker
+from doral.simulation.scenario import Scenario
+from doral.simulation.tape import Tape
+from doral.simulation.world import Truth
+
+
+class BadDecision(DoralError):
+    """A policy written in Python chose an arm that it could not have."""
+
+
+class PythonPlayer:
+    """Asks the policy, and enters what it says."""
+
+    def __init__(self, maker: PolicyMaker, name: str, scenario: Scenario, truth: Truth, *, seed: int, run: int) -> None:
+        self._name, self._scenario, self._truth, self._run = name, scenario, truth, run
+        problem = scenario.problem
+        if scenario.features == "drawn":
+            problem = _with_features(problem, truth.features)
+        self._policy = maker(problem, _seed_of(seed, run))
+        self._costs: list[float] = scenario.problem.costs.tolist()
+        self._budget_left = scenario.problem.budget
+        self._book = new_logbook(scenario)
+        self._pauses = frozenset(self._book.checkpoints.tolist())
+
+    def play(self, tape: Tape, first_round: int) -> None:
+        for i, context in enumerate(tape.context.tolist()):
+            round_ = first_round + i
+            self._hear(round_)
+            arm = self._decide(tape, i, round_, context)
+            if arm is not None:
+                self._budget_left -= self._costs[arm]
+                enter(self._book, self._truth.world, tape, i, round_, context, arm)
+            if round_ in self._pauses:
+                check_in(self._book, self._cutoff, float(len(self._costs)))
+
+    def _hear(self, round_: int) -> None:
+        """The answers due in this round, in the order of their decisions."""
+        decision = deliver(self._book, round_, NO_DECISION, self._cutoff)
+        while decision != NO_DECISION:
+            reward, _, decided, context, arm, _ = self._book.entries[decision].item()
+            if reward != 0.0 or not self._truth.world.silent:  # where feedback is silent, nobody hears of a zero
+                self._policy.observe(Answer(round_, decided, context, arm, reward))
+            decision = deliver(self._book, round_, decision, self._cutoff)
+
+    def _decide(self, tape: Tape, i: int, round_: int, context: int) -> int | None:
+        there = tape.available[i].tolist() or [1] * len(self._costs)
+        available = tuple(arm for arm, cost in enumerate(self._costs) if there[arm] and cost <= self._budget_left)
+        rounds_left = self._scenario.problem.horizon - round_ + 1
+        arm = self._policy.decide(Arrival(round_, context, available, self._budget_left, rounds_left))
+        if arm is None:
+            return None
+        if arm not in available:
+            message = f"policy {self._name!r}, round {round_}: chose arm {arm!r}, which is not among {available}"
+            raise BadDecision(message)
+        return int(arm)  # NumPy's integers become plain ones
+
+    @property
+    def _cutoff(self) -> float:
+        return float(getattr(self._policy, "cutoff", math.inf))
+
+    def outcome(self, *, keep_decisions: bool) -> Outcome:
+        problem = self._scenario.problem
+        return Outcome(
+            scenario=self._scenario.name,
+            policy=self._name,
+            run=self._run,
+            clairvoyant=self._truth.clairvoyant,
+            rewards=tuple(self._book.totals.tolist()),
+            rounds=self._book.checkpoints,
+            curve=self._book.curve,
+            course=self._book.course,
+            decisions=int(self._book.counts["decisions"][0]),
+            spend=problem.budget - self._budget_left,
+            race_rounds=0,
+            race_spend=0.0,
+            race_ended=0,
+            race_capped=False,
+            accepted=problem.arm_names,
+            cutoff=self._cutoff,
+            log=decision_log(self._book) if keep_decisions else None,
+        )
+
+
+def _with_features(problem: Problem, features: Floats) -> Problem:
+    """The problem as it is in this run: a policy must see the features that were drawn."""
+    arms = tuple(
+        Arm(arm.name, features=row, cost=arm.cost) for arm, row in zip(problem.arms, features.tolist(), strict=True)
+    )
+    return dataclasses.replace(problem, arms=arms)
+
+
+def _seed_of(seed: int, run: int) -> int:
+    """A seed of its own for every pair."""
+    return int(np.random.SeedSequence((seed, run)).generate_state(1)[0])

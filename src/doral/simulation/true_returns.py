@@ -1,0 +1,109 @@
+"""True return probabilities: by the deadline, for what a reward is expected to count, and by age."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from doral._arrays import Flags, Floats
+from doral.delays import AnyLaw, ByOutcome, Law
+from doral.simulation.scenario import Scenario
+
+ORACLE_AGES = 16_384  # rounds: a known return probability is tabulated up to here, and constant beyond
+
+
+def law_above(law: AnyLaw) -> Law:
+    """The law of rewards above its threshold."""
+    return law.above if isinstance(law, ByOutcome) else law
+
+
+def law_below(law: AnyLaw) -> Law:
+    """The law of rewards at or below its threshold."""
+    return law.below if isinstance(law, ByOutcome) else law
+
+
+def thresholds(scenario: Scenario) -> Floats:
+    """(1 or J, A) what parts the rewards of the two laws; 0 where there is only one."""
+    return np.array(
+        [[law.threshold if isinstance(law, ByOutcome) else 0.0 for law in laws] for laws in scenario.delays]
+    )
+
+
+class DeadlineChances(NamedTuple):
+    """Chances that an answer comes within the deadline, by context (or 1 row for all) and arm."""
+
+    above: Floats  # of a reward above the threshold
+    below: Floats  # of another; the same where the law does not depend on the reward
+    threshold: Floats
+    by_outcome: Flags  # where it does
+
+
+def _deadline_chances(scenario: Scenario) -> DeadlineChances:
+    return DeadlineChances(
+        above=_by_deadline(scenario, law_above),
+        below=_by_deadline(scenario, law_below),
+        threshold=thresholds(scenario),
+        by_outcome=np.array([[isinstance(law, ByOutcome) for law in laws] for laws in scenario.delays]),
+    )
+
+
+def _by_deadline(scenario: Scenario, pick: Callable[[AnyLaw], Law]) -> Floats:
+    """(1 or J, A). A law is asked once for each deadline, however many contexts and arms share it."""
+    deadlines: list[float] = scenario.problem.deadlines.tolist()
+    rows = scenario.delays
+    if len(rows) == 1 and len(set(deadlines)) == 1:
+        deadlines = deadlines[:1]  # one context speaks for all
+    elif len(rows) == 1:
+        rows = rows * len(deadlines)
+    known: dict[tuple[int, float], float] = {}
+
+    def chance(law: Law, deadline: float) -> float:
+        key = (id(law), deadline)
+        if key not in known:
+            known[key] = float(law.return_probability(deadline))
+        return known[key]
+
+    return np.array(
+        [[chance(pick(law), deadline) for law in laws] for laws, deadline in zip(rows, deadlines, strict=True)]
+    )
+
+
+def expected_worth(scenario: Scenario, means: Floats) -> Floats:
+    """(phases, J, A) expected worth of what returns within the deadline: E[reward * 1{it does}], times the weight."""
+    chances = scenario.once(_deadline_chances)
+    counted = means * chances.above
+    if chances.by_outcome.any():
+        counted = np.where(chances.by_outcome, _counted_by_outcome(scenario, means, chances), counted)
+    return scenario.problem.weights[:, None] * counted
+
+
+def _counted_by_outcome(scenario: Scenario, means: Floats, chances: DeadlineChances) -> Floats:
+    """E[reward * 1{it returns within the deadline}] where the delay depends on the reward."""
+    sd, gap = scenario.noise_sd, means - chances.threshold
+    if scenario.noise == "bernoulli":
+        return means * np.where(chances.threshold < 1.0, chances.above, chances.below)
+    if scenario.noise == "none" or sd == 0.0:
+        return means * np.where(gap > 0.0, chances.above, chances.below)
+    # E[r 1{r > threshold}] of a normal r
+    z = gap / sd
+    bells = [math.exp(-0.5 * each**2) for each in z.ravel().tolist()]
+    density = np.array(bells).reshape(z.shape) / math.sqrt(2.0 * math.pi)
+    upper = means * ndtr(z) + sd * density
+    worth: Floats = upper * chances.above + (means - upper) * chances.below
+    return worth
+
+
+def oracle_table(scenario: Scenario) -> Floats:
+    """True return probabilities (1 or J, A, ages) for policies to which they are given; outcomes weigh equally."""
+    ages = np.arange(min(scenario.problem.horizon, ORACLE_AGES) + 1, dtype=np.float64)
+
+    def curve(law: AnyLaw) -> Floats:
+        if isinstance(law, ByOutcome):
+            return 0.5 * (curve(law.above) + curve(law.below))
+        return np.asarray(law.return_probability(ages))
+
+    return np.array([[curve(law) for law in laws] for laws in scenario.delays])
