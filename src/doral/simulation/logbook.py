@@ -127,15 +127,21 @@ def enter(book: Logbook, world: World, tape: Tape, i: int, round_: int, context:
 
 
 @jit
-def deliver(book: Logbook, round_: int, previous: int, cutoff: float) -> int:
-    """The decision after `previous` whose answer is due in this round, oldest first; its reward counts from now on.
+def first_due(book: Logbook, round_: int) -> int:
+    """The oldest decision whose answer is due in this round, or `NO_DECISION`."""
+    last = book.last_due[round_]
+    return NO_DECISION if last == 0 else book.entries[last - 1].next_due
 
-    `previous` is `NO_DECISION` to begin with, and so is the result at the end.
-    """
-    last = book.last_due[round_] - 1
-    if last < 0 or previous == last:
-        return NO_DECISION
-    decision = position(book.entries[last if previous < 0 else previous].next_due)
+
+@jit
+def next_due(book: Logbook, round_: int, decision: int) -> int:
+    """The decision after this one whose answer is due in the same round, or `NO_DECISION`."""
+    return NO_DECISION if book.last_due[round_] == decision + 1 else book.entries[decision].next_due
+
+
+@jit
+def count(book: Logbook, round_: int, decision: int, cutoff: float) -> None:
+    """The answer to a decision has come: its reward counts from now on."""
     entry = book.entries[decision]
     terms = book.terms[entry.context]
     age = round_ - entry.round
@@ -145,7 +151,6 @@ def deliver(book: Logbook, round_: int, previous: int, cutoff: float) -> int:
         book.totals[WITHIN_DEADLINE] += worth
     if age <= cutoff:
         book.totals[WITHIN_CUTOFF] += worth
-    return decision
 
 
 @jit

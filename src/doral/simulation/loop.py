@@ -7,7 +7,7 @@ from doral.policies.dropping import arms_in_play
 from doral.policies.engine import decide, is_full, observe, tell_delay
 from doral.policies.state import Rules, State
 from doral.racing import INSTANT
-from doral.simulation.logbook import NO_DECISION, Logbook, check_in, deliver, enter, is_checkpoint
+from doral.simulation.logbook import NO_DECISION, Logbook, check_in, count, enter, first_due, is_checkpoint, next_due
 from doral.simulation.tape import Tape, World
 
 
@@ -20,12 +20,14 @@ def _must_pause(state: State) -> bool:
 @jit_inner
 def _hear(book: Logbook, state: State, rules: Rules, world: World, round_: int) -> None:
     """The answers due in this round, in the order of their decisions."""
-    decision = deliver(book, round_, NO_DECISION, state.now[0].cutoff)
+    decision = first_due(book, round_)
     while decision != NO_DECISION:
+        decision = position(decision)
+        count(book, round_, decision, state.now[0].cutoff)
         reward = book.entries[decision].reward
         if reward != 0.0 or not world.silent:  # where feedback is silent, nobody hears of a zero
             observe(state, rules, decision, reward, float(round_))
-        decision = deliver(book, round_, decision, state.now[0].cutoff)
+        decision = next_due(book, round_, decision)
 
 
 @jit

@@ -10,7 +10,7 @@ import numpy as np
 from doral._arrays import Floats
 from doral.errors import DoralError
 from doral.problem import Arm, Problem
-from doral.simulation.logbook import NO_DECISION, check_in, decision_log, deliver, enter, new_logbook
+from doral.simulation.logbook import NO_DECISION, check_in, count, decision_log, enter, first_due, new_logbook, next_due
 from doral.simulation.outcome import Outcome
 from doral.simulation.python_policy import Answer, Arrival, PolicyMaker
 from doral.simulation.scenario import Scenario
@@ -49,12 +49,13 @@ class PythonPlayer:
 
     def _hear(self, round_: int) -> None:
         """The answers due in this round, in the order of their decisions."""
-        decision = deliver(self._book, round_, NO_DECISION, self._cutoff)
+        decision = first_due(self._book, round_)
         while decision != NO_DECISION:
+            count(self._book, round_, decision, self._cutoff)
             reward, _, decided, context, arm, _ = self._book.entries[decision].item()
             if reward != 0.0 or not self._truth.world.silent:  # where feedback is silent, nobody hears of a zero
                 self._policy.observe(Answer(round_, decided, context, arm, reward))
-            decision = deliver(self._book, round_, decision, self._cutoff)
+            decision = next_due(self._book, round_, decision)
 
     def _decide(self, tape: Tape, i: int, round_: int, context: int) -> int | None:
         there = tape.available[i].tolist() or [1] * len(self._costs)

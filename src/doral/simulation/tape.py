@@ -14,7 +14,7 @@ import numpy as np
 
 from doral._arrays import Bits, Floats, Ints
 from doral._delay_kernels import delay_quantile, normal_quantile
-from doral._jit import jit, jit_inner
+from doral._jit import jit
 from doral._philox import ARRIVAL, AVAILABILITY, philox, to_uniform
 
 CHUNK_ROUNDS = 8192
@@ -69,8 +69,8 @@ def new_tape(world: World, rounds: int) -> Tape:
     )
 
 
-@jit_inner
-def _find_context(cumulative_shares: Floats, u: float) -> int:
+@jit
+def find_context(cumulative_shares: Floats, u: float) -> int:
     """The first context whose cumulative share is above `u`; the last one where rounding leaves none."""
     last = cumulative_shares.size - 1
     if last < FEW_CONTEXTS:
@@ -95,7 +95,7 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
     for i in range(tape.context.size):
         index = np.uint64(first_round + i)
         who, wait, luck, _ = philox(seed, run, index, np.uint64(ARRIVAL), np.uint64(0))
-        tape.context[i] = _find_context(world.cumulative_shares, to_uniform(who))
+        tape.context[i] = find_context(world.cumulative_shares, to_uniform(who))
         tape.delay[i] = to_uniform(wait)
         tape.noise[i] = to_uniform(luck)
         if world.noise == NOISE_GAUSSIAN:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from doral.experiments.kit.cell import Cell, shrunk
 from doral.experiments.kit.extent import Extent
-from doral.experiments.paper_scenarios.names import POLICIES, SCENARIO_NAMES
-from doral.experiments.paper_scenarios.variants import ABLATION
+from doral.experiments.paper.names import POLICIES, SCENARIO_NAMES
+from doral.experiments.paper.variants import ABLATION
 from doral.policies.presets import policy
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios import paper_scenarios
