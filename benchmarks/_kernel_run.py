@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from doral.policies.build import build_rules, build_state
+from doral.policies.state import Rules, State, grown
 
 from doral._arrays import Ints
-from doral.policies.build import build_rules, build_state
-from doral.policies.options import PolicyOptions
-from doral.policies.state import Rules, State, grown
+from doral.engine.options import PolicyOptions
 from doral.simulation.logbook import Logbook, new_logbook
 from doral.simulation.loop import play
 from doral.simulation.outcome import WITHIN_DEADLINE

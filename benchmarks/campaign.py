@@ -18,12 +18,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from doral.policies.build import build_state
+from doral.policies.engine import decide, is_full
+from doral.policies.rules import build_rules
+from doral.policies.state import grown
 
 import doral
 from doral.live.campaign import Campaign
-from doral.policies.build import build_rules, build_state
-from doral.policies.engine import decide, is_full
-from doral.policies.state import grown
 
 TURNS = 9
 SLICE, SLICES = 10, 120  # durable decisions in a row, and how often

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 from _kernel_run import Played, Task, checkpoints, first_state, new_task, play_once
+from doral.policies.returning import REFRESH_ROUNDS
 
 import doral
 from doral.estimators.ridge import REFACTOR_EVERY
-from doral.policies.returning import REFRESH_ROUNDS
 from doral.simulation.scenarios.paper_scenarios import BUDGET, HORIZON
 
 HERE = Path(__file__).resolve().parent

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from doral import delays
-from doral._delay_kernels import delay_quantile, normal_quantile
+from doral._delay_kernels import delay_quantile
+from doral._kernel.normal import normal_quantile
 from doral.delays import (
     ByOutcome,
     Empirical,

@@ -22,7 +22,7 @@ from scipy.special import ndtri
 
 from doral._arrays import Flags, Floats, Ints
 from doral.delays import AnyLaw, ByOutcome, Law
-from doral.policies.options import PolicyOptions
+from doral.engine.options import PolicyOptions
 from doral.problem import Problem
 from doral.simulation.outcome import Outcome
 from doral.simulation.scenario import Scenario
@@ -916,7 +916,7 @@ class Twin:
         `sampled`: for the one who is here, where Thompson sampling draws; all others are valued at their means.
         """
         mean, norm = self._posterior(context)
-        if self.options.sampling == "optimism":
+        if self.options.sampling != "thompson":
             scale = self._bonus(context, now, norm)
             extra = scale * (self._expected_norm(context) if self.options.pending == "expected" else norm)
         elif sampled:
@@ -937,7 +937,22 @@ class Twin:
             best = max(arms, key=lambda a: (index[a], -a))
             self._margin = min(self._margin, gap(index[list(arms)].tolist()))
             values[[a for a in range(self.n_arms) if a != best]] = -math.inf
+        if self.options.sampling == "directed" and arms:
+            width = self._expected_norm(context) if self.options.pending == "expected" else norm
+            best = self._cheapest_lesson(context, values, weight * tau * mean, tau * np.log1p(width**2) / 2)
+            values[[a for a in range(self.n_arms) if a != best]] = -math.inf
         return values
+
+    def _cheapest_lesson(self, context: int, upper: Floats, mean: Floats, gain: Floats) -> int:
+        """The arm with the smallest squared loss per unit of information, times its cost."""
+        highest = float(upper.max())
+        playable = [a for a in range(self.n_arms) if upper[a] > (0.0 if highest > 0.0 else -math.inf)]
+        ratios = {
+            a: float(self.costs[a] * (highest - mean[a]) ** 2 / gain[a]) if gain[a] > 0.0 else math.inf
+            for a in playable
+        }
+        self._margin = min(self._margin, gap(ratios.values()))
+        return min(playable, key=lambda a: (ratios[a], a))
 
     # --- stage 2, what is certain ------------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from doral import delays as delays
+    from doral.engine.options import PolicyOptions as PolicyOptions
+    from doral.engine.presets import policy as policy
     from doral.errors import DoralError as DoralError
     from doral.errors import InvalidValue as InvalidValue
     from doral.errors import UnknownName as UnknownName
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     from doral.live.decision import Decision as Decision
     from doral.live.store import Store as Store
     from doral.live.store import open as open  # noqa: A004
-    from doral.policies.options import PolicyOptions as PolicyOptions
-    from doral.policies.presets import policy as policy
     from doral.problem import Arm as Arm
     from doral.problem import Context as Context
     from doral.problem import Problem as Problem
@@ -41,7 +41,7 @@ _HOMES = {
     "Decision": "doral.live.decision",
     "DoralError": "doral.errors",
     "InvalidValue": "doral.errors",
-    "PolicyOptions": "doral.policies.options",
+    "PolicyOptions": "doral.engine.options",
     "Problem": "doral.problem",
     "PythonPolicy": "doral.simulation.python_policy",
     "Scenario": "doral.simulation.scenario",
@@ -49,7 +49,7 @@ _HOMES = {
     "Store": "doral.live.store",
     "UnknownName": "doral.errors",
     "open": "doral.live.store",
-    "policy": "doral.policies.presets",
+    "policy": "doral.engine.presets",
     "scenario": "doral.simulation.scenarios.catalogue",
     "simulate": "doral.simulation.api",
 }

@@ -6,20 +6,58 @@ This is the linear relaxation of a multiple-choice knapsack (Sinha and Zoltners 
 keeps the upper hull of its (cost, value) points, starting at "skip" = (0, 0); the edges of all hulls, in order of value
 gained per unit of cost, are bought until rho is used. The edge that is bought in part is the one that is randomised,
 and its slope is the shadow price of a unit of budget. With unit costs a hull has one edge and this is the paper's fill
-of the contexts in order of eta_j. Edges stay sorted between rounds; only a changed context is re-inserted.
+of the contexts in order of eta_j.
+
+Edges stay sorted between rounds; only a changed context is re-inserted. Many edges lie in blocks of about the square
+root of their number, each with what it needs in sum: a change moves edges inside a block, and a block in which nothing
+is bought in part is bought as a whole. Few contexts make one block, which is bought edge by edge.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._jit import jit, jit_inner
+from doral._kernel import Block, Entry, Program, kernel, position, rare
 
 NO_ARM = -1
 _WHOLE = 1.0 - 1e-12  # a share of an edge above this is the whole edge: rounding must not toss a coin
+FEW_CONTEXTS = 64  # up to here all edges are in one block
+_SMALLEST_ROOM = 32
+
+
+class Demand(NamedTuple):
+    """Who comes, how often, and how urgent they are: J contexts, D depths."""
+
+    weight: Floats  # (J,) pi_j = weight / total
+    total: Floats  # (1,)
+    depth: Ints  # (J,) how many reserves are closed to the context
+    of_depth: Floats  # (D,) the sum of their weights
+
+
+class Edges(NamedTuple):
+    """All edges of the hulls of J contexts, steepest first, ties by context, in blocks that have room for R each.
+
+    Two neighbours together are more than half full, so that there are never more than B blocks. `need` is summed anew
+    after R changes: rounding cannot add up. Where B is 1, nobody asks for sums.
+    """
+
+    slope: Floats  # (B * R,)
+    cost: Floats  # (B * R,)
+    context: Ints  # (B * R,)
+    room: Ints  # (1,) R
+    n_blocks: Ints  # (1,)
+    start: Ints  # (B,) where the edges of the block are; after those of the blocks, free places
+    size: Ints  # (B,) edges of the block
+    last_slope: Floats  # (B,) its last edge
+    last_context: Ints  # (B,)
+    need: Floats  # (B, D) sum of weight * cost of its edges, by depth of their context
+    changes: Ints  # (B,) of `need`, since it was summed
+    n_placed: Ints  # (J,) edges of a context
+    placed: Floats  # (J, H) their slopes
 
 
 class Hulls(NamedTuple):
@@ -31,10 +69,7 @@ class Hulls(NamedTuple):
     arm: Ints  # (J + 1, H)
     cost: Floats  # (J + 1, H)
     value: Floats  # (J + 1, H)
-    edge_slope: Floats  # (J * H,) all edges of rows 0..J-1, steepest first; ties by context
-    edge_cost: Floats  # (J * H,)
-    edge_context: Ints  # (J * H,)
-    n_edges: Ints  # (1,)
+    edges: Edges  # of rows 0..J-1
 
 
 class Share(NamedTuple):
@@ -46,24 +81,59 @@ class Share(NamedTuple):
     price: float  # of a unit of budget
 
 
-def new_hulls(costs: Floats, n_contexts: int) -> Hulls:
-    """Empty hulls: every context is skipped."""
-    most = max(1, np.unique(costs).size)
+def new_demand(*, weights: Floats, total: float, depths: Ints, n_depths: int = 1) -> Demand:
+    """Contexts of which each has the share weight / total."""
+    return Demand(
+        weight=np.array(weights, dtype=np.float64),
+        total=np.array([total], dtype=np.float64),
+        depth=np.array(depths, dtype=np.int64),
+        of_depth=np.bincount(depths, weights=weights, minlength=n_depths).astype(np.float64),
+    )
+
+
+def new_hulls(costs: Floats, n_contexts: int, n_depths: int = 1, *, room: int = 0) -> Hulls:
+    """Empty hulls: every context is skipped. `room` is that of a block, 0 for the best."""
+    by_cost = np.argsort(costs, kind="stable").astype(np.int64)
+    ascending = costs[by_cost]
+    most = 1 + int((ascending[1:] != ascending[:-1]).sum())
     return Hulls(
         costs=np.array(costs, dtype=np.float64),
-        by_cost=np.argsort(costs, kind="stable").astype(np.int64),
+        by_cost=by_cost,
         length=np.zeros(n_contexts + 1, dtype=np.int64),
         arm=np.zeros((n_contexts + 1, most), dtype=np.int64),
         cost=np.zeros((n_contexts + 1, most)),
         value=np.zeros((n_contexts + 1, most)),
-        edge_slope=np.zeros(n_contexts * most + 1),
-        edge_cost=np.zeros(n_contexts * most + 1),
-        edge_context=np.zeros(n_contexts * most + 1, dtype=np.int64),
-        n_edges=np.zeros(1, dtype=np.int64),
+        edges=_new_edges(n_contexts, most, n_depths, room),
     )
 
 
-@jit
+def _new_edges(n_contexts: int, most: int, n_depths: int, room: int) -> Edges:
+    capacity = n_contexts * most
+    most_blocks = 1
+    if room == 0 and n_contexts > FEW_CONTEXTS:
+        room = max(_SMALLEST_ROOM, 2 * math.isqrt(n_contexts))  # most hulls have few edges
+    if room == 0:
+        room = capacity + 1
+    else:
+        most_blocks = 4 * capacity // room + 2
+    return Edges(
+        slope=np.zeros(most_blocks * room),
+        cost=np.zeros(most_blocks * room),
+        context=np.zeros(most_blocks * room, dtype=np.int64),
+        room=np.array([room]),
+        n_blocks=np.ones(1, dtype=np.int64),
+        start=np.arange(most_blocks) * room,
+        size=np.zeros(most_blocks, dtype=np.int64),
+        last_slope=np.zeros(most_blocks),
+        last_context=np.zeros(most_blocks, dtype=np.int64),
+        need=np.zeros((most_blocks, n_depths)),
+        changes=np.zeros(most_blocks, dtype=np.int64),
+        n_placed=np.zeros(n_contexts, dtype=np.int64),
+        placed=np.zeros((n_contexts, most)),
+    )
+
+
+@kernel
 def first_best(values: Floats) -> int:
     """The position of the largest value, the first of them on ties."""
     best = 0
@@ -73,7 +143,7 @@ def first_best(values: Floats) -> int:
     return best
 
 
-@jit
+@kernel
 def set_hull(hulls: Hulls, row: int, values: Floats) -> None:
     """The upper hull over all arms with a positive value (NaN or values <= 0 leave an arm out)."""
     arms, costs, heights = hulls.arm[row], hulls.cost[row], hulls.value[row]
@@ -83,8 +153,8 @@ def set_hull(hulls: Hulls, row: int, values: Floats) -> None:
         hulls.length[row] = values[best] > 0.0
         return
     n = 0
-    for position in range(hulls.by_cost.size):
-        arm = hulls.by_cost[position]
+    for rank in range(hulls.by_cost.size):
+        arm = hulls.by_cost[rank]
         value = values[arm]
         top = heights[n - 1] if n > 0 else 0.0
         if not value > top:
@@ -103,31 +173,235 @@ def set_hull(hulls: Hulls, row: int, values: Floats) -> None:
     hulls.length[row] = n
 
 
-@jit
-def place(hulls: Hulls, context: int) -> None:
-    """Put the edges of a changed context back into their order."""
-    slopes, costs, owners = hulls.edge_slope, hulls.edge_cost, hulls.edge_context
-    kept = 0
-    for i in range(hulls.n_edges[0]):
+@kernel
+def _edge(hulls: Hulls, row: int, vertex: int) -> tuple[float, float]:
+    """Slope and cost of the edge that ends in this vertex; none after the last."""
+    if vertex >= hulls.length[row]:
+        return 0.0, 0.0
+    cost, value = hulls.cost[row, vertex], hulls.value[row, vertex]
+    if vertex > 0:
+        cost -= hulls.cost[row, vertex - 1]
+        value -= hulls.value[row, vertex - 1]
+    return value / cost, cost
+
+
+@kernel
+def _placed_slope(edges: Edges, context: int, vertex: int) -> float:
+    """The slope of an edge as it was placed; 0 after the last."""
+    return edges.placed[context, vertex] if vertex < edges.n_placed[context] else 0.0
+
+
+@kernel
+def _is_summed(edges: Edges) -> bool:
+    """Whether blocks have sums: only where there may be more than one."""
+    return edges.size.size > 1
+
+
+@kernel
+def _find(edges: Edges, slope: float, context: int) -> int:
+    """The first block that does not end before such an edge."""
+    low, high = 0, edges.n_blocks[0] - 1
+    while low < high:
+        middle = (low + high) // 2
+        last = edges.last_slope[middle]
+        if last > slope or (last == slope and edges.last_context[middle] < context):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@rare
+def _sum_up(edges: Edges, demand: Demand, k: int) -> None:
+    """What a block needs, and where it ends."""
+    for d in range(edges.need.shape[1]):
+        edges.need[k, d] = 0.0
+    for i in range(edges.start[k], edges.start[k] + edges.size[k]):
+        j = edges.context[i]
+        edges.need[k, demand.depth[j]] += demand.weight[j] * edges.cost[i]
+    edges.changes[k] = 0
+    _mark_end(edges, k)
+
+
+@kernel
+def _mark_end(edges: Edges, k: int) -> None:
+    if edges.size[k] > 0:
+        last = edges.start[k] + edges.size[k] - 1
+        edges.last_slope[k], edges.last_context[k] = edges.slope[last], edges.context[last]
+
+
+@kernel
+def _is_sum_due(edges: Edges, k: int) -> bool:
+    return edges.changes[k] > edges.room[0]
+
+
+@kernel
+def _change_need(edges: Edges, demand: Demand, k: int, context: int, change: float) -> None:
+    """The edges of this context in block k need more or less than before."""
+    if _is_summed(edges):
+        edges.need[k, demand.depth[context]] += change
+        edges.changes[k] += 1
+        if _is_sum_due(edges, k):
+            _sum_up(edges, demand, k)
+
+
+@kernel
+def _move_block(edges: Edges, k: int, to: int) -> None:
+    """Another place in the order of blocks."""
+    edges.start[to], edges.size[to], edges.changes[to] = edges.start[k], edges.size[k], edges.changes[k]
+    edges.last_slope[to], edges.last_context[to] = edges.last_slope[k], edges.last_context[k]
+    for d in range(edges.need.shape[1]):
+        edges.need[to, d] = edges.need[k, d]
+
+
+@kernel
+def _append(edges: Edges, k: int, source: int, n_before: int) -> None:
+    """Copy the edges of another block, all but the first `n_before`, to the end of block k."""
+    to = edges.start[k] + edges.size[k]
+    for i in range(edges.start[source] + n_before, edges.start[source] + edges.size[source]):
+        edges.slope[to], edges.cost[to], edges.context[to] = edges.slope[i], edges.cost[i], edges.context[i]
+        to += 1
+    edges.size[k] = to - edges.start[k]
+
+
+@rare
+def _split(edges: Edges, demand: Demand, k: int) -> None:
+    """The latter half of a full block becomes the next one."""
+    n_blocks = edges.n_blocks[0]
+    free = edges.start[n_blocks]
+    for other in range(n_blocks, k + 1, -1):
+        _move_block(edges, other - 1, other)
+    half = edges.size[k] // 2
+    edges.start[k + 1], edges.size[k + 1] = free, 0
+    _append(edges, k + 1, k, half)
+    edges.size[k] = half
+    edges.n_blocks[0] = n_blocks + 1
+    _sum_up(edges, demand, k)
+    _sum_up(edges, demand, k + 1)
+
+
+@rare
+def _join(edges: Edges, demand: Demand, k: int) -> None:
+    """The block after block k becomes a part of it."""
+    n_blocks = edges.n_blocks[0] - 1
+    free = edges.start[k + 1]
+    _append(edges, k, k + 1, 0)
+    for other in range(k + 1, n_blocks):
+        _move_block(edges, other + 1, other)
+    edges.start[n_blocks] = free
+    edges.n_blocks[0] = n_blocks
+    _sum_up(edges, demand, k)
+
+
+@kernel
+def _join_small(edges: Edges, demand: Demand, k: int) -> None:
+    """Where a block has become small, it goes into a neighbour that is small too; an empty one in any case."""
+    last, most = edges.n_blocks[0] - 1, edges.room[0] // 2
+    if k < last and (edges.size[k] == 0 or edges.size[k] + edges.size[k + 1] <= most):
+        _join(edges, demand, k)
+    elif k > 0 and (edges.size[k] == 0 or edges.size[k - 1] + edges.size[k] <= most):
+        _join(edges, demand, k - 1)
+
+
+@kernel
+def _take_out(edges: Edges, demand: Demand, k: int, context: int) -> int:
+    """Take all edges of a context out of a block; how many there were."""
+    slopes, costs, owners = edges.slope, edges.cost, edges.context
+    start, end = edges.start[k], edges.start[k] + edges.size[k]
+    i, freed = position(start), 0.0
+    while i < end and owners[i] != context:
+        i = position(i + 1)
+    kept = i
+    while i < end:
         if owners[i] != context:
-            if kept != i:
-                slopes[kept], costs[kept], owners[kept] = slopes[i], costs[i], owners[i]
-            kept += 1
-    before_cost, before_value = 0.0, 0.0
-    for vertex in range(hulls.length[context]):
-        cost = hulls.cost[context, vertex] - before_cost
-        slope = (hulls.value[context, vertex] - before_value) / cost
-        before_cost, before_value = hulls.cost[context, vertex], hulls.value[context, vertex]
-        i = kept
-        while i > 0 and (slopes[i - 1] < slope or (slopes[i - 1] == slope and owners[i - 1] > context)):
-            slopes[i], costs[i], owners[i] = slopes[i - 1], costs[i - 1], owners[i - 1]
-            i -= 1
-        slopes[i], costs[i], owners[i] = slope, cost, context
-        kept += 1
-    hulls.n_edges[0] = kept
+            slopes[kept], costs[kept], owners[kept] = slopes[i], costs[i], owners[i]
+            kept = position(kept + 1)
+        else:
+            freed += costs[i]
+        i = position(i + 1)
+    edges.size[k] = kept - start
+    _mark_end(edges, k)
+    _change_need(edges, demand, k, context, -demand.weight[context] * freed)
+    _join_small(edges, demand, k)
+    return end - kept
 
 
-@jit_inner
+@kernel
+def _put_in(edges: Edges, demand: Demand, slope: float, cost: float, context: int) -> None:
+    """Put an edge into its place."""
+    k = _find(edges, slope, context)
+    if edges.size[k] == edges.room[0]:
+        _split(edges, demand, k)
+        k = _find(edges, slope, context)
+    slopes, costs, owners = edges.slope, edges.cost, edges.context
+    start = edges.start[k]
+    i = position(start + edges.size[k])
+    while i > start:
+        before = position(i - 1)
+        if slopes[before] > slope or (slopes[before] == slope and owners[before] <= context):
+            break
+        slopes[i], costs[i], owners[i] = slopes[before], costs[before], owners[before]
+        i = before
+    slopes[i], costs[i], owners[i] = slope, cost, context
+    edges.size[k] += 1
+    _mark_end(edges, k)
+    _change_need(edges, demand, k, context, demand.weight[context] * cost)
+
+
+@kernel
+def place(hulls: Hulls, demand: Demand, context: int) -> None:
+    """Put the edges of a changed context back into their order."""
+    edges = hulls.edges
+    vertex, left = 0, edges.n_placed[context]
+    while left > 0:
+        left -= _take_out(edges, demand, _find(edges, edges.placed[context, vertex], context), context)
+        vertex += 1
+    for vertex in range(hulls.length[context]):  # never steeper than the one before: rounding keeps order
+        slope, cost = _edge(hulls, context, vertex)
+        edges.placed[context, vertex] = slope
+        _put_in(edges, demand, slope, cost, context)
+    edges.n_placed[context] = hulls.length[context]
+
+
+@kernel
+def reweigh(hulls: Hulls, demand: Demand, context: int, weight: float) -> None:
+    """A context comes more or less often than thought, and so do all; its hull is the one that was placed."""
+    change = weight - demand.weight[context]
+    demand.weight[context] = weight
+    demand.total[0] += change
+    demand.of_depth[demand.depth[context]] += change
+    if _is_summed(hulls.edges):
+        _reweigh_edges(hulls, demand, context, change)
+
+
+@rare
+def _reweigh_edges(hulls: Hulls, demand: Demand, context: int, change: float) -> None:
+    edges = hulls.edges
+    for vertex in range(edges.n_placed[context]):
+        k = _find(edges, edges.placed[context, vertex], context)
+        edges.need[k, demand.depth[context]] += change * _edge(hulls, context, vertex)[1]
+        edges.changes[k] += 1
+    for vertex in range(edges.n_placed[context]):  # once all its edges have their new weight
+        k = _find(edges, edges.placed[context, vertex], context)
+        if _is_sum_due(edges, k):
+            _sum_up(edges, demand, k)
+
+
+@kernel
+def share_above(demand: Demand, depth: int) -> float:
+    """The share of the contexts that are more urgent than those of this depth."""
+    share = 0.0
+    if demand.weight.size <= FEW_CONTEXTS:
+        for j in range(demand.weight.size):
+            if demand.depth[j] < depth:
+                share += demand.weight[j] / demand.total[0]
+        return share
+    for d in range(depth):
+        share += demand.of_depth[d] / demand.total[0]
+    return share
+
+
+@kernel
 def _open(slack: Floats, depth: int) -> float:
     """What the tiers of this depth may still spend."""
     least = slack[0]
@@ -136,34 +410,118 @@ def _open(slack: Floats, depth: int) -> float:
     return least
 
 
-@jit
-def fill(hulls: Hulls, shares: Floats, caps: Floats, depths: Ints, slack: Floats, context: int, row: int) -> Share:
+class _Mark(NamedTuple):
+    """How far `fill` has come."""
+
+    block: int
+    level: int  # own edges bought
+    passed: int  # edges of the context as it was placed
+
+
+@kernel
+def _n_open(slack: Floats) -> int:
+    """How many depths have money left: those below one that has none have none either."""
+    n = 0
+    while n < slack.size and slack[n] > 0.0:
+        n += 1
+    return n
+
+
+@kernel
+def _buy_block(edges: Edges, slack: Floats, n_open: int, k: int, own: float, own_depth: int) -> bool:
+    """Buy a whole block, with `own` in addition, if no tier is used up by it; those that are get nothing of it."""
+    needed = 0.0
+    for back in range(1, n_open + 1):
+        d = n_open - back
+        needed += edges.need[k, d]
+        if d == own_depth:
+            needed += own
+        if needed >= slack[d]:
+            return False
+    if own_depth >= n_open and needed > 0.0:
+        return False  # the first edge that is bought tells a tier without money what money is worth
+    needed = 0.0
+    for back in range(1, n_open + 1):
+        d = n_open - back
+        needed += edges.need[k, d]
+        if d == own_depth:
+            needed += own
+        slack[d] -= needed
+    return True
+
+
+@kernel
+def _is_within(edges: Edges, k: int, slope: float, context: int) -> bool:
+    """Whether such an edge comes before the end of a block."""
+    last = edges.last_slope[k]
+    return slope > last or (slope == last and context <= edges.last_context[k])
+
+
+@kernel
+def _buy_blocks(hulls: Hulls, demand: Demand, slack: Floats, context: int, row: int, mark: _Mark) -> _Mark:
+    """Buy block after block until something happens in one: a tier is used up, or this context is served in part."""
+    edges = hulls.edges
+    own_depth, n_open = demand.depth[context], _n_open(slack)
+    for d in range(slack.size):
+        slack[d] *= demand.total[0]  # as blocks count
+    k, level, passed = mark.block, mark.level, mark.passed
+    own_slope, own_cost = _edge(hulls, row, level)
+    placed_slope = _placed_slope(edges, context, passed)
+    while k < edges.n_blocks[0]:
+        next_level, next_passed, extra = level, passed, 0.0  # this context's own edges come in for those as placed
+        while own_slope > 0.0 and _is_within(edges, k, own_slope, context):
+            extra += own_cost
+            next_level += 1
+            own_slope, own_cost = _edge(hulls, row, next_level)
+        while placed_slope > 0.0 and _is_within(edges, k, placed_slope, context):
+            extra -= _edge(hulls, context, next_passed)[1]
+            next_passed += 1
+            placed_slope = _placed_slope(edges, context, next_passed)
+        if next_level > level and own_depth >= n_open:
+            break
+        if not _buy_block(edges, slack, n_open, k, demand.weight[context] * extra, own_depth):
+            break
+        k, level, passed = k + 1, next_level, next_passed
+    for d in range(slack.size):
+        slack[d] /= demand.total[0]
+    return _Mark(k, level, passed)
+
+
+@kernel
+def fill(hulls: Hulls, demand: Demand, caps: Floats, slack: Floats, context: int, row: int) -> Share:
     """Buy edges until the caps are used, with `row` as the hull of `context`; what that means for this context.
 
     `caps[0]` is rho. Where budget is reserved for urgent tiers, `caps[d]` bounds what all contexts of depth d and more
     spend together: the deeper, the less urgent. These sets are nested, so taking edges in order stays optimal. `slack`
     is scratch.
     """
-    n_edges = hulls.n_edges[0]
+    edges = hulls.edges
+    total = demand.total[0]
     length = hulls.length[row]
-    own_depth = depths[context]
+    own_depth = demand.depth[context]
     for d in range(caps.size):
         slack[d] = caps[d]
-    level = 0  # own edges bought
-    own_slope, own_cost = 0.0, 0.0
-    if length > 0:
-        own_cost = hulls.cost[row, 0]
-        own_slope = hulls.value[row, 0] / own_cost
-    i = 0
+    own_slope, own_cost = _edge(hulls, row, 0)
+    level, passed = 0, 0  # own edges bought; those as placed
+    k, i, end = 0, 0, 0  # block k is the next; edge i is, unless it is the end of the block
     while True:
-        while i < n_edges and hulls.edge_context[i] == context:
+        if i == end and k < edges.n_blocks[0]:
+            if _is_summed(edges):
+                k, level, passed = _buy_blocks(hulls, demand, slack, context, row, _Mark(k, level, passed))
+                own_slope, own_cost = _edge(hulls, row, level)
+            if k < edges.n_blocks[0]:
+                i, end = edges.start[k], edges.start[k] + edges.size[k]
+                k += 1
+        i = position(i)
+        other, owner = -1.0, -1
+        if i < end:
+            other, owner = edges.slope[i], edges.context[i]
+        if owner == context:
             i += 1
-        other = -1.0
-        if i < n_edges:
-            other = hulls.edge_slope[i]
-        if other > own_slope or (other == own_slope and level < length and hulls.edge_context[i] < context):
-            depth = depths[hulls.edge_context[i]]
-            needed = shares[hulls.edge_context[i]] * hulls.edge_cost[i]
+            passed += 1
+        elif other > own_slope or (other == own_slope and level < length and owner < context):
+            depth = demand.depth[position(owner)]
+            needed = demand.weight[position(owner)] / total * edges.cost[i]
             bought = min(needed, _open(slack, depth))
             for d in range(depth + 1):
                 slack[d] -= bought
@@ -171,7 +529,7 @@ def fill(hulls: Hulls, shares: Floats, caps: Floats, depths: Ints, slack: Floats
                 return Share(level - 1, level - 1, 1.0, other)
             i += 1
         elif level < length:
-            needed = shares[context] * own_cost
+            needed = demand.weight[context] / total * own_cost
             left = _open(slack, own_depth)
             if needed >= left:
                 part = max(left / needed, 0.0)
@@ -181,11 +539,7 @@ def fill(hulls: Hulls, shares: Floats, caps: Floats, depths: Ints, slack: Floats
             for d in range(own_depth + 1):
                 slack[d] -= needed
             level += 1
-            if level < length:
-                own_cost = hulls.cost[row, level] - hulls.cost[row, level - 1]
-                own_slope = (hulls.value[row, level] - hulls.value[row, level - 1]) / own_cost
-            else:
-                own_slope = 0.0
+            own_slope, own_cost = _edge(hulls, row, level)
         else:
             return Share(level - 1, level - 1, 1.0, 0.0)
 
@@ -196,6 +550,43 @@ class Allocation(NamedTuple):
     value: float
     price: float  # of a unit of budget, to the most urgent tier
     play: Floats  # (J, A) probability of each arm in each context
+
+
+class Table(NamedTuple):
+    """LP_m for a whole table of values, and room for its solution."""
+
+    values: Floats  # (J, A)
+    caps: Floats  # (D,)
+    slack: Floats  # (D,) scratch
+    play: Floats  # (J, A) all zeros
+
+
+@kernel
+def solve_table(hulls: Hulls, demand: Demand, table: Table) -> float:
+    """Fill `play`; returns the price of a unit of budget to the most urgent tier."""
+    n_contexts = table.values.shape[0]
+    for context in range(n_contexts):
+        set_hull(hulls, context, table.values[context])
+        place(hulls, demand, context)
+    price = 0.0
+    for context in range(n_contexts):
+        share = fill(hulls, demand, table.caps, table.slack, context, context)
+        if demand.depth[context] == 0:
+            price = share.price
+        if share.upper >= 0:
+            table.play[context, hulls.arm[context, share.upper]] += share.probability
+        if share.lower >= 0 and share.upper != share.lower:
+            table.play[context, hulls.arm[context, share.lower]] += 1.0 - share.probability
+    return price
+
+
+def _entries() -> dict[str, Entry]:
+    one, whole, grid = np.zeros(1), np.zeros(1, dtype=np.int64), np.zeros((1, 1))
+    demand = new_demand(weights=one, total=1.0, depths=whole)
+    return {"solve_table": Entry(solve_table, (new_hulls(one, 1), demand, Table(grid, one, one, grid)), float)}
+
+
+PACING = Program(name="pacing", entries=_entries)
 
 
 def solve(
@@ -211,24 +602,14 @@ def solve(
 
     With reserves, `caps` (the first of them the rate) and the `depths` of the contexts say who may spend what.
     """
-    n_contexts, n_arms = values.shape
+    n_contexts = values.shape[0]
     # writable copies: one compiled version whatever comes in
-    shares = np.array(shares, dtype=np.float64)
     caps = np.array([rate] if caps is None else caps, dtype=np.float64)
     depths = np.array(np.zeros(n_contexts) if depths is None else depths, dtype=np.int64)
-    hulls = new_hulls(costs, n_contexts)
-    for context in range(n_contexts):
-        set_hull(hulls, context, np.ascontiguousarray(values[context], dtype=np.float64))
-        place(hulls, context)
-    play = np.zeros((n_contexts, n_arms))
-    price = 0.0
-    for context in range(n_contexts):
-        share = fill(hulls, shares, caps, depths, np.zeros(caps.size), context, context)
-        if depths[context] == 0:
-            price = share.price
-        if share.upper >= 0:
-            play[context, hulls.arm[context, share.upper]] += share.probability
-        if share.lower >= 0 and share.upper != share.lower:
-            play[context, hulls.arm[context, share.lower]] += 1.0 - share.probability
-    value = float((shares[:, None] * play * np.where(play > 0.0, values, 0.0)).sum())
+    demand = new_demand(weights=shares, total=1.0, depths=depths, n_depths=caps.size)
+    hulls = new_hulls(costs, n_contexts, caps.size)
+    play = np.zeros(values.shape)
+    table = Table(np.array(values, dtype=np.float64, order="C"), caps, np.zeros(caps.size), play)
+    price = PACING["solve_table"](Block(hulls), Block(demand), Block(table))
+    value = float((demand.weight[:, None] * play * np.where(play > 0.0, values, 0.0)).sum())
     return Allocation(value=value, price=price, play=play)

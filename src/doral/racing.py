@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Ints, Record
-from doral._jit import jit, jit_rare
+from doral._kernel import kernel, rare
 from doral.estimators.median_of_means import DelayRecord, median_of_means, new_delay_record
 from doral.estimators.survival import ReturnCurves, restricted_mean
 
 # Standing of an arm.
 RACING, ACCEPTED, REJECTED = 0, 1, 2
 # How delays that are not known yet are treated (`censoring`).
-RETURNED, MIN_AGE, KAPLAN_MEIER, INSTANT = 0, 1, 2, 3
+CENSOR_RETURNED, CENSOR_MIN_AGE, CENSOR_KAPLAN_MEIER, CENSOR_INSTANT = 0, 1, 2, 3
 
 
 class RaceRules(NamedTuple):
@@ -45,7 +45,8 @@ RUNNER = np.dtype(
         ("estimate", np.float64),  # d^M
         ("lower", np.float64),  # LCB
         ("upper", np.float64),  # UCB
-    ]
+    ],
+    align=True,
 )
 
 
@@ -56,12 +57,11 @@ class Race(NamedTuple):
     delays: DelayRecord
 
 
-def new_race(n_arms: int, rules: RaceRules, capacity: int, racing: bool) -> Race:
-    """All arms racing; or, where there is no race, all accepted."""
+def new_race(n_arms: int, rules: RaceRules, capacity: int) -> Race:
+    """All arms racing."""
     arms = np.zeros(n_arms, dtype=RUNNER)
-    arms["standing"] = RACING if racing else ACCEPTED
     arms["estimate"], arms["lower"], arms["upper"] = np.inf, -np.inf, np.inf
-    return Race(arms=arms, delays=new_delay_record(n_arms, capacity, rules.delta, rules.censoring == MIN_AGE))
+    return Race(arms=arms, delays=new_delay_record(n_arms, capacity, rules.delta, rules.censoring == CENSOR_MIN_AGE))
 
 
 def width_constant(budget: float, tail_exponent: float) -> float:
@@ -69,11 +69,11 @@ def width_constant(budget: float, tail_exponent: float) -> float:
     return 2.0 * math.log(16.0 / (1.0 - max(budget, 2.0) ** -tail_exponent))
 
 
-@jit_rare
+@rare
 def set_bounds(race: Race, rules: RaceRules, curves: ReturnCurves, arm: int, clock: float) -> None:
     """Eqs. (UCB) and (LCB), with the plug-in d^M for the unknown mean delay."""
-    n = race.delays.held[arm] if rules.censoring == MIN_AGE else race.arms[arm].answers
-    if rules.censoring == KAPLAN_MEIER:
+    n = race.delays.held[arm] if rules.censoring == CENSOR_MIN_AGE else race.arms[arm].answers
+    if rules.censoring == CENSOR_KAPLAN_MEIER:
         estimate = restricted_mean(curves, arm)
     else:
         estimate = median_of_means(race.delays, arm, clock, rules.delta, rules.printed_baskets)
@@ -86,7 +86,7 @@ def set_bounds(race: Race, rules: RaceRules, curves: ReturnCurves, arm: int, clo
     race.arms[arm].upper = estimate + width
 
 
-@jit_rare
+@rare
 def judge(race: Race, rules: RaceRules, curves: ReturnCurves, clock: float) -> None:
     """The end of a pass: new bounds for the arms still racing, then acceptances and rejections."""
     n_arms = race.arms.size
@@ -121,7 +121,7 @@ def judge(race: Race, rules: RaceRules, curves: ReturnCurves, clock: float) -> N
             racing -= 1
 
 
-@jit_rare
+@rare
 def is_over(race: Race, rules: RaceRules) -> bool:
     """Whether A' arms are accepted."""
     accepted = 0
@@ -130,7 +130,7 @@ def is_over(race: Race, rules: RaceRules) -> bool:
     return accepted >= rules.accept
 
 
-@jit_rare
+@rare
 def fill_with_smallest(race: Race, rules: RaceRules, curves: ReturnCurves, clock: float) -> None:
     """At the cap on stage 1's budget: accept the arms with the smallest estimates until A' are accepted."""
     for a in range(race.arms.size):
@@ -146,7 +146,7 @@ def fill_with_smallest(race: Race, rules: RaceRules, curves: ReturnCurves, clock
         race.arms[best].standing = ACCEPTED
 
 
-@jit_rare
+@rare
 def close_race(race: Race, rules: RaceRules, curves: ReturnCurves, clock: float, over_all: bool) -> float:
     """Reject the rest; m = the largest UCB over accepted (or all) arms, infinite where none has one."""
     cutoff = 0.0
@@ -160,7 +160,7 @@ def close_race(race: Race, rules: RaceRules, curves: ReturnCurves, clock: float,
     return cutoff if cutoff > 0.0 else math.inf
 
 
-@jit
+@kernel
 def next_pull(race: Race, allowed: Ints) -> int:
     """The racing and allowed arm with the fewest pulls (lowest index on ties), or -1."""
     best = -1

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 import doral
 from doral.cli.app import app
 from doral.cli.policy_words import parse_policy
+from doral.engine.options import OPTION_NAMES
 from doral.errors import InvalidValue, UnknownName
-from doral.policies.options import OPTION_NAMES
 from tests.cli.processes import environment
 
 COMMAND = [sys.executable, "-m", "doral.cli"]
@@ -254,10 +254,10 @@ def test_a_narrow_terminal_gets_whole_columns(columns: int, monkeypatch: pytest.
     from rich.console import Console
 
     from doral.cli import heat_table, terminal
+    from doral.engine.presets import PRESETS
     from doral.experiments.beyond.analysis import BeyondFindings, shares_table
     from doral.experiments.kit.blocks import CellResult
     from doral.experiments.kit.cell import Cell
-    from doral.policies.presets import PRESETS
 
     result = doral.simulate(list(PRESETS), doral.scenario("stress/short"), runs=2)
     cell = Cell(

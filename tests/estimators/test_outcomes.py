@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from doral.policies.build import build_state
+from doral.policies.engine import decide, observe
+from doral.policies.rules import build_rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doral._arrays import Flags, Floats, Ints
+from doral.engine.presets import policy
 from doral.estimators.outcomes import (
     BY,
     HEAVIEST,
@@ -24,9 +28,6 @@ from doral.estimators.outcomes import (
     set_weights,
 )
 from doral.estimators.shrinkage import COUNT, REWARD
-from doral.policies.build import build_rules, build_state
-from doral.policies.engine import decide, observe
-from doral.policies.presets import policy
 from doral.problem import Arm, Problem
 
 ALL_ARMS = np.zeros(0, dtype=np.uint8)

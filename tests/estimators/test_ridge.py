@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doral._arrays import Floats, Ints
-from doral._jit import jit
-from doral.estimators.ridge import REFACTOR_EVERY, Ridge, add_weight, new_ridge, refactor, update
+from doral._kernel import kernel
+from doral.estimators.ridge import REFACTOR_EVERY, Ridge, add_weight, refactor, update
+from tests.estimators.ridges import first_ridge
 
 PENALTY = 0.7
 
@@ -46,7 +47,7 @@ def test_updates_equal_the_inverse(sizes: tuple[int, int, int], seed: int, n_upd
     n_contexts, n_arms, n_features = sizes
     rng = np.random.default_rng(seed)
     features = rng.uniform(-1.0, 1.0, (n_arms, n_features))
-    ridge = new_ridge(features, n_contexts, PENALTY)
+    ridge = first_ridge(features, n_contexts, PENALTY)
     weight, target = np.zeros((n_contexts, n_arms)), np.zeros((n_contexts, n_arms))
     for _ in range(n_updates):
         j, a = int(rng.integers(n_contexts)), int(rng.integers(n_arms))
@@ -73,7 +74,7 @@ def test_any_prior(sizes: tuple[int, int, int], copies: int, seed: int, n_update
     n_contexts, n_arms, n_features = sizes
     rng = np.random.default_rng(seed)
     features = rng.uniform(-1.0, 1.0, (n_arms, n_features))
-    ridge = new_ridge(features, n_contexts, PENALTY, copies=copies)
+    ridge = first_ridge(features, n_contexts, PENALTY, copies=copies)
     roots = rng.normal(size=(n_contexts, n_features, n_features))
     precision = roots @ roots.transpose(0, 2, 1) + 0.2 * np.eye(n_features)
     mean = rng.normal(size=(n_contexts, n_features))
@@ -97,7 +98,7 @@ def test_any_prior(sizes: tuple[int, int, int], copies: int, seed: int, n_update
 
 def test_without_features_cells_stand_for_themselves() -> None:
     rng = np.random.default_rng(2)
-    ridge = new_ridge(np.zeros((4, 0)), 2, PENALTY, copies=2)
+    ridge = first_ridge(np.zeros((4, 0)), 2, PENALTY, copies=2)
     precision, mean = rng.uniform(0.1, 3.0, (2, 4)), rng.normal(size=(2, 4))
     ridge.precision[:, :, 0], ridge.offset[:] = precision, mean
     for row in range(4):
@@ -113,7 +114,7 @@ def test_without_features_cells_stand_for_themselves() -> None:
     assert ridge.norm[:, :4] == pytest.approx(np.sqrt(1.0 / total))
 
 
-@jit
+@kernel
 def _change_sums(ridge: Ridge, arms: Ints, weights: Floats) -> None:
     for i in range(arms.size):
         add_weight(ridge, 0, arms[i], weights[i])
@@ -123,7 +124,7 @@ def _change_sums(ridge: Ridge, arms: Ints, weights: Floats) -> None:
 def test_a_changed_sum_is_in_the_norms_at_once_or_after_a_rebuild(n_features: int) -> None:
     """Cells are worked out anew; with features the norms stand for the old sums until all is rebuilt."""
     features = np.random.default_rng(3).uniform(0.0, 1.0, (4, n_features))
-    ridge, other = (new_ridge(features, 1, PENALTY) for _ in range(2))
+    ridge, other = (first_ridge(features, 1, PENALTY) for _ in range(2))
     for a in (0, 1, 1, 2):
         update(ridge, 0, a, 1.0, 0.0)
     before = ridge.norm.copy()
@@ -136,7 +137,7 @@ def test_a_changed_sum_is_in_the_norms_at_once_or_after_a_rebuild(n_features: in
     assert ridge.norm == pytest.approx(other.norm)
 
 
-@jit
+@kernel
 def _many_updates(ridge: Ridge, arms: Ints, rewards: Floats, rounds: int) -> None:
     for _ in range(rounds):
         for i in range(arms.size):
@@ -146,7 +147,7 @@ def _many_updates(ridge: Ridge, arms: Ints, rewards: Floats, rounds: int) -> Non
 def test_millions_of_updates_do_not_drift() -> None:
     rng = np.random.default_rng(1)
     features = rng.uniform(0.0, 1.0, (10, 5))
-    ridge = new_ridge(features, 1, PENALTY)
+    ridge = first_ridge(features, 1, PENALTY)
     arms, rewards = rng.integers(0, 10, 1000), rng.normal(0.5, 1.0, 1000)
     repeats = 2000
     _many_updates(ridge, arms, rewards, repeats)
@@ -159,7 +160,7 @@ def test_millions_of_updates_do_not_drift() -> None:
 def test_features_that_do_not_span_the_space() -> None:
     """Equal and zero features: V stays invertible through the penalty alone."""
     features = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
-    ridge = new_ridge(features, 1, PENALTY)
+    ridge = first_ridge(features, 1, PENALTY)
     for _ in range(REFACTOR_EVERY + 10):
         update(ridge, 0, 0, 1.0, 1.0)
     n = REFACTOR_EVERY + 10.0

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from doral._arrays import Floats
-from doral.estimators.ridge import Ridge, new_ridge
+from doral.estimators.ridge import Ridge
 from doral.estimators.shrinkage import (
     COUNT,
     NOISE,
@@ -27,6 +27,7 @@ from doral.estimators.shrinkage import (
     measure_noise,
     new_prior,
 )
+from tests.estimators.ridges import first_ridge
 
 N_CONTEXTS, N_ARMS, N_FEATURES = 6, 8, 3
 START = 1.0  # penalty
@@ -58,7 +59,7 @@ def calibrated(
 ) -> tuple[Prior, Ridge]:
     n_contexts, n_arms = tally.shape[1:]
     prior = new_prior(n_contexts, features.shape[1], penalty)
-    ridge = new_ridge(features, n_contexts, penalty)
+    ridge = first_ridge(features, n_contexts, penalty)
     for _ in range(steps):
         calibrate(prior, ridge, tally, np.ones((n_contexts, n_arms)) if thinning is None else thinning)
     return prior, ridge

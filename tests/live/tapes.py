@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from doral.policies.operations import leaves
+from doral.policies.state import State
 
+from doral.engine.options import PolicyOptions
+from doral.engine.presets import POLICY_NAMES, policy
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
-from doral.policies.operations import leaves
-from doral.policies.options import PolicyOptions
-from doral.policies.presets import POLICY_NAMES, policy
-from doral.policies.state import State
 from doral.problem import Arm, Context
 from doral.simulation.players import CompiledPlayer
 from doral.simulation.scenario import Scenario

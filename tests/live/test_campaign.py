@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from doral.policies.operations import leaves
 
 import doral
 from doral.errors import InvalidValue, UnknownName
@@ -20,7 +21,6 @@ from doral.live.campaign import Campaign
 from doral.live.errors import CampaignClosed, CampaignExists, KeyReused, UnknownDecision, WrongState
 from doral.live.snapshot import encode
 from doral.live.store import Store
-from doral.policies.operations import leaves
 from tests.live.checks import adds_up, fold_of, log_is_whole
 from tests.live.tapes import same_bits
 

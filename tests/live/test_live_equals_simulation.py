@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import doral
+from doral.engine.options import PolicyOptions
+from doral.engine.presets import policy
 from doral.live.apply import replay
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
 from doral.live.session import Session
 from doral.live.snapshot import decode, encode
 from doral.live.store import Store
-from doral.policies.options import PolicyOptions
-from doral.policies.presets import policy
 from doral.simulation.players import CompiledPlayer
 from doral.simulation.scenario import Scenario
 from tests.live.checks import fold_of

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from doral.policies.build import build_rules, build_state
+from doral.policies.engine import decide, observe
 
 import doral
 from doral._arrays import Floats
 from doral.delays import ByOutcome, Geometric
-from doral.policies.build import build_rules, build_state
-from doral.policies.engine import decide, observe
-from doral.policies.options import PolicyOptions
-from doral.policies.presets import policy
+from doral.engine.options import PolicyOptions
+from doral.engine.presets import policy
 from doral.problem import Arm, Context, Problem
 from doral.simulation.players import CompiledPlayer
 from doral.simulation.scenario import Scenario

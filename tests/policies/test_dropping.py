@@ -6,14 +6,14 @@ import dataclasses
 
 import numpy as np
 import pytest
+from doral.policies.dropping import Certificate, certificates
+from doral.policies.operations import retire
 
 import doral
 from doral._arrays import Floats
+from doral.engine.options import PolicyOptions
+from doral.engine.presets import policy
 from doral.pacing import solve
-from doral.policies.dropping import Certificate, certificates
-from doral.policies.operations import retire
-from doral.policies.options import PolicyOptions
-from doral.policies.presets import policy
 from doral.simulation.players import CompiledPlayer
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.stress_scenarios import SCENARIOS as STRESS

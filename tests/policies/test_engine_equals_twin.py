@@ -27,9 +27,9 @@ from doral.delays import (
     Pareto,
     Weibull,
 )
-from doral.policies import options as options_module
-from doral.policies.options import OPTION_NAMES, PolicyOptions
-from doral.policies.presets import POLICY_NAMES, policy
+from doral.engine import options as options_module
+from doral.engine.options import OPTION_NAMES, PolicyOptions
+from doral.engine.presets import POLICY_NAMES, policy
 from doral.problem import Arm, Context, Problem
 from doral.simulation.api import MAX_SEED
 from doral.simulation.scenario import Noise, Scenario
@@ -191,7 +191,7 @@ EVERY_VALUE = [(option, value) for option, values in OPTION_VALUES.items() for v
 
 def test_every_value_of_every_option_is_compared() -> None:
     assert set(OPTION_VALUES) == set(OPTION_NAMES)
-    for option, words in options_module._WORDS.items():
+    for option, words in options_module.option_words().items():
         assert set(OPTION_VALUES[option]) == set(words), option
     for option, value in EVERY_VALUE:
         for base in ("doral", "doral-otf"):

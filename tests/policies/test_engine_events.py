@@ -8,16 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from doral.policies import state as state_module
+from doral.policies.build import build_state
+from doral.policies.engine import GONE, LATE, LEARNED, REPEATED, decide, is_full, observe
+from doral.policies.rules import build_rules
+from doral.policies.state import Rules, State, grown
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import doral
 from doral.delays import Fixed, Geometric
-from doral.policies import state as state_module
-from doral.policies.build import build_rules, build_state
-from doral.policies.engine import GONE, LATE, LEARNED, REPEATED, decide, is_full, observe
-from doral.policies.presets import policy
-from doral.policies.state import Rules, State, grown
+from doral.engine.presets import policy
 from doral.problem import Arm, Problem
 from doral.simulation.scenario import Scenario
 

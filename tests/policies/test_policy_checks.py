@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from doral.policies.options import PolicyOptions
-from doral.policies.presets import POLICY_NAMES, policy
+from doral.engine.options import PolicyOptions
+from doral.engine.presets import POLICY_NAMES, policy
 from doral.problem import Problem
 from doral.simulation.api import AnyPolicy
 from doral.simulation.python_policy import Answer, Arrival, PolicyMaker

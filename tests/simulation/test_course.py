@@ -12,7 +12,7 @@ import pytest
 
 import doral
 from doral import delays
-from doral.policies.dropping import Certificate
+from doral.engine.view import Certificate
 from doral.simulation import saved
 from doral.simulation.api import AnyPolicy
 from doral.simulation.outcome import COURSE_COLUMNS, Outcome

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from doral.cli.campaign_words import decision_line, json_line, parse_option, read_problem
-from doral.cli.exits import announce_compiling_of_campaigns, exit_codes
+from doral.cli.exits import exit_codes
 
 if TYPE_CHECKING:
     from doral.live.store import Store
@@ -35,14 +35,12 @@ _DEFAULT_STORAGE = "sqlite:///campaigns.db"
 
 
 @contextmanager
-def _opened(storage: str, *, runs_engine: bool = True) -> Iterator[Store]:
+def _opened(storage: str) -> Iterator[Store]:
     """The store; what goes wrong becomes one line and an exit code that scripts can use."""
     with exit_codes():
         from doral.live.store import open as open_store
 
         with open_store(storage) as store:
-            if runs_engine:
-                announce_compiling_of_campaigns()
             yield store
 
 
@@ -57,8 +55,8 @@ def create(
     storage: Storage = _DEFAULT_STORAGE,
 ) -> None:
     """Start a campaign."""
-    with _opened(storage, runs_engine=False) as store:
-        from doral.policies.presets import policy as policy_by_name
+    with _opened(storage) as store:
+        from doral.engine.presets import policy as policy_by_name
         from doral.problem import Problem
 
         stored = read_problem(problem)
@@ -70,7 +68,7 @@ def create(
 @app.command("list")
 def list_campaigns(storage: Storage = _DEFAULT_STORAGE) -> None:
     """The names of all campaigns."""
-    with _opened(storage, runs_engine=False) as store:
+    with _opened(storage) as store:
         for name in store.list():
             typer.echo(name)
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from doral.cli import terminal
-from doral.cli.exits import announce_compiling
 from doral.cli.progress import progress
 from doral.experiments.kit.conduct import check, conduct
 from doral.experiments.kit.extent import Extent
@@ -28,7 +27,6 @@ def conduct_shown(
 ) -> AnyFindings:
     """Conduct it with progress; what is wrong with the request is said before anything is compiled."""
     check(experiment.cells(extent), extent, seed=seed, out=out)
-    announce_compiling()
     with progress() as shown:
         return conduct(experiment, extent, seed=seed, n_jobs=jobs, out=out, progress=shown, command=command)
 

@@ -48,22 +48,3 @@ def check_jobs(jobs: int) -> None:
     """Before anything else is done."""
     if jobs == 0:
         raise InvalidValue("jobs", jobs, "must not be 0; -1 uses all cores")
-
-
-def announce_compiling() -> None:
-    """Say why nothing seems to happen, where a simulation will take a while to start."""
-    from doral._jit import is_compiled
-
-    _announce(is_compiled=is_compiled())
-
-
-def announce_compiling_of_campaigns() -> None:
-    """The same for a campaign, which needs other compiled code."""
-    from doral._jit import cache_folder
-
-    _announce(is_compiled=any(cache_folder().rglob("operations._arrive*.nbc")))
-
-
-def _announce(*, is_compiled: bool) -> None:
-    if not is_compiled:
-        say("compiling (first run only, about a minute)...")

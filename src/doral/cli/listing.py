@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from doral.cli import terminal
+from doral.engine.presets import POLICY_NAMES, policy
 from doral.experiments.kit.numbers import number
-from doral.policies.presets import POLICY_NAMES, policy
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.catalogue import SCENARIOS
 

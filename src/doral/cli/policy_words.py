@@ -6,9 +6,9 @@ import types
 import typing
 from typing import Any, Literal
 
+from doral.engine.options import PolicyOptions, check_option_names
+from doral.engine.presets import policy
 from doral.errors import InvalidValue
-from doral.policies.options import PolicyOptions, check_option_names
-from doral.policies.presets import policy
 
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from doral import _files
 from doral.cli import terminal
-from doral.cli.exits import announce_compiling
 from doral.cli.policy_words import parse_policy
 from doral.errors import InvalidValue
 from doral.experiments.kit.numbers import number, spread
@@ -56,7 +55,6 @@ def run(
     # Only now: a misspelt name is answered at once, without the compiler.
     from doral.simulation.api import simulate
 
-    announce_compiling()
     result = simulate(chosen, places, runs=runs, seed=seed, n_jobs=jobs)
     if out is not None:
         _write(result.summary(), out)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._jit import jit, jit_rare
+from doral._kernel import kernel, rare
 
 
 class DelayRecord(NamedTuple):
@@ -52,7 +52,7 @@ def with_double_room(record: DelayRecord) -> DelayRecord:
     return record._replace(sums=grown(record.sums), open_counts=grown(record.open_counts))
 
 
-@jit_rare
+@rare
 def basket_count(n: int, delta: float, printed: bool) -> int:
     """h: how many baskets n delays are dealt into, for confidence 1 - delta.
 
@@ -65,7 +65,7 @@ def basket_count(n: int, delta: float, printed: bool) -> int:
     return int(max(1.0, math.floor(min(wanted, n / 2.0))))
 
 
-@jit
+@kernel
 def _fenwick_add(nodes: Floats, position: int, amount: float) -> None:
     i = position + 1
     while i < nodes.size:
@@ -73,7 +73,7 @@ def _fenwick_add(nodes: Floats, position: int, amount: float) -> None:
         i += i & -i
 
 
-@jit
+@kernel
 def _fenwick_sum(nodes: Floats, length: int) -> float:
     total = 0.0
     i = length
@@ -83,7 +83,7 @@ def _fenwick_sum(nodes: Floats, length: int) -> float:
     return total
 
 
-@jit
+@kernel
 def add_delay(record: DelayRecord, arm: int, delay: float) -> None:
     """A delay became known (prefix sums)."""
     n = record.held[arm]
@@ -91,7 +91,7 @@ def add_delay(record: DelayRecord, arm: int, delay: float) -> None:
     record.held[arm] = n + 1
 
 
-@jit
+@kernel
 def add_open_pull(record: DelayRecord, arm: int, clock: float) -> int:
     """A pull was made (`min_age`): until answered it counts as clock_now - clock. Returns its position."""
     position = record.held[arm]
@@ -101,21 +101,21 @@ def add_open_pull(record: DelayRecord, arm: int, clock: float) -> int:
     return position
 
 
-@jit
+@kernel
 def close_pull(record: DelayRecord, arm: int, position: int, pulled_at: float, delay: float) -> None:
     """The pull at `position` was answered after `delay` (`min_age`)."""
     _fenwick_add(record.sums[arm], position, delay + pulled_at)
     _fenwick_add(record.open_counts[arm], position, -1.0)
 
 
-@jit_rare
+@rare
 def _sum_of_first(record: DelayRecord, arm: int, length: int, clock: float) -> float:
     if record.open_counts.shape[1] == 1:
         return record.sums[arm, length]
     return _fenwick_sum(record.sums[arm], length) + clock * _fenwick_sum(record.open_counts[arm], length)
 
 
-@jit_rare
+@rare
 def median_of_means(record: DelayRecord, arm: int, clock: float, delta: float, printed: bool) -> float:
     """d^M of one arm: the median over h baskets of N = floor(n / h) delays each; infinite without data."""
     n = record.held[arm]

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from doral._arrays import Floats
-from doral._jit import jit, jit_rare
+from doral._kernel import kernel, rare
 
 PRIOR_ANSWERS = 5.0  # both kinds together count like so many answers of one
 HEAVIEST = 20.0  # no answer counts for more than so many, or for less than one of so many
@@ -36,7 +36,7 @@ def new_outcomes(n_arms: int, n_ages: int) -> Floats:
     return outcomes
 
 
-@jit
+@kernel
 def count_answer(outcomes: Floats, ages: Floats, kind: int, arm: int, g: int, answer_age: float) -> None:
     """A decision has passed `ages[g]` and had been answered by then."""
     outcomes[BY, kind, arm, g] += 1.0
@@ -44,7 +44,7 @@ def count_answer(outcomes: Floats, ages: Floats, kind: int, arm: int, g: int, an
         outcomes[INSIDE, kind, arm, g] += 1.0
 
 
-@jit_rare
+@rare
 def set_weights(outcomes: Floats, last: int) -> None:
     """Weights for decisions that have passed 0, 1, ... ages; R is `ages[last]`."""
     n_arms, n_weights = outcomes.shape[2], outcomes.shape[3]
@@ -62,12 +62,12 @@ def set_weights(outcomes: Floats, last: int) -> None:
             outcomes[WEIGHT, HIGH, arm, passed] = _ratio(both, high)
 
 
-@jit
+@kernel
 def _shrunk(outcomes: Floats, kind: int, arm: int, g: int, hazard: float) -> float:
     """The share of this kind's answers by age g that came in its last interval."""
     return (outcomes[INSIDE, kind, arm, g] + PRIOR_ANSWERS * hazard) / (outcomes[BY, kind, arm, g] + PRIOR_ANSWERS)
 
 
-@jit
+@kernel
 def _ratio(both: float, one: float) -> float:
     return 1.0 if both == one else min(max(both / max(one, 1e-300), 1.0 / HEAVIEST), HEAVIEST)

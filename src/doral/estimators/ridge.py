@@ -16,11 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._delay_kernels import normal_quantile
-from doral._jit import jit, jit_inner, jit_rare
-from doral._philox import POSTERIOR, philox, to_uniform
+from doral._kernel import kernel, rare
+from doral._kernel.normal import normal_quantile
+from doral._kernel.philox import POSTERIOR, philox, to_uniform
 
 REFACTOR_EVERY = 4096  # rank-one updates of one context between two exact rebuilds
+MANY_FEATURES = 16  # from here on, a root of V^-1 is kept for draws: to factor it for each takes O(k^3)
 
 
 BLOCK = 16  # elements that a vectorised loop takes at once; a shorter rest would run one by one
@@ -48,10 +49,16 @@ class Ridge(NamedTuple):
     direction: Floats  # (k,) scratch: V^-1 f
     shadow: Floats  # (A+,) scratch: F V^-1 f
     scratch: Floats  # (2, k, k): a Cholesky factor, and V
+    root: Floats  # (rows, k, k) S with S S^T = V^-1, where draws are made from many features; else (0, k, k)
 
 
-def new_ridge(features: Floats, n_contexts: int, penalty: float, *, copies: int = 1) -> Ridge:
-    """A ridge with no data: theta = 0, V = penalty * I; with `copies` rows for every context."""
+def new_ridge(
+    features: Floats, n_contexts: int, penalty: float, *, copies: int = 1, is_drawn_from: bool = False
+) -> Ridge:
+    """A ridge with no data: theta = 0, V = penalty * I; with `copies` rows for every context.
+
+    What follows from V is not there before each row has been through `refactor`.
+    """
     n_arms, n_features = features.shape
     n_rows = n_contexts * copies
     prior = np.eye(n_features) if n_features else np.ones((n_arms, 1))
@@ -71,14 +78,13 @@ def new_ridge(features: Floats, n_contexts: int, penalty: float, *, copies: int 
         direction=np.zeros(n_features),
         shadow=np.zeros(padded(n_arms)),
         scratch=np.zeros((2, n_features, n_features)),
+        root=np.zeros((n_rows if is_drawn_from and n_features >= MANY_FEATURES else 0, n_features, n_features)),
     )
     ridge.features_by_row[:, :n_arms] = features.T
-    for row in range(n_rows):
-        refactor(ridge, row)
     return ridge
 
 
-@jit
+@kernel
 def update(ridge: Ridge, context: int, arm: int, weight: float, target: float) -> None:
     """V += weight f f^T and G += target f, by Sherman and Morrison, in O(k^2 + kA).
 
@@ -124,12 +130,32 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float) -
             step = direction[i] * scale
             for l in range(n_features):  # noqa: E741
                 inverse[i, l] -= step * direction[l]
+        if ridge.root.shape[0] > 0:
+            _follow_root(ridge.root[context], f, direction, weight, leverage, ridge.scratch[0, 0])
         ridge.updates[context] += 1
         if ridge.updates[context] >= REFACTOR_EVERY:
             refactor(ridge, context)
 
 
-@jit_inner
+@rare
+def _follow_root(root: Floats, f: Floats, direction: Floats, weight: float, leverage: float, shadow: Floats) -> None:
+    """(I - beta V^-1 f f^T) S is a root of the new V^-1, for beta = (1 - 1 / sqrt(1 + weight leverage)) / leverage."""
+    n_features = f.size
+    if leverage <= 0.0:
+        return
+    beta = (1.0 - 1.0 / math.sqrt(1.0 + weight * leverage)) / leverage
+    for l in range(n_features):  # noqa: E741
+        shadow[l] = 0.0
+    for i in range(n_features):
+        for l in range(n_features):  # noqa: E741
+            shadow[l] += f[i] * root[i, l]
+    for i in range(n_features):
+        step = beta * direction[i]
+        for l in range(n_features):  # noqa: E741
+            root[i, l] -= step * shadow[l]
+
+
+@kernel
 def add_weight(ridge: Ridge, context: int, arm: int, weight: float) -> None:
     """Change a sum of V (weight may be negative). With features, what follows from it does with the next `refactor`."""
     ridge.weight[context, arm] = max(0.0, ridge.weight[context, arm] + weight)
@@ -137,7 +163,7 @@ def add_weight(ridge: Ridge, context: int, arm: int, weight: float) -> None:
         _set_cell(ridge, context, arm)
 
 
-@jit_inner
+@kernel
 def _set_cell(ridge: Ridge, context: int, arm: int) -> None:
     """Without features, every (context, arm) stands for itself."""
     prior = context % ridge.offset.shape[0]
@@ -148,7 +174,7 @@ def _set_cell(ridge: Ridge, context: int, arm: int) -> None:
     ridge.norm[context, arm] = math.sqrt(1.0 / weight)
 
 
-@jit_rare
+@rare
 def invert(matrix: Floats, factor: Floats, inverse: Floats) -> None:
     """The inverse of a symmetric, positive definite matrix, by Cholesky; `factor` is scratch, `inverse` the result."""
     n = matrix.shape[0]
@@ -171,7 +197,7 @@ def invert(matrix: Floats, factor: Floats, inverse: Floats) -> None:
             inverse[i, column] = total / factor[i, i]
 
 
-@jit_rare
+@rare
 def set_data_precision(ridge: Ridge, context: int, matrix: Floats) -> None:
     """matrix = sum_a weight_ja f_a f_a^T."""
     n_arms, n_features = ridge.features.shape
@@ -183,7 +209,7 @@ def set_data_precision(ridge: Ridge, context: int, matrix: Floats) -> None:
             matrix[i, l] = matrix[l, i] = total
 
 
-@jit_rare
+@rare
 def refactor(ridge: Ridge, context: int) -> None:
     """Rebuild V^-1, the estimates and the norms of one context from its sums: exact, no drift."""
     n_arms, n_features = ridge.features.shape
@@ -216,24 +242,38 @@ def refactor(ridge: Ridge, context: int) -> None:
         ridge.estimate[context, a] = ridge.offset[prior, a] + mean
         ridge.norm_squared[context, a] = square
         ridge.norm[context, a] = math.sqrt(max(square, 0.0))
+    if ridge.root.shape[0] > 0:
+        set_factor(inverse, ridge.root[context])
     ridge.updates[context] = 0
 
 
-@jit_rare
+@rare
+def set_factor(matrix: Floats, factor: Floats) -> None:
+    """The Cholesky factor of a positive definite matrix, in the lower half of `factor`."""
+    for i in range(matrix.shape[0]):
+        for l in range(i + 1):  # noqa: E741
+            total = matrix[i, l]
+            for p in range(l):
+                total -= factor[i, p] * factor[l, p]
+            factor[i, l] = math.sqrt(max(total, 1e-300)) if i == l else total / factor[l, l]
+        for l in range(i + 1, matrix.shape[0]):  # noqa: E741
+            factor[i, l] = 0.0
+
+
+@rare
 def draw(ridge: Ridge, context: int, seed: np.uint64, run: np.uint64, round_: int) -> None:
     """shadow[a] = <x, f_a> for one x ~ N(0, V^-1): the noise of Thompson sampling, in units of sigma."""
     n_arms, n_features = ridge.features.shape
-    shadow, factor, inverse = ridge.shadow, ridge.scratch[0], ridge.inverse[context]
+    shadow = ridge.shadow
     for a in range(n_arms):
         shadow[a] = 0.0
         if n_features == 0:
             shadow[a] = ridge.norm[context, a] * _normal(seed, run, round_, a)
-    for i in range(n_features):  # the Cholesky factor of V^-1
-        for l in range(i + 1):  # noqa: E741
-            total = inverse[i, l]
-            for p in range(l):
-                total -= factor[i, p] * factor[l, p]
-            factor[i, l] = math.sqrt(max(total, 1e-300)) if i == l else total / factor[l, l]
+    if ridge.root.shape[0] > 0:
+        _draw_from_root(ridge, ridge.root[context], seed, run, round_)
+        return
+    factor = ridge.scratch[0]
+    set_factor(ridge.inverse[context], factor)
     for l in range(n_features):  # noqa: E741
         z = _normal(seed, run, round_, l)
         for i in range(l, n_features):
@@ -242,7 +282,22 @@ def draw(ridge: Ridge, context: int, seed: np.uint64, run: np.uint64, round_: in
                 shadow[a] += ridge.features_by_row[i, a] * step
 
 
-@jit_inner
+@rare
+def _draw_from_root(ridge: Ridge, root: Floats, seed: np.uint64, run: np.uint64, round_: int) -> None:
+    """x = S z, then F x: quadratic in features, linear in arms."""
+    n_arms, n_features = ridge.features.shape
+    z = ridge.scratch[0, 0]
+    for l in range(n_features):  # noqa: E741
+        z[l] = _normal(seed, run, round_, l)
+    for i in range(n_features):
+        x = 0.0
+        for l in range(n_features):  # noqa: E741
+            x += root[i, l] * z[l]
+        for a in range(n_arms):
+            ridge.shadow[a] += ridge.features_by_row[i, a] * x
+
+
+@kernel
 def _normal(seed: np.uint64, run: np.uint64, round_: int, lane: int) -> float:
     word, _, _, _ = philox(seed, run, np.uint64(round_), np.uint64(POSTERIOR), np.uint64(lane))
     return normal_quantile(max(to_uniform(word), 2.0**-54))

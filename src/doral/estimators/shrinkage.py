@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats
-from doral._jit import jit_rare, jit_rare_inner
+from doral._kernel import kernel, rare
 from doral.estimators.ridge import Ridge, invert, refactor, set_data_precision
 
 CONTEXT_DEGREES = 20.0  # the pooled noise counts like so many observations in a context's own
@@ -60,7 +60,22 @@ def new_prior(n_contexts: int, n_features: int, penalty: float) -> Prior:
     )
 
 
-@jit_rare
+@kernel
+def add_to_tally(tally: Floats, context: int, arm: int, reward: float, weight: float) -> None:
+    """A reward that counts with this weight."""
+    tally[COUNT, context, arm] += weight
+    tally[REWARD, context, arm] += weight * reward
+    tally[SQUARE, context, arm] += weight * reward * reward
+
+
+@kernel
+def correct_tally(tally: Floats, context: int, arm: int, previous: float, reward: float, weight: float) -> None:
+    """A reward that was counted with this weight turns out to be another one."""
+    tally[REWARD, context, arm] += weight * (reward - previous)
+    tally[SQUARE, context, arm] += weight * (reward * reward - previous * previous)
+
+
+@rare
 def calibrate(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats) -> None:
     """Measure the noise, learn what contexts have in common, and rebuild the ridge around it.
 
@@ -82,7 +97,7 @@ def calibrate(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats) -> No
         refactor(ridge, j)
 
 
-@jit_rare_inner
+@rare
 def _feature_size(ridge: Ridge) -> float:
     """The mean square of the features of an arm: s^2 times this is what rewards are thought to be."""
     n_arms, n_features = ridge.features.shape
@@ -93,7 +108,7 @@ def _feature_size(ridge: Ridge) -> float:
     return total / n_arms if total > 0.0 else 1.0
 
 
-@jit_rare_inner
+@rare
 def _share(prior: Prior, ridge: Ridge) -> None:
     """mu given all contexts but one, for each; and omega^2, which holds from the next time on."""
     n_contexts, n_arms = ridge.offset.shape
@@ -141,13 +156,13 @@ def _share(prior: Prior, ridge: Ridge) -> None:
     prior.scale[SPREAD] = spread
 
 
-@jit_rare_inner
+@rare
 def _shared(prior: Prior, context: int, i: int, l: int) -> float:  # noqa: E741
     """I - lambda V^-1: 0 where the context has no data, near 1 where it has many."""
     return (1.0 if i == l else 0.0) - prior.scale[PENALTY] * prior.inverse[context, i, l]
 
 
-@jit_rare_inner
+@rare
 def _spread(prior: Prior, noise: float, penalty: float) -> float:
     """omega^2 by one EM step: the mean square of theta_j - mu, with what is not known of either."""
     n_contexts, n_features = prior.sigma.size, prior.pull.shape[1]
@@ -169,7 +184,7 @@ def _spread(prior: Prior, noise: float, penalty: float) -> float:
     return total / (n_contexts * n_features + SPREAD_DEGREES)
 
 
-@jit_rare_inner
+@rare
 def _share_cells(prior: Prior, ridge: Ridge) -> None:
     """The same without features: the mean of an arm given all contexts but one, around the mean of all arms."""
     n_contexts, n_arms = ridge.offset.shape
@@ -198,7 +213,7 @@ def _share_cells(prior: Prior, ridge: Ridge) -> None:
     prior.scale[SPREAD] = total / (n_contexts * n_arms + SPREAD_DEGREES)
 
 
-@jit_rare
+@rare
 def measure_noise(prior: Prior, tally: Floats) -> float:
     """Variance inside cells, pooled and per context (shrunk to the pooled one); returns the mean square of rewards."""
     _, n_contexts, n_arms = tally.shape
@@ -209,25 +224,25 @@ def measure_noise(prior: Prior, tally: Floats) -> float:
                 n += tally[COUNT, j, a]
                 reward += tally[REWARD, j, a]
                 square += tally[SQUARE, j, a]
-                inside += max(0.0, tally[SQUARE, j, a] - tally[REWARD, j, a] ** 2 / tally[COUNT, j, a])
+                inside += max(0.0, tally[SQUARE, j, a] - tally[REWARD, j, a] * tally[REWARD, j, a] / tally[COUNT, j, a])
                 degrees += max(0.0, tally[COUNT, j, a] - 1.0)
     if square == 0.0:
         return 0.0
     second_moment = square / n
-    overall = max(square / n - (reward / n) ** 2, 0.0)  # all that there is to go by at first
+    overall = max(square / n - (reward / n) * (reward / n), 0.0)  # all that there is to go by at first
     noise = max((inside + overall) / (degrees + 1.0), NOISE_FLOOR * second_moment)
     prior.scale[NOISE] = noise
     for j in range(n_contexts):
         mine, mine_degrees = CONTEXT_DEGREES * noise, CONTEXT_DEGREES
         for a in range(n_arms):
             if tally[COUNT, j, a] > 0.0:
-                mine += max(0.0, tally[SQUARE, j, a] - tally[REWARD, j, a] ** 2 / tally[COUNT, j, a])
+                mine += max(0.0, tally[SQUARE, j, a] - tally[REWARD, j, a] * tally[REWARD, j, a] / tally[COUNT, j, a])
                 mine_degrees += max(0.0, tally[COUNT, j, a] - 1.0)
         prior.sigma[j] = math.sqrt(mine / mine_degrees)
     return second_moment
 
 
-@jit_rare
+@rare
 def rebuild(ridge: Ridge, tally: Floats, thinning: Floats) -> None:
     """The sums of the ridge, for features that are thinned."""
     _, n_contexts, n_arms = tally.shape

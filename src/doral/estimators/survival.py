@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Flags, Floats, Ints
-from doral._jit import jit, jit_inner, jit_rare
+from doral._kernel import kernel, rare
 
 MOST_CONCENTRATED = 1e9
 MOST_VOTES = 20.0  # a context with more decisions says no more about how far contexts differ
@@ -55,7 +55,7 @@ def age_grid(last: float, points: int, first_share: float = 0.01) -> Floats:
     return ages
 
 
-@jit
+@kernel
 def count_passage(curves: ReturnCurves, group: int, g: int, answer_age: float) -> None:
     """A decision's age has passed `ages[g]`; `answer_age` is infinite while it is unanswered."""
     start = curves.ages[g - 1] if g > 0 else -math.inf
@@ -64,7 +64,7 @@ def count_passage(curves: ReturnCurves, group: int, g: int, answer_age: float) -
     curves.returned[group, g] += 1.0 if (answer_age > start) & (answer_age <= curves.ages[g]) else 0.0
 
 
-@jit_rare
+@rare
 def pool(curves: ReturnCurves) -> None:
     """Sum rows into arms and arms into all, and see how much contexts differ from their arm.
 
@@ -108,7 +108,7 @@ def pool(curves: ReturnCurves) -> None:
     curves.shared[-1] = concentration
 
 
-@jit_inner
+@kernel
 def _hazard(curves: ReturnCurves, row: int, arm: int, g: int) -> float:
     """The chance to be answered in the interval, if open at its start.
 
@@ -127,7 +127,7 @@ def _hazard(curves: ReturnCurves, row: int, arm: int, g: int) -> float:
     return (curves.returned[group, g] + weight * hazard) / (curves.at_risk[group, g] + weight)
 
 
-@jit
+@kernel
 def return_probability(curves: ReturnCurves, row: int, arm: int, age: float) -> float:
     """tau(age), the survival interpolated between grid ages."""
     survival = 1.0
@@ -145,7 +145,7 @@ def return_probability(curves: ReturnCurves, row: int, arm: int, age: float) -> 
     return 1.0 - survival
 
 
-@jit
+@kernel
 def known_decisions(curves: ReturnCurves, row: int, arm: int) -> float:
     """How many decisions a return probability rests on, those borrowed from the arm included."""
     n_arms = curves.arm_at_risk.shape[0]
@@ -154,7 +154,7 @@ def known_decisions(curves: ReturnCurves, row: int, arm: int) -> float:
     return min(curves.at_risk[row * n_arms + arm, 0] + curves.shared[-1], curves.arm_at_risk[arm, 0])
 
 
-@jit_rare
+@rare
 def restricted_mean(curves: ReturnCurves, arm: int) -> float:
     """E[min(D, last age)] as the area under the survival curve of an arm, over all contexts; infinite without data."""
     n_arms = curves.arm_at_risk.shape[0]
@@ -175,6 +175,17 @@ def restricted_mean(curves: ReturnCurves, arm: int) -> float:
     return area
 
 
+def whole_arm_curve(curves: ReturnCurves, arm: int) -> Floats:
+    """The return curve of an arm, over all contexts, at each age: `return_probability` without compiled code."""
+    n_arms = curves.arm_at_risk.shape[0]
+    if curves.at_risk.shape[0] == n_arms:
+        at_risk, returned, unseen = curves.at_risk[arm], curves.returned[arm], np.ones(curves.ages.size)
+    else:
+        at_risk, returned, unseen = curves.arm_at_risk[arm], curves.arm_returned[arm], curves.shared[:-1]
+    hazards = np.where(at_risk > 0.0, returned / np.maximum(at_risk, 1e-300), unseen)
+    return np.asarray(1.0 - np.cumprod(1.0 - hazards))
+
+
 def fit_return_curve(ages: Floats, answered: Flags, grid: Floats) -> Floats:
     """The return curve of one group at each age of `grid`.
 
@@ -189,7 +200,7 @@ def fit_return_curve(ages: Floats, answered: Flags, grid: Floats) -> Floats:
     return np.array([return_probability(curves, 0, 0, end) for end in grid.tolist()])
 
 
-@jit_rare
+@rare
 def age_of_share(curves: ReturnCurves, share: float) -> float:
     """The first grid age by which this share of all answers of the watched ages has come; infinite without any."""
     n_arms, n_ages = curves.arm_at_risk.shape
@@ -207,7 +218,7 @@ def age_of_share(curves: ReturnCurves, share: float) -> float:
     return math.inf
 
 
-@jit_rare
+@rare
 def mean_age(curves: ReturnCurves, limit: float) -> float:
     """The mean age of answers that come by the limit; 0 without any."""
     n_arms, n_ages = curves.arm_at_risk.shape
@@ -225,7 +236,7 @@ def mean_age(curves: ReturnCurves, limit: float) -> float:
     return total / weight if weight > 0.0 else 0.0
 
 
-@jit_rare
+@rare
 def shrink_to_others(curves: ReturnCurves, tau: Floats, error: Floats) -> None:
     """An arm of which little is known is thought to return like the others, as far as those agree.
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 
-from doral.live.engine_calls import LEARNED
+from doral.engine.events import LEARNED
 from doral.live.errors import BrokenLog
 from doral.live.events import (
     CANCELLED,

@@ -15,9 +15,8 @@ STATUS_AFTER = {ARM_PAUSED: ARM_IS_PAUSED, ARM_RESUMED: ARM_IS_ACTIVE, ARM_RETIR
 
 def apply_new_arm(fold: Fold, draft: Event) -> Event:
     fold.advance(draft)
-    before = fold.problem
     fold.roster.add(Arm(**json.loads(known(draft.data))))
-    fold.engine.add_arm(before, fold.problem)
+    fold.engine.add_arm(fold.problem)
     fold.counts.add_arm()
     fold.names.arms = fold.problem.arm_names
     return draft

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from doral._arrays import Bits
-from doral.live.engine_calls import Chosen
+from doral.engine.engine import Decided
 from doral.live.events import Event, known, with_choice
 from doral.live.fold import Fold
 from doral.live.ledger import times
@@ -56,10 +56,10 @@ def _beyond_budget(fold: Fold) -> list[int]:
     return [arm for arm, (cost, exact_cost) in enumerate(costs) if cost <= left and exact_cost > fold.ledger.left]
 
 
-def _enter(fold: Fold, draft: Event, chosen: Chosen) -> Event:
+def _enter(fold: Fold, draft: Event, chosen: Decided) -> Event:
     """Count the decision and reserve its cost; the draft with what was chosen."""
     fold.advance(draft)
-    (arm, reason, round_, number), (probability, value, price) = chosen
+    arm, reason, round_, number, probability, value, price = chosen
     fold.round = round_
     if arm < 0:
         fold.counts.skip(reason)

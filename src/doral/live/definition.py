@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from doral import _check
+from doral.engine.compose import check_fit
+from doral.engine.options import PolicyOptions, check_option_names
+from doral.engine.presets import policy as policy_by_name
 from doral.errors import InvalidValue
-from doral.live.engine_calls import check_fit
 from doral.live.errors import NewerDatabase
-from doral.policies.options import PolicyOptions, check_option_names
-from doral.policies.presets import policy as policy_by_name
 from doral.problem import Problem
 
 ClockKind = Literal["seconds", "rounds"]

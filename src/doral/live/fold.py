@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from doral.engine.blueprint import Blueprint
+from doral.engine.engine import Engine
 from doral.live.counts import Counts
 from doral.live.decision import Names
 from doral.live.definition import Definition
-from doral.live.engine_calls import Engine
 from doral.live.errors import BrokenLog, CampaignClosed
 from doral.live.events import IS_SKIPPED, Event
 from doral.live.ledger import Ledger, exact
@@ -29,7 +30,7 @@ class Fold:
         self.definition = definition
         self._is_in_seconds = definition.is_in_seconds
         self.roster = Roster(problem)
-        self.engine = Engine(policy=definition.policy, problem=problem, seed=definition.seed)
+        self.engine = Engine(_blueprint(definition, problem))
         budget = exact(problem.budget)
         self.ledger = Ledger(total=budget, left=budget)
         self.counts = Counts()
@@ -89,7 +90,7 @@ class Fold:
         fold = cls(definition, tag)
         fold.roster = Roster.from_json(definition.problem, stored["arms"])
         fold.names.arms = fold.problem.arm_names
-        fold.engine.start(fold.problem)
+        fold.engine.start(_blueprint(definition, fold.problem))
         fold.sequence, fold.clock, fold.round = stored["sequence"], stored["clock"], stored["round"]
         fold.expired_upto, fold.closed = stored["expired_upto"], stored["closed"]
         fold.ledger = Ledger.from_json(stored["ledger"])
@@ -105,3 +106,8 @@ class Fold:
         drift = abs(self.engine.budget_left - float(self.ledger.left))
         if drift > _BUDGET_DRIFT * float(self.ledger.total) or self.ledger.left > self.ledger.total:
             raise BrokenLog(f"the engine's budget is {drift} away from the ledger")
+
+
+def _blueprint(definition: Definition, problem: Problem) -> Blueprint:
+    """The policy of a campaign, for the arms that it has by now."""
+    return Blueprint(options=definition.policy, problem=problem, seed=definition.seed)

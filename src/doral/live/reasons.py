@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doral.policies.choice import (
+from doral.engine.choice import (
     PLAYED,
     PLAYED_MARGINAL,
     PLAYED_RACING,

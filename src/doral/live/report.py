@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from doral.live.engine_calls import ArmView, Certificate
+from doral.engine.view import ArmView, Certificate, certificates, view_arm
 from doral.live.events import STATE_NAMES
 from doral.live.fold import Fold
 from doral.live.ledger import Ledger
@@ -103,7 +103,7 @@ def make_report(name: str, fold: Fold) -> Report:
         cutoff=None if engine.is_racing else engine.cutoff,
         shares=dict(zip(fold.names.contexts, engine.shares, strict=True)),
         arms=tuple(_arm_report(fold, arm) for arm in range(fold.problem.n_arms)),
-        certificates=engine.certificates(fold.problem),
+        certificates=certificates(engine.state, fold.problem),
         corrections=counts.corrections,
         clock_went_back=counts.clock_went_back,
         events=fold.sequence,
@@ -119,5 +119,5 @@ def _arm_report(fold: Fold, index: int) -> ArmReport:
         plays=counts.arm_plays[index],
         answers=counts.arm_answers[index],
         reward=counts.arm_rewards[index],
-        view=fold.engine.view_arm(index),
+        view=view_arm(fold.engine.state, index),
     )

@@ -9,13 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from doral._kernel.sources import sources_digest
 from doral.live.definition import Definition
 from doral.live.fold import Fold
 
@@ -24,32 +22,16 @@ _MAGIC = b"DORAL SNAPSHOT\n"
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 8
 _HEAD = len(_MAGIC) + _DIGEST_BYTES + _LENGTH_BYTES
-# The modules that decide: a state is only good for the code that made it.
-_DECIDING = ("policies", "estimators", "racing", "pacing", "_philox", "problem")
 
 
 class BadSnapshot(Exception):
     """Not to be used: damaged, or of another version. Never leaves this package."""
 
 
-@cache
-def _sources_digest() -> str:
-    digest = hashlib.sha256(np.__version__.encode())
-    for module in _DECIDING:
-        spec = find_spec(f"doral.{module}")
-        if spec is None or spec.origin is None:
-            continue
-        origin = Path(spec.origin)
-        for path in sorted(origin.parent.glob("*.py")) if origin.name == "__init__.py" else [origin]:
-            digest.update(path.name.encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
 def fingerprint(fold: Fold) -> str:
     """Which states fit: names, types and axes of all arrays, and the code that reads them."""
     layout = [(name, str(array.dtype), array.ndim) for name, array in fold.engine.arrays()]
-    return hashlib.sha256(f"{VERSION} {_sources_digest()} {layout}".encode()).hexdigest()
+    return hashlib.sha256(f"{VERSION} {sources_digest()} {layout}".encode()).hexdigest()
 
 
 def encode(fold: Fold) -> bytes:

@@ -9,13 +9,13 @@ from types import TracebackType
 from typing import Self
 
 from doral import _check
+from doral.engine.options import PolicyOptions
 from doral.errors import InvalidValue, UnknownName
 from doral.live.campaign import Campaign
 from doral.live.definition import make_definition
 from doral.live.events import CREATED, Event
 from doral.live.session import Session
 from doral.live.storage.contract import Storage
-from doral.policies.options import PolicyOptions
 from doral.problem import Problem
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-import numpy as np
-
 from doral import _check
+from doral._kernel import Block
+from doral.engine.options import PolicyOptions
+from doral.engine.presets import policy as policy_by_name
 from doral.errors import InvalidValue
-from doral.policies.options import PolicyOptions
-from doral.policies.presets import policy as policy_by_name
 from doral.simulation.outcome import Outcome
 from doral.simulation.players import CompiledPlayer, Player
 from doral.simulation.python_player import PythonPlayer
@@ -18,7 +17,7 @@ from doral.simulation.python_policy import PolicyMaker
 from doral.simulation.result import SimulationResult
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
-from doral.simulation.tape import CHUNK_ROUNDS, new_tape, record
+from doral.simulation.tape import CHUNK_ROUNDS, WORLD, new_tape
 from doral.simulation.true_returns import oracle_table
 from doral.simulation.world import make_truth
 
@@ -42,12 +41,12 @@ def play_run(
         for one in policies
     ]
     horizon = scenario.problem.horizon
-    tape = new_tape(truth.world, min(CHUNK_ROUNDS, horizon))
+    world, tape = Block(truth.world), new_tape(truth.world, min(CHUNK_ROUNDS, horizon))
     for first_round in range(1, horizon + 1, CHUNK_ROUNDS):
         rounds = min(CHUNK_ROUNDS, horizon - first_round + 1)
         if rounds < tape.context.size:
             tape = new_tape(truth.world, rounds)
-        record(tape, truth.world, np.uint64(seed), np.uint64(run), first_round)
+        WORLD["record"](Block(tape), world, seed, run, first_round)
         for player in players:
             player.play(tape, first_round)
     return [player.outcome(keep_decisions=keep_decisions) for player in players]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doral._arrays import Floats, Ints, Record
-from doral._jit import jit, position
+from doral._kernel import Entry, Program, kernel, position
 from doral.errors import InvalidValue
 from doral.simulation.outcome import (
     ARMS_IN_PLAY,
@@ -25,7 +25,7 @@ from doral.simulation.outcome import (
     checkpoints,
 )
 from doral.simulation.scenario import Scenario
-from doral.simulation.tape import Tape, World, draw_delay, draw_reward
+from doral.simulation.tape import Tape, World, draw_delay, draw_reward, example
 
 NO_DECISION = -1
 MAX_ROUNDS = 2**31 - 2  # what a round and the decision made in it can be numbered with
@@ -66,11 +66,20 @@ def new_logbook(scenario: Scenario) -> Logbook:
     if horizon > MAX_ROUNDS:
         raise InvalidValue("horizon", horizon, f"must be at most {MAX_ROUNDS:,} to be simulated")
     rounds = scenario.once(_checkpoints).copy()  # results hand it out
+    return _empty(horizon, scenario.once(_terms), rounds)
+
+
+def example_logbook() -> Logbook:
+    """One that stands for all."""
+    return _empty(1, np.zeros(1, dtype=TERMS), np.zeros(1, dtype=np.int64))
+
+
+def _empty(horizon: int, terms: Record, rounds: Ints) -> Logbook:
     return Logbook(
         counts=np.zeros(1, dtype=COUNTS),
         entries=np.empty(horizon, dtype=ENTRY),
         last_due=np.zeros(horizon + 1, dtype=np.int32),
-        terms=scenario.once(_terms),
+        terms=terms,
         totals=np.zeros(len(METRICS)),
         checkpoints=rounds,
         curve=np.zeros((rounds.size, len(METRICS))),
@@ -100,7 +109,7 @@ def decision_log(book: Logbook) -> DecisionLog:
     )
 
 
-@jit
+@kernel
 def enter(book: Logbook, world: World, tape: Tape, i: int, round_: int, context: int, arm: int) -> int:
     """Write a decision down, with the reward and the delay that the tape has for it at index `i`; returns its number.
 
@@ -126,20 +135,20 @@ def enter(book: Logbook, world: World, tape: Tape, i: int, round_: int, context:
     return decision
 
 
-@jit
+@kernel
 def first_due(book: Logbook, round_: int) -> int:
     """The oldest decision whose answer is due in this round, or `NO_DECISION`."""
     last = book.last_due[round_]
     return NO_DECISION if last == 0 else book.entries[last - 1].next_due
 
 
-@jit
+@kernel
 def next_due(book: Logbook, round_: int, decision: int) -> int:
     """The decision after this one whose answer is due in the same round, or `NO_DECISION`."""
     return NO_DECISION if book.last_due[round_] == decision + 1 else book.entries[decision].next_due
 
 
-@jit
+@kernel
 def count(book: Logbook, round_: int, decision: int, cutoff: float) -> None:
     """The answer to a decision has come: its reward counts from now on."""
     entry = book.entries[decision]
@@ -153,14 +162,14 @@ def count(book: Logbook, round_: int, decision: int, cutoff: float) -> None:
         book.totals[WITHIN_CUTOFF] += worth
 
 
-@jit
+@kernel
 def is_checkpoint(book: Logbook, round_: int) -> bool:
     """Whether `check_in` is due after this round."""
     passed = book.counts[0].passed
     return passed < book.checkpoints.size and book.checkpoints[passed] == round_
 
 
-@jit
+@kernel
 def check_in(book: Logbook, cutoff: float, arms_in_play: float) -> None:
     """At a checkpoint, remember the totals, the cut-off, and how many arms a context has to choose from."""
     passed = position(book.counts[0].passed)
@@ -169,3 +178,19 @@ def check_in(book: Logbook, cutoff: float, arms_in_play: float) -> None:
     book.course[passed, CUTOFF] = cutoff
     book.course[passed, ARMS_IN_PLAY] = arms_in_play
     book.counts[0].passed = passed + 1
+
+
+def _entries() -> dict[str, Entry]:
+    world, tape = example()
+    book = example_logbook()
+    return {
+        "enter": Entry(enter, (book, world, tape, int, int, int, int), int),
+        "first_due": Entry(first_due, (book, int), int),
+        "next_due": Entry(next_due, (book, int, int), int),
+        "count": Entry(count, (book, int, int, float)),
+        "check_in": Entry(check_in, (book, float, float)),
+    }
+
+
+LOGBOOK = Program(name="logbook", entries=_entries)
+"""What a player in Python calls; the compiled loop has these kernels inside."""

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from doral._jit import jit, jit_inner, position
-from doral.policies.dropping import arms_in_play
-from doral.policies.engine import decide, is_full, observe, tell_delay
-from doral.policies.state import Rules, State
-from doral.racing import INSTANT
-from doral.simulation.logbook import NO_DECISION, Logbook, check_in, count, enter, first_due, is_checkpoint, next_due
-from doral.simulation.tape import Tape, World
+from doral._kernel import Entry, Program, TreeLayout, kernel, position, shared
+from doral.engine.entries import engine_entries, program_of
+from doral.engine.events import decide, is_full, is_stock_due, observe, open_round, take_stock
+from doral.engine.hooks import on_delay_known
+from doral.engine.state import State, arms_in_play
+from doral.simulation.logbook import (
+    NO_DECISION,
+    Logbook,
+    check_in,
+    count,
+    enter,
+    example_logbook,
+    first_due,
+    is_checkpoint,
+    next_due,
+)
+from doral.simulation.tape import Tape, World, example
 
 
-@jit_inner
-def _must_pause(state: State) -> bool:
-    """Whether there is rare work before the next round, which is left to whoever drives the loop."""
-    return is_full(state)
-
-
-@jit_inner
-def _hear(book: Logbook, state: State, rules: Rules, world: World, round_: int) -> None:
+@kernel
+def _hear(book: Logbook, state: State, world: World, round_: int) -> None:
     """The answers due in this round, in the order of their decisions."""
     decision = first_due(book, round_)
     while decision != NO_DECISION:
@@ -26,24 +30,39 @@ def _hear(book: Logbook, state: State, rules: Rules, world: World, round_: int) 
         count(book, round_, decision, state.now[0].cutoff)
         reward = book.entries[decision].reward
         if reward != 0.0 or not world.silent:  # where feedback is silent, nobody hears of a zero
-            observe(state, rules, decision, reward, float(round_))
+            observe(state, decision, reward, float(round_))
         decision = next_due(book, round_, decision)
 
 
-@jit
-def play(state: State, rules: Rules, world: World, tape: Tape, book: Logbook, first_round: int, start: int) -> int:
-    """Play the chunk from index `start` on; returns where it stopped: at its end, or earlier for the driver to help."""
+@shared
+def play(state: State, world: World, tape: Tape, book: Logbook, first_round: int, start: int) -> int:
+    """Play the chunk from index `start` on; returns where it stopped: at its end, or earlier if the state is full."""
     for i in range(start, tape.context.size):
-        if _must_pause(state):
+        if is_full(state):
             return i
         round_ = first_round + i
-        _hear(book, state, rules, world, round_)
+        _hear(book, state, world, round_)
         context = position(tape.context[i])
-        choice = decide(state, rules, context, tape.available[i], float(round_))
+        open_round(state, float(round_))
+        if is_stock_due(state):
+            take_stock(state)
+        choice = decide(state, context, tape.available[i])
         if choice.arm >= 0:
             decision = enter(book, world, tape, i, round_, context, choice.arm)
-            if rules.race.censoring == INSTANT:
-                tell_delay(state, rules, decision, book.entries[decision].delay)
+            on_delay_known(state, choice.arm, book.entries[decision].delay)
         if is_checkpoint(book, round_):
             check_in(book, state.now[0].cutoff, arms_in_play(state))
     return tape.context.size
+
+
+def simulation_program(state: State) -> Program:
+    """What the simulator calls, for states like this one."""
+    return program_of("simulation", state, _entries)
+
+
+def _entries(state: TreeLayout) -> dict[str, Entry]:
+    world, tape = example()
+    return {
+        **engine_entries(state),
+        "play": Entry(play, (state, world, tape, example_logbook(), int, int), int),
+    }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral.policies.dropping import Certificate
+from doral.engine.view import Certificate
 
 # Which returned rewards count, and the positions of their totals.
 METRICS = ("within_deadline", "by_end", "within_cutoff")

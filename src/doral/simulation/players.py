@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Protocol
 
 from doral._arrays import Floats
-from doral.policies.build import build_rules, build_state
-from doral.policies.dropping import certificates
-from doral.policies.options import PolicyOptions
-from doral.policies.state import grown
-from doral.racing import ACCEPTED
+from doral._kernel import Block
+from doral.engine.blueprint import Blueprint
+from doral.engine.compose import first_state, grown
+from doral.engine.options import PolicyOptions
+from doral.engine.view import accepted, certificates, view_race
 from doral.simulation.logbook import decision_log, new_logbook
-from doral.simulation.loop import play
+from doral.simulation.loop import simulation_program
 from doral.simulation.outcome import Outcome
 from doral.simulation.scenario import Scenario
 from doral.simulation.tape import Tape
@@ -34,48 +34,47 @@ class CompiledPlayer:
     def __init__(
         self, options: PolicyOptions, scenario: Scenario, truth: Truth, *, seed: int, run: int, oracle: Floats | None
     ) -> None:
-        problem = scenario.problem
         self._options, self._scenario, self._truth, self._run = options, scenario, truth, run
-        self._rules = build_rules(options=options, problem=problem, seed=seed, run=run)
-        self._state = build_state(
-            options=options, rules=self._rules, problem=problem, features=truth.features, oracle=oracle
+        blueprint = Blueprint(
+            options=options,
+            problem=scenario.problem,
+            seed=seed,
+            run=run,
+            given_features=truth.features,
+            oracle=oracle,
         )
-        self._book = new_logbook(scenario)
+        self.state = Block(first_state(blueprint))
+        self._program = simulation_program(self.state.tree)
+        self._program["prepare"](self.state)
+        self._world = Block(truth.world)
+        self._book = Block(new_logbook(scenario))
 
     def play(self, tape: Tape, first_round: int) -> None:
-        """Play a chunk; where the loop pauses, do what it waits for and go on."""
-        played = 0
-        while True:
-            played = play(self._state, self._rules, self._truth.world, tape, self._book, first_round, played)
-            if played == tape.context.size:
-                return
-            self._do_rare_work()
-
-    def _do_rare_work(self) -> None:
-        """What the loop does not do itself: the state is full and needs more room."""
-        self._state = grown(self._state)
+        """Play a chunk; where the state is full, give it more room and go on."""
+        play, chunk, n_rounds, played = self._program["play"], Block(tape), tape.context.size, 0
+        while (played := play(self.state, self._world, chunk, self._book, first_round, played)) < n_rounds:
+            self.state.tree = grown(self.state.tree)
 
     def outcome(self, *, keep_decisions: bool) -> Outcome:
-        now = self._state.now[0]
-        names = self._scenario.problem.arm_names
-        standing = self._state.race.arms["standing"].tolist()
+        state, book, problem = self.state.tree, self._book.tree, self._scenario.problem
+        now, race = state.now[0], view_race(state)
         return Outcome(
             scenario=self._scenario.name,
             policy=self._options.name,
             run=self._run,
             clairvoyant=self._truth.clairvoyant,
-            rewards=tuple(self._book.totals.tolist()),
-            rounds=self._book.checkpoints,
-            curve=self._book.curve,
-            course=self._book.course,
+            rewards=tuple(book.totals.tolist()),
+            rounds=book.checkpoints,
+            curve=book.curve,
+            course=book.course,
             decisions=int(now["next"]),
             spend=float(now["budget"] - now["budget_left"]),
-            race_rounds=int(now["race_rounds"]),
-            race_spend=float(now["race_spend"]),
-            race_ended=int(now["race_ended"]),
-            race_capped=bool(now["race_capped"]),
-            accepted=tuple(name for name, is_in in zip(names, standing, strict=True) if is_in == ACCEPTED),
+            race_rounds=race.rounds,
+            race_spend=race.spend,
+            race_ended=race.ended,
+            race_capped=race.is_capped,
+            accepted=accepted(state, problem),
             cutoff=float(now["cutoff"]),
-            certificates=certificates(self._state, self._scenario.problem),
-            log=decision_log(self._book) if keep_decisions else None,
+            certificates=certificates(state, problem),
+            log=decision_log(book) if keep_decisions else None,
         )

@@ -8,9 +8,10 @@ import math
 import numpy as np
 
 from doral._arrays import Floats
+from doral._kernel import Block
 from doral.errors import DoralError
 from doral.problem import Arm, Problem
-from doral.simulation.logbook import NO_DECISION, check_in, count, decision_log, enter, first_due, new_logbook, next_due
+from doral.simulation.logbook import LOGBOOK, NO_DECISION, decision_log, new_logbook
 from doral.simulation.outcome import Outcome
 from doral.simulation.python_policy import Answer, Arrival, PolicyMaker
 from doral.simulation.scenario import Scenario
@@ -34,28 +35,30 @@ class PythonPlayer:
         self._costs: list[float] = scenario.problem.costs.tolist()
         self._budget_left = scenario.problem.budget
         self._book = new_logbook(scenario)
+        self._book_block, self._world = Block(self._book), Block(truth.world)
         self._pauses = frozenset(self._book.checkpoints.tolist())
 
     def play(self, tape: Tape, first_round: int) -> None:
+        enter, chunk = LOGBOOK["enter"], Block(tape)
         for i, context in enumerate(tape.context.tolist()):
             round_ = first_round + i
             self._hear(round_)
             arm = self._decide(tape, i, round_, context)
             if arm is not None:
                 self._budget_left -= self._costs[arm]
-                enter(self._book, self._truth.world, tape, i, round_, context, arm)
+                enter(self._book_block, self._world, chunk, i, round_, context, arm)
             if round_ in self._pauses:
-                check_in(self._book, self._cutoff, float(len(self._costs)))
+                LOGBOOK["check_in"](self._book_block, self._cutoff, float(len(self._costs)))
 
     def _hear(self, round_: int) -> None:
         """The answers due in this round, in the order of their decisions."""
-        decision = first_due(self._book, round_)
+        decision = LOGBOOK["first_due"](self._book_block, round_)
         while decision != NO_DECISION:
-            count(self._book, round_, decision, self._cutoff)
+            LOGBOOK["count"](self._book_block, round_, decision, self._cutoff)
             reward, _, decided, context, arm, _ = self._book.entries[decision].item()
             if reward != 0.0 or not self._truth.world.silent:  # where feedback is silent, nobody hears of a zero
                 self._policy.observe(Answer(round_, decided, context, arm, reward))
-            decision = next_due(self._book, round_, decision)
+            decision = LOGBOOK["next_due"](self._book_block, round_, decision)
 
     def _decide(self, tape: Tape, i: int, round_: int, context: int) -> int | None:
         there = tape.available[i].tolist() or [1] * len(self._costs)

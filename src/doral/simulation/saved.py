@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from doral import _files
+from doral.engine.view import Certificate
 from doral.errors import InvalidValue
-from doral.policies.dropping import Certificate
 from doral.simulation.outcome import METRICS, Outcome
 from doral.simulation.result import SimulationResult
 

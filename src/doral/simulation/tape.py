@@ -7,15 +7,15 @@ experiences has the right law, and differences between policies on one tape are 
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from doral._arrays import Bits, Floats, Ints
-from doral._delay_kernels import delay_quantile, normal_quantile
-from doral._jit import jit
-from doral._philox import ARRIVAL, AVAILABILITY, philox, to_uniform
+from doral._delay_kernels import delay_quantile, rounded_up
+from doral._kernel import Entry, Program, kernel
+from doral._kernel.normal import normal_quantile
+from doral._kernel.philox import ARRIVAL, AVAILABILITY, PARAMETERS, philox, to_uniform
 
 CHUNK_ROUNDS = 8192
 FEW_CONTEXTS = 32  # up to here, a walk finds the context of a draw sooner than a search
@@ -69,7 +69,21 @@ def new_tape(world: World, rounds: int) -> Tape:
     )
 
 
-@jit
+class Draws(NamedTuple):
+    """Room for uniform draws."""
+
+    uniforms: Floats
+
+
+@kernel
+def fill_uniforms(draws: Draws, seed: np.uint64, run: np.uint64, lane: int) -> None:
+    """The draws of a run's parameters."""
+    for i in range(draws.uniforms.size):
+        word, _, _, _ = philox(seed, run, np.uint64(i), np.uint64(PARAMETERS), np.uint64(lane))
+        draws.uniforms[i] = to_uniform(word)
+
+
+@kernel
 def find_context(cumulative_shares: Floats, u: float) -> int:
     """The first context whose cumulative share is above `u`; the last one where rounding leaves none."""
     last = cumulative_shares.size - 1
@@ -88,7 +102,7 @@ def find_context(cumulative_shares: Floats, u: float) -> int:
     return low
 
 
-@jit
+@kernel
 def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_round: int) -> None:
     """Fill the chunk that starts at `first_round`: a pure function of its arguments."""
     n_arms = world.means.shape[2]
@@ -106,7 +120,7 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
                 tape.available[i, a] = to_uniform(word) < world.available[a]
 
 
-@jit
+@kernel
 def draw_reward(world: World, round_: int, context: int, arm: int, noise: float) -> float:
     """The reward that this arm would bring."""
     phase = min((round_ - 1) // world.phase_rounds, world.means.shape[0] - 1)
@@ -118,7 +132,7 @@ def draw_reward(world: World, round_: int, context: int, arm: int, noise: float)
     return mean
 
 
-@jit
+@kernel
 def draw_delay(world: World, context: int, arm: int, reward: float, uniform: float) -> float:
     """Whole rounds until its answer is seen, at least 1; infinite for never."""
     laws = world.laws
@@ -134,4 +148,23 @@ def draw_delay(world: World, context: int, arm: int, reward: float, uniform: flo
         laws.stop[side, row, arm],
         uniform,
     )
-    return max(1.0, math.ceil(delay)) if delay < math.inf else math.inf
+    return max(1.0, rounded_up(delay))
+
+
+def example() -> tuple[World, Tape]:
+    """A world and a tape that stand for all."""
+    table, kinds = np.zeros((2, 1, 1)), np.zeros((2, 1, 1), dtype=np.int64)
+    laws = Laws(kinds, table, table, table, kinds, kinds, np.zeros(0), np.zeros((1, 1)))
+    world = World(table, 1, NOISE_NONE, 0.0, laws, np.zeros(1), False, np.zeros(0))
+    return world, new_tape(world, 1)
+
+
+def _entries() -> dict[str, Entry]:
+    world, tape = example()
+    return {
+        "fill_uniforms": Entry(fill_uniforms, (Draws(np.zeros(0)), np.uint64, np.uint64, int)),
+        "record": Entry(record, (tape, world, np.uint64, np.uint64, int)),
+    }
+
+
+WORLD = Program(name="world", entries=_entries)

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from doral._arrays import Floats
-from doral._jit import jit
-from doral._philox import PARAMETERS, philox, to_uniform
+from doral._kernel import Block
 from doral.simulation.clairvoyant import clairvoyant_worth
 from doral.simulation.scenario import Scenario
-from doral.simulation.tape import NOISE_BERNOULLI, NOISE_GAUSSIAN, NOISE_NONE, Laws, World
+from doral.simulation.tape import NOISE_BERNOULLI, NOISE_GAUSSIAN, NOISE_NONE, WORLD, Draws, Laws, World
 from doral.simulation.true_returns import expected_worth, law_above, law_below, thresholds
 
 _NOISE = {"none": NOISE_NONE, "gaussian": NOISE_GAUSSIAN, "bernoulli": NOISE_BERNOULLI}
@@ -60,17 +59,10 @@ def _truth(scenario: Scenario, features: Floats, means: Floats) -> Truth:
     return Truth(world=world, features=features, counted=counted, clairvoyant=clairvoyant_worth(scenario, counted))
 
 
-@jit
-def _fill_uniforms(out: Floats, seed: np.uint64, run: np.uint64, lane: int) -> None:
-    for i in range(out.size):
-        word, _, _, _ = philox(seed, run, np.uint64(i), np.uint64(PARAMETERS), np.uint64(lane))
-        out[i] = to_uniform(word)
-
-
 def _uniforms(shape: tuple[int, int], seed: int, run: int, lane: int) -> Floats:
-    out = np.zeros(shape[0] * shape[1])
-    _fill_uniforms(out, np.uint64(seed), np.uint64(run), lane)
-    return out.reshape(shape)
+    draws = Draws(np.zeros(shape[0] * shape[1]))
+    WORLD["fill_uniforms"](Block(draws), seed, run, lane)
+    return draws.uniforms.reshape(shape)
 
 
 def _given_means(scenario: Scenario, features: Floats) -> Floats:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from doral.delays import AnyLaw, Fixed, Geometric, Never, Pareto
+from doral.engine.options import PolicyOptions
+from doral.engine.presets import policy as policy_by_name
 from doral.errors import DoralError
-from doral.policies.options import PolicyOptions
-from doral.policies.presets import policy as policy_by_name
 from doral.problem import Arm, Problem
 from doral.simulation.api import AnyPolicy, simulate
 from doral.simulation.outcome import DecisionLog, Outcome

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from matplotlib import image
 
+from doral.engine.presets import PRESETS, policy
 from doral.errors import InvalidValue
 from doral.experiments.beyond import altered_scenarios
 from doral.experiments.beyond.analysis import BeyondFindings, mean_cutoff, shares_table
@@ -30,7 +31,6 @@ from doral.experiments.kit import shell
 from doral.experiments.kit.blocks import CellResult
 from doral.experiments.kit.cell import Cell, shrunk
 from doral.experiments.kit.conduct import check, conduct
-from doral.policies.presets import PRESETS, policy
 from doral.simulation.api import simulate
 from doral.simulation.result import SimulationResult, interval
 from doral.simulation.scenarios.catalogue import SCENARIOS

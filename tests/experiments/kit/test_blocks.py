@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from doral.engine.presets import policy
 from doral.errors import InvalidValue
 from doral.experiments.kit.blocks import BLOCK_POLICIES, BLOCK_RUNS, Block, Finished, blocks_of, run_cells
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.extent import Extent
 from doral.experiments.paper import cells as paper
 from doral.experiments.paper.variants import ABLATION
-from doral.policies.presets import policy
 from doral.simulation import saved
 from doral.simulation.api import simulate
 from doral.simulation.result import SimulationResult

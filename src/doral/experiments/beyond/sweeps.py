@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from doral.engine.options import PolicyOptions
+from doral.engine.presets import policy
 from doral.experiments.beyond.altered_scenarios import (
     FIRSTS,
     with_first,
@@ -14,8 +16,6 @@ from doral.experiments.beyond.altered_scenarios import (
     with_rewards_times,
 )
 from doral.experiments.beyond.names import DIVERSE_PARETO, PAPER_SCENARIOS, REFERENCE, short_name
-from doral.policies.options import PolicyOptions
-from doral.policies.presets import policy
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.catalogue import SCENARIOS
 

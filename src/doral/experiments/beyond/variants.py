@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from doral.engine.presets import policy
 from doral.experiments.beyond.names import REFERENCE
 from doral.experiments.kit.cell import Variant
-from doral.policies.presets import policy
 from doral.simulation.scenarios.stress_scenarios import HORIZON
 
 

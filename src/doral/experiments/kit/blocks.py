@@ -14,11 +14,11 @@ from typing import Protocol
 import numpy as np
 
 from doral import _files
+from doral.engine.options import PolicyOptions
 from doral.errors import InvalidValue
 from doral.experiments.kit import settings
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.folder import PART_KIND
-from doral.policies.options import PolicyOptions
 from doral.simulation import saved
 from doral.simulation.api import simulate
 from doral.simulation.outcome import COURSE_COLUMNS as COURSE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from doral.policies.options import PolicyOptions
+from doral.engine.options import PolicyOptions
 from doral.simulation.scenario import Scenario
 
 

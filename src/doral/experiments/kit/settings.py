@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 import doral
-from doral._jit import cache_folder
+from doral._kernel.cache import cache_folder
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.extent import Extent
 from doral.simulation.scenario import Scenario

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from doral.engine.presets import policy
 from doral.experiments.kit.cell import Cell, shrunk
 from doral.experiments.kit.extent import Extent
 from doral.experiments.paper.names import POLICIES, SCENARIO_NAMES
 from doral.experiments.paper.variants import ABLATION
-from doral.policies.presets import policy
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios import paper_scenarios
 

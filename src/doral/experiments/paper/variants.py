@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from doral.engine.presets import policy
 from doral.experiments.kit.cell import Variant
 from doral.experiments.paper.names import POLICIES
-from doral.policies.presets import policy
 
 
 def _variant(says: str, **options: Any) -> Variant:

@@ -1,0 +1,39 @@
+"""Where compiled code is kept between processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from doral._kernel.sources import sources_digest
+
+KEPT_FOLDERS = 3  # older compiled versions of ourselves are removed beyond this many
+
+
+def _cache_root() -> Path:
+    """`DORAL_CACHE_DIR`, else the user's cache folder, else a private temporary one."""
+    given = os.environ.get("DORAL_CACHE_DIR")
+    wanted = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "doral"
+    try:
+        wanted.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Path(tempfile.gettempdir()) / f"doral-{os.getuid()}"
+    if os.access(wanted, os.W_OK):
+        return wanted
+    return Path(tempfile.gettempdir()) / f"doral-{os.getuid()}"
+
+
+@cache
+def cache_folder() -> Path:
+    """The folder of the compiled code for exactly these sources."""
+    root = _cache_root()
+    folder = root / f"kernels-{sources_digest()[:16]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    os.utime(folder)
+    others = sorted(root.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in others[KEPT_FOLDERS:]:
+        shutil.rmtree(old, ignore_errors=True)
+    return folder

@@ -1,0 +1,122 @@
+"""Compiled programs between processes: loaded where they are, compiled once where they are not.
+
+A file that is damaged is compiled anew. One process compiles while the others wait for it.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from doral._kernel.cache import cache_folder
+from doral._kernel.notice import announce
+from doral._kernel.prepared import prepared_bitcode
+
+if TYPE_CHECKING:
+    from doral._kernel.machine import Loaded
+    from doral._kernel.program import Program
+
+_DIGEST_BYTES = 32
+
+
+def load(program: Program) -> Loaded:
+    """The code of a program, in memory."""
+    from doral._kernel.machine import Loaded
+
+    path = _path(program)
+    code = _read(path)
+    if code is None:
+        with _only_one(path.with_suffix(".lock")):
+            code = _read(path)
+            if code is None:
+                code = compile_program(program)
+                _write(path, code)
+    return Loaded(code)
+
+
+def _path(program: Program) -> Path:
+    from doral._kernel.machine import cpu_features, cpu_name
+
+    target = f"{program.key} {version('numba')} {version('llvmlite')} {cpu_name()} {cpu_features()}"
+    return cache_folder() / f"{program.name}-{hashlib.sha256(target.encode()).hexdigest()[:24]}.code"
+
+
+def compile_program(program: Program) -> bytes:
+    """Machine code, from prepared bitcode if this installation has brought some."""
+    from doral._kernel.machine import to_object
+
+    bitcode = prepared_bitcode(program)
+    if bitcode is None:
+        announce(program.seconds)
+        bitcode = lower(program)
+    return to_object(bitcode)
+
+
+def lower(program: Program) -> bytes:
+    """LLVM bitcode, before it is optimised."""
+    with _without_collection():
+        from doral._kernel.lean import lower_program
+        from doral._kernel.machine import to_bitcode
+        from doral._kernel.self_test import check_once
+
+        check_once()
+        return to_bitcode(*lower_program(program.name, {n: (e.kernel, e.kinds) for n, e in program.entries.items()}))
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """A compiler makes many objects that stay: looking for garbage among them would take a fifth of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _read(path: Path) -> bytes | None:
+    """The code, if the file is there and whole."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    code = data[_DIGEST_BYTES:]
+    return code if hashlib.sha256(code).digest() == data[:_DIGEST_BYTES] else None
+
+
+def _write(path: Path, code: bytes) -> None:
+    """All of it or nothing; a full disk only means that the next process compiles again."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(hashlib.sha256(code).digest() + code)
+        Path(file.name).replace(path)
+    except OSError:
+        return
+
+
+@contextmanager
+def _only_one(path: Path) -> Iterator[None]:
+    """One process at a time; where files cannot be locked, several may compile the same."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        yield
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

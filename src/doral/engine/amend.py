@@ -1,0 +1,143 @@
+"""Changes to a state that is in use, beyond the events: a decision is cancelled, a reward corrected, budget given back
+or added, the horizon moved, an arm added or retired. All are deterministic, so a log of them can be replayed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from doral._kernel import rare
+from doral.engine.hooks import learn_correction, on_cancel, refresh_prior
+from doral.engine.leaves import leaves, replace_leaves
+from doral.engine.state import RESERVED, SPENT, State, has, is_racing, mark_stale
+from doral.estimators.ridge import refactor
+from doral.racing import ACCEPTED
+
+
+@rare
+def cancel(state: State, number: int, context: int, arm: int, in_race: bool, clock: float) -> None:
+    """A decision that has no answer is taken back: its cost is free again and it is forgotten as far as possible.
+
+    Undone: the reservation; its place among the pulls of its context (the bonus) and of its arm (the race); its risk
+    in the return curves; what the pull itself taught the `thinned` learner, or the silence the `scaled` one; its place
+    among decisions that are expected to be answered.
+    Not undone: it stays in the bias window until it is older than the cut-off, where `scaled` then takes it for a
+    silence; a `min_age` race keeps the pull with the age that it had; what was decided meanwhile was decided with it.
+    """
+    now = state.now[0]
+    cost = state.hulls.costs[arm]
+    now.budget_left += cost
+    state.tiers[SPENT, state.demand.depth[context]] -= cost
+    state.contexts[context].pulls = max(0.0, state.contexts[context].pulls - 1.0)
+    on_cancel(state, number, context, arm, in_race, clock)
+    if number >= now.first:
+        # neither answered nor at risk: every comparison with it is false
+        state.ring[number & (state.ring.size - 1)].answer_age = math.nan
+    mark_stale(state, context)
+
+
+@rare
+def correct(state: State, number: int, context: int, arm: int, previous: float, reward: float) -> None:
+    """A reward that was learned turns out to be another one.
+
+    With a half-life it moves by what is still remembered of the answer, and not at all once the decision is too old to
+    be watched. With `outcome_split`, ages that the decision has passed stay counted for the outcome as it was.
+    """
+    learn_correction(state, number, context, arm, previous, reward)
+
+
+@rare
+def recompute(state: State) -> None:
+    """After `widened`: whatever follows from the sums."""
+    refresh_prior(state)
+    for row in range(state.ridge.weight.shape[0]):
+        refactor(state.ridge, row)
+
+
+def give_back(state: State, context: int, amount: float) -> None:
+    """Give back what a decision turned out not to cost (or, below 0, take what a corrected cost adds)."""
+    state.now["budget_left"] += amount
+    state.tiers[SPENT, state.demand.depth[context]] -= amount
+
+
+def top_up(state: State, amount: float) -> None:
+    """More budget. The race's share of it grows too, and so does what is reserved."""
+    state.tiers[RESERVED] *= 1.0 + amount / state.now["budget"][0]
+    state.now["budget"] += amount
+    state.now["budget_left"] += amount
+
+
+def extend(state: State, rounds: int) -> None:
+    """More arrivals are expected; the end, as far as it was in view, is not any more."""
+    state.now["horizon"] += rounds
+    state.now["must_read"] = 1
+
+
+def retire(state: State, arm: int) -> None:
+    """Take an arm out of stage 2 for good: it is not offered, and no longer counts in the price of the budget."""
+    if state.barrier[-1, arm] != -np.inf:
+        if has(state, "drop"):
+            _void_certificates(state, arm)
+        state.barrier[:, arm] = -np.inf
+        state.now["must_read"] = 1  # all arms are examined anew
+        all_stale(state)
+
+
+def _void_certificates(state: State, arm: int) -> None:
+    """Who was ruled out because of this arm is back, and what is gone needs no certificate."""
+    certificates = state.drop.certificates
+    void = (certificates["round"] > 0) & (certificates["rival"] == arm)
+    state.barrier[:-1, : void.shape[1]][void] = 0.0
+    certificates["round"][void] = 0
+    certificates["round"][:, arm] = 0
+
+
+def all_stale(state: State) -> None:
+    """What every context is worth has changed."""
+    state.contexts["is_stale"] = 1
+    state.stale[:] = np.arange(state.stale.size)[::-1]
+    state.now["n_stale"] = state.stale.size
+
+
+def widened(state: State, before: State, after: State) -> State:
+    """The state with one more arm, about which nothing is known; compiled code has to `recompute` it.
+
+    `before` and `after` are first states without and with the arm; an axis on which they differ has one entry per arm.
+    What is known of the other arms stays. A new arm joins a race that still runs; after it, it is accepted at once.
+    """
+    arrays: dict[str, Any] = {}
+    rows = zip(leaves(state), leaves(before), leaves(after), strict=True)
+    for (name, now), (_, narrow), (_, wide) in rows:
+        if name.startswith("hulls."):
+            arrays[name] = wide  # derived: built anew from the values below
+        elif name in ("curves.at_risk", "curves.returned"):  # rows of contexts by arms, in one axis
+            n_rows = narrow.shape[0] // (after.allowed.size - 1)
+            split = now.reshape(n_rows, -1, now.shape[1])
+            arrays[name] = _wider(split, narrow.reshape(split.shape), wide.reshape(n_rows, -1, now.shape[1]))
+            arrays[name] = arrays[name].reshape(-1, now.shape[1])
+        else:
+            arrays[name] = _wider(now, narrow, wide)
+    arrays["ridge.features"], arrays["ridge.features_by_row"] = after.ridge.features, after.ridge.features_by_row
+    wider: State = replace_leaves(state, arrays)
+    new = wider.allowed.size - 1
+    wider.barrier[:, new] = -np.inf if is_racing(wider) else 0.0
+    if not is_racing(wider) and has(wider, "race"):
+        wider.race.field.arms["standing"][new] = ACCEPTED
+    all_stale(wider)
+    return wider
+
+
+def _wider(now: Any, narrow: Any, wide: Any) -> Any:
+    """What is there now, in the shape of `wide` on every axis on which that differs from `narrow`."""
+    by_arm = [n != w for n, w in zip(narrow.shape, wide.shape, strict=True)]
+    if not any(by_arm):
+        return now
+    shape = tuple(w if differs else n for n, w, differs in zip(now.shape, wide.shape, by_arm, strict=True))
+    larger = np.zeros(shape, dtype=now.dtype)
+    shared = tuple(slice(min(a, b)) for a, b in zip(shape, wide.shape, strict=True))
+    larger[shared] = wide[shared]
+    larger[tuple(slice(n) for n in now.shape)] = now
+    return larger

@@ -1,0 +1,69 @@
+"""What a policy's first state is made from: its options, the problem, and what follows from both."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from doral._arrays import Floats
+from doral.engine.options import PolicyOptions
+from doral.engine.state import longest
+from doral.errors import InvalidValue
+from doral.estimators.survival import age_grid
+from doral.problem import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blueprint:
+    """A policy for a problem."""
+
+    options: PolicyOptions
+    problem: Problem
+    seed: int
+    run: int = 0
+    given_features: Floats | None = None
+    """Those of the problem, unless a simulation draws them."""
+    oracle: Floats | None = None
+    """(1 or J, A, ages) the return probability, where it is given."""
+
+    @cached_property
+    def features(self) -> Floats:
+        """(A, k) of the arms."""
+        if self.options.features == "none":
+            return np.zeros((self.problem.n_arms, 0))
+        return self.problem.features if self.given_features is None else self.given_features
+
+    @cached_property
+    def longest_deadline(self) -> float:
+        return longest(self.problem.deadlines)
+
+    @cached_property
+    def ages(self) -> Floats:
+        """The grid of the return curves: it holds every deadline, so that tau is read where it is known exactly."""
+        problem, cutoff = self.problem, self.options.cutoff
+        deadlines = problem.deadlines[np.isfinite(problem.deadlines)]
+        last = float(deadlines.max()) if deadlines.size == problem.n_contexts else max(4.0, problem.horizon / 4)
+        if deadlines.size < problem.n_contexts and isinstance(cutoff, float):
+            last = cutoff
+        return np.unique(np.concatenate([age_grid(last, self.options.curve_points), deadlines]))
+
+    @cached_property
+    def cutoff(self) -> float:
+        """m to start with; NaN: the race finds it."""
+        options = self.options
+        if options.cutoff == "none":
+            return math.inf
+        if options.cutoff == "adaptive":
+            silent = self.problem.feedback == "silent"  # nothing tells how much is still to come: wait for the deadline
+            return self.longest_deadline if silent else float(self.ages[-1])
+        if isinstance(options.cutoff, float):
+            return options.cutoff
+        if options.screening == "race":
+            return math.nan
+        if math.isinf(self.longest_deadline):
+            remedy = f"policy {options.name!r} needs one: without a race or a deadline nothing says how long to wait"
+            raise InvalidValue("cutoff", None, remedy)
+        return self.longest_deadline

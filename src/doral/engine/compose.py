@@ -1,0 +1,259 @@
+"""From a policy's options to its pieces, and from those to a state machine of its own and its first state."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from doral._kernel import Composition, Hook, Kernel, Slot
+from doral.engine import hooks
+from doral.engine.blueprint import Blueprint
+from doral.engine.catalogue import DEFAULTS, PIECES, PLACES
+from doral.engine.guards import first_chosen, flag_name, if_chosen
+from doral.engine.options import PolicyOptions
+from doral.engine.pieces import forget, race
+from doral.engine.presets import POLICY_NAMES, policy
+from doral.engine.schedule import stock_rounds
+from doral.engine.state import (
+    COMMON,
+    CONTEXT,
+    DECISION,
+    FIRST_CAPACITY,
+    NOW,
+    RESERVED,
+    Coin,
+    Confidence,
+    Limits,
+    State,
+    has,
+)
+from doral.estimators.ridge import new_ridge, padded
+from doral.estimators.survival import new_return_curves
+from doral.pacing import new_demand, new_hulls
+from doral.problem import Arm, Problem, reserve_depths
+
+PRESET_SECONDS, ANY_SECONDS = 6.0, 14.0  # to compile, roughly: whoever waits is told
+
+_JOINTS = {name: one for name, one in vars(hooks).items() if isinstance(one, Hook)}
+Flags = NamedTuple("Flags", [(flag_name(name), bool) for name in PIECES])  # type: ignore[misc]
+
+
+def chosen_pieces(options: PolicyOptions, problem: Problem) -> tuple[str, ...]:
+    """The names of the pieces that make up this policy for this problem, in alphabetical order."""
+    names = [name for name, piece in PIECES.items() if "." not in name and piece.is_in(options, problem)]
+    for name, place in PLACES.items():
+        word = place.word(options, problem) if hasattr(place, "word") else getattr(options, place.OPTION)
+        if word != getattr(place, "EMPTY", None):
+            names.append(f"{name}.{word}")
+    return tuple(sorted(names))
+
+
+@cache
+def compose(pieces: tuple[str, ...]) -> Any:
+    """The class of states of these pieces. It carries the composition, by which the compiler finds their kernels."""
+    kernels = {name: _kernels(one, [PIECES[piece] for piece in pieces]) for name, one in _JOINTS.items()}
+    return _state_class("+".join(pieces), pieces, kernels, PRESET_SECONDS)
+
+
+@cache
+def compose_all() -> Any:
+    """The class of states that may hold any of the pieces, and ask while they run. It serves all policies that are no
+    presets, so that a sweep over options does not compile each of its policies: slower, with the same decisions.
+    """
+    kernels = {name: _guarded_kernels(one) for name, one in _JOINTS.items()}
+    return _state_class("any", tuple(PIECES), kernels, ANY_SECONDS)
+
+
+def _state_class(
+    name: str, pieces: tuple[str, ...], kernels: Mapping[str, tuple[Kernel, ...]], compile_seconds: float
+) -> Any:
+    memories = [_memory_name(piece) for piece in pieces if hasattr(PIECES[piece], "memory")]
+    fields = [(field, Any) for field in dict.fromkeys((*COMMON, *memories))]
+    plain = NamedTuple("ComposedState", fields)  # type: ignore[misc]
+    composition = Composition(name=name, hooks=kernels)
+    own = {"__slots__": (), "composition": composition, "compile_seconds": compile_seconds}
+    return type("ComposedState", (plain,), own)
+
+
+def _kernels(joint: Hook, modules: list[Any]) -> tuple[Kernel, ...]:
+    found = tuple(getattr(one, joint.name) for one in modules if isinstance(getattr(one, joint.name, None), Kernel))
+    if isinstance(joint, Slot):
+        if len(found) > 1:
+            raise AssertionError(f"slot {joint.name} is filled by several of {[one.__name__ for one in modules]}")
+        return found or (getattr(DEFAULTS, joint.name),)
+    return found
+
+
+def _guarded_kernels(joint: Hook) -> tuple[Kernel, ...]:
+    """Those of all pieces, each behind the question whether the piece is chosen."""
+    offers = {flag_name(name): getattr(piece, joint.name, None) for name, piece in PIECES.items()}
+    kernels = {flag: one for flag, one in offers.items() if isinstance(one, Kernel)}
+    if isinstance(joint, Slot):
+        return (first_chosen(kernels, getattr(DEFAULTS, joint.name, None)),)
+    return tuple(if_chosen(flag, one) for flag, one in kernels.items())
+
+
+def _memory_name(piece: str) -> str:
+    return str(getattr(PIECES[piece], "MEMORY", piece.rpartition(".")[2]))
+
+
+def first_state(blueprint: Blueprint) -> State:
+    """The state before the first arrival, still to be prepared by compiled code (`entries.prepare`)."""
+    pieces = chosen_pieces(blueprint.options, blueprint.problem)
+    memories = {
+        _memory_name(name): PIECES[name].memory(blueprint) for name in pieces if hasattr(PIECES[name], "memory")
+    }
+    is_preset = pieces in _preset_compositions(blueprint.problem.feedback)
+    if is_preset and os.environ.get("DORAL_COMPOSE") != "any":
+        state: State = compose(pieces)(**_common(blueprint, pieces), **memories)
+    else:
+        state = compose_all()(**_common(blueprint, pieces), **{**_empty_memories(), **memories})
+    return state
+
+
+@cache
+def _preset_compositions(feedback: str) -> frozenset[tuple[str, ...]]:
+    """Those that are worth machine code of their own."""
+    problem = _tiny_problem(feedback)
+    return frozenset(chosen_pieces(policy(name), problem) for name in POLICY_NAMES)
+
+
+@cache
+def _empty_memories() -> Mapping[str, Any]:
+    """A memory of the right type for every piece, for states without that piece."""
+    tiny = _tiny_problem("explicit")
+    forgetful = Blueprint(
+        options=PolicyOptions(half_life=1.0, cutoff=1.0), problem=tiny, seed=0, oracle=np.zeros((1, 1, 1))
+    )
+    telling = Blueprint(options=PolicyOptions(outcome_split=0.0, cutoff=1.0), problem=tiny, seed=0)
+    return {
+        _memory_name(name): piece.memory(telling if name == "outcomes" else forgetful)
+        for name, piece in PIECES.items()
+        if hasattr(piece, "memory")
+    }
+
+
+def _tiny_problem(feedback: str) -> Problem:
+    arms, contexts = [Arm("arm", features=[1.0])], ["context"]
+    return Problem(arms=arms, contexts=contexts, budget=1.0, horizon=1, deadline=1.0, feedback=feedback)  # type: ignore[arg-type]
+
+
+def _common(blueprint: Blueprint, pieces: tuple[str, ...]) -> dict[str, Any]:
+    options, problem, ages = blueprint.options, blueprint.problem, blueprint.ages
+    n_arms, n_contexts = problem.n_arms, problem.n_contexts
+    room, races = padded(n_arms), "race" in pieces
+    copies = 2 if "pending" in pieces else 1
+    barrier = np.full((n_contexts + 1, room), -np.inf)
+    barrier[:, :n_arms] = -np.inf if races else 0.0
+    given = problem.shares
+    is_uncertain = options.return_probability == "estimated"
+    return {
+        "now": _now(blueprint, races),
+        "contexts": _contexts(problem),
+        "demand": new_demand(
+            weights=np.ones(n_contexts) if given is None else given,
+            total=float(n_contexts) if given is None else 1.0,
+            depths=reserve_depths(problem),
+            n_depths=len(problem.reserves) + 1,
+        ),
+        "tiers": _tiers(problem),
+        "ridge": new_ridge(
+            blueprint.features,
+            n_contexts,
+            options.penalty,
+            copies=copies,
+            is_drawn_from=options.sampling == "thompson",
+        ),
+        "tally": np.zeros((3, n_contexts, n_arms)),
+        "thinning": np.ones((n_contexts, n_arms)),
+        "tau": np.ones((n_contexts, room)),
+        "tau_error": np.full((n_contexts, room), 1.0 if is_uncertain else 0.0),
+        "curves": new_return_curves(n_arms, n_contexts if options.curves_by == "context" else 1, ages),
+        "hulls": new_hulls(problem.costs, n_contexts, len(problem.reserves) + 1),
+        "barrier": barrier,
+        "stale": np.arange(n_contexts)[::-1].copy(),
+        "ring": np.zeros(FIRST_CAPACITY, dtype=DECISION),
+        "values": np.zeros(room),
+        "gamma": np.zeros(room),
+        "allowed": np.zeros(n_arms, dtype=np.int64),
+        "chosen": Flags(*(name in pieces for name in PIECES)),
+        "coin": Coin(np.uint64(blueprint.seed), np.uint64(blueprint.run)),
+        "limits": _limits(blueprint, pieces),
+        "confidence": Confidence(options.exploration, options.penalty, options.delta, options.return_optimism),
+    }
+
+
+def _now(blueprint: Blueprint, races: bool) -> Any:
+    problem = blueprint.problem
+    now = np.zeros(1, dtype=NOW)
+    now["horizon"], now["budget"], now["budget_left"] = problem.horizon, problem.budget, problem.budget
+    now["racing"], now["race_trains"] = races, blueprint.options.race_trains
+    now["cutoff"] = math.inf if races else blueprint.cutoff
+    now["calibrate_at"] = 1
+    now["n_stale"] = problem.n_contexts
+    now["must_read"] = not races  # given return probabilities hold from the first decision on
+    return now
+
+
+def _contexts(problem: Problem) -> Any:
+    contexts = np.zeros(problem.n_contexts, dtype=CONTEXT)
+    contexts["weight"], contexts["deadline"], contexts["is_stale"] = problem.weights, problem.deadlines, 1
+    return contexts
+
+
+def _tiers(problem: Problem) -> Any:
+    tiers = np.zeros((5, len(problem.reserves) + 1))
+    tiers[RESERVED, 1:] = np.cumsum([share * problem.budget for _, share in reversed(problem.reserves)])
+    return tiers
+
+
+def _limits(blueprint: Blueprint, pieces: tuple[str, ...]) -> Limits:
+    options, problem = blueprint.options, blueprint.problem
+    splits = "outcomes" in pieces
+    return Limits(
+        longest_deadline=blueprint.longest_deadline,
+        learnable_age=min(blueprint.longest_deadline, float(blueprint.ages[-1])) if splits else math.inf,
+        learns_shares=problem.shares is None,
+        by_cutoff=options.return_by == "cutoff",
+        until_end=options.until_end,
+        reads=(
+            options.return_probability == "estimated"
+            or options.until_end
+            or any(_has_stock_work(name) for name in pieces)
+        ),
+        stock_rounds=stock_rounds(
+            n_contexts=problem.n_contexts,
+            n_arms=problem.n_arms,
+            n_features=blueprint.features.shape[1],
+            n_ages=blueprint.ages.size,
+        ),
+    )
+
+
+def _has_stock_work(piece: str) -> bool:
+    """Pieces that must be asked at every reading, whatever tau is."""
+    return PIECES[piece] is forget or isinstance(getattr(PIECES[piece], "examine", None), Kernel)
+
+
+def check_fit(*, policy: PolicyOptions, problem: Problem, seed: int) -> None:
+    """Complain about options that do not fit the problem, before anything is made of them."""
+    first_state(Blueprint(options=policy, problem=problem, seed=seed))
+
+
+def grown(state: State) -> State:
+    """The same state with twice the room wherever it is full: kernels never allocate, their caller does."""
+    now, ring = state.now[0], state.ring
+    capacity = ring.size
+    if now["next"] - now["first"] >= capacity:
+        larger = np.zeros(2 * capacity, dtype=DECISION)
+        sequence = np.arange(now["first"], now["next"])
+        larger[sequence & (2 * capacity - 1)] = ring[sequence & (capacity - 1)]
+        state = state._replace(ring=larger)
+    if has(state, "race"):
+        state = state._replace(race=race.grown(state.race))
+    return state

@@ -1,0 +1,174 @@
+"""A policy at work: its state at a fixed address, and the compiled program of its composition.
+
+The engine is deterministic: the same calls in the same order lead to the same state, to the bit. A call that changes
+the state may put another one in its place, so nobody keeps a state but the `Engine` here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from doral._arrays import Bits
+from doral._kernel import Block
+from doral.engine import amend
+from doral.engine.blueprint import Blueprint
+from doral.engine.choice import PLAYED_RACING
+from doral.engine.compose import first_state, grown
+from doral.engine.entries import DECIDED, Answers, Arrivals, live_entries, new_arrivals, program_of
+from doral.engine.leaves import leaves, replace_leaves
+from doral.engine.state import State, is_racing
+from doral.problem import Problem
+
+
+class Decided(NamedTuple):
+    """What the engine decided for one arrival."""
+
+    arm: int  # below 0 for a skip
+    reason: int
+    round: int
+    number: int  # counts decisions that were played
+    probability: float
+    value: float
+    price: float
+
+
+class Engine:
+    """The engine of one campaign: its blueprint, its state, and what can be asked of it."""
+
+    def __init__(self, blueprint: Blueprint) -> None:
+        self._one = Block(new_arrivals(1, 0))  # room for one arrival, so that a single decision makes no arrays
+        self.start(blueprint)
+
+    def start(self, blueprint: Blueprint) -> None:
+        """A state that knows nothing."""
+        self.blueprint = blueprint
+        self._block = Block(first_state(blueprint))
+        self._program = program_of("live", self.state, live_entries)
+        self._program["prepare"](self._block)
+
+    # --- events -----------------------------------------------------------------------------------------------------
+
+    def decide(self, context: int, offered: Bits, clock: float) -> Decided:
+        """One arrival. `offered` is (1, arms), or (1, 0) where all arms are."""
+        if offered.shape[1] != self._one.tree.available.shape[1]:
+            self._one = Block(new_arrivals(1, offered.shape[1]))
+        one = self._one.tree
+        one.contexts[0], one.clocks[0] = context, clock
+        one.available[0] = offered[0]
+        self._arrive(self._one)
+        return Decided(*one.decided[0].item())
+
+    def decide_many(self, contexts: Sequence[int], offered: Bits, clocks: Sequence[float]) -> Iterator[Decided]:
+        """Arrivals in their order, in one call."""
+        arrivals = Arrivals(
+            np.array(contexts, dtype=np.int64),
+            np.ascontiguousarray(offered),
+            np.array(clocks, dtype=np.float64),
+            np.zeros(len(contexts), dtype=DECIDED),
+        )
+        self._arrive(Block(arrivals))
+        return map(Decided._make, arrivals.decided.tolist())
+
+    def _arrive(self, arrivals: Block[Arrivals]) -> None:
+        arrive, done, n = self._program["arrive"], 0, arrivals.tree.contexts.size
+        while (done := arrive(self._block, arrivals, done)) < n:
+            self._block.tree = grown(self.state)
+
+    def answer(self, numbers: Sequence[int], rewards: Sequence[float], clocks: Sequence[float]) -> list[int]:
+        """Answers in their order, and what the engine made of each."""
+        answers = Answers(
+            np.array(numbers, dtype=np.int64),
+            np.array(rewards, dtype=np.float64),
+            np.array(clocks, dtype=np.float64),
+            np.zeros(len(numbers), dtype=np.int64),
+        )
+        answer, block, done, n = self._program["answer"], Block(answers), 0, len(numbers)
+        while (done := answer(self._block, block, done)) < n:
+            self._block.tree = grown(self.state)
+        found: list[int] = answers.outcomes.tolist()
+        return found
+
+    def pass_time(self, clock: float) -> None:
+        """Time has passed and nobody has arrived."""
+        self._program["pass_time"](self._block, clock)
+
+    # --- amendments -------------------------------------------------------------------------------------------------
+
+    def correct(self, *, number: int, context: int, arm: int, reason: int, previous: float, reward: float) -> None:
+        """A reward that came in time is another one. What was not learned, such as answers to a race, stays so."""
+        if self.blueprint.options.race_trains or reason != PLAYED_RACING:
+            self._program["correct"](self._block, number, context, arm, previous, reward)
+
+    def cancel(self, *, number: int, context: int, arm: int, reason: int, clock: float) -> None:
+        """A decision that has no answer is taken back; its cost comes back with it."""
+        self._program["cancel"](self._block, number, context, arm, reason == PLAYED_RACING, clock)
+
+    def give_back(self, context: int, amount: float) -> None:
+        """A decision in this context cost less than was reserved for it (below 0: a corrected cost adds to it)."""
+        amend.give_back(self.state, context, amount)
+
+    def top_up(self, amount: float) -> None:
+        amend.top_up(self.state, amount)
+
+    def extend(self, rounds: int) -> None:
+        amend.extend(self.state, rounds)
+
+    def retire(self, arm: int) -> None:
+        """Keep an arm out of stage 2, and out of the price of the budget."""
+        amend.retire(self.state, arm)
+
+    def add_arm(self, problem: Problem) -> None:
+        """Go on with a problem that has one more arm, the last, about which nothing is known."""
+        wider = dataclasses.replace(self.blueprint, problem=problem)
+        self._block.tree = amend.widened(self.state, first_state(self.blueprint), first_state(wider))
+        self.blueprint = wider
+        self._program["recompute"](self._block)
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        state: State = self._block.tree
+        return state
+
+    @property
+    def is_racing(self) -> bool:
+        return is_racing(self.state)
+
+    @property
+    def budget_left(self) -> float:
+        """As the engine counts it, in floats."""
+        return float(self.state.now["budget_left"][0])
+
+    @property
+    def cutoff(self) -> float:
+        return float(self.state.now["cutoff"][0])
+
+    @property
+    def horizon(self) -> int:
+        return int(self.state.now["horizon"][0])
+
+    @property
+    def played(self) -> int:
+        """How many decisions were no skips."""
+        return int(self.state.now["next"][0])
+
+    @property
+    def shares(self) -> list[float]:
+        """Of the contexts, among arrivals."""
+        found: list[float] = (self.state.demand.weight / self.state.demand.total).tolist()
+        return found
+
+    # --- snapshots --------------------------------------------------------------------------------------------------
+
+    def arrays(self) -> list[tuple[str, Any]]:
+        """The whole state: arrays with their names."""
+        return list(leaves(self.state))
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Put these in the place of the state's arrays."""
+        self._block.tree = replace_leaves(self.state, arrays)

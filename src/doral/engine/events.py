@@ -1,0 +1,202 @@
+"""READ ME FIRST. Delay-oriented resource allocation with learning: DORAL, the paper's Algorithm 2.
+
+    stage 1   while |S| < A':  race (Algorithm 1)                        pieces/race.py, racing.py
+    stage 2   while budget is left and t <= T:
+                observe context j
+                value the arms      eta_ja = tau_a * gamma_t(j, a)       pieces/index/, pieces/bonus/
+                play with probability p_j(rho) of LP_m                   pieces/pace/, pieces/rate/, pacing.py
+                update V, G of context j when an answer returns          pieces/learn/, estimators/ridge.py
+                now and then read tau and m off the return curves        pieces/returns/, estimators/survival.py
+
+A policy is this state machine with its pieces chosen: D-LinUCB, Random and D-ALP are compositions, not copies. Events
+hold the control flow; what a piece adds stands in its own file and is called from here by a hook or a slot (hooks.py).
+Whoever drives it, simulator or live campaign, calls these events in the order in which they happen:
+
+    an arrival     open_round, take_stock if is_stock_due, decide
+    an answer      observe
+    time alone     tick, take_stock if is_stock_due
+
+Clocks are numbers that never decrease (rounds in simulation, seconds live). A decision of age d is inside an age limit
+while d <= limit and leaves when d > limit, so the order of events within one tick does not matter; with one exception:
+a race on `returned` delays deals those of one arm into baskets as they come. Kernels never allocate: before an event
+the driver asks `is_full`, and if so goes on with `grown(state)`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from doral._arrays import Bits
+from doral._kernel import kernel, position, rare
+from doral.engine.choice import SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE, Choice
+from doral.engine.hooks import (
+    before_arrival,
+    examine,
+    fade,
+    follow_answers,
+    is_record_full,
+    learn_answer,
+    on_answer,
+    on_commit,
+    on_settle,
+    on_tick,
+    pull,
+    read_returns,
+    relearn,
+    renew,
+    spend,
+    watch,
+)
+from doral.engine.schedule import set_next_look, set_next_reading
+from doral.engine.state import SPENT, State, mark_all_stale, mark_stale
+from doral.pacing import NO_ARM, reweigh
+
+# What became of an answer.
+LEARNED, AFTER_CUTOFF, REPEATED, GONE = 0, 1, 2, 3
+
+
+@kernel
+def open_round(state: State, clock: float) -> None:
+    """Somebody is about to arrive: stage 1 may be over, and time has passed."""
+    if state.now[0].round < state.now[0].horizon:
+        before_arrival(state, clock)
+    tick(state, clock)
+
+
+@kernel
+def decide(state: State, context: int, available: Bits) -> Choice:
+    """An arrival: choose an arm or skip, reserve its cost, remember it. `available` is empty when all arms are."""
+    now = state.now[0]
+    context = position(context)
+    now.round += 1
+    if state.limits.learns_shares:
+        _count_arrival(state, context)
+    if now.round > now.horizon:
+        return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_OVER)
+    n_available, n_affordable = _set_allowed(state, available)
+    if n_available == 0:
+        return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
+    if n_affordable == 0:
+        return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_BUDGET)
+    restricted = n_affordable < state.allowed.size
+    choice = pull(state) if now.racing != 0 else spend(state, context, restricted)  # stage 1, stage 2
+    if choice.arm != NO_ARM:
+        _commit(state, context, position(choice.arm))
+    return choice
+
+
+@kernel
+def observe(state: State, decision: int, reward: float, clock: float) -> int:
+    """An answer returned. It counts once; after the cut-off it only feeds the return curve."""
+    now = state.now[0]
+    if decision < now.first:
+        return GONE
+    slot = position(decision & (state.ring.size - 1))
+    if state.ring[slot].answer_age < math.inf:
+        return REPEATED
+    age = clock - state.ring[slot].time
+    state.ring[slot].answer_age = age
+    on_answer(state, slot, reward, age)
+    if age > now.cutoff or age > state.limits.learnable_age:
+        return AFTER_CUTOFF
+    if state.ring[slot].trains != 0:
+        learn_answer(state, slot, reward)
+    return LEARNED
+
+
+@kernel
+def tick(state: State, clock: float) -> None:
+    """Time has passed: decisions that are older than the cut-off by now leave it, oldest first."""
+    now = state.now[0]
+    now.clock = clock
+    mask = state.ring.size - 1
+    while now.settled < now.next and now.clock - state.ring[now.settled & mask].time > now.cutoff:
+        on_settle(state, now.settled & mask)
+        now.settled += 1
+    on_tick(state)
+
+
+@kernel
+def is_stock_due(state: State) -> bool:
+    """Whether what was seen is to be looked at as a whole."""
+    now = state.now[0]
+    return now.round >= now.read_at or now.learned >= now.calibrate_at or now.must_read != 0
+
+
+@rare
+def take_stock(state: State) -> None:
+    """The prior follows the answers, return curves grow, tau is read off them, and arms are examined anew."""
+    now = state.now[0]
+    has_moved = now.learned >= now.calibrate_at
+    if has_moved:
+        follow_answers(state)
+    is_due = now.round >= now.read_at
+    if is_due:
+        watch(state)
+    if now.racing == 0 and ((is_due and state.limits.reads) or now.must_read != 0):
+        fade(state)
+        now.read_last, now.must_read = now.round, 0
+        set_next_reading(state)
+        read_returns(state)
+        relearn(state)
+        examine(state)
+        has_moved = True
+    elif is_due:
+        set_next_look(state)
+    if has_moved:
+        renew(state)
+        mark_all_stale(state)
+
+
+@rare
+def _count_arrival(state: State, context: int) -> None:
+    """Shares that are not given are smoothed counts of those who have arrived."""
+    state.contexts[context].arrivals += 1.0
+    reweigh(state.hulls, state.demand, context, state.contexts[context].arrivals + 1.0)
+
+
+@kernel
+def _set_allowed(state: State, available: Bits) -> tuple[int, int]:
+    """allowed[a] = available and affordable; how many are available, and how many both."""
+    left = state.now[0].budget_left
+    allowed, costs = state.allowed, state.hulls.costs
+    dearest = costs[state.hulls.by_cost[costs.size - 1]]
+    if available.size == 0 and left >= dearest and state.now[0].racing == 0:
+        return costs.size, costs.size  # the common case: nobody reads `allowed`
+    n_available = 0
+    n_affordable = 0
+    for a in range(allowed.size):
+        is_available = available.size == 0 or available[a] != 0
+        is_allowed = is_available and costs[a] <= left
+        allowed[a] = is_allowed
+        n_available += is_available
+        n_affordable += is_allowed
+    return n_available, n_affordable
+
+
+@kernel
+def _commit(state: State, context: int, arm: int) -> None:
+    """Reserve the cost and enter the decision into the ring."""
+    now = state.now[0]
+    slot = position(now.next & (state.ring.size - 1))
+    cost = state.hulls.costs[arm]
+    decision = state.ring[slot]
+    decision.time = now.clock
+    decision.context = context
+    decision.arm = arm
+    decision.trains = 1 if now.racing == 0 else now.race_trains
+    decision.answer_age = math.inf
+    decision.reward, decision.weight, decision.expected = 0.0, 0.0, -1.0
+    now.next += 1
+    now.budget_left -= cost
+    state.contexts[context].pulls += 1.0
+    state.tiers[SPENT, state.demand.depth[context]] += cost
+    on_commit(state, slot, context, arm)
+    mark_stale(state, context)
+
+
+@kernel
+def is_full(state: State) -> bool:
+    """Whether the state must be `grown` before the next event."""
+    now = state.now[0]
+    return now.next - now.first >= state.ring.size or is_record_full(state)

@@ -1,0 +1,222 @@
+"""Where pieces join in. `events.py` calls these; a composition says which pieces answer.
+
+A hook runs every piece that has it, in any order. A slot is filled by exactly one piece; those with a default stand in
+`pieces/defaults.py`. A piece takes part by defining a kernel with the name of the hook or slot.
+"""
+
+from __future__ import annotations
+
+from doral._arrays import Floats
+from doral._kernel import hook, slot
+from doral.engine.choice import Choice
+from doral.engine.state import State
+
+# --- time and arrivals -----------------------------------------------------------------------------------------------
+
+
+@hook
+def before_arrival(state: State, clock: float) -> None:
+    """Somebody is about to arrive."""
+
+
+@hook
+def on_tick(state: State) -> None:
+    """Time has passed, and decisions have left the cut-off."""
+
+
+# --- decide ----------------------------------------------------------------------------------------------------------
+
+
+@slot
+def pull(state: State) -> Choice:
+    """Stage 1: which arm is tried next."""
+
+
+@slot
+def spend(state: State, context: int, restricted: bool) -> Choice:
+    """Stage 2: whether this arrival is worth its cost today, and with which arm."""
+
+
+@slot
+def rate(state: State) -> float:
+    """rho: what may be spent per round from now on."""
+
+
+@slot
+def score(state: State, context: int, restricted: bool, is_here: bool) -> None:
+    """values[a] = what arm a is worth in this context, -inf for arms that are out.
+
+    `restricted`: only arms of `allowed`. `is_here`: for the one who has arrived, and not for what the others are worth.
+    """
+
+
+@slot
+def is_drawn(state: State) -> bool:
+    """Whether `score` comes out differently for the one who is here."""
+
+
+@slot
+def bonus(state: State, context: int) -> float:
+    """What multiplies ||f_a|| in the norm of V^-1."""
+
+
+@slot
+def window_bias(state: State, context: int) -> float:
+    """The bias term of the bonus."""
+
+
+@slot
+def norm_row(state: State, context: int) -> int:
+    """The row of the ridge whose norms the bonus takes."""
+
+
+@hook
+def on_scored(state: State, context: int, restricted: bool, scale: float, norm: Floats) -> None:
+    """Values are set, from estimate + scale * norm."""
+
+
+@hook
+def on_commit(state: State, slot: int, context: int, arm: int) -> None:
+    """An arm is played: its decision is in the ring and its cost reserved."""
+
+
+# --- observe ---------------------------------------------------------------------------------------------------------
+
+
+@hook
+def on_answer(state: State, slot: int, reward: float, age: float) -> None:
+    """An answer has come, in time or not."""
+
+
+@slot
+def learn_answer(state: State, slot: int, reward: float) -> None:
+    """An answer inside the cut-off teaches something about rewards."""
+
+
+@slot
+def answer_weight(state: State, slot: int) -> float:
+    """What an answer counts for when it comes."""
+
+
+@hook
+def on_fate(state: State, slot: int, answered: float) -> None:
+    """It is known now how much of an open decision was answered."""
+
+
+@hook
+def on_learned(state: State) -> None:
+    """A reward has entered V and G."""
+
+
+@hook
+def on_delay_known(state: State, arm: int, delay: float) -> None:
+    """In simulation only: the delay of the pull that was just made."""
+
+
+# --- settle ----------------------------------------------------------------------------------------------------------
+
+
+@hook
+def on_settle(state: State, slot: int) -> None:
+    """A decision has grown older than the cut-off."""
+
+
+# --- stock-taking ----------------------------------------------------------------------------------------------------
+
+
+@hook
+def follow_answers(state: State) -> None:
+    """Enough has been learned for the prior to move."""
+
+
+@hook
+def watch(state: State) -> None:
+    """Return curves grow by what has been seen since the last time."""
+
+
+@hook
+def on_passage(state: State, slot: int, g: int, age: float) -> None:
+    """A decision of this age has passed the grid age g of the return curves."""
+
+
+@hook
+def fade(state: State) -> None:
+    """What was learned counts less."""
+
+
+@hook
+def read_returns(state: State) -> None:
+    """tau and the cut-off follow the return curves."""
+
+
+@hook
+def relearn(state: State) -> None:
+    """What was learned is weighed anew, where that depends on tau."""
+
+
+@slot
+def rebuild_rewards(state: State) -> None:
+    """V and G from raw sums."""
+
+
+@slot
+def thins(state: State) -> bool:
+    """Whether the learner works with features that are thinned by tau."""
+
+
+@slot
+def noise_variance(state: State) -> float:
+    """Of one reward, as far as it has been measured."""
+
+
+@slot
+def watched(state: State) -> int:
+    """How many decisions have been watched for as long as an answer may take."""
+
+
+@hook
+def examine(state: State) -> None:
+    """Arms are examined anew."""
+
+
+@hook
+def renew(state: State) -> None:
+    """Whatever follows from the prior and from tau."""
+
+
+# --- amendments ------------------------------------------------------------------------------------------------------
+
+
+@hook
+def on_cancel(state: State, number: int, context: int, arm: int, in_race: bool, clock: float) -> None:
+    """A decision without an answer is taken back; it may have left the ring."""
+
+
+@slot
+def settled_weight(state: State, slot: int) -> float:
+    """What a decision that leaves the cut-off turns out to count for."""
+
+
+@slot
+def remembered(state: State, slot: int) -> float:
+    """How much still counts of what a decision, or by now its answer, once entered."""
+
+
+@slot
+def correction_weight(state: State, number: int, reward: float) -> float:
+    """What a corrected answer counts for; 0: it is too late for a correction."""
+
+
+@slot
+def learn_correction(state: State, number: int, context: int, arm: int, previous: float, reward: float) -> None:
+    """A reward that was learned turns out to be another one."""
+
+
+@slot
+def is_record_full(state: State) -> bool:
+    """Whether a piece needs more room before the next event."""
+
+
+@hook
+def refresh_prior(state: State) -> None:
+    """There is a new arm: what it is thought to bring follows from the others."""

@@ -1,0 +1,9 @@
+"""The pieces that policies are made of, one file each; a folder holds the alternatives for one place.
+
+A piece is a module with
+
+    is_in(options, problem)   whether a policy has it (in a folder, its name is the word of the folder's option)
+    check(options)            what it cannot be combined with
+    memory(blueprint)         its branch of the state, if it has one, named like the module
+    kernels                   named like the hooks and slots of `hooks.py` in which it takes part
+"""

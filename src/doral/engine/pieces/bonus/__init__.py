@@ -1,0 +1,32 @@
+"""What multiplies ||f_a|| in the norm of V^-1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from doral import _check
+
+if TYPE_CHECKING:
+    from doral.engine.options import PolicyOptions
+
+OPTION = "bonus"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BonusOptions:
+    """The width of what is not known."""
+
+    bonus: str = "corrected"
+    """"calibrated": in units of the measured noise."""
+    delta: float = 0.05
+    exploration: float = 1.0
+    """Scale of the confidence bonus, or of the noise of Thompson sampling."""
+
+
+def check(options: PolicyOptions) -> None:
+    _check.set_fields(
+        options,
+        delta=_check.finite_number("delta", options.delta, at_least=1e-12, at_most=1),
+        exploration=_check.finite_number("exploration", options.exploration, at_least=0),
+    )

@@ -1,0 +1,26 @@
+"""scale * sigma_j sqrt(log(e + n)): in units of the measured noise, it means the same whatever the scale of rewards."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from doral._kernel import kernel
+from doral.engine.state import State
+from doral.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from doral.engine.options import PolicyOptions
+
+
+def check(options: PolicyOptions) -> None:
+    if options.features == "none" and options.sampling != "thompson" and options.bonus != "calibrated":
+        raise InvalidValue("features", options.features, "has only a bonus in units of noise: bonus='calibrated'")
+    if options.bonus == "calibrated" and options.prior == "fixed":
+        raise InvalidValue("bonus", options.bonus, "is in units of measured noise: needs prior='noise' or 'shared'")
+
+
+@kernel
+def bonus(state: State, context: int) -> float:
+    n = state.contexts[context].pulls
+    return state.confidence.exploration * state.prior.sigma[context] * math.sqrt(math.log(math.e + n))

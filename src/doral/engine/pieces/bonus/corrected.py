@@ -1,0 +1,26 @@
+"""Eq. (delayed LinUCB): scale * (2 f_t + bias), with n the pulls of the context."""
+
+from __future__ import annotations
+
+import math
+
+from doral._kernel import kernel
+from doral.engine.hooks import window_bias
+from doral.engine.state import State
+
+
+@kernel
+def delayed_linucb(state: State, context: int, n: float, confidence: float) -> float:
+    """f_t = sqrt(lambda) + sqrt(2 log(1 / delta) + k log((k lambda + n) / (k lambda)))."""
+    rules = state.confidence
+    n_features = state.ridge.features.shape[1]
+    scaled_penalty = n_features * rules.penalty
+    f_t = math.sqrt(rules.penalty) + math.sqrt(
+        max(0.0, 2.0 * math.log(1.0 / confidence) + n_features * math.log((scaled_penalty + n) / scaled_penalty))
+    )
+    return rules.exploration * (2.0 * f_t + window_bias(state, context))
+
+
+@kernel
+def bonus(state: State, context: int) -> float:
+    return delayed_linucb(state, context, state.contexts[context].pulls, state.confidence.delta)

@@ -1,0 +1,82 @@
+"""What fills a slot where no piece of a policy does."""
+
+from __future__ import annotations
+
+from doral._kernel import kernel, rare
+from doral.engine.choice import SKIPPED_UNAVAILABLE, Choice
+from doral.engine.state import State
+from doral.estimators.ridge import refactor
+from doral.estimators.shrinkage import rebuild
+from doral.pacing import NO_ARM
+
+ENOUGH = 2**62
+
+
+@kernel
+def pull(state: State) -> Choice:
+    """Nobody races."""
+    return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
+
+
+@kernel
+def is_drawn(state: State) -> bool:
+    return False
+
+
+@kernel
+def window_bias(state: State, context: int) -> float:
+    return 0.0
+
+
+@kernel
+def norm_row(state: State, context: int) -> int:
+    return context
+
+
+@kernel
+def answer_weight(state: State, slot: int) -> float:
+    return 1.0
+
+
+@kernel
+def settled_weight(state: State, slot: int) -> float:
+    return 0.0
+
+
+@kernel
+def remembered(state: State, slot: int) -> float:
+    return 1.0
+
+
+@kernel
+def correction_weight(state: State, number: int, reward: float) -> float:
+    return 1.0
+
+
+@kernel
+def thins(state: State) -> bool:
+    return False
+
+
+@kernel
+def noise_variance(state: State) -> float:
+    return 1.0
+
+
+@kernel
+def watched(state: State) -> int:
+    """Nothing has to be watched."""
+    return ENOUGH
+
+
+@kernel
+def is_record_full(state: State) -> bool:
+    return False
+
+
+@rare
+def rebuild_rewards(state: State) -> None:
+    """Under the prior as it is."""
+    rebuild(state.ridge, state.tally, state.thinning)
+    for j in range(state.tally.shape[1]):
+        refactor(state.ridge, j)

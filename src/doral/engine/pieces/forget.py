@@ -1,0 +1,87 @@
+"""Where the world changes: what was learned counts half after every half-life."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from doral import _check
+from doral._arrays import Floats
+from doral._kernel import kernel, rare
+from doral.engine.state import State
+from doral.estimators.ridge import Ridge, refactor
+from doral.estimators.shrinkage import COUNT, REWARD, SQUARE
+from doral.estimators.survival import ReturnCurves
+
+if TYPE_CHECKING:
+    from doral.engine.blueprint import Blueprint
+    from doral.engine.options import PolicyOptions
+    from doral.problem import Problem
+
+
+class ForgetMemory(NamedTuple):
+    half_life: float  # rounds
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgetOptions:
+    """How long the past counts."""
+
+    half_life: float | None = None
+    """Rounds after which what was learned counts half, where the world changes; None: it counts for ever."""
+
+
+def is_in(options: PolicyOptions, problem: Problem) -> bool:
+    return options.half_life is not None
+
+
+def check(options: PolicyOptions) -> None:
+    if options.half_life is not None:
+        _check.set_fields(options, half_life=_check.finite_number("half_life", options.half_life, above=0))
+
+
+def memory(blueprint: Blueprint) -> ForgetMemory:
+    half_life = blueprint.options.half_life
+    assert half_life is not None
+    return ForgetMemory(half_life)
+
+
+@kernel
+def remembered(state: State, slot: int) -> float:
+    return 0.5 ** ((state.now[0].read_last - state.ring[slot].reading) / state.forget.half_life)
+
+
+@kernel
+def correction_weight(state: State, number: int, reward: float) -> float:
+    """What is still remembered of the answer; nothing once the decision is too old to be watched."""
+    if number < state.now[0].first:
+        return 0.0
+    return remembered(state, number & (state.ring.size - 1))
+
+
+@kernel
+def fade(state: State) -> None:
+    now = state.now[0]
+    if now.round > now.read_last:
+        keep = 0.5 ** ((now.round - now.read_last) / state.forget.half_life)
+        _forget(state.tally, state.ridge, state.curves, keep)
+
+
+@rare
+def _forget(tally: Floats, ridge: Ridge, curves: ReturnCurves, keep: float) -> None:
+    """Rewards, widths and return curves."""
+    _, n_contexts, n_arms = tally.shape
+    for j in range(n_contexts):
+        for a in range(n_arms):
+            tally[COUNT, j, a] *= keep
+            tally[REWARD, j, a] *= keep
+            tally[SQUARE, j, a] *= keep
+    for row in range(ridge.weight.shape[0]):
+        for a in range(n_arms):
+            ridge.weight[row, a] *= keep
+            ridge.target[row, a] *= keep
+        refactor(ridge, row)
+    for group in range(curves.at_risk.shape[0]):
+        for g in range(curves.ages.size):
+            curves.at_risk[group, g] *= keep
+            curves.returned[group, g] *= keep

@@ -1,0 +1,38 @@
+"""What enters V and G: the learners of stage 2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from doral import _check
+
+if TYPE_CHECKING:
+    from doral.engine.options import PolicyOptions
+    from doral.problem import Problem
+
+OPTION = "learner"
+ALSO = ("auto",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnOptions:
+    """Options of every learner."""
+
+    learner: str = "returned"
+    """"auto": returned where feedback is explicit, scaled where it is silent."""
+    features: Literal["given", "none"] = "given"
+    """"none": every context and arm stands for itself."""
+    penalty: float = 1.0
+    """lambda of the ridge; with a shared prior, only its start."""
+
+
+def check(options: PolicyOptions) -> None:
+    _check.set_fields(options, penalty=_check.finite_number("penalty", options.penalty, above=0))
+
+
+def word(options: PolicyOptions, problem: Problem) -> str:
+    """The learner that the problem needs, where that is left open."""
+    if options.learner != "auto":
+        return options.learner
+    return "scaled" if problem.feedback == "silent" else "returned"

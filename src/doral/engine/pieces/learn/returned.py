@@ -1,0 +1,32 @@
+"""V and G grow when an answer returns: right where a return can be seen and the delay does not depend on the reward."""
+
+from __future__ import annotations
+
+from doral._kernel import kernel, position
+from doral.engine.hooks import answer_weight, correction_weight, on_fate, on_learned
+from doral.engine.state import State, mark_stale
+from doral.estimators.ridge import update
+from doral.estimators.shrinkage import add_to_tally, correct_tally
+
+
+@kernel
+def learn_answer(state: State, slot: int, reward: float) -> None:
+    j, a = position(state.ring[slot].context), position(state.ring[slot].arm)
+    state.ring[slot].reward = reward
+    mark_stale(state, j)
+    weight = answer_weight(state, slot)
+    on_fate(state, slot, 1.0)
+    add_to_tally(state.tally, j, a, reward, weight)
+    update(state.ridge, j, a, weight, weight * reward)
+    on_learned(state)
+    state.ring[slot].reading = state.now[0].read_last  # from now on it is the answer that is forgotten
+
+
+@kernel
+def learn_correction(state: State, number: int, context: int, arm: int, previous: float, reward: float) -> None:
+    """V stays, G moves."""
+    weight = correction_weight(state, number, reward)
+    if weight != 0.0:
+        correct_tally(state.tally, context, arm, previous, reward, weight)
+        update(state.ridge, context, arm, 0.0, weight * (reward - previous))
+        mark_stale(state, context)

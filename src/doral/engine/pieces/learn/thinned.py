@@ -1,0 +1,40 @@
+"""V grows with every pull and G with every answer: the printed ridge, the OTFLinUCB of Vernade et al. (2020)."""
+
+from __future__ import annotations
+
+from doral._kernel import kernel, position
+from doral.engine.hooks import correction_weight
+from doral.engine.state import State, mark_stale
+from doral.estimators.ridge import refactor, update
+
+
+@kernel
+def on_commit(state: State, slot: int, context: int, arm: int) -> None:
+    if state.ring[slot].trains != 0:
+        update(state.ridge, context, arm, 1.0, 0.0)
+
+
+@kernel
+def learn_answer(state: State, slot: int, reward: float) -> None:
+    j, a = position(state.ring[slot].context), position(state.ring[slot].arm)
+    state.ring[slot].reward = reward
+    mark_stale(state, j)
+    update(state.ridge, j, a, 0.0, reward)
+    state.ring[slot].reading = state.now[0].read_last  # from now on it is the answer that is forgotten
+
+
+@kernel
+def on_cancel(state: State, number: int, context: int, arm: int, in_race: bool, clock: float) -> None:
+    """The pull itself taught something."""
+    if not in_race or state.now[0].race_trains != 0:
+        state.ridge.weight[context, arm] = max(0.0, state.ridge.weight[context, arm] - 1.0)
+        refactor(state.ridge, context)
+
+
+@kernel
+def learn_correction(state: State, number: int, context: int, arm: int, previous: float, reward: float) -> None:
+    """V stays, G moves."""
+    weight = correction_weight(state, number, reward)
+    if weight != 0.0:
+        update(state.ridge, context, arm, 0.0, weight * (reward - previous))
+        mark_stale(state, context)

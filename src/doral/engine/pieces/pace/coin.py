@@ -1,0 +1,23 @@
+"""Random: the best arm is played with probability rho."""
+
+from __future__ import annotations
+
+from doral._kernel import kernel
+from doral.engine.choice import PLAYED_MARGINAL, SKIPPED_PACED, SKIPPED_UNAVAILABLE, Choice
+from doral.engine.hooks import rate
+from doral.engine.pieces.pace.greedy import best_arm
+from doral.engine.pieces.pace.lp import flip
+from doral.engine.state import State
+from doral.pacing import NO_ARM
+
+
+@kernel
+def spend(state: State, context: int, restricted: bool) -> Choice:
+    arm = best_arm(state, context, restricted)
+    if arm == NO_ARM:
+        return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
+    value = state.values[arm]
+    probability = min(1.0, rate(state))
+    if flip(state, probability):
+        return Choice(arm, probability, value, 0.0, PLAYED_MARGINAL)
+    return Choice(NO_ARM, 1.0 - probability, value, 0.0, SKIPPED_PACED)

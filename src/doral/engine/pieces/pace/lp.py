@@ -1,0 +1,71 @@
+"""LP_m: contexts are served in the order of what a unit of budget brings there, as far as rho goes."""
+
+from __future__ import annotations
+
+from doral._kernel import kernel
+from doral._kernel.philox import coin
+from doral.engine.choice import PLAYED, PLAYED_MARGINAL, SKIPPED_PACED, SKIPPED_WORTHLESS, Choice
+from doral.engine.hooks import is_drawn, rate, score
+from doral.engine.state import CAP, RESERVED, SLACK, SPENT, TIER_PRICE, State
+from doral.pacing import NO_ARM, fill, place, set_hull, share_above
+
+
+@kernel
+def spend(state: State, context: int, restricted: bool) -> Choice:
+    """LP_m with this round's rho; where arms are missing today, this context enters with the hull of the others."""
+    hulls = state.hulls
+    _repair(state)
+    row = context
+    if restricted or is_drawn(state):
+        row = state.contexts.size
+        score(state, context, restricted, True)
+        set_hull(hulls, row, state.values)
+    _set_caps(state)
+    share = fill(hulls, state.demand, state.tiers[CAP], state.tiers[SLACK], context, row)
+    state.tiers[TIER_PRICE, state.demand.depth[context]] = share.price
+    upper = flip(state, share.probability)
+    vertex = share.upper if upper else share.lower
+    probability = share.probability if upper else 1.0 - share.probability
+    if vertex >= 0:
+        reason = PLAYED if probability == 1.0 else PLAYED_MARGINAL
+        return Choice(hulls.arm[row, vertex], probability, hulls.value[row, vertex], share.price, reason)
+    if hulls.length[row] == 0:
+        return Choice(NO_ARM, 1.0, 0.0, share.price, SKIPPED_WORTHLESS)
+    return Choice(NO_ARM, probability, hulls.value[row, 0], share.price, SKIPPED_PACED)
+
+
+@kernel
+def flip(state: State, probability: float) -> bool:
+    """True with the given probability; the draw is a function of (seed, run, round), and made only if needed."""
+    if probability >= 1.0:
+        return True
+    return probability > 0.0 and coin(state.coin.seed, state.coin.run, state.now[0].round) < probability
+
+
+@kernel
+def _repair(state: State) -> None:
+    """Hulls of contexts that have changed."""
+    now = state.now[0]
+    while now.n_stale > 0:
+        now.n_stale -= 1
+        j = state.stale[now.n_stale]
+        score(state, j, False, False)
+        set_hull(state.hulls, j, state.values)
+        place(state.hulls, state.demand, j)
+        state.contexts[j].is_stale = 0
+
+
+@kernel
+def _set_caps(state: State) -> None:
+    """What each depth of urgency may spend per round: rho, less what is reserved above it and still needed there."""
+    caps, now = state.tiers[CAP], state.now[0]
+    caps[0] = rate(state)
+    rounds_left = now.horizon - now.round + 1
+    dearest = state.hulls.costs[state.hulls.by_cost[state.hulls.costs.size - 1]]
+    for d in range(1, caps.size):
+        spent = 0.0
+        for above in range(d):
+            spent += state.tiers[SPENT, above]
+        usable = share_above(state.demand, d) * dearest * rounds_left
+        needed = min(max(0.0, state.tiers[RESERVED, d] - spent), usable)
+        caps[d] = min(caps[d - 1], caps[0] * max(0.0, 1.0 - needed / now.budget_left))

@@ -1,0 +1,16 @@
+"""What theta_j is shrunk to, and the noise; "fixed", the penalty alone, needs no piece."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+OPTION = "prior"
+EMPTY = "fixed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriorOptions:
+    """The prior of theta_j."""
+
+    prior: str = "fixed"
+    """"fixed" (the penalty), "noise" (and the noise is measured) or "shared" (learned over contexts)."""

@@ -1,0 +1,42 @@
+"""The prior is the penalty; only the noise of rewards is measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from doral._kernel import kernel
+from doral.engine.schedule import set_next_calibration
+from doral.engine.state import State
+from doral.errors import InvalidValue
+from doral.estimators.shrinkage import NOISE, Prior, measure_noise, new_prior
+
+if TYPE_CHECKING:
+    from doral.engine.blueprint import Blueprint
+    from doral.engine.options import PolicyOptions
+
+MEMORY = "prior"
+
+
+def check(options: PolicyOptions) -> None:
+    if options.prior != "fixed" and options.learner == "thinned":
+        raise InvalidValue("prior", options.prior, "is measured on answers; the thinned learner has none of its own")
+
+
+def memory(blueprint: Blueprint) -> Prior:
+    return new_prior(blueprint.problem.n_contexts, blueprint.features.shape[1], blueprint.options.penalty)
+
+
+@kernel
+def on_learned(state: State) -> None:
+    state.now[0].learned += 1
+
+
+@kernel
+def follow_answers(state: State) -> None:
+    set_next_calibration(state)
+    measure_noise(state.prior, state.tally)
+
+
+@kernel
+def noise_variance(state: State) -> float:
+    return state.prior.scale[NOISE]

@@ -1,0 +1,11 @@
+"""Printed: the remaining budget per elapsed round, b_t / t."""
+
+from __future__ import annotations
+
+from doral._kernel import kernel
+from doral.engine.state import State
+
+
+@kernel
+def rate(state: State) -> float:
+    return state.now[0].budget_left / state.now[0].round

@@ -1,0 +1,57 @@
+"""tau: which share of answers returns in time. "one", where all do, needs no piece."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from doral import _check
+from doral.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from doral.engine.options import PolicyOptions
+    from doral.problem import Problem
+
+OPTION = "return_probability"
+EMPTY = "one"
+HIDDEN = ("silent",)  # what "estimated" means where feedback is silent
+
+MAX_CURVE_POINTS = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReturnsOptions:
+    """Return curves, tau and the cut-off m."""
+
+    cutoff: float | str | None = None
+    """None: found by the race; without one, the deadline. "adaptive": follows the return curves. "none": no limit."""
+    cutoff_share: float = 0.95
+    """An adaptive cut-off is the age by which this share of the answers has come."""
+    return_probability: str = "estimated"
+    return_by: Literal["deadline", "cutoff"] = "deadline"
+    curves_by: Literal["arm", "context"] = "arm"
+    """Return curves per arm, or per context and arm, shrunk to the arm's while data are few."""
+    curve_points: int = 16
+    """Ages at which the return curves are kept."""
+    until_end: bool = False
+    """Whether answers that cannot come before the end are worth nothing, and the budget is spent before. Needs return
+    curves: where every answer is thought to return, or feedback is silent, the end is not seen."""
+
+
+def check(options: PolicyOptions) -> None:
+    if isinstance(options.cutoff, str):
+        if options.cutoff not in ("adaptive", "none"):
+            raise InvalidValue("cutoff", options.cutoff, "must be a number of rounds, adaptive, none or None")
+    elif options.cutoff is not None:
+        _check.set_fields(options, cutoff=_check.finite_number("cutoff", options.cutoff, at_least=1))
+    if options.cutoff == "adaptive" and options.return_probability != "estimated":
+        raise InvalidValue("cutoff", options.cutoff, "follows return curves: needs return_probability='estimated'")
+    points = _check.whole_number("curve_points", options.curve_points, at_least=2, at_most=MAX_CURVE_POINTS)
+    share = _check.finite_number("cutoff_share", options.cutoff_share, above=0, at_most=1)
+    _check.set_fields(options, curve_points=points, cutoff_share=share)
+
+
+def word(options: PolicyOptions, problem: Problem) -> str:
+    """Where feedback is silent, an answer of 0 cannot be seen, and there is no curve to read."""
+    is_silent = problem.feedback == "silent" and options.return_probability == "estimated"
+    return "silent" if is_silent else options.return_probability

@@ -1,0 +1,84 @@
+"""tau is read off the return curves, and so is the cut-off where it follows them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from doral._kernel import kernel
+from doral.engine.answer_limit import answer_limit
+from doral.engine.hooks import thins
+from doral.engine.state import State
+from doral.estimators.survival import (
+    age_of_share,
+    known_decisions,
+    mean_age,
+    pool,
+    return_probability,
+    shrink_to_others,
+)
+
+if TYPE_CHECKING:
+    from doral.engine.blueprint import Blueprint
+
+MEMORY = "returns"
+
+
+class ReturnsMemory(NamedTuple):
+    cutoff_follows: bool  # m is the age by which this share of the answers has come
+    cutoff_share: float
+
+
+def memory(blueprint: Blueprint) -> ReturnsMemory:
+    return ReturnsMemory(blueprint.options.cutoff == "adaptive", blueprint.options.cutoff_share)
+
+
+@kernel
+def read_returns(state: State) -> None:
+    """tau by the deadline, or by the cut-off where there is no deadline."""
+    pool(state.curves)
+    _follow_curves(state)
+    _, n_contexts, n_arms = state.tally.shape
+    by_context = state.curves.at_risk.shape[0] > n_arms
+    for a in range(n_arms):
+        for j in range(n_contexts):
+            if j > 0 and not by_context and state.contexts[j].deadline == state.contexts[0].deadline:
+                state.tau[j, a], state.tau_error[j, a] = state.tau[0, a], state.tau_error[0, a]
+                state.thinning[j, a] = state.thinning[0, a]
+            else:
+                _read_one(state, j if by_context else 0, j, a)
+    if state.confidence.return_optimism > 0.0:
+        shrink_to_others(state.curves, state.tau, state.tau_error)
+
+
+@kernel
+def _follow_curves(state: State) -> None:
+    """The cut-off, and how many rounds are lost at the end."""
+    now, curves = state.now[0], state.curves
+    if state.returns.cutoff_follows:
+        m = age_of_share(curves, state.returns.cutoff_share)
+        now.cutoff = m if m < math.inf else now.cutoff
+    if state.limits.until_end and now.clock > 0.0:  # what is decided so near the end mostly earns nothing
+        age = mean_age(curves, state.limits.longest_deadline)
+        if age > 0.0:
+            now.lost_rounds = int(age * now.round / now.clock)
+
+
+@kernel
+def _read_one(state: State, row: int, context: int, arm: int) -> None:
+    tau = return_probability(state.curves, row, arm, answer_limit(state, context))
+    known = known_decisions(state.curves, row, arm)
+    state.tau[context, arm] = tau
+    state.tau_error[context, arm] = math.sqrt((tau * (1.0 - tau) + 1.0 / (known + 1.0)) / (known + 1.0))
+    if thins(state):
+        state.thinning[context, arm] = return_probability(state.curves, row, arm, state.now[0].cutoff)
+
+
+@kernel
+def watched(state: State) -> int:
+    """Before enough decisions have been watched to the end, return curves go on in the best of hopes."""
+    ages = state.curves.ages
+    g = 0
+    while g < ages.size - 1 and ages[g] < state.limits.longest_deadline:
+        g += 1
+    return state.curves.cursor[g]

@@ -1,0 +1,57 @@
+"""When stock is taken: the more has been seen, the less often; in a large problem, no more than rounds can pay for."""
+
+from __future__ import annotations
+
+from doral._kernel import kernel
+from doral.engine.state import State
+
+REFRESH_ROUNDS = 32  # return curves move slowly: they are read once in so many rounds,
+REFRESH_SHARE, REFRESH_MOST = 32, 512  # and curves by context, which cost more, once in a share of the rounds so far
+CALIBRATE_SHARE = 10  # the prior is moved when a tenth more has been learned,
+CALIBRATE_FEWEST, CALIBRATE_MOST = 10, 2_000  # but never more, nor less, often than this
+QUICK_STOCK = 1_000_000  # multiplications, about a millisecond: up to here it is taken as often as it is wanted
+
+
+def stock_rounds(*, n_contexts: int, n_arms: int, n_features: int, n_ages: int) -> int:
+    """How many rounds take as long as stock-taking, roughly, both counted in multiplications; 0 where it is quick.
+
+    Stock-taking inverts a few matrices per context and reads every return curve; a round updates one inverse and looks
+    at every arm once.
+    """
+    stock = n_contexts * (4 * n_features**3 + 2 * n_arms * n_features**2 + n_arms * n_ages)
+    one_round = 500 + 4 * n_features**2 + 4 * n_features * n_arms + 4 * n_arms
+    return 0 if stock <= QUICK_STOCK else stock // one_round
+
+
+@kernel
+def _wait(state: State, wait: int, so_far: int) -> int:
+    """Never sooner than stock-taking is paid for, except while it is young: then whenever there is twice as much."""
+    return max(wait, min(state.limits.stock_rounds, so_far))
+
+
+@kernel
+def set_next_reading(state: State) -> None:
+    """The round in which return curves are read next."""
+    now = state.now[0]
+    wait = REFRESH_ROUNDS
+    if state.curves.at_risk.shape[0] > state.curves.arm_at_risk.shape[0]:
+        wait = max(REFRESH_ROUNDS, min(now.round // REFRESH_SHARE, REFRESH_MOST))
+        if state.limits.until_end and now.horizon - now.round < 4 * REFRESH_MOST:
+            wait = REFRESH_ROUNDS  # near the end tau changes with every round
+    wait = _wait(state, wait, now.round)
+    now.read_at = (now.round // wait + 1) * wait
+
+
+@kernel
+def set_next_look(state: State) -> None:
+    """The round in which return curves grow next, while nothing is read off them."""
+    now = state.now[0]
+    now.read_at = (now.round // REFRESH_ROUNDS + 1) * REFRESH_ROUNDS
+
+
+@kernel
+def set_next_calibration(state: State) -> None:
+    """The number of answers at which the prior moves next."""
+    now = state.now[0]
+    wait = max(CALIBRATE_FEWEST, min(now.learned // CALIBRATE_SHARE, CALIBRATE_MOST))
+    now.calibrate_at = now.learned + _wait(state, wait, now.learned)

@@ -1,0 +1,123 @@
+"""What the engine believes, for people: one arm at a time, and why arms are out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from doral.engine.state import State, has
+from doral.estimators.survival import whole_arm_curve
+from doral.problem import Problem
+from doral.racing import ACCEPTED, REJECTED
+
+_STANDINGS = {ACCEPTED: "accepted", REJECTED: "rejected"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmView:
+    """What the engine believes about one arm."""
+
+    standing: str  # racing, accepted or rejected
+    delay_lower: float  # bounds on the mean delay, from the race; infinite without data
+    delay_upper: float
+    return_ages: tuple[float, ...]
+    return_curve: tuple[float, ...]  # probability of an answer by each age
+    values: tuple[float, ...]  # estimated reward by context
+    norms: tuple[float, ...]  # uncertainty by context
+
+
+def view_arm(state: State, arm: int) -> ArmView:
+    """One arm, for a report."""
+    curves, n_contexts = state.curves, state.contexts.size
+    n_arms = curves.arm_at_risk.shape[0]
+    at_risk = curves.at_risk.reshape(-1, n_arms, curves.ages.size)[:, arm].sum(axis=0)
+    seen = at_risk > 0.0
+    standing, lower, upper = "accepted", -math.inf, math.inf
+    if has(state, "race"):
+        runner = state.race.field.arms[arm]
+        standing = _STANDINGS.get(int(runner["standing"]), "racing")
+        lower, upper = float(runner["lower"]), float(runner["upper"])
+    return ArmView(
+        standing=standing,
+        delay_lower=lower,
+        delay_upper=upper,
+        return_ages=tuple(curves.ages[seen].tolist()),
+        return_curve=tuple(whole_arm_curve(curves, arm)[seen].tolist()),
+        values=tuple(state.ridge.estimate[:n_contexts, arm].tolist()),
+        norms=tuple(state.ridge.norm[:n_contexts, arm].tolist()),
+    )
+
+
+def accepted(state: State, problem: Problem) -> tuple[str, ...]:
+    """The arms that stage 1 let through; all where there was none."""
+    if not has(state, "race"):
+        return problem.arm_names
+    standings = state.race.field.arms["standing"].tolist()
+    return tuple(name for name, one in zip(problem.arm_names, standings, strict=True) if one == ACCEPTED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaceView:
+    """How stage 1 went; zeros where there was none."""
+
+    rounds: int = 0
+    spend: float = 0.0
+    ended: int = 0  # the round in which it ended
+    is_capped: bool = False
+
+
+def view_race(state: State) -> RaceView:
+    if not has(state, "race"):
+        return RaceView()
+    progress = state.race.progress[0]
+    return RaceView(
+        rounds=int(progress["rounds"]),
+        spend=float(progress["spend"]),
+        ended=int(progress["ended"]),
+        is_capped=bool(progress["is_capped"]),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """Why an arm is out of a context: at this price of budget, its rival is better for certain.
+
+    Numbers are those of the last examination, or of the last one before the end came into view.
+    """
+
+    context: str
+    arm: str
+    round: int
+    """Since when."""
+    at_most: float
+    """What the arm could bring at best, less what its cost is worth."""
+    rival: str
+    at_least: float
+    """What the rival brings at worst, less what its cost is worth."""
+    price: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.arm} is out in {self.context} since round {self.round:,}: it brings at most {self.at_most:.3g} "
+            f"after its cost, {self.rival} at least {self.at_least:.3g} (a unit of budget is worth {self.price:.3g})"
+        )
+
+
+def certificates(state: State, problem: Problem) -> tuple[Certificate, ...]:
+    """Those that held at the last examination, the oldest first."""
+    if not has(state, "drop"):
+        return ()
+    arms, contexts, rows = problem.arm_names, problem.context_names, state.drop.certificates
+    found = [
+        Certificate(
+            context=contexts[j],
+            arm=arms[a],
+            round=int(rows[j, a]["round"]),
+            at_most=float(rows[j, a]["at_most"]),
+            rival=arms[int(rows[j, a]["rival"])],
+            at_least=float(rows[j, a]["at_least"]),
+            price=float(rows[j, a]["price"]),
+        )
+        for j, a in zip(*rows["round"].nonzero(), strict=True)
+    ]
+    return tuple(sorted(found, key=lambda one: one.round))
