@@ -1,4 +1,4 @@
-"""One run of a policy on kernel level: what `engine_vs_c` needs of the package, in one place."""
+"""One run of a policy on kernel level: what the other benchmarks need of the package, in one place."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-from doral.policies.build import build_rules, build_state
-from doral.policies.state import Rules, State, grown
-
 from doral._arrays import Ints
+from doral._kernel import Block
+from doral.engine.blueprint import Blueprint
+from doral.engine.compose import first_state, grown
 from doral.engine.options import PolicyOptions
+from doral.engine.state import State
+from doral.engine.view import view_race
+from doral.simulation import outcome
 from doral.simulation.logbook import Logbook, new_logbook
-from doral.simulation.loop import play
+from doral.simulation.loop import simulation_program
 from doral.simulation.outcome import WITHIN_DEADLINE
 from doral.simulation.scenario import Scenario
-from doral.simulation.tape import Tape, new_tape, record
+from doral.simulation.tape import WORLD, Tape, new_tape
 from doral.simulation.world import Truth, make_truth
 
 
@@ -24,9 +26,8 @@ from doral.simulation.world import Truth, make_truth
 class Task:
     """What is to be played: a policy in a scenario, on a tape that holds the whole horizon."""
 
-    options: PolicyOptions
+    blueprint: Blueprint
     scenario: Scenario
-    rules: Rules
     truth: Truth
     tape: Tape
 
@@ -56,7 +57,7 @@ class Played(NamedTuple):
 
     @property
     def race_rounds(self) -> int:
-        return int(self.state.now[0]["race_rounds"])
+        return view_race(self.state).rounds
 
     @property
     def cutoff(self) -> float:
@@ -65,34 +66,27 @@ class Played(NamedTuple):
 
 def new_task(options: PolicyOptions, scenario: Scenario, *, seed: int, run: int) -> Task:
     """The tape is recorded here."""
-    rules = build_rules(options=options, problem=scenario.problem, seed=seed, run=run)
     truth = make_truth(scenario, seed=seed, run=run)
     tape = new_tape(truth.world, scenario.problem.horizon)
-    record(tape, truth.world, np.uint64(seed), np.uint64(run), 1)
-    return Task(options, scenario, rules, truth, tape)
+    WORLD["record"](Block(tape), Block(truth.world), seed, run, 1)
+    blueprint = Blueprint(options=options, problem=scenario.problem, seed=seed, run=run, given_features=truth.features)
+    return Task(blueprint, scenario, truth, tape)
 
 
 def checkpoints(task: Task) -> Ints:
     """The rounds at which the book copies its totals."""
-    return new_logbook(task.scenario).checkpoints
-
-
-def first_state(task: Task) -> State:
-    """The state before the first round."""
-    problem, features = task.scenario.problem, task.truth.features
-    return build_state(options=task.options, rules=task.rules, problem=problem, features=features)
+    return outcome.checkpoints(task.horizon)
 
 
 def play_once(task: Task) -> Played:
     """Play the whole tape; only the loop is timed, in processor time, so that a busy machine does not enter."""
-    state = first_state(task)
-    book = new_logbook(task.scenario)
-    for array in (book.entries, book.last_due):
-        array.fill(0)  # the C program's memory is touched before its clock starts too
-    start = time.thread_time()
-    played = 0
-    while played < task.horizon:
-        played = play(state, task.rules, task.truth.world, task.tape, book, 1, played)
-        if played < task.horizon:
-            state = grown(state)
-    return Played(time.thread_time() - start, state, book)
+    state = Block(first_state(task.blueprint))
+    program = simulation_program(state.tree)
+    program["prepare"](state)
+    book = Block(new_logbook(task.scenario))
+    book.tree.entries.view("u1").fill(0)  # the C program's memory is touched before its clock starts too
+    play, world, tape = program["play"], Block(task.truth.world), Block(task.tape)
+    start, played = time.thread_time(), 0
+    while (played := play(state, world, tape, book, 1, played)) < task.horizon:
+        state.tree = grown(state.tree)
+    return Played(time.thread_time() - start, state.tree, book.tree)

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _kernel_run import Played, Task, checkpoints, first_state, new_task, play_once
-from doral.policies.returning import REFRESH_ROUNDS
+from _kernel_run import Played, Task, checkpoints, new_task, play_once
 
 import doral
+from doral.engine.schedule import REFRESH_ROUNDS
 from doral.estimators.ridge import REFACTOR_EVERY
+from doral.racing import width_constant
 from doral.simulation.scenarios.paper_scenarios import BUDGET, HORIZON
 
 HERE = Path(__file__).resolve().parent
@@ -73,23 +74,24 @@ def paper_task(setting: str, policy: str, *, budget: float = BUDGET, run: int = 
 
 def write_input(task: Task, policy: str, path: Path) -> None:
     """The file that `read_input` of engine.c reads: a header, then arrays of 8-byte numbers."""
-    rules, laws, problem, features = task.rules, task.truth.world.laws, task.scenario.problem, task.truth.features
-    state = first_state(task)
+    blueprint, laws, problem = task.blueprint, task.truth.world.laws, task.scenario.problem
+    options, ages = blueprint.options, blueprint.ages
     whole = [
         *(MAGIC, POLICIES[policy], problem.n_contexts, problem.n_arms, problem.n_features, task.horizon),
-        *(REFRESH_ROUNDS, REFACTOR_EVERY, state.curves.ages.size, checkpoints(task).size, laws.kind.shape[1]),
-        *(int(rules.seed), int(rules.run), rules.race.accept, rules.race.min_answers),
+        *(REFRESH_ROUNDS, REFACTOR_EVERY, ages.size, checkpoints(task).size, laws.kind.shape[1]),
+        *(blueprint.seed, blueprint.run, options.accepted_of(problem.n_arms), options.min_answers),
     ]
     real = [
-        *(problem.budget, rules.cutoff, problem.deadline, rules.penalty, rules.delta, rules.exploration),
-        *(rules.race.delta, rules.race.tail_exponent, rules.race.width_constant, rules.race_budget_share),
-        task.truth.world.noise_sd,
+        *(problem.budget, blueprint.cutoff, problem.deadline, options.penalty, options.delta, options.exploration),
+        *(options.race_delta, options.tail_exponent, width_constant(problem.budget, options.tail_exponent)),
+        *(options.race_budget_share, task.truth.world.noise_sd),
     ]
     by_cost = np.argsort(problem.costs, kind="stable").astype(np.int64)
     arrays = [
-        *(np.array(whole, dtype=np.int64), np.array(real, dtype=np.float64), features, task.truth.world.means),
-        *(state.shares, problem.costs, by_cost, laws.kind, laws.a, laws.b, laws.never, laws.threshold),
-        *(state.curves.ages, checkpoints(task), task.tape.context, task.tape.noise, task.tape.delay),
+        *(np.array(whole, dtype=np.int64), np.array(real, dtype=np.float64)),
+        *(blueprint.features, task.truth.world.means),
+        *(problem.shares, problem.costs, by_cost, laws.kind, laws.a, laws.b, laws.never, laws.threshold),
+        *(ages, checkpoints(task), task.tape.context, task.tape.noise, task.tape.delay),
     ]
     with path.open("wb") as file:
         for array in arrays:

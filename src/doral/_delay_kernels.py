@@ -7,10 +7,13 @@ wherever a compiler for it exists.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
+
+import numpy as np
 
 from doral._arrays import Floats
 from doral._delay_kinds import EMPIRICAL, EXPONENTIAL, FIXED, GEOMETRIC, LOGNORMAL, PARETO, WEIBULL
-from doral._kernel import kernel
+from doral._kernel import Entry, Program, kernel
 from doral._kernel.normal import normal_quantile
 
 _WHOLE_FROM = 2.0**53  # floats from here on have no fraction, and soon no integer to hold them
@@ -53,8 +56,24 @@ def delay_quantile(
     return math.nan  # no such kind: never silently a delay
 
 
+class Sample(NamedTuple):
+    """Uniform draws, the table of the law, and room for the delays."""
+
+    uniforms: Floats
+    values: Floats
+    delays: Floats
+
+
 @kernel
-def fill_delays(kind: int, a: float, b: float, never: float, values: Floats, uniforms: Floats, out: Floats) -> None:
+def fill_delays(sample: Sample, kind: int, a: float, b: float, never: float) -> None:
     """`delay_quantile` of each uniform, for one law whose table is all of `values`."""
-    for i in range(uniforms.size):
-        out[i] = delay_quantile(kind, a, b, never, values, 0, values.size, uniforms[i])
+    values = sample.values
+    for i in range(sample.uniforms.size):
+        sample.delays[i] = delay_quantile(kind, a, b, never, values, 0, values.size, sample.uniforms[i])
+
+
+_NONE = np.zeros(0)
+DELAYS = Program(
+    name="delays",
+    entries={"fill_delays": Entry(fill_delays, (Sample(_NONE, _NONE, _NONE), int, float, float, float))},
+)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._kernel import Block, Entry, Program, kernel, position, rare
+from doral._kernel import Block, Entry, Program, kernel, position, rare, shared
 
 NO_ARM = -1
 _WHOLE = 1.0 - 1e-12  # a share of an edge above this is the whole edge: rounding must not toss a coin
@@ -34,6 +34,7 @@ class Demand(NamedTuple):
 
     weight: Floats  # (J,) pi_j = weight / total
     total: Floats  # (1,)
+    share: Floats  # (J,) pi_j, where it is kept; empty where many weights change
     depth: Ints  # (J,) how many reserves are closed to the context
     of_depth: Floats  # (D,) the sum of their weights
 
@@ -81,11 +82,13 @@ class Share(NamedTuple):
     price: float  # of a unit of budget
 
 
-def new_demand(*, weights: Floats, total: float, depths: Ints, n_depths: int = 1) -> Demand:
-    """Contexts of which each has the share weight / total."""
+def new_demand(*, weights: Floats, total: float, depths: Ints, n_depths: int = 1, is_learned: bool = False) -> Demand:
+    """Contexts of which each has the share weight / total; `is_learned`: weights will change (`reweigh`)."""
+    share = np.asarray(weights, dtype=np.float64) / total
     return Demand(
         weight=np.array(weights, dtype=np.float64),
         total=np.array([total], dtype=np.float64),
+        share=np.zeros(0) if is_learned and share.size > FEW_CONTEXTS else share,
         depth=np.array(depths, dtype=np.int64),
         of_depth=np.bincount(depths, weights=weights, minlength=n_depths).astype(np.float64),
     )
@@ -238,11 +241,11 @@ def _is_sum_due(edges: Edges, k: int) -> bool:
 @kernel
 def _change_need(edges: Edges, demand: Demand, k: int, context: int, change: float) -> None:
     """The edges of this context in block k need more or less than before."""
-    if _is_summed(edges):
-        edges.need[k, demand.depth[context]] += change
-        edges.changes[k] += 1
-        if _is_sum_due(edges, k):
-            _sum_up(edges, demand, k)
+    _mark_end(edges, k)
+    edges.need[k, demand.depth[context]] += change
+    edges.changes[k] += 1
+    if _is_sum_due(edges, k):
+        _sum_up(edges, demand, k)
 
 
 @kernel
@@ -320,9 +323,9 @@ def _take_out(edges: Edges, demand: Demand, k: int, context: int) -> int:
             freed += costs[i]
         i = position(i + 1)
     edges.size[k] = kept - start
-    _mark_end(edges, k)
-    _change_need(edges, demand, k, context, -demand.weight[context] * freed)
-    _join_small(edges, demand, k)
+    if _is_summed(edges):
+        _change_need(edges, demand, k, context, -demand.weight[context] * freed)
+        _join_small(edges, demand, k)
     return end - kept
 
 
@@ -330,7 +333,7 @@ def _take_out(edges: Edges, demand: Demand, k: int, context: int) -> int:
 def _put_in(edges: Edges, demand: Demand, slope: float, cost: float, context: int) -> None:
     """Put an edge into its place."""
     k = _find(edges, slope, context)
-    if edges.size[k] == edges.room[0]:
+    if _is_summed(edges) and edges.size[k] == edges.room[0]:
         _split(edges, demand, k)
         k = _find(edges, slope, context)
     slopes, costs, owners = edges.slope, edges.cost, edges.context
@@ -344,8 +347,8 @@ def _put_in(edges: Edges, demand: Demand, slope: float, cost: float, context: in
         i = before
     slopes[i], costs[i], owners[i] = slope, cost, context
     edges.size[k] += 1
-    _mark_end(edges, k)
-    _change_need(edges, demand, k, context, demand.weight[context] * cost)
+    if _is_summed(edges):
+        _change_need(edges, demand, k, context, demand.weight[context] * cost)
 
 
 @kernel
@@ -364,12 +367,22 @@ def place(hulls: Hulls, demand: Demand, context: int) -> None:
 
 
 @kernel
+def share_of(demand: Demand, context: int) -> float:
+    """pi_j."""
+    if demand.share.size > 0:
+        return demand.share[context]
+    return demand.weight[context] / demand.total[0]
+
+
+@kernel
 def reweigh(hulls: Hulls, demand: Demand, context: int, weight: float) -> None:
     """A context comes more or less often than thought, and so do all; its hull is the one that was placed."""
     change = weight - demand.weight[context]
     demand.weight[context] = weight
     demand.total[0] += change
     demand.of_depth[demand.depth[context]] += change
+    for j in range(demand.share.size):
+        demand.share[j] = demand.weight[j] / demand.total[0]
     if _is_summed(hulls.edges):
         _reweigh_edges(hulls, demand, context, change)
 
@@ -394,7 +407,7 @@ def share_above(demand: Demand, depth: int) -> float:
     if demand.weight.size <= FEW_CONTEXTS:
         for j in range(demand.weight.size):
             if demand.depth[j] < depth:
-                share += demand.weight[j] / demand.total[0]
+                share += share_of(demand, j)
         return share
     for d in range(depth):
         share += demand.of_depth[d] / demand.total[0]
@@ -457,7 +470,7 @@ def _is_within(edges: Edges, k: int, slope: float, context: int) -> bool:
     return slope > last or (slope == last and context <= edges.last_context[k])
 
 
-@kernel
+@shared
 def _buy_blocks(hulls: Hulls, demand: Demand, slack: Floats, context: int, row: int, mark: _Mark) -> _Mark:
     """Buy block after block until something happens in one: a tier is used up, or this context is served in part."""
     edges = hulls.edges
@@ -496,7 +509,6 @@ def fill(hulls: Hulls, demand: Demand, caps: Floats, slack: Floats, context: int
     is scratch.
     """
     edges = hulls.edges
-    total = demand.total[0]
     length = hulls.length[row]
     own_depth = demand.depth[context]
     for d in range(caps.size):
@@ -521,7 +533,7 @@ def fill(hulls: Hulls, demand: Demand, caps: Floats, slack: Floats, context: int
             passed += 1
         elif other > own_slope or (other == own_slope and level < length and owner < context):
             depth = demand.depth[position(owner)]
-            needed = demand.weight[position(owner)] / total * edges.cost[i]
+            needed = share_of(demand, position(owner)) * edges.cost[i]
             bought = min(needed, _open(slack, depth))
             for d in range(depth + 1):
                 slack[d] -= bought
@@ -529,7 +541,7 @@ def fill(hulls: Hulls, demand: Demand, caps: Floats, slack: Floats, context: int
                 return Share(level - 1, level - 1, 1.0, other)
             i += 1
         elif level < length:
-            needed = demand.weight[context] / total * own_cost
+            needed = share_of(demand, context) * own_cost
             left = _open(slack, own_depth)
             if needed >= left:
                 part = max(left / needed, 0.0)

@@ -1,6 +1,6 @@
 """Our own way from Python functions to machine code: kernels, trees handed over by pointer, and programs.
 
-    @kernel            a hot function: inlined wherever it is called
+    @kernel            a hot function: inlined as far as that pays
     @shared            a function that several entries call: compiled once, called
     @rare              seldom needed: called, and kept small
 
@@ -29,6 +29,7 @@ A hook is resolved while compiling, by the type of its first argument: the class
     @slot
     def index(state: State, context: int) -> float:
         "What an arm may bring."
+        raise NotImplementedError
 
     @kernel
     def observe(state: State, slot: int, reward: float) -> int:

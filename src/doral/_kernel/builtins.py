@@ -26,7 +26,7 @@ IN_PLACE = {max: _choice(operator.gt), min: _choice(operator.lt), int: cast_int}
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
-class BuiltinsInPlace(FunctionPass):  # type: ignore[misc]
+class BuiltinsInPlace(FunctionPass):
     """Puts them in place of the builtins, before types are inferred."""
 
     _name = "doral_builtins_in_place"

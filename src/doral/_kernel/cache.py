@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 from doral._kernel.sources import sources_digest
 
+LIBRARIES = ("numba", "llvmlite", "numpy")
 KEPT_FOLDERS = 3  # older compiled versions of ourselves are removed beyond this many
 
 
@@ -26,11 +29,17 @@ def _cache_root() -> Path:
     return Path(tempfile.gettempdir()) / f"doral-{os.getuid()}"
 
 
+def _version() -> str:
+    """Sources, and what compiles them."""
+    words = " ".join([sources_digest(), *(f"{name} {version(name)}" for name in LIBRARIES)])
+    return hashlib.sha256(words.encode()).hexdigest()[:16]
+
+
 @cache
 def cache_folder() -> Path:
     """The folder of the compiled code for exactly these sources."""
     root = _cache_root()
-    folder = root / f"kernels-{sources_digest()[:16]}"
+    folder = root / f"kernels-{_version()}"
     folder.mkdir(parents=True, exist_ok=True)
     os.utime(folder)
     others = sorted(root.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)

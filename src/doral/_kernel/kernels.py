@@ -34,7 +34,7 @@ class Kernel:
 
 
 def kernel(function: Function) -> Function:
-    """A hot function: inlined wherever it is called."""
+    """A hot function: inlined as far as that pays."""
     return cast(Function, Kernel(function, INLINED))
 
 

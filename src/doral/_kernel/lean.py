@@ -42,7 +42,7 @@ from doral._kernel.plain import OPTIONS, dispatchers_from
 from doral._kernel.pointers import SCALARS, WORD, WORD_BYTES, TreePointer
 from doral._kernel.trees import TreeLayout
 
-ATTRIBUTES = {INLINED: ("alwaysinline",), RARE: ("noinline", "optsize", "cold")}
+ATTRIBUTES = {INLINED: ("inlinehint",), RARE: ("noinline", "optsize", "cold")}
 
 
 class DirectCalls(callconv.CPUCallConv):
@@ -173,11 +173,12 @@ def _postprocess(processor: Any, emit_dels: bool = False, extend_lifetimes: bool
 def in_a_hurry() -> Iterator[None]:
     """Meanwhile, Numba remembers the types of calls, which it asks for again and again. Hold its lock."""
     earlier = BaseFunction.get_call_type, PostProcessor.run
-    BaseFunction.get_call_type, PostProcessor.run = _remembered_call, _postprocess
+    BaseFunction.get_call_type = _remembered_call  # type: ignore[method-assign, assignment]
+    PostProcessor.run = _postprocess
     try:
         yield
     finally:
-        BaseFunction.get_call_type, PostProcessor.run = earlier
+        BaseFunction.get_call_type, PostProcessor.run = earlier  # type: ignore[method-assign]
 
 
 class LoweredFunction:
@@ -227,7 +228,7 @@ class _Target:
         self.typing_context, self.target_context = cpu_target.typing_context, session.context
 
 
-class LeanDispatcher(Dispatcher):  # type: ignore[misc]
+class LeanDispatcher(Dispatcher):
     """Compiles a kernel into the module of a session, once per types of arguments."""
 
     def __init__(self, kernel: Kernel, session: Session) -> None:
@@ -240,7 +241,7 @@ class LeanDispatcher(Dispatcher):  # type: ignore[misc]
         self.overloads[tuple(compiled.signature.args)] = compiled
 
 
-class _Lower(lowering.Lower):  # type: ignore[misc]
+class _Lower(lowering.Lower):
     """Numba's lowering, without the object that a function of Numba carries along."""
 
     def emit_environment_object(self) -> None:
@@ -324,7 +325,7 @@ PASSES = (
 )
 
 
-class LeanCompiler(compiler.CompilerBase):  # type: ignore[misc]
+class LeanCompiler(compiler.CompilerBase):
     """Only the passes that kernels need, one after another."""
 
     def compile_extra(self, function: Any) -> Any:

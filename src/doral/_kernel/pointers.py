@@ -7,6 +7,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.imputils import lower_getattr_generic
+from numba.core.types.misc import CPointer
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import models, register_model
 from numba.np import numpy_support
@@ -76,7 +77,7 @@ def _load(builder: Any, pointer: Any, offset: int, kind: Any) -> Any:
 def _array(context: Any, builder: Any, array_type: Any, pointer: Any, offset: int) -> Any:
     """The array as Numba keeps it: what nobody asks for, LLVM leaves out again."""
     model = context.data_model_manager[array_type]
-    data = _load(builder, pointer, offset, context.get_value_type(types.CPointer(array_type.dtype)))
+    data = _load(builder, pointer, offset, context.get_value_type(CPointer(array_type.dtype)))
     shape = [_load(builder, pointer, offset + 1 + axis, WORD) for axis in range(array_type.ndim)]
     itemsize = ir.Constant(WORD, context.get_abi_sizeof(context.get_data_type(array_type.dtype)))
     stride, strides, items = itemsize, [], ir.Constant(WORD, 1)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from doral._kernel.hooks import Composition, hook, slot
-from doral._kernel.kernels import kernel, rare, shared
-from doral._kernel.trees import Block, layout_of, memory_class
+from doral._kernel.kernels import Kernel, kernel, rare, shared
+from doral._kernel.trees import INT, Block, layout_of, memory_class
 
 _RECORD = np.dtype([("total", np.float64), ("count", np.int64), ("small", np.int32)])
 
@@ -41,6 +41,7 @@ def _seen(tree: _Tree, value: float) -> None:
 @slot
 def _weigh(tree: _Tree, value: float) -> float:
     """What it counts."""
+    raise NotImplementedError
 
 
 @kernel
@@ -94,7 +95,7 @@ def check_once() -> None:
     table = np.array([[9.0, 9.0, 9.0], [1.5, -2.0, 4.0], [8.0, 0.5, 3.0]])
     tree = _Composed(np.zeros(1, dtype=_RECORD), _Part(table, 7), 0.5, True, np.uint64(2**63 + 4))
     layout = layout_of(tree)
-    code = Loaded(to_object(to_bitcode(*lower_program("self-test", {"walk": (_walk, (layout, "int"))}))))
+    code = Loaded(to_object(to_bitcode(*lower_program("self-test", {"walk": (cast(Kernel, _walk), (layout, INT))}))))
     kind = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.POINTER(memory_class(layout)), ctypes.c_int64)
     block = Block(tree)
     found = kind(code.address("walk"))(block, 1), tree.now[0].item()

@@ -6,9 +6,7 @@ One list for both: the compile cache and the snapshots of campaigns. A test prov
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -31,20 +29,23 @@ DECIDING = (  # relative to the package
     "simulation/scenario.py",
     "simulation/tape.py",
 )
-LIBRARIES = ("numba", "llvmlite", "numpy")
-
-
-def deciding_files() -> Iterator[Path]:
-    """All of them, in a fixed order."""
-    for pattern in DECIDING:
-        yield from sorted(ROOT.glob(pattern))
 
 
 @cache
 def sources_digest() -> str:
-    """Their contents, and the versions of what compiles them."""
-    digest = hashlib.sha256(" ".join(f"{name} {version(name)}" for name in LIBRARIES).encode())
-    for path in deciding_files():
+    """The contents of the sources that decide."""
+    return digest_of(*DECIDING)
+
+
+def digest_of(*patterns: str) -> str:
+    """The contents of all files of the package that fit one of these patterns."""
+    digest = hashlib.sha256()
+    for path in files_of(*patterns):
         digest.update(path.relative_to(ROOT).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def files_of(*patterns: str) -> list[Path]:
+    """In a fixed order."""
+    return [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]

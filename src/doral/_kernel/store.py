@@ -11,7 +11,6 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,7 +43,7 @@ def load(program: Program) -> Loaded:
 def _path(program: Program) -> Path:
     from doral._kernel.machine import cpu_features, cpu_name
 
-    target = f"{program.key} {version('numba')} {version('llvmlite')} {cpu_name()} {cpu_features()}"
+    target = f"{program.key} {cpu_name()} {cpu_features()}"
     return cache_folder() / f"{program.name}-{hashlib.sha256(target.encode()).hexdigest()[:24]}.code"
 
 

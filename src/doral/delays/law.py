@@ -50,14 +50,16 @@ class Law(ABC):
     def sample(self, uniforms: ArrayLike) -> Floats:
         """The delays at probabilities in [0, 1) (inverse transform), in the shape given; `inf` means never."""
         # Here and not above: describing a law is to stay free of the compiler and its start-up time.
-        from doral._delay_kernels import fill_delays
+        from doral._delay_kernels import DELAYS, Sample
+        from doral._kernel import Block
 
         remedy = "must all be numbers from 0 to below 1"
         array = _checked_floats("uniforms", uniforms, remedy)
         if not np.all((array >= 0) & (array < 1)):
             raise InvalidValue("uniforms", uniforms, remedy)
         delays = np.empty_like(array)
-        fill_delays(*self.encode(), array.reshape(-1), delays.reshape(-1))
+        kind, a, b, never, values = self.encode()
+        DELAYS["fill_delays"](Block(Sample(array.reshape(-1), values, delays.reshape(-1))), kind, a, b, never)
         return delays
 
     @overload

@@ -160,6 +160,7 @@ def _common(blueprint: Blueprint, pieces: tuple[str, ...]) -> dict[str, Any]:
             total=float(n_contexts) if given is None else 1.0,
             depths=reserve_depths(problem),
             n_depths=len(problem.reserves) + 1,
+            is_learned=given is None,
         ),
         "tiers": _tiers(problem),
         "ridge": new_ridge(

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 
 from doral._arrays import Bits
-from doral._kernel import kernel, position, rare
+from doral._kernel import kernel, position, rare, shared
 from doral.engine.choice import SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE, Choice
 from doral.engine.hooks import (
     before_arrival,
@@ -63,7 +63,7 @@ def open_round(state: State, clock: float) -> None:
     tick(state, clock)
 
 
-@kernel
+@shared
 def decide(state: State, context: int, available: Bits) -> Choice:
     """An arrival: choose an arm or skip, reserve its cost, remember it. `available` is empty when all arms are."""
     now = state.now[0]
@@ -85,7 +85,7 @@ def decide(state: State, context: int, available: Bits) -> Choice:
     return choice
 
 
-@kernel
+@shared
 def observe(state: State, decision: int, reward: float, clock: float) -> int:
     """An answer returned. It counts once; after the cut-off it only feeds the return curve."""
     now = state.now[0]
@@ -148,7 +148,7 @@ def take_stock(state: State) -> None:
         mark_all_stale(state)
 
 
-@rare
+@shared
 def _count_arrival(state: State, context: int) -> None:
     """Shares that are not given are smoothed counts of those who have arrived."""
     state.contexts[context].arrivals += 1.0

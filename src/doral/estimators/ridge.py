@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._kernel import kernel, rare
+from doral._kernel import kernel, rare, shared
 from doral._kernel.normal import normal_quantile
 from doral._kernel.philox import POSTERIOR, philox, to_uniform
 
@@ -137,7 +137,7 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float) -
             refactor(ridge, context)
 
 
-@rare
+@shared
 def _follow_root(root: Floats, f: Floats, direction: Floats, weight: float, leverage: float, shadow: Floats) -> None:
     """(I - beta V^-1 f f^T) S is a root of the new V^-1, for beta = (1 - 1 / sqrt(1 + weight leverage)) / leverage."""
     n_features = f.size
@@ -247,7 +247,7 @@ def refactor(ridge: Ridge, context: int) -> None:
     ridge.updates[context] = 0
 
 
-@rare
+@shared
 def set_factor(matrix: Floats, factor: Floats) -> None:
     """The Cholesky factor of a positive definite matrix, in the lower half of `factor`."""
     for i in range(matrix.shape[0]):
@@ -260,7 +260,7 @@ def set_factor(matrix: Floats, factor: Floats) -> None:
             factor[i, l] = 0.0
 
 
-@rare
+@shared
 def draw(ridge: Ridge, context: int, seed: np.uint64, run: np.uint64, round_: int) -> None:
     """shadow[a] = <x, f_a> for one x ~ N(0, V^-1): the noise of Thompson sampling, in units of sigma."""
     n_arms, n_features = ridge.features.shape
@@ -282,7 +282,7 @@ def draw(ridge: Ridge, context: int, seed: np.uint64, run: np.uint64, round_: in
                 shadow[a] += ridge.features_by_row[i, a] * step
 
 
-@rare
+@shared
 def _draw_from_root(ridge: Ridge, root: Floats, seed: np.uint64, run: np.uint64, round_: int) -> None:
     """x = S z, then F x: quadratic in features, linear in arms."""
     n_arms, n_features = ridge.features.shape

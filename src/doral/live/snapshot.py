@@ -31,7 +31,7 @@ class BadSnapshot(Exception):
 def fingerprint(fold: Fold) -> str:
     """Which states fit: names, types and axes of all arrays, and the code that reads them."""
     layout = [(name, str(array.dtype), array.ndim) for name, array in fold.engine.arrays()]
-    return hashlib.sha256(f"{VERSION} {sources_digest()} {layout}".encode()).hexdigest()
+    return hashlib.sha256(f"{VERSION} {sources_digest()} {np.__version__} {layout}".encode()).hexdigest()
 
 
 def encode(fold: Fold) -> bytes:
