@@ -8,25 +8,25 @@ from dataclasses import fields
 from typing import Any
 
 from doral import _check
-from doral.delays.laws import (
-    AnyLaw,
-    ByOutcome,
-    Empirical,
-    Exponential,
-    Fixed,
-    Geometric,
-    Lognormal,
-    Never,
-    Pareto,
-    Weibull,
-)
+from doral.delays import laws
+from doral.delays.laws import AnyLaw
 from doral.errors import InvalidValue, UnknownName
 
 MAX_NESTED_LAWS = 8
 
 _CLASSES: dict[str, type[AnyLaw]] = {
     law.__name__: law
-    for law in (Geometric, Pareto, Lognormal, Weibull, Exponential, Fixed, Empirical, Never, ByOutcome)
+    for law in (
+        laws.Geometric,
+        laws.Pareto,
+        laws.Lognormal,
+        laws.Weibull,
+        laws.Exponential,
+        laws.Fixed,
+        laws.Empirical,
+        laws.Never,
+        laws.ByOutcome,
+    )
 }
 
 

@@ -75,7 +75,7 @@ _BEFORE_CHOICE, _AFTER_CHOICE = slice(_CHOICE.start), slice(_CHOICE.stop, None)
 _OUTCOME = COLUMNS.index("outcome")
 _BEFORE_OUTCOME, _AFTER_OUTCOME = slice(_OUTCOME), slice(_OUTCOME + 1, None)
 
-# These are passed by every decision and every answer: keywords and `_replace` would take three times as long.
+# Every decision and every answer comes through here: keywords and `_replace` would take three times as long.
 
 
 def arrival(

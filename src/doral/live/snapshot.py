@@ -17,7 +17,7 @@ from doral._kernel.sources import sources_digest
 from doral.live.definition import Definition
 from doral.live.fold import Fold
 
-VERSION = 1
+VERSION = 2
 _MAGIC = b"DORAL SNAPSHOT\n"
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 8
