@@ -9,24 +9,25 @@ REFRESH_ROUNDS = 32  # return curves move slowly: they are read once in so many 
 REFRESH_SHARE, REFRESH_MOST = 32, 512  # and curves by context, which cost more, once in a share of the rounds so far
 CALIBRATE_SHARE = 10  # the prior is moved when a tenth more has been learned,
 CALIBRATE_FEWEST, CALIBRATE_MOST = 10, 2_000  # but never more, nor less, often than this
+YOUNG_PARTS = 8  # the first time, after this part of the rounds that pay for stock-taking
 QUICK_STOCK = 1_000_000  # multiplications, about a millisecond: up to here it is taken as often as it is wanted
 
 
 def stock_rounds(*, n_contexts: int, n_arms: int, n_features: int, n_ages: int) -> int:
-    """How many rounds take as long as stock-taking, roughly, both counted in multiplications; 0 where it is quick.
+    """How many rounds take four times as long as stock-taking, both counted in multiplications; 0 where it is quick.
 
     Stock-taking inverts a few matrices per context and reads every return curve; a round updates one inverse and looks
     at every arm once.
     """
     stock = n_contexts * (4 * n_features**3 + 2 * n_arms * n_features**2 + n_arms * n_ages)
     one_round = 500 + 4 * n_features**2 + 4 * n_features * n_arms + 4 * n_arms
-    return 0 if stock <= QUICK_STOCK else stock // one_round
+    return 0 if stock <= QUICK_STOCK else 4 * stock // one_round
 
 
 @kernel
 def _wait(state: State, wait: int, so_far: int) -> int:
-    """Never sooner than stock-taking is paid for, except while it is young: then whenever there is twice as much."""
-    return max(wait, min(state.limits.stock_rounds, so_far))
+    """Never sooner than stock-taking is paid for; a young policy takes it whenever there is twice as much to see."""
+    return max(wait, min(state.limits.stock_rounds, max(so_far, state.limits.stock_rounds // YOUNG_PARTS)))
 
 
 @kernel

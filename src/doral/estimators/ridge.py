@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._kernel import kernel, rare, shared
+from doral._kernel import kernel, shared
 from doral._kernel.normal import normal_quantile
 from doral._kernel.philox import POSTERIOR, philox, to_uniform
 
@@ -174,9 +174,12 @@ def _set_cell(ridge: Ridge, context: int, arm: int) -> None:
     ridge.norm[context, arm] = math.sqrt(1.0 / weight)
 
 
-@rare
+@shared
 def invert(matrix: Floats, factor: Floats, inverse: Floats) -> None:
-    """The inverse of a symmetric, positive definite matrix, by Cholesky; `factor` is scratch, `inverse` the result."""
+    """The inverse of a symmetric, positive definite matrix, by Cholesky; `factor` is scratch, `inverse` the result.
+
+    M X = I is solved for all columns of X at once, forwards and backwards: loops then run over contiguous memory.
+    """
     n = matrix.shape[0]
     for i in range(n):
         for l in range(i + 1):  # noqa: E741
@@ -184,20 +187,33 @@ def invert(matrix: Floats, factor: Floats, inverse: Floats) -> None:
             for p in range(l):
                 total -= factor[i, p] * factor[l, p]
             factor[i, l] = math.sqrt(total) if i == l else total / factor[l, l]
-    for column in range(n):  # solve M x = e_column, forwards then backwards
-        for i in range(n):
-            total = 1.0 if i == column else 0.0
-            for p in range(i):
-                total -= factor[i, p] * inverse[p, column]
-            inverse[i, column] = total / factor[i, i]
-        for i in range(n - 1, -1, -1):
-            total = inverse[i, column]
-            for p in range(i + 1, n):
-                total -= factor[p, i] * inverse[p, column]
-            inverse[i, column] = total / factor[i, i]
+    for i in range(n):
+        row = inverse[i]
+        for column in range(n):
+            row[column] = 1.0 if column == i else 0.0
+        for p in range(i):
+            _take_off(row, factor[i, p], inverse[p], p + 1)  # the rest of that row is 0
+        _divide(row, factor[i, i])
+    for i in range(n - 1, -1, -1):
+        row = inverse[i]
+        for p in range(i + 1, n):
+            _take_off(row, factor[p, i], inverse[p], n)
+        _divide(row, factor[i, i])
 
 
-@rare
+@kernel
+def _take_off(row: Floats, times: float, other: Floats, n: int) -> None:
+    for column in range(n):
+        row[column] -= times * other[column]
+
+
+@kernel
+def _divide(row: Floats, by: float) -> None:
+    for column in range(row.size):
+        row[column] /= by
+
+
+@shared
 def set_data_precision(ridge: Ridge, context: int, matrix: Floats) -> None:
     """matrix = sum_a weight_ja f_a f_a^T."""
     n_arms, n_features = ridge.features.shape
@@ -209,7 +225,7 @@ def set_data_precision(ridge: Ridge, context: int, matrix: Floats) -> None:
             matrix[i, l] = matrix[l, i] = total
 
 
-@rare
+@shared
 def refactor(ridge: Ridge, context: int) -> None:
     """Rebuild V^-1, the estimates and the norms of one context from its sums: exact, no drift."""
     n_arms, n_features = ridge.features.shape

@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats
-from doral._kernel import kernel, rare
-from doral.estimators.ridge import Ridge, invert, refactor, set_data_precision
+from doral._kernel import kernel, rare, shared
+from doral.estimators.ridge import MANY_FEATURES, Ridge, invert, refactor, set_data_precision
 
 CONTEXT_DEGREES = 20.0  # the pooled noise counts like so many observations in a context's own
 NOISE_FLOOR = 1e-12  # of the mean square of rewards: exact rewards must not divide by zero
@@ -108,7 +108,7 @@ def _feature_size(ridge: Ridge) -> float:
     return total / n_arms if total > 0.0 else 1.0
 
 
-@rare
+@shared
 def _share(prior: Prior, ridge: Ridge) -> None:
     """mu given all contexts but one, for each; and omega^2, which holds from the next time on."""
     n_contexts, n_arms = ridge.offset.shape
@@ -156,13 +156,13 @@ def _share(prior: Prior, ridge: Ridge) -> None:
     prior.scale[SPREAD] = spread
 
 
-@rare
+@kernel
 def _shared(prior: Prior, context: int, i: int, l: int) -> float:  # noqa: E741
     """I - lambda V^-1: 0 where the context has no data, near 1 where it has many."""
     return (1.0 if i == l else 0.0) - prior.scale[PENALTY] * prior.inverse[context, i, l]
 
 
-@rare
+@shared
 def _spread(prior: Prior, noise: float, penalty: float) -> float:
     """omega^2 by one EM step: the mean square of theta_j - mu, with what is not known of either."""
     n_contexts, n_features = prior.sigma.size, prior.pull.shape[1]
@@ -178,10 +178,30 @@ def _spread(prior: Prior, noise: float, penalty: float) -> float:
             total += noise * prior.inverse[j, i, i]
             for l in range(n_features):  # noqa: E741
                 away -= _shared(prior, j, i, l) * mean[l]
-                for p in range(n_features):
-                    total += noise * _shared(prior, j, i, l) * covariance[l, p] * _shared(prior, j, p, i)
+            if n_features >= MANY_FEATURES:
+                total += noise * _shared_variance(prior, j, i, prior.inverse[_ONE, 0])
+            else:
+                for l in range(n_features):  # noqa: E741
+                    for p in range(n_features):
+                        total += noise * _shared(prior, j, i, l) * covariance[l, p] * _shared(prior, j, p, i)
             total += away * away
     return total / (n_contexts * n_features + SPREAD_DEGREES)
+
+
+@shared
+def _shared_variance(prior: Prior, context: int, i: int, row: Floats) -> float:
+    """One element of the diagonal of S Cov(mu) S, for S = I - lambda V^-1; `row` is scratch."""
+    covariance = prior.inverse[_ALL_INVERSE]
+    for p in range(row.size):
+        row[p] = 0.0
+    for l in range(row.size):  # noqa: E741
+        times = _shared(prior, context, i, l)
+        for p in range(row.size):
+            row[p] += times * covariance[l, p]
+    total = 0.0
+    for p in range(row.size):
+        total += row[p] * _shared(prior, context, p, i)
+    return total
 
 
 @rare
@@ -213,7 +233,7 @@ def _share_cells(prior: Prior, ridge: Ridge) -> None:
     prior.scale[SPREAD] = total / (n_contexts * n_arms + SPREAD_DEGREES)
 
 
-@rare
+@shared
 def measure_noise(prior: Prior, tally: Floats) -> float:
     """Variance inside cells, pooled and per context (shrunk to the pooled one); returns the mean square of rewards."""
     _, n_contexts, n_arms = tally.shape
@@ -242,7 +262,7 @@ def measure_noise(prior: Prior, tally: Floats) -> float:
     return second_moment
 
 
-@rare
+@shared
 def rebuild(ridge: Ridge, tally: Floats, thinning: Floats) -> None:
     """The sums of the ridge, for features that are thinned."""
     _, n_contexts, n_arms = tally.shape

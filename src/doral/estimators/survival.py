@@ -14,13 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Flags, Floats, Ints
-from doral._kernel import kernel, rare
+from doral._kernel import kernel, rare, shared
 
 MOST_CONCENTRATED = 1e9
 MOST_VOTES = 20.0  # a context with more decisions says no more about how far contexts differ
 WELL_KNOWN = 10.0  # decisions with a known fate
 SPREAD_PRIOR_SD = 0.3  # how far apart return probabilities of arms are thought to be at first
 WHOLE_ARM = -1  # in place of a row: the arm over all contexts
+FEW_ROWS = 64  # up to here, sums over contexts are taken age by age
 
 
 class ReturnCurves(NamedTuple):
@@ -31,6 +32,7 @@ class ReturnCurves(NamedTuple):
     returned: Floats  # (groups, G) of those, answered inside it
     arm_at_risk: Floats  # (A, G) the same over all rows, as of the last `pool`
     arm_returned: Floats  # (A, G)
+    arm_hazard: Floats  # (A, G) their ratio; that over all arms where nobody has been watched so long
     shared: Floats  # (G + 1,) hazards over all arms; the last: how many decisions of its arm a context borrows
     cursor: Ints  # (G,) the first decision that has not yet passed the age
 
@@ -43,6 +45,7 @@ def new_return_curves(n_arms: int, n_rows: int, ages: Floats) -> ReturnCurves:
         returned=np.zeros((n_rows * n_arms, ages.size)),
         arm_at_risk=np.zeros((n_arms, ages.size)),
         arm_returned=np.zeros((n_arms, ages.size)),
+        arm_hazard=np.ones((n_arms, ages.size)),
         shared=np.ones(ages.size + 1),
         cursor=np.zeros(ages.size, dtype=np.int64),
     )
@@ -64,7 +67,36 @@ def count_passage(curves: ReturnCurves, group: int, g: int, answer_age: float) -
     curves.returned[group, g] += 1.0 if (answer_age > start) & (answer_age <= curves.ages[g]) else 0.0
 
 
-@rare
+@kernel
+def _sum_rows(curves: ReturnCurves, n_rows: int) -> None:
+    """What is known of every arm, over all contexts."""
+    n_arms, n_ages = curves.arm_at_risk.shape
+    for arm in range(n_arms):
+        for g in range(n_ages):
+            curves.arm_at_risk[arm, g], curves.arm_returned[arm, g] = 0.0, 0.0
+    for row in range(n_rows):
+        for arm in range(n_arms):
+            for g in range(n_ages):
+                curves.arm_at_risk[arm, g] += curves.at_risk[row * n_arms + arm, g]
+                curves.arm_returned[arm, g] += curves.returned[row * n_arms + arm, g]
+
+
+@kernel
+def _scatter(curves: ReturnCurves, row: int, arm: int, g: int) -> tuple[float, float]:
+    """By how much a context's count scatters more than binomially around its arm's hazard, and how much it might."""
+    at_risk, returned = curves.arm_at_risk[arm, g], curves.arm_returned[arm, g]
+    if returned == 0.0 or returned == at_risk:
+        return 0.0, 0.0
+    hazard = returned / at_risk
+    n = curves.at_risk[row * curves.arm_at_risk.shape[0] + arm, g]
+    gap = curves.returned[row * curves.arm_at_risk.shape[0] + arm, g] - n * hazard
+    # a policy plays most where answers are quick: such contexts must not outvote the others
+    weight = min(1.0, MOST_VOTES * (MOST_VOTES - 1.0) / max(n * (n - 1.0), 1.0))
+    excess = weight * (gap * gap - n * hazard * (1.0 - hazard) * (1.0 - n / at_risk))
+    return excess, weight * n * max(n - 1.0, 0.0) * hazard * (1.0 - hazard)
+
+
+@shared
 def pool(curves: ReturnCurves) -> None:
     """Sum rows into arms and arms into all, and see how much contexts differ from their arm.
 
@@ -80,28 +112,29 @@ def pool(curves: ReturnCurves) -> None:
                 curves.arm_at_risk[arm, g] = curves.at_risk[arm, g]
                 curves.arm_returned[arm, g] = curves.returned[arm, g]
         return
-    excess, possible = 0.0, 0.0
+    _sum_rows(curves, n_rows)
     for g in range(n_ages):
         all_at_risk, all_returned = 0.0, 0.0
         for arm in range(n_arms):
-            at_risk, returned = 0.0, 0.0
-            for row in range(n_rows):
-                at_risk += curves.at_risk[row * n_arms + arm, g]
-                returned += curves.returned[row * n_arms + arm, g]
-            curves.arm_at_risk[arm, g], curves.arm_returned[arm, g] = at_risk, returned
-            all_at_risk += at_risk
-            all_returned += returned
-            if returned == 0.0 or returned == at_risk:
-                continue
-            hazard = returned / at_risk
-            for row in range(n_rows):
-                n = curves.at_risk[row * n_arms + arm, g]
-                gap = curves.returned[row * n_arms + arm, g] - n * hazard
-                # a policy plays most where answers are quick: such contexts must not outvote the others
-                weight = min(1.0, MOST_VOTES * (MOST_VOTES - 1.0) / max(n * (n - 1.0), 1.0))
-                excess += weight * (gap * gap - n * hazard * (1.0 - hazard) * (1.0 - n / at_risk))
-                possible += weight * n * max(n - 1.0, 0.0) * hazard * (1.0 - hazard)
+            all_at_risk += curves.arm_at_risk[arm, g]
+            all_returned += curves.arm_returned[arm, g]
         curves.shared[g] = all_returned / all_at_risk if all_at_risk > 0.0 else 1.0
+        for arm in range(n_arms):
+            at_risk = curves.arm_at_risk[arm, g]
+            curves.arm_hazard[arm, g] = curves.arm_returned[arm, g] / at_risk if at_risk > 0.0 else curves.shared[g]
+    excess, possible = 0.0, 0.0
+    if n_rows <= FEW_ROWS:
+        for g in range(n_ages):
+            for arm in range(n_arms):
+                for row in range(n_rows):
+                    more, most = _scatter(curves, row, arm, g)
+                    excess, possible = excess + more, possible + most
+    else:  # in the order in which they lie in memory
+        for row in range(n_rows):
+            for arm in range(n_arms):
+                for g in range(n_ages):
+                    more, most = _scatter(curves, row, arm, g)
+                    excess, possible = excess + more, possible + most
     concentration = MOST_CONCENTRATED
     if excess > 0.0 and possible > 0.0:
         concentration = min(max(possible / excess - 1.0, 1.0), MOST_CONCENTRATED)
@@ -118,8 +151,7 @@ def _hazard(curves: ReturnCurves, row: int, arm: int, g: int) -> float:
     if curves.at_risk.shape[0] == n_arms:
         at_risk = curves.at_risk[arm, g]
         return curves.returned[arm, g] / at_risk if at_risk > 0.0 else 1.0
-    at_risk = curves.arm_at_risk[arm, g]
-    hazard = curves.arm_returned[arm, g] / at_risk if at_risk > 0.0 else curves.shared[g]
+    hazard = curves.arm_hazard[arm, g]
     if row == WHOLE_ARM:
         return hazard
     weight = curves.shared[-1]
@@ -178,11 +210,10 @@ def restricted_mean(curves: ReturnCurves, arm: int) -> float:
 def whole_arm_curve(curves: ReturnCurves, arm: int) -> Floats:
     """The return curve of an arm, over all contexts, at each age: `return_probability` without compiled code."""
     n_arms = curves.arm_at_risk.shape[0]
+    hazards = curves.arm_hazard[arm]
     if curves.at_risk.shape[0] == n_arms:
-        at_risk, returned, unseen = curves.at_risk[arm], curves.returned[arm], np.ones(curves.ages.size)
-    else:
-        at_risk, returned, unseen = curves.arm_at_risk[arm], curves.arm_returned[arm], curves.shared[:-1]
-    hazards = np.where(at_risk > 0.0, returned / np.maximum(at_risk, 1e-300), unseen)
+        at_risk = curves.at_risk[arm]
+        hazards = np.where(at_risk > 0.0, curves.returned[arm] / np.maximum(at_risk, 1e-300), 1.0)
     return np.asarray(1.0 - np.cumprod(1.0 - hazards))
 
 
@@ -236,7 +267,7 @@ def mean_age(curves: ReturnCurves, limit: float) -> float:
     return total / weight if weight > 0.0 else 0.0
 
 
-@rare
+@shared
 def shrink_to_others(curves: ReturnCurves, tau: Floats, error: Floats) -> None:
     """An arm of which little is known is thought to return like the others, as far as those agree.
 
