@@ -18,7 +18,7 @@ COMPILE := $(LOCK_VENV)/bin/pip-compile --quiet --upgrade --strip-extras --no-an
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test torture reproduce compare bench format lock clean
+.PHONY: help setup test torture reproduce compare bench wheel format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,10 @@ compare: setup ## every policy on every scenario, and what doral-otf is made of 
 
 bench: setup ## how fast the simulator is on this machine
 	$(BIN)/python benchmarks/bench.py $(ARGS)
+
+wheel: setup ## a wheel for this platform that carries prepared code, into dist/
+	PYTHONPATH=src $(BIN)/python scripts/prepare_code.py
+	$(PIP) wheel --no-deps --wheel-dir dist . ; status=$$?; rm -rf src/doral/_kernel/prepared; exit $$status
 
 format: $(DEV_READY) ## rewrite the sources in the common style
 	$(BIN)/ruff check --fix .

@@ -20,6 +20,8 @@ AXES = {"contexts": 0, "arms": 1, "features": 2}
 SIZES = {"contexts": (10, 100, 1_000, 5_000), "arms": (10, 100, 1_000, 5_000), "features": (5, 20, 80, 200)}
 # The time per round at the largest size, in times that at the smallest: at most.
 BOUNDS = {"contexts": 8.0, "arms": 600.0, "features": 1_600.0}
+# An arrival concerns one context; arms may cost in proportion, features in proportion to their square.
+EXPONENTS = {"contexts": 0.6, "arms": 1.2, "features": 2.4}
 ROUNDS = {"contexts": 200_000, "arms": 20_000, "features": 10_000}
 LEAST_S = 0.3  # a size is played again and again for so long
 
@@ -87,7 +89,9 @@ def main() -> None:
         for axis in AXES:
             growth = measure(policy, axis)
             speeds = ", ".join(f"{n:,}: {1.0 / s:,.0f}" for n, s in zip(growth.sizes, growth.seconds, strict=True))
-            print(f"{policy:10} {axis:9} {growth.times:8.1f} times, exponent {growth.exponent:5.2f}   rounds/s {speeds}")
+            print(
+                f"{policy:10} {axis:9} {growth.times:8.1f} times, exponent {growth.exponent:5.2f}   rounds/s {speeds}"
+            )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from doral._kernel import store
 from doral._kernel.kernels import Kernel
 from doral._kernel.key import program_key
 from doral._kernel.trees import BOOL, FLOAT, INT, UINT64, Block, TreeLayout, layout_of, memory_class
+
+if TYPE_CHECKING:
+    from doral._kernel.machine import Loaded
 
 Kind = TreeLayout | str
 Function = Callable[..., Any]
@@ -85,7 +88,7 @@ class Program:
         if os.environ.get(WAY) == "plain":
             return self._plain()
         try:
-            self._code = store.load(self)  # kept: the code is in memory as long as this object
+            code = store.load(self)
         except Exception as error:
             if os.environ.get(WAY) == "lean":
                 raise
@@ -93,7 +96,7 @@ class Program:
             message = f"doral's compiled code runs the plain way, which is slower ({type(error).__name__}: {error})"
             warnings.warn(message, RuntimeWarning, stacklevel=4)
             return self._plain()
-        return {name: _c_function(self._code.address(name), entry) for name, entry in self.entries.items()}
+        return {name: _c_function(code, name, entry) for name, entry in self.entries.items()}
 
     def _plain(self) -> dict[str, Function]:
         return {name: _plain_function(entry) for name, entry in self.entries.items()}
@@ -105,13 +108,15 @@ def _kind(argument: Any) -> Kind:
     return _SCALARS[argument] if isinstance(argument, type) else layout_of(argument)
 
 
-def _c_function(address: int, entry: TypedEntry) -> Function:
+def _c_function(code: Loaded, name: str, entry: TypedEntry) -> Function:
     """ctypes checks that each block has the layout that was compiled."""
     arguments = [
         ctypes.POINTER(memory_class(kind)) if isinstance(kind, TreeLayout) else _C_TYPES[kind] for kind in entry.kinds
     ]
     result = None if entry.returns is None else _C_TYPES[_SCALARS[entry.returns]]
-    return ctypes.CFUNCTYPE(result, *arguments)(address)
+    function: Any = ctypes.CFUNCTYPE(result, *arguments)(code.address(name))
+    function.code = code  # kept: the code is in memory as long as this object
+    return cast(Function, function)
 
 
 def _plain_function(entry: TypedEntry) -> Function:
