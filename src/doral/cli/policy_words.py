@@ -6,7 +6,7 @@ import types
 import typing
 from typing import Any, Literal
 
-from doral.engine.options import PolicyOptions, check_option_names
+from doral.engine.options import PolicyOptions, check_option_names, option_words
 from doral.engine.presets import policy
 from doral.errors import InvalidValue
 
@@ -35,6 +35,8 @@ def parse_policy(word: str) -> PolicyOptions:
 
 
 def _parse(option: str, value: str) -> object:
+    if option in option_words():
+        return value  # the options know their words, and name them
     hint = typing.get_type_hints(PolicyOptions)[option]
     kinds = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
     words = [word for kind in kinds if typing.get_origin(kind) is Literal for word in typing.get_args(kind)]
@@ -47,8 +49,6 @@ def _parse(option: str, value: str) -> object:
             return _flag(option, value)
         if kind in (int, float):
             return _number(option, value, kind)
-    if words:
-        return value  # the options know their words, and name them
     raise AssertionError(f"option {option} has a type that the command line cannot read")
 
 

@@ -23,7 +23,7 @@ MAX_CURVE_POINTS = 1_000
 class ReturnsOptions:
     """Return curves, tau and the cut-off m."""
 
-    cutoff: float | str | None = None
+    cutoff: float | Literal["adaptive", "none"] | None = None
     """None: found by the race; without one, the deadline. "adaptive": follows the return curves. "none": no limit."""
     cutoff_share: float = 0.95
     """An adaptive cut-off is the age by which this share of the answers has come."""
