@@ -13,7 +13,6 @@ import typer
 from typer.testing import CliRunner
 
 from doral.cli.campaigns import app
-from doral.cli.exits import announce_compiling_of_campaigns
 from tests.cli.processes import environment
 from tests.live import writer
 
@@ -40,9 +39,7 @@ class Shell:
 
 
 @pytest.fixture
-def doral_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    # Whether there is anything to announce depends on which tests ran before.
-    monkeypatch.setattr("doral.cli.campaigns.announce_compiling_of_campaigns", lambda: None)
+def doral_(tmp_path: Path) -> Shell:
     return Shell(tmp_path)
 
 
@@ -104,14 +101,3 @@ def test_help_is_light() -> None:
     code = "import doral.cli.campaigns, sys; print([m for m in ('numba', 'sqlalchemy', 'polars') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_compiling_is_announced_only_when_it_happens(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setattr("doral._jit.cache_folder", lambda: tmp_path)
-    announce_compiling_of_campaigns()
-    assert "compiling (first run only" in capsys.readouterr().err
-    (tmp_path / "operations._arrive-1.nbc").write_text("")
-    announce_compiling_of_campaigns()
-    assert capsys.readouterr().err == ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
 import resource
 import signal
@@ -163,7 +165,7 @@ def test_a_disk_error_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
     (blocked / "parts").write_text("a file where a folder should be")
     done = run(*QUICK, "--out", str(blocked))
     assert done.returncode == 1
-    assert re.fullmatch(r"(compiling .*\n)?doral: File exists: .*/blocked/parts\n", done.stderr)
+    assert re.fullmatch(r"doral: File exists: .*/blocked/parts\n", done.stderr)
 
 
 def test_a_reader_that_leaves_is_no_crash() -> None:
@@ -300,20 +302,49 @@ def test_every_option_can_be_given_in_words(option: str) -> None:
     assert getattr(parse_policy(f"doral:{option}={default}"), option) == default
 
 
+@pytest.mark.parametrize(
+    ("word", "cutoff"), [("none", "none"), ("None", None), ("adaptive", "adaptive"), ("7.5", 7.5), ("30", 30.0)]
+)
+def test_a_cutoff_in_words(word: str, cutoff: object) -> None:
+    """No limit, and no choice of one, are not the same."""
+    assert parse_policy(f"doral:cutoff={word}").cutoff == cutoff
+
+
 @pytest.mark.parametrize("word", ["doral:", "doral:accept", "doral:=3", "doral:accept=3,", "doral:accept=1,accept=2"])
 def test_malformed_policy_words_are_refused(word: str) -> None:
     with pytest.raises((InvalidValue, UnknownName)):
         parse_policy(word)
 
 
-def test_compiling_is_announced_only_when_it_happens(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from doral.cli.exits import announce_compiling
+SIMULATE = [*COMMAND, "simulate", "paper/diverse-pareto", "--policy", "random", "--runs", "1", "--jobs", "1"]
 
-    monkeypatch.setattr("doral._jit.is_compiled", lambda: True)
-    announce_compiling()
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr("doral._jit.is_compiled", lambda: False)
-    announce_compiling()
-    assert "compiling (first run only" in capsys.readouterr().err
+
+def on_a_terminal(variables: dict[str, str], until: str) -> str:
+    """What `SIMULATE` tells somebody who looks at its errors, until they have seen what they look for, or its end."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(SIMULATE, env=variables, stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    try:
+        while until.encode() not in seen:
+            try:
+                seen += os.read(ours, 1024)
+            except OSError:  # the other side is closed
+                break
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    return seen.decode()
+
+
+def test_compiling_is_announced_on_a_terminal(tmp_path: Path) -> None:
+    said = on_a_terminal({**environment(), "DORAL_CACHE_DIR": str(tmp_path)}, until="\n")
+    assert re.fullmatch(r"doral: compiling for this machine, once: about \d+ s\r?\n", said)
+
+
+def test_nothing_is_announced_where_nothing_is_compiled_or_nobody_looks() -> None:
+    """With the cache of the tests: whoever comes first compiles, and without a terminal nobody is told."""
+    done = subprocess.run(SIMULATE, env=environment(), capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert "compiling" not in on_a_terminal(environment(), until="no such words")

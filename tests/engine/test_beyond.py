@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from doral.policies.build import build_rules, build_state
-from doral.policies.engine import decide, observe
 
 import doral
 from doral._arrays import Floats
 from doral.delays import ByOutcome, Geometric
+from doral.engine.blueprint import Blueprint
+from doral.engine.engine import Engine
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import policy
 from doral.problem import Arm, Context, Problem
@@ -25,7 +25,7 @@ from doral.simulation.tape import new_tape, record
 from doral.simulation.world import make_truth
 
 RUNS = 3
-ALL_ARMS = np.zeros(0, dtype=np.uint8)
+ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)
 
 
 def shortened(scenario: Scenario, horizon: int) -> Scenario:
@@ -117,7 +117,7 @@ def learned_means(options: PolicyOptions, rounds: int) -> Floats:
         tape = new_tape(truth.world, rounds)
         record(tape, truth.world, np.uint64(0), np.uint64(run), 1)
         player.play(tape, 1)
-        totals += player._state.tally[:2].sum(axis=1)
+        totals += player.state.tree.tally[:2].sum(axis=1)
     return np.asarray(totals[1] / totals[0])
 
 
@@ -198,22 +198,21 @@ def reserving(reserve: float | None) -> Problem:
 
 def spending(options: PolicyOptions, problem: Problem) -> Floats:
     """(rounds, contexts) what has been spent on each, where the urgent all come after round `LATE`."""
-    rules = build_rules(options=options, problem=problem, seed=5, run=0)
-    state = build_state(options=options, rules=rules, problem=problem)
+    engine = Engine(Blueprint(options=options, problem=problem, seed=5))
     rng = np.random.default_rng(6)
     spent = np.zeros((HORIZON, 2))
     open_decisions: list[tuple[int, int, float]] = []
     for round_ in range(1, HORIZON + 1):
         while open_decisions and open_decisions[0][0] <= round_:
             _, decision, reward = open_decisions.pop(0)
-            observe(state, rules, decision, reward, float(round_))
+            engine.answer([decision], [reward], [float(round_)])
         context = URGENT if round_ > LATE else ORDINARY
-        choice = decide(state, rules, context, ALL_ARMS, float(round_))
+        decided = engine.decide(context, ALL_ARMS, float(round_))
         if round_ > 1:
             spent[round_ - 1] = spent[round_ - 2]
-        if choice.arm >= 0:
-            spent[round_ - 1, context] += problem.costs[choice.arm]
-            open_decisions.append((round_ + 5, int(state.now[0]["next"]) - 1, float(rng.normal(1.0, 0.1))))
+        if decided.arm >= 0:
+            spent[round_ - 1, context] += problem.costs[decided.arm]
+            open_decisions.append((round_ + 5, decided.number, float(rng.normal(1.0, 0.1))))
     return spent
 
 

@@ -6,13 +6,13 @@ import dataclasses
 
 import numpy as np
 import pytest
-from doral.policies.dropping import Certificate, certificates
-from doral.policies.operations import retire
 
 import doral
 from doral._arrays import Floats
+from doral.engine.amend import retire
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import policy
+from doral.engine.view import Certificate, certificates
 from doral.pacing import solve
 from doral.simulation.players import CompiledPlayer
 from doral.simulation.scenario import Scenario
@@ -55,7 +55,7 @@ def course(options: PolicyOptions, scenario: Scenario, run: int) -> tuple[Floats
     for first_round in range(1, int(0.8 * scenario.problem.horizon), CHUNK_ROUNDS):
         record(tape, truth.world, np.uint64(SEED), np.uint64(run), first_round)
         player.play(tape, first_round)
-        held.append((first_round + CHUNK_ROUNDS - 1, set(certificates(player._state, scenario.problem))))
+        held.append((first_round + CHUNK_ROUNDS - 1, set(certificates(player.state.tree, scenario.problem))))
     return values_of(scenario, truth.world.means[0]), held
 
 
@@ -129,7 +129,7 @@ def test_who_was_ruled_out_by_an_arm_that_is_retired_is_back() -> None:
     tape = new_tape(truth.world, 5_000)
     record(tape, truth.world, np.uint64(SEED), np.uint64(0), 1)
     player.play(tape, 1)
-    problem, state = scenario.problem, player._state
+    problem, state = scenario.problem, player.state.tree
     before = certificates(state, problem)
     rival = max({one.rival for one in before}, key=lambda name: sum(one.rival == name for one in before))
     retire(state, problem.arm_index(rival))

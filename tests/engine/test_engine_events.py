@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from doral.policies import state as state_module
-from doral.policies.build import build_state
-from doral.policies.engine import GONE, LATE, LEARNED, REPEATED, decide, is_full, observe
-from doral.policies.rules import build_rules
-from doral.policies.state import Rules, State, grown
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import doral
+from doral._arrays import Bits
 from doral.delays import Fixed, Geometric
+from doral.engine import compose
+from doral.engine.blueprint import Blueprint
+from doral.engine.engine import Engine
+from doral.engine.events import AFTER_CUTOFF, GONE, LEARNED, REPEATED
+from doral.engine.leaves import leaves
+from doral.engine.options import PolicyOptions
+from doral.engine.pieces import race
 from doral.engine.presets import policy
+from doral.engine.state import State
+from doral.engine.view import view_race
 from doral.problem import Arm, Problem
 from doral.simulation.scenario import Scenario
 
-ALL_ARMS = np.zeros(0, dtype=np.uint8)
+ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)
 N_ARMS, N_CONTEXTS = 4, 3
 
 POLICIES = (
@@ -48,24 +53,15 @@ def make_problem(
     )
 
 
-def start(options: Any, problem: Problem) -> tuple[State, Rules]:
-    rules = build_rules(options=options, problem=problem, seed=11, run=0)
-    return build_state(options=options, rules=rules, problem=problem), rules
+def flat(state: State) -> dict[str, bytes]:
+    """All numbers of a state."""
+    return {name: array.tobytes() for name, array in leaves(state)}
 
 
-def flat(state: State) -> list[Any]:
-    """All numbers of a state, the ring from its oldest to its newest decision."""
-    found: list[Any] = []
-
-    def collect(part: Any) -> None:
-        for value in part:
-            if isinstance(value, tuple):
-                collect(value)
-            elif isinstance(value, np.ndarray):
-                found.append(value.tolist())
-
-    collect(state)
-    return found
+def start_with_room_for(capacity: int, patch: pytest.MonkeyPatch) -> None:
+    """So many open decisions, and delays of an arm, in a first state."""
+    for module in (compose, race):
+        patch.setattr(module, "FIRST_CAPACITY", capacity)
 
 
 class Due(NamedTuple):
@@ -79,34 +75,31 @@ class Due(NamedTuple):
 class Driver:
     """Plays a policy round by round; keeps what was decided and when answers are due."""
 
-    def __init__(self, options: Any, problem: Problem) -> None:
+    def __init__(self, options: PolicyOptions, problem: Problem) -> None:
         self.problem = problem
-        self.state, self.rules = start(options, problem)
+        self.engine = Engine(Blueprint(options=options, problem=problem, seed=11))
         self.choices: list[int] = []
         self.ledger: list[float] = []
         self.due: dict[int, list[Due]] = {}
         self.rng = np.random.default_rng(8)
 
-    def room(self) -> None:
-        while is_full(self.state):
-            self.state = grown(self.state)
+    @property
+    def state(self) -> State:
+        return self.engine.state
 
     def answer(self, decision: int, reward: float, clock: int) -> int:
-        self.room()
-        return int(observe(self.state, self.rules, decision, reward, float(clock)))
+        [outcome] = self.engine.answer([decision], [reward], [float(clock)])
+        return outcome
 
-    def arrive(self, clock: int, context: int, available: np.ndarray[Any, np.dtype[np.uint8]] = ALL_ARMS) -> int:
-        self.room()
-        choice = decide(self.state, self.rules, context, available, float(clock))
-        self.choices.append(int(choice.arm))
+    def arrive(self, clock: int, context: int, available: Bits = ALL_ARMS) -> int:
+        decided = self.engine.decide(context, available, float(clock))
+        self.choices.append(decided.arm)
         self.ledger.append(float(self.state.now["budget_left"][0]))
         # draws are made whether or not they are used: what happens later does not depend on it
         delay, reward = int(self.rng.integers(1, 25)), float(self.rng.normal(0.6, 0.3))
-        if choice.arm >= 0:
-            self.due.setdefault(clock + delay, []).append(
-                Due(int(self.state.now["next"][0]) - 1, int(choice.arm), reward)
-            )
-        return int(choice.arm)
+        if decided.arm >= 0:
+            self.due.setdefault(clock + delay, []).append(Due(decided.number, decided.arm, reward))
+        return decided.arm
 
     def play(self, rounds: int, *, order: Callable[[Due], int] | None = None, repeat: bool = False) -> None:
         contexts = np.random.default_rng(9).choice(N_CONTEXTS, rounds, p=self.problem.shares)
@@ -114,7 +107,7 @@ class Driver:
             answers = self.due.pop(clock, [])
             for decision, _, reward in answers if order is None else sorted(answers, key=order):
                 first = self.answer(decision, reward, clock)
-                assert first in (LEARNED, LATE, GONE)
+                assert first in (LEARNED, AFTER_CUTOFF, GONE)
                 if repeat:
                     before = flat(self.state)
                     again = self.answer(decision, reward + 1.0, clock)
@@ -124,7 +117,7 @@ class Driver:
 
 
 @pytest.mark.parametrize("options", POLICIES, ids=lambda options: f"{options.name}")
-def test_repeated_feedback_counts_once(options: Any) -> None:
+def test_repeated_feedback_counts_once(options: PolicyOptions) -> None:
     """A second answer to the same decision changes no number of the state, and is reported as such."""
     once, twice = Driver(options, make_problem()), Driver(options, make_problem())
     once.play(150)
@@ -138,7 +131,7 @@ def test_an_answer_after_the_cutoff_is_late_and_still_feeds_the_return_curve() -
     driver = Driver(options, make_problem(budget=1e6))
     driver.arrive(1, 0)
     estimate = driver.state.ridge.estimate.copy()
-    assert driver.answer(0, 1.0, 7) == LATE
+    assert driver.answer(0, 1.0, 7) == AFTER_CUTOFF
     assert (driver.state.ridge.estimate == estimate).all()
     for clock in range(8, 80):
         driver.arrive(clock, 0)
@@ -199,7 +192,7 @@ def test_the_ledger_never_goes_below_zero(
         for decision, reward in answers:
             if decision < driver.state.now["next"][0]:
                 driver.answer(decision, reward, clock)
-        arm = driver.arrive(clock, context, np.array(available, dtype=np.uint8))
+        arm = driver.arrive(clock, context, np.array([available], dtype=np.uint8))
         if arm >= 0:
             assert available[arm] == 1
             assert costs[arm] <= left
@@ -211,18 +204,19 @@ def test_the_ledger_never_goes_below_zero(
 
 @pytest.mark.parametrize("options", POLICIES, ids=lambda options: f"{options.name}")
 @pytest.mark.parametrize("capacity", [1, 2, 8])
-def test_growing_changes_no_decision(options: Any, capacity: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_growing_changes_no_decision(options: PolicyOptions, capacity: int, monkeypatch: pytest.MonkeyPatch) -> None:
     roomy = Driver(options, make_problem())
     roomy.play(150)
-    monkeypatch.setattr(state_module, "FIRST_CAPACITY", capacity)
+    start_with_room_for(capacity, monkeypatch)
     tight = Driver(options, make_problem())
     assert tight.state.ring.size == capacity
     tight.play(150)
     assert tight.state.ring.size > capacity
     assert tight.choices == roomy.choices
     assert (tight.state.ridge.estimate == roomy.state.ridge.estimate).all()
-    for field in ("budget_left", "cutoff", "race_rounds"):
+    for field in ("budget_left", "cutoff"):
         assert tight.state.now[field] == roomy.state.now[field]
+    assert view_race(tight.state) == view_race(roomy.state)
 
 
 @pytest.mark.parametrize("censoring", ["returned", "min_age", "kaplan_meier", "instant"])
@@ -239,7 +233,7 @@ def test_growing_in_the_simulator_where_many_answers_come_in_one_round(
         return doral.simulate(options, scenario, runs=3, seed=2, keep_decisions=True)
 
     roomy = played()
-    monkeypatch.setattr(state_module, "FIRST_CAPACITY", 1)
+    start_with_room_for(1, monkeypatch)
     tight = played()
     assert roomy.decisions().equals(tight.decisions())
     assert roomy.runs().equals(tight.runs())
@@ -247,14 +241,16 @@ def test_growing_in_the_simulator_where_many_answers_come_in_one_round(
 
 def test_all_open_pulls_of_an_arm_may_answer_in_one_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two questions of `is_full` a whole race may answer: there must be room for all of it."""
-    monkeypatch.setattr(state_module, "FIRST_CAPACITY", 4)
+    start_with_room_for(4, monkeypatch)
     driver = Driver(policy("doral", min_answers=10**6, race_budget_share=1.0), make_problem(budget=1e6, horizon=500))
     for clock in range(1, 201):
         driver.arrive(clock, 0)
-    driver.room()
-    for decision in range(int(driver.state.now["next"][0])):
-        assert observe(driver.state, driver.rules, decision, 1.0, 300.0) == LEARNED
-    delays = driver.state.race.delays
+    assert driver.answer(0, 1.0, 300) == LEARNED
+    with_room = driver.state
+    for decision in range(1, driver.engine.played):
+        assert driver.answer(decision, 1.0, 300) == LEARNED
+    assert driver.state is with_room  # it did not have to grow meanwhile
+    delays = driver.state.race.field.delays
     for arm in range(N_ARMS):
         answered = [300.0 - clock for clock in range(1, 201) if driver.choices[clock - 1] == arm]
         n = len(answered)

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from doral.policies.build import build_state
-from doral.policies.engine import decide, observe
-from doral.policies.rules import build_rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doral._arrays import Flags, Floats, Ints
+from doral.engine.blueprint import Blueprint
+from doral.engine.engine import Engine
 from doral.engine.presets import policy
 from doral.estimators.outcomes import (
     BY,
@@ -30,7 +29,7 @@ from doral.estimators.outcomes import (
 from doral.estimators.shrinkage import COUNT, REWARD
 from doral.problem import Arm, Problem
 
-ALL_ARMS = np.zeros(0, dtype=np.uint8)
+ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)
 DEADLINE = 80
 
 
@@ -195,18 +194,18 @@ def learned_mean(outcome_split: float | None, seed: int) -> float:
     """What a young policy takes the mean reward for, half of which are 1 and soon here, and half 0 and late."""
     problem = Problem(arms=[Arm("a", features=[1.0])], contexts=["x"], budget=400, horizon=400, deadline=DEADLINE)
     options = policy("doral-otf", cutoff=None, dropping="never", until_end=False, outcome_split=outcome_split)
-    rules = build_rules(options=options, problem=problem, seed=seed, run=0)
-    state = build_state(options=options, rules=rules, problem=problem)
+    engine = Engine(Blueprint(options=options, problem=problem, seed=seed))
     rng = np.random.default_rng(seed)
     due: list[tuple[int, int, float]] = []
     for round_ in range(1, 162):  # the last reading is in the last round
         for _, decision, reward in sorted(one for one in due if one[0] == round_):
-            observe(state, rules, decision, reward, float(round_))
-        if decide(state, rules, 0, ALL_ARMS, float(round_)).arm >= 0:
+            engine.answer([decision], [reward], [float(round_)])
+        decided = engine.decide(0, ALL_ARMS, float(round_))
+        if decided.arm >= 0:
             reward = float(rng.random() < 0.5)
             delay = int(rng.geometric(1 / 3 if reward else 1 / 40))
-            due.append((round_ + delay, int(state.now[0]["next"]) - 1, reward))
-    return float(state.tally[REWARD].sum() / state.tally[COUNT].sum())
+            due.append((round_ + delay, decided.number, reward))
+    return float(engine.state.tally[REWARD].sum() / engine.state.tally[COUNT].sum())
 
 
 def test_the_engine_learns_without_the_bias() -> None:

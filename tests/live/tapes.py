@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from doral.policies.operations import leaves
-from doral.policies.state import State
 
+from doral.engine.leaves import leaves
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import POLICY_NAMES, policy
+from doral.engine.state import State
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
 from doral.problem import Arm, Context

@@ -13,9 +13,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from doral.policies.operations import leaves
 
 import doral
+from doral.engine.leaves import leaves
 from doral.errors import InvalidValue, UnknownName
 from doral.live.campaign import Campaign
 from doral.live.errors import CampaignClosed, CampaignExists, KeyReused, UnknownDecision, WrongState

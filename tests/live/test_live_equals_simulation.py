@@ -51,7 +51,7 @@ def test_the_campaign_decides_as_the_simulator(place: str, name: str, open_store
     decisions = list(Feed(scenario).steps(lambda: campaign, scenario.problem.horizon))
     player = simulated(options, scenario)
     assert_same_decisions(player, decisions, scenario)
-    assert same_bits(fold_of(campaign).engine.state, player._state) == []
+    assert same_bits(fold_of(campaign).engine.state, player.state.tree) == []
     fold_of(campaign).check()
     assert len({one.id for one in decisions}) == len(decisions)
 
@@ -64,7 +64,7 @@ def test_on_every_storage(place: str, name: str, store: Store) -> None:
     decisions = list(Feed(scenario).steps(lambda: campaign, 150))
     player = simulated(options, scenario)
     assert_same_decisions(player, decisions, scenario)
-    assert same_bits(fold_of(campaign).engine.state, player._state) == []
+    assert same_bits(fold_of(campaign).engine.state, player.state.tree) == []
     assert list(campaign.decisions()) != []
 
 
@@ -82,7 +82,7 @@ def test_reopened_before_every_event(place: str, name: str, open_store: Callable
     decisions = list(Feed(scenario).steps(reopened, 90))
     player = simulated(options, scenario)
     assert_same_decisions(player, decisions, scenario)
-    assert same_bits(fold_of(reopened()).engine.state, player._state) == []
+    assert same_bits(fold_of(reopened()).engine.state, player.state.tree) == []
 
 
 def test_a_new_store_for_every_event(durable_url: str, open_store: Callable[[str], Store]) -> None:
@@ -102,7 +102,7 @@ def test_a_new_store_for_every_event(durable_url: str, open_store: Callable[[str
     decisions = list(Feed(scenario).steps(reopened, 60))
     player = simulated(options, scenario)
     assert_same_decisions(player, decisions, scenario)
-    assert same_bits(fold_of(reopened()).engine.state, player._state) == []
+    assert same_bits(fold_of(reopened()).engine.state, player.state.tree) == []
 
 
 @pytest.mark.parametrize("name", ["doral", "doral, quick race", "d-linucb", "random", "min_age", "kaplan_meier"])

@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from doral._philox import ARRIVAL, philox, to_uniform
 from tests.small_worlds import MIXED_LAWS, make_scenario
 
 import doral
 from doral import delays
+from doral._kernel.philox import ARRIVAL, philox, to_uniform
 from doral.problem import Context
 from doral.simulation.scenario import Scenario
 from doral.simulation.tape import FEW_CONTEXTS, find_context, new_tape, record
