@@ -34,7 +34,7 @@ test: $(DEV_READY) ## all checks: style, types, imports between modules, tests
 
 torture: $(DEV_READY) ## hundreds of killed writers instead of a dozen (extra words: ARGS="...")
 	DORAL_TORTURE=300 $(BIN)/python -m pytest -n 2 tests/live/test_kills.py tests/live/test_state_machine.py \
-		tests/policies/test_engine_equals_twin.py $(ARGS)
+		tests/engine/test_engine_equals_twin.py $(ARGS)
 
 reproduce: setup ## the experiments of the paper, figures and report (extra words: ARGS="...")
 	$(BIN)/doral reproduce $(ARGS)

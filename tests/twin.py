@@ -939,11 +939,11 @@ class Twin:
             values[[a for a in range(self.n_arms) if a != best]] = -math.inf
         if self.options.sampling == "directed" and arms:
             width = self._expected_norm(context) if self.options.pending == "expected" else norm
-            best = self._cheapest_lesson(context, values, weight * tau * mean, tau * np.log1p(width**2) / 2)
+            best = self._cheapest_lesson(values, weight * tau * mean, tau * np.log1p(width**2) / 2)
             values[[a for a in range(self.n_arms) if a != best]] = -math.inf
         return values
 
-    def _cheapest_lesson(self, context: int, upper: Floats, mean: Floats, gain: Floats) -> int:
+    def _cheapest_lesson(self, upper: Floats, mean: Floats, gain: Floats) -> int:
         """The arm with the smallest squared loss per unit of information, times its cost."""
         highest = float(upper.max())
         playable = [a for a in range(self.n_arms) if upper[a] > (0.0 if highest > 0.0 else -math.inf)]

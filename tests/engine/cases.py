@@ -1,0 +1,235 @@
+"""The cases in which all decisions are compared, with those of the twin and with those of the version before."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from doral.delays import ByOutcome, Exponential, Geometric, Never, Pareto
+from doral.engine.options import PolicyOptions
+from doral.engine.presets import POLICY_NAMES, policy
+from doral.problem import Arm, Context, Problem
+from doral.simulation.scenario import Scenario
+from tests.small_worlds import MIXED_LAWS, make_scenario
+
+UNIT = make_scenario()
+# Everything else at once: different costs, no deadline, learned shares, arms that are missing, answers that never come.
+MIXED = make_scenario(
+    costs=(1.0, 2.5, 0.7, 1.3, 2.5),
+    budget=350.0,
+    horizon=400,
+    deadline=None,
+    delays=MIXED_LAWS,
+    shares=None,
+    availability=(1.0, 0.6, 0.9, 0.8, 0.5),
+    seed=3,
+    name="mixed",
+)
+# Urgency: weights, deadlines and reserves by context; and a world that changes.
+URGENT = Scenario(
+    name="urgent",
+    problem=Problem(
+        arms=[Arm(f"a{i}", features=row, cost=1.0 + 0.5 * (i % 2)) for i, row in enumerate(UNIT.problem.features)],
+        contexts=[
+            Context("now", 0.15, weight=3, deadline=15, tier=2),
+            Context("soon", 0.35, weight=1.5, tier=1),
+            Context("some day", 0.5),
+        ],
+        budget=160.0,
+        horizon=260,
+        deadline=60.0,
+        reserves={2: 0.15, 1: 0.2},
+    ),
+    delays=UNIT.delays,
+    noise_sd=0.2,
+    phases=3,
+)
+# Conversions: no news and a reward of zero look the same.
+SILENT = Scenario(
+    name="silent",
+    problem=dataclasses.replace(MIXED.problem, feedback="silent", deadline=25.0, horizon=260, budget=230.0),
+    delays=tuple((Geometric(3), Pareto(5, 2), Geometric(9), Pareto(2, 2), Geometric(30)) for _ in range(3)),
+    shares=(0.4, 0.35, 0.25),
+    means=np.random.default_rng(4).uniform(0.05, 0.6, (3, 5)),
+    noise="bernoulli",
+)
+SMALL_WORLDS = [UNIT, MIXED, URGENT, SILENT]
+# Good news travels fast, and bad news does not, except where it is the other way round.
+TELLING = Scenario(
+    name="telling",
+    problem=dataclasses.replace(UNIT.problem, horizon=300, budget=220.0),
+    delays=(
+        ByOutcome(above=Geometric(2), below=Geometric(25), threshold=0.5),
+        ByOutcome(above=Geometric(20), below=Geometric(4), threshold=0.5),
+        ByOutcome(above=Pareto(3, 2), below=Geometric(40), threshold=0.5),
+        Geometric(8),
+        ByOutcome(above=Exponential(6), below=Never(Geometric(15), 0.3), threshold=0.5),
+    ),
+    means=np.random.default_rng(5).uniform(0.1, 0.8, (3, 5)),
+    noise="bernoulli",
+)
+QUICK_RACE: dict[str, Any] = {"min_answers": 4}
+
+OPTION_VALUES: dict[str, tuple[Any, ...]] = {
+    "screening": ("race", "none"),
+    "accept": (None, 1, 2, 5),
+    "acceptance": ("fastest", "printed"),
+    "baskets": ("corrected", "printed"),
+    "censoring": ("returned", "min_age", "kaplan_meier", "instant"),
+    "min_answers": (1, 10, 10**9),
+    "race_delta": (1e-12, 0.05, 0.5),
+    "tail_exponent": (0.2, 0.5, 3.0),
+    "race_budget_share": (0.0, 0.1, 0.4, 1.0),
+    "race_trains": (True, False),
+    "cutoff": (None, 1.0, 7.5, 30.0, 1000.0, "adaptive", "none"),
+    "cutoff_share": (0.3, 0.95, 1.0),
+    "cutoff_over": ("accepted", "all"),
+    "learner": ("auto", "returned", "scaled", "thinned"),
+    "features": ("given", "none"),
+    "prior": ("fixed", "noise", "shared"),
+    "half_life": (None, 15.0, 300.0),
+    "outcome_split": (None, 0.5, 0.9),
+    "sampling": ("optimism", "thompson", "directed"),
+    "pending": ("ignored", "expected"),
+    "penalty": (0.01, 1.0, 30.0),
+    "delta": (1e-12, 0.05, 1.0),
+    "exploration": (0.0, 0.1, 1.0, 5.0),
+    "bonus": ("corrected", "printed", "calibrated"),
+    "window_bias": (None, True, False),
+    "choice": ("weighted", "unweighted"),
+    "return_probability": ("estimated", "oracle", "one"),
+    "return_by": ("deadline", "cutoff"),
+    "return_optimism": (0.0, 0.5, 3.0),
+    "curves_by": ("arm", "context"),
+    "until_end": (True, False),
+    "dropping": ("never", "certified"),
+    "pacing": ("lp", "coin", "greedy"),
+    "rate": ("remaining", "printed", "period"),
+    "periods": (1, 7, 50),
+    "curve_points": (2, 16, 60),
+}
+
+
+def completed(options: Mapping[str, Any], problem: Problem, *, option: str = "") -> dict[str, Any]:
+    """With what an option cannot do without; `option` itself stays as it is."""
+    chosen = dict(options)
+    if chosen["outcome_split"] is not None:
+        if option in ("learner", "return_probability", "half_life"):
+            chosen["outcome_split"] = None
+        else:
+            chosen["learner"] = "auto" if chosen["learner"] == "auto" else "returned"
+            chosen["return_probability"], chosen["half_life"] = "estimated", None
+    if chosen["dropping"] == "certified" and chosen["choice"] == "unweighted":
+        chosen["dropping" if option == "choice" else "choice"] = "never" if option == "choice" else "weighted"
+    if chosen["sampling"] == "directed" and chosen["choice"] == "unweighted":
+        chosen["sampling" if option == "choice" else "choice"] = "optimism" if option == "choice" else "weighted"
+    if chosen["dropping"] == "certified" and chosen["prior"] == "fixed":
+        chosen["dropping" if option == "prior" else "prior"] = "never" if option == "prior" else "noise"
+    if chosen["return_probability"] != "estimated" and chosen["cutoff"] == "adaptive":
+        if option == "cutoff":
+            chosen["return_probability"] = "estimated"
+        else:
+            chosen["cutoff"] = 25.0
+    if chosen["prior"] == "fixed" and (chosen["bonus"] == "calibrated" or chosen["sampling"] == "thompson"):
+        if option == "prior":
+            chosen["bonus"] = "corrected" if chosen["bonus"] == "calibrated" else chosen["bonus"]
+            chosen["sampling"] = "optimism" if chosen["sampling"] == "thompson" else chosen["sampling"]
+        else:
+            chosen["prior"] = "noise"
+    if chosen["sampling"] == "thompson" and chosen["return_optimism"] > 0.0:
+        chosen["return_optimism" if option == "sampling" else "sampling"] = 0.0 if option == "sampling" else "optimism"
+    if chosen["learner"] == "thinned" and chosen["prior"] != "fixed":
+        if option in ("prior", "bonus", "sampling", "features", "dropping"):
+            chosen["learner"] = "returned"
+        else:
+            chosen["prior"], chosen["dropping"] = "fixed", "never"
+            chosen["sampling"] = "optimism" if chosen["sampling"] == "thompson" else chosen["sampling"]
+            chosen["bonus"] = "corrected" if chosen["bonus"] == "calibrated" else chosen["bonus"]
+    if chosen["features"] == "none" and chosen["sampling"] != "thompson" and chosen["bonus"] != "calibrated":
+        if option == "features":
+            chosen["bonus"], chosen["prior"] = "calibrated", "shared"
+            chosen["learner"] = "returned" if chosen["learner"] == "thinned" else chosen["learner"]
+        else:
+            chosen["features"] = "given"
+    if chosen["learner"] == "thinned" and chosen["pending"] == "expected":
+        chosen["learner" if option == "pending" else "pending"] = "returned" if option == "pending" else "ignored"
+    if chosen["screening"] == "none" and chosen["cutoff"] is None and not np.isfinite(problem.deadlines).all():
+        chosen["cutoff"] = 50.0
+    return chosen
+
+
+def changed(base: str, option: str, value: Any, problem: Problem) -> PolicyOptions:
+    options = {**policy(base).to_dict(), **QUICK_RACE, option: value}
+    return PolicyOptions(**completed(options, problem, option=option))
+
+
+EVERY_VALUE = [(option, value) for option, values in OPTION_VALUES.items() for value in values]
+
+
+class Case(NamedTuple):
+    """A policy that plays a scenario."""
+
+    name: str
+    options: PolicyOptions
+    scenario: Scenario
+
+
+def presets(names: Iterable[str] = POLICY_NAMES) -> Iterator[Case]:
+    """In the small worlds; those that race, also with a race that ends early."""
+    for name, scenario in itertools.product(names, SMALL_WORLDS):
+        options = PolicyOptions(**completed(policy(name).to_dict(), scenario.problem))
+        yield Case(f"preset {name} {scenario.name}", options, scenario)
+        if options.screening == "race":
+            yield Case(f"preset {name} quick {scenario.name}", policy(name, **QUICK_RACE), scenario)
+
+
+def option_values(
+    base: str, scenarios: Iterable[Scenario], values: Iterable[tuple[str, Any]] = EVERY_VALUE
+) -> Iterator[Case]:
+    """One option changed at a time."""
+    for (option, value), scenario in itertools.product(values, scenarios):
+        options = changed(base, option, value, scenario.problem)
+        yield Case(f"option {base} {option}={value} {scenario.name}", options, scenario)
+
+
+def outcomes_told_apart() -> Iterator[Case]:
+    """With every prior, with and without features, after a race or without one, and inside a cut-off that may move."""
+    told_apart = policy("doral-otf", outcome_split=0.5, cutoff=None, **QUICK_RACE).to_dict()
+    chosen = itertools.product(
+        ("fixed", "noise", "shared"), ("given", "none"), ("none", "race"), ("ignored", "expected")
+    )
+    for prior, features, screening, pending in chosen:
+        words = {"prior": prior, "features": features, "screening": screening, "pending": pending}
+        if prior == "fixed":
+            words |= {"bonus": "corrected", "features": "given", "dropping": "never"}
+        options = PolicyOptions(**{**told_apart, **words})
+        yield Case(f"outcomes {prior} {features} {screening} {pending}", options, TELLING)
+    for cutoff in ("adaptive", 6.0):
+        options = policy("doral-otf", outcome_split=0.5, cutoff=cutoff)
+        yield Case(f"outcomes cutoff={cutoff}", options, TELLING)
+
+
+def learners() -> Iterator[Case]:
+    """With every return probability, after a race or without one."""
+    chosen = itertools.product(("returned", "scaled", "thinned"), ("estimated", "oracle", "one"), ("none", "race"))
+    for learner, returns, screening in chosen:
+        words = {"learner": learner, "return_probability": returns, "screening": screening}
+        yield Case(f"learner {learner} {returns} {screening}", policy("doral", **QUICK_RACE, **words), UNIT)
+
+
+def short_cutoffs() -> Iterator[Case]:
+    """With and without features: who leaves the cut-off without an answer no longer counts as if one would come."""
+    for base, cutoff, scenario in itertools.product(("eva", "doral-otf"), (2.0, 6.0, 20.0), SMALL_WORLDS):
+        yield Case(f"cutoff {base} {cutoff} {scenario.name}", policy(base, cutoff=cutoff), scenario)
+
+
+def distinct(cases: Iterable[Case]) -> list[Case]:
+    """Without those that repeat the policy and the scenario of an earlier one under another name."""
+    found: dict[tuple[PolicyOptions, str], Case] = {}
+    for case in cases:
+        found.setdefault((dataclasses.replace(case.options, name="any"), case.scenario.name), case)
+    return list(found.values())

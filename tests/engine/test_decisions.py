@@ -1,0 +1,94 @@
+"""All decisions are those of the version before the engine was made of pieces, bit for bit.
+
+`decisions.json` was written by that version (commit 3d6b941), from the same cases: every decision with its reward and
+delay, the curves, and how the run ended, in 16 hexadecimal digits each. Nothing here can be written anew: a change that
+is meant to decide otherwise removes the cases that it concerns, and says so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import doral
+from doral.engine.presets import POLICY_NAMES, policy
+from doral.simulation.outcome import Outcome
+from doral.simulation.scenario import Scenario
+from doral.simulation.scenarios.catalogue import SCENARIOS as CATALOGUE
+from tests.engine.cases import (
+    EVERY_VALUE,
+    SMALL_WORLDS,
+    Case,
+    distinct,
+    option_values,
+    outcomes_told_apart,
+    presets,
+)
+
+DIGESTS: dict[str, str] = json.loads((Path(__file__).parent / "decisions.json").read_text())
+
+# What the version before could not do yet.
+OLD_NAMES = [name for name in POLICY_NAMES if name != "doral-ids"]
+OLD_VALUES = [one for one in EVERY_VALUE if one != ("sampling", "directed")]
+MOST_ROUNDS = 20_000  # of a scenario of the catalogue
+
+
+def _shortened(scenario: Scenario) -> Scenario:
+    problem = scenario.problem
+    horizon = min(problem.horizon, MOST_ROUNDS)
+    shorter = dataclasses.replace(problem, horizon=horizon, budget=problem.budget * horizon / problem.horizon)
+    return dataclasses.replace(scenario, problem=shorter)
+
+
+def _catalogue() -> Iterator[Case]:
+    for place, scenario in CATALOGUE.items():
+        shorter = _shortened(scenario)
+        yield from (Case(f"catalogue {name} {place}", policy(name), shorter) for name in OLD_NAMES)
+
+
+CASES = distinct(
+    [
+        *presets(OLD_NAMES),
+        *option_values("doral", SMALL_WORLDS, OLD_VALUES),
+        *option_values("doral-otf", SMALL_WORLDS, OLD_VALUES),
+        *outcomes_told_apart(),
+        *_catalogue(),
+    ]
+)
+
+
+def _digest(outcome: Outcome) -> str:
+    log = outcome.log
+    assert log is not None
+    digest = hashlib.sha256()
+    for numbers in (log.round, log.context, log.arm, log.reward, log.delay, outcome.curve, outcome.course):
+        digest.update(np.ascontiguousarray(numbers.astype(np.float64)).tobytes())
+    ending = (
+        outcome.rewards,
+        outcome.spend,
+        outcome.race_rounds,
+        outcome.race_spend,
+        outcome.race_ended,
+        outcome.race_capped,
+        outcome.accepted,
+        outcome.cutoff,
+        [dataclasses.astuple(one) for one in outcome.certificates],
+    )
+    digest.update(repr(ending).encode())
+    return digest.hexdigest()[:16]
+
+
+def test_nothing_is_left_out() -> None:
+    assert {case.name for case in CASES} == set(DIGESTS)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.name))
+def test_decisions_are_those_of_the_version_before(case: Case) -> None:
+    result = doral.simulate(case.options, case.scenario, runs=1, seed=1, keep_decisions=True)
+    assert _digest(result.outcomes[0]) == DIGESTS[case.name]
