@@ -97,7 +97,8 @@ CASES = distinct(
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.name))
 def test_the_twin_wants_the_same(case: Case) -> None:
-    assert compare(case.options, case.scenario).decisions > 0
+    agreement = compare(case.options, case.scenario)
+    assert agreement.decisions > 0 or case.options.exploration == 0.0  # who never tries anything may never start
 
 
 def test_a_long_run() -> None:
