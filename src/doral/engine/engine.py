@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,16 @@ from doral.engine.leaves import leaves, replace_leaves
 from doral.engine.state import State, is_racing
 from doral.problem import Problem
 
-# What the engine decided for one arrival: arm, reason, round, number, probability, value, price. The arm is below 0 for
-# a skip; the number counts decisions that were played.
-Decided: TypeAlias = tuple[int, int, int, int, float, float, float]
+class Decided(NamedTuple):
+    """What the engine decided for one arrival."""
+
+    arm: int  # below 0 for a skip
+    reason: int
+    round: int
+    number: int  # counts decisions that were played
+    probability: float
+    value: float
+    price: float
 
 
 class Engine:
@@ -52,8 +59,7 @@ class Engine:
         one.contexts[0], one.clocks[0] = context, clock
         one.available[0] = offered[0]
         self._arrive(self._one)
-        decided: Decided = one.decided[0].item()
-        return decided
+        return Decided(*one.decided[0].item())
 
     def decide_many(self, contexts: Sequence[int], offered: Bits, clocks: Sequence[float]) -> Iterator[Decided]:
         """Arrivals in their order, in one call."""
@@ -64,7 +70,7 @@ class Engine:
             np.zeros(len(contexts), dtype=DECIDED),
         )
         self._arrive(Block(arrivals))
-        return iter(arrivals.decided.tolist())
+        return map(Decided._make, arrivals.decided.tolist())
 
     def _arrive(self, arrivals: Block[Arrivals]) -> None:
         arrive, done, n = self._program["arrive"], 0, arrivals.tree.contexts.size
