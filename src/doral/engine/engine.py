@@ -23,6 +23,7 @@ from doral.engine.leaves import leaves, replace_leaves
 from doral.engine.state import State, is_racing
 from doral.problem import Problem
 
+
 class Decided(NamedTuple):
     """What the engine decided for one arrival."""
 
