@@ -8,6 +8,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import callconv, cgutils, cpu, imputils, types
 
+from doral._kernel.aliases import tag_load, tag_store
 from doral._kernel.indexing import field_of
 
 
@@ -95,7 +96,23 @@ class LeanContext(cpu.CPUContext):
         if isinstance(kind, types.Array) and name in ("size", "shape"):
             field = "nitems" if name == "size" else "shape"
             return lambda context, builder, _, value, __: field_of(context, builder, kind, value, field)
-        return super().get_getattr(kind, name)
+        read = super().get_getattr(kind, name)
+        if not isinstance(kind, types.Record):
+            return read
+        return lambda context, builder, *rest: tag_load(builder, read(context, builder, *rest), f"{kind}.{name}")
+
+    def get_setattr(self, name: str, signature: Any) -> Any:
+        write = super().get_setattr(name, signature)
+        record = signature.args[0]
+        if not isinstance(record, types.Record):
+            return write
+
+        def tagged(builder: Any, arguments: Any) -> Any:
+            result = write(builder, arguments)
+            tag_store(builder, f"{record}.{name}")
+            return result
+
+        return tagged
 
     def declare_function(self, module: Any, description: Any) -> Any:
         if description.mangled_name not in self.ours:

@@ -9,6 +9,7 @@ from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.core.typing import signature
 from numba.np.arrayobj import load_item, store_item
 
+from doral._kernel.aliases import tag_load, tag_store
 from doral._kernel.context import LoweredFunction
 from doral._kernel.indexing import element_pointer, takes_element
 from doral._kernel.kernels import INLINED, RARE
@@ -35,17 +36,20 @@ class Lower(lowering.Lower):
         if not takes_element(array_type, index_type):
             return super().lower_getitem(result, expression, value, index, signature)
         found = load_item(self.context, self.builder, array_type, self._element(value, index, array_type, index_type))
+        tag_load(self.builder, found, str(array_type.dtype))
         return self.context.cast(self.builder, found, signature.return_type, result)
 
-    def lower_setitem(self, target: Any, index: Any, value: Any, signature: Any) -> Any:
+    def lower_setitem(self, target: Any, index: Any, value: Any, signature: Any) -> None:
         array_type, index_type, value_type = signature.args
         if not takes_element(array_type, index_type):
-            return super().lower_setitem(target, index, value, signature)
+            super().lower_setitem(target, index, value, signature)
+            return
         kind = self.typeof(value.name)
         written = self.context.cast(self.builder, self.loadvar(value.name), kind, value_type)
         written = self.context.cast(self.builder, written, value_type, array_type.dtype)
         pointer = self._element(target, index, array_type, index_type)
-        return store_item(self.context, self.builder, array_type, written, pointer)
+        store_item(self.context, self.builder, array_type, written, pointer)
+        tag_store(self.builder, str(array_type.dtype))
 
     def _element(self, array: Any, index: Any, array_type: Any, index_type: Any) -> Any:
         context, builder = self.context, self.builder
