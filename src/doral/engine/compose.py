@@ -185,7 +185,14 @@ def _common(blueprint: Blueprint, pieces: tuple[str, ...]) -> dict[str, Any]:
         "chosen": Flags(*(name in pieces for name in PIECES)),
         "coin": Coin(np.uint64(blueprint.seed), np.uint64(blueprint.run)),
         "limits": _limits(blueprint, pieces),
-        "confidence": Confidence(options.exploration, options.penalty, options.delta, options.return_optimism),
+        "confidence": Confidence(
+            exploration=options.exploration,
+            penalty=options.penalty,
+            delta=options.delta,
+            return_optimism=options.return_optimism,
+            certainty=2.0 * math.log(1.0 / options.delta),
+            printed_certainty=2.0 * math.log(1.0 / options.penalty),
+        ),
     }
 
 

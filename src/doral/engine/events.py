@@ -63,7 +63,7 @@ def open_round(state: State, clock: float) -> None:
     tick(state, clock)
 
 
-@shared
+@kernel
 def decide(state: State, context: int, available: Bits) -> Choice:
     """An arrival: choose an arm or skip, reserve its cost, remember it. `available` is empty when all arms are."""
     now = state.now[0]

@@ -111,6 +111,8 @@ class Confidence(NamedTuple):
     penalty: float  # lambda
     delta: float
     return_optimism: float  # standard errors added to tau
+    certainty: float  # 2 log(1 / delta)
+    printed_certainty: float  # 2 log(1 / lambda), a slip of the paper
 
 
 class State(NamedTuple):

@@ -10,17 +10,17 @@ from doral.engine.state import State
 
 
 @kernel
-def delayed_linucb(state: State, context: int, n: float, confidence: float) -> float:
-    """f_t = sqrt(lambda) + sqrt(2 log(1 / delta) + k log((k lambda + n) / (k lambda)))."""
+def delayed_linucb(state: State, context: int, n: float, certainty: float) -> float:
+    """f_t = sqrt(lambda) + sqrt(certainty + k log((k lambda + n) / (k lambda))), with certainty = 2 log(1 / delta)."""
     rules = state.confidence
     n_features = state.ridge.features.shape[1]
     scaled_penalty = n_features * rules.penalty
     f_t = math.sqrt(rules.penalty) + math.sqrt(
-        max(0.0, 2.0 * math.log(1.0 / confidence) + n_features * math.log((scaled_penalty + n) / scaled_penalty))
+        max(0.0, certainty + n_features * math.log((scaled_penalty + n) / scaled_penalty))
     )
     return rules.exploration * (2.0 * f_t + window_bias(state, context))
 
 
 @kernel
 def bonus(state: State, context: int) -> float:
-    return delayed_linucb(state, context, state.contexts[context].pulls, state.confidence.delta)
+    return delayed_linucb(state, context, state.contexts[context].pulls, state.confidence.certainty)

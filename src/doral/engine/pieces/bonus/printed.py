@@ -9,7 +9,7 @@ from doral.engine.state import State, mark_all_stale
 
 @kernel
 def bonus(state: State, context: int) -> float:
-    return delayed_linucb(state, context, float(state.now[0].round), state.confidence.penalty)
+    return delayed_linucb(state, context, float(state.now[0].round), state.confidence.printed_certainty)
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doral._kernel import kernel
+from doral._kernel import kernel, shared
 from doral._kernel.philox import coin
 from doral.engine.choice import PLAYED, PLAYED_MARGINAL, SKIPPED_PACED, SKIPPED_WORTHLESS, Choice
 from doral.engine.hooks import is_drawn, rate, score
@@ -10,7 +10,7 @@ from doral.engine.state import CAP, RESERVED, SLACK, SPENT, TIER_PRICE, State
 from doral.pacing import NO_ARM, fill, place, set_hull, share_above
 
 
-@kernel
+@shared
 def spend(state: State, context: int, restricted: bool) -> Choice:
     """LP_m with this round's rho; where arms are missing today, this context enters with the hull of the others."""
     hulls = state.hulls
