@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._kernel import Block, Entry, Program, kernel, position, rare, shared
+from doral._kernel import Block, Entry, Program, Template, kernel, position, rare, shared
 
 NO_ARM = -1
 _WHOLE = 1.0 - 1e-12  # a share of an edge above this is the whole edge: rounding must not toss a coin
@@ -601,6 +601,30 @@ def _entries() -> dict[str, Entry]:
 PACING = Program(name="pacing", entries=_entries)
 
 
+class Pacer:
+    """LP_m for tables of values (J, A) that have all else in common, with the kernels that the policies use.
+
+    With reserves, `caps` (the first of them the rate) and the `depths` of the contexts say who may spend what.
+    """
+
+    def __init__(
+        self, *, costs: Floats, shares: Floats, rate: float, caps: Floats | None = None, depths: Ints | None = None
+    ) -> None:
+        # writable copies: one compiled version whatever comes in
+        self._caps = np.array([rate] if caps is None else caps, dtype=np.float64)
+        depths = np.array(np.zeros(shares.size) if depths is None else depths, dtype=np.int64)
+        demand = new_demand(weights=shares, total=1.0, depths=depths, n_depths=self._caps.size)
+        self._weights, self._demand = demand.weight[:, None], Block(demand)
+        self._hulls = Template(new_hulls(costs, shares.size, self._caps.size))
+
+    def solve(self, values: Floats) -> Allocation:
+        play = np.zeros(values.shape)
+        table = Table(np.array(values, dtype=np.float64, order="C"), self._caps, np.zeros(self._caps.size), play)
+        price = PACING["solve_table"](self._hulls.block(), self._demand, Block(table))
+        value = float((self._weights * play * np.where(play > 0.0, values, 0.0)).sum())
+        return Allocation(value=value, price=price, play=play)
+
+
 def solve(
     *,
     values: Floats,
@@ -610,18 +634,5 @@ def solve(
     caps: Floats | None = None,
     depths: Ints | None = None,
 ) -> Allocation:
-    """LP_m for a whole table of values (J, A), with the kernels that the policies use.
-
-    With reserves, `caps` (the first of them the rate) and the `depths` of the contexts say who may spend what.
-    """
-    n_contexts = values.shape[0]
-    # writable copies: one compiled version whatever comes in
-    caps = np.array([rate] if caps is None else caps, dtype=np.float64)
-    depths = np.array(np.zeros(n_contexts) if depths is None else depths, dtype=np.int64)
-    demand = new_demand(weights=shares, total=1.0, depths=depths, n_depths=caps.size)
-    hulls = new_hulls(costs, n_contexts, caps.size)
-    play = np.zeros(values.shape)
-    table = Table(np.array(values, dtype=np.float64, order="C"), caps, np.zeros(caps.size), play)
-    price = PACING["solve_table"](Block(hulls), Block(demand), Block(table))
-    value = float((demand.weight[:, None] * play * np.where(play > 0.0, values, 0.0)).sum())
-    return Allocation(value=value, price=price, play=play)
+    """LP_m for a single table."""
+    return Pacer(costs=costs, shares=shares, rate=rate, caps=caps, depths=depths).solve(values)

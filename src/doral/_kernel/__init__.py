@@ -8,6 +8,7 @@
     @slot              a place that a composition fills with exactly one kernel: its result is the result
 
     Block(tree)        a tree of arrays (nested NamedTuples) at a fixed address; `block.tree = grown` moves its arrays
+    Template(tree)     where many start alike: each `template.block()` is a block with a copy of the tree
     Program(...)       entries compiled together into one piece of machine code, kept in the cache folder
 
 A kernel is plain Python in the subset that Numba takes. It allocates nothing and raises nothing. Other kernels, hooks
@@ -50,10 +51,12 @@ functions: slower, with the same results.
 
 from __future__ import annotations
 
+from doral._kernel.blocks import Block
 from doral._kernel.hooks import Composition, Hook, Slot, hook, slot
 from doral._kernel.kernels import Kernel, kernel, position, rare, shared
 from doral._kernel.program import Entry, Program
-from doral._kernel.trees import Block, TreeLayout, layout_of
+from doral._kernel.templates import Template
+from doral._kernel.trees import TreeLayout, layout_of
 
 __all__ = [
     "Block",
@@ -63,6 +66,7 @@ __all__ = [
     "Kernel",
     "Program",
     "Slot",
+    "Template",
     "TreeLayout",
     "hook",
     "kernel",

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from doral._kernel import store
+from doral._kernel.blocks import Block
 from doral._kernel.kernels import Kernel
 from doral._kernel.key import program_key
-from doral._kernel.trees import BOOL, FLOAT, INT, UINT64, Block, TreeLayout, layout_of, memory_class
+from doral._kernel.trees import BOOL, FLOAT, INT, UINT64, TreeLayout, layout_of, memory_class
 
 if TYPE_CHECKING:
     from doral._kernel.machine import Loaded

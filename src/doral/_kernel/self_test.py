@@ -8,9 +8,10 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
+from doral._kernel.blocks import Block
 from doral._kernel.hooks import Composition, hook, slot
 from doral._kernel.kernels import Kernel, kernel, rare, shared
-from doral._kernel.trees import INT, Block, layout_of, memory_class
+from doral._kernel.trees import INT, layout_of, memory_class
 
 _RECORD = np.dtype([("total", np.float64), ("count", np.int64), ("small", np.int32)])
 

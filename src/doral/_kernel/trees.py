@@ -1,23 +1,19 @@
-"""Trees of arrays, and the blocks through which compiled code sees them.
+"""Trees of arrays, and their types.
 
-A tree is a NamedTuple of arrays, of scalars and of further trees. Its block is one piece of memory with a fixed
-address, in words of 64 bits: for each array its data pointer and its shape, for each scalar itself, in the order of the
-leaves. A tree inside a tree is a part of the block, so compiled code reaches it with the same pointer.
+A tree is a NamedTuple of arrays, of scalars and of further trees. Compiled code sees it through a block (`blocks.py`),
+whose memory its layout describes.
 """
 
 from __future__ import annotations
 
 import ctypes
-import struct
 from functools import cache
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-Tree = TypeVar("Tree")
-
 INT, FLOAT, BOOL, UINT64 = "int", "float", "bool", "uint64"
-_SCALARS: dict[type, str] = {
+SCALARS: dict[type, str] = {
     int: INT,
     np.int64: INT,
     float: FLOAT,
@@ -43,23 +39,26 @@ class TreeLayout(NamedTuple):
     leaves: tuple[ArrayLeaf | str | TreeLayout, ...]
 
 
+Leaf: TypeAlias = ArrayLeaf | str | TreeLayout
+
+
 def layout_of(tree: Any) -> TreeLayout:
     """The type of this tree."""
     return TreeLayout(type(tree), tuple(_leaf_of(value) for value in tree))
 
 
-def _leaf_of(value: Any) -> ArrayLeaf | str | TreeLayout:
+def _leaf_of(value: Any) -> Leaf:
     if isinstance(value, np.ndarray):
         return ArrayLeaf(value.dtype, value.ndim)
     if hasattr(value, "_fields"):
         return layout_of(value)
-    kind = _SCALARS.get(type(value))
+    kind = SCALARS.get(type(value))
     if kind is None:
         raise TypeError(f"a tree holds arrays, trees, int, float, bool and np.uint64, not {type(value).__name__}")
     return kind
 
 
-def words_of(leaf: ArrayLeaf | str | TreeLayout) -> int:
+def words_of(leaf: Leaf) -> int:
     """How many words it takes."""
     if isinstance(leaf, TreeLayout):
         return sum(words_of(one) for one in leaf.leaves)
@@ -87,59 +86,8 @@ def memory_class(layout: TreeLayout) -> type[ctypes.Structure]:
     return type(layout.tree_class.__name__, (ctypes.Structure,), {"_fields_": fields})
 
 
-@cache
-def _packer(layout: TreeLayout) -> struct.Struct:
-    return struct.Struct("=" + "".join(_codes(layout)))
-
-
-def _codes(layout: TreeLayout) -> list[str]:
-    codes = []
-    for leaf in layout.leaves:
-        if isinstance(leaf, TreeLayout):
-            codes.extend(_codes(leaf))
-        elif isinstance(leaf, ArrayLeaf):
-            codes.append("Q" + "q" * leaf.ndim)
-        else:
-            codes.append(_CODES[leaf])
-    return codes
-
-
-def _collect(tree: Any, into: list[Any]) -> None:
-    for value in tree:
-        if isinstance(value, np.ndarray):
-            if not value.flags.c_contiguous:
-                raise TypeError("arrays of a tree are contiguous, in row order")
-            into.append(value.__array_interface__["data"][0])
-            into.extend(value.shape)
-        elif hasattr(value, "_fields"):
-            _collect(value, into)
-        else:
-            into.append(value)
-
-
-class Block(Generic[Tree]):
-    """A tree at a fixed address. Setting `tree` to one of the same type makes compiled code see its arrays."""
-
-    __slots__ = ("_as_parameter_", "_layout", "_memory", "_tree")
-
-    def __init__(self, tree: Tree) -> None:
-        self._layout = layout_of(tree)
-        self._memory = memory_class(self._layout)()
-        self._as_parameter_ = ctypes.pointer(self._memory)
-        self._write(tree)
-
-    @property
-    def tree(self) -> Tree:
-        return self._tree
-
-    @tree.setter
-    def tree(self, tree: Tree) -> None:
-        if layout_of(tree) != self._layout:
-            raise TypeError("a block keeps the type of its tree")
-        self._write(tree)
-
-    def _write(self, tree: Tree) -> None:
-        self._tree = tree  # kept: the block only points to its arrays
-        words: list[Any] = []
-        _collect(tree, words)
-        _packer(self._layout).pack_into(self._memory, 0, *words)
+def codes_of(leaf: Leaf) -> str:
+    """Its words as `struct` names them."""
+    if isinstance(leaf, TreeLayout):
+        return "".join(codes_of(one) for one in leaf.leaves)
+    return "Q" + "q" * leaf.ndim if isinstance(leaf, ArrayLeaf) else _CODES[leaf]

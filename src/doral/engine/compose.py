@@ -109,11 +109,16 @@ def first_state(blueprint: Blueprint) -> State:
         _memory_name(name): PIECES[name].memory(blueprint) for name in pieces if hasattr(PIECES[name], "memory")
     }
     is_preset = pieces in _preset_compositions(blueprint.problem.feedback)
-    if is_preset and os.environ.get("DORAL_COMPOSE") != "any":
+    if is_preset and not composes_all():
         state: State = compose(pieces)(**_common(blueprint, pieces), **memories)
     else:
         state = compose_all()(**_common(blueprint, pieces), **{**_empty_memories(), **memories})
     return state
+
+
+def composes_all() -> bool:
+    """Whether presets are to be played by the program that serves all policies: it must decide as theirs do."""
+    return os.environ.get("DORAL_COMPOSE") == "any"
 
 
 @cache
@@ -183,7 +188,7 @@ def _common(blueprint: Blueprint, pieces: tuple[str, ...]) -> dict[str, Any]:
         "gamma": np.zeros(room),
         "allowed": np.zeros(n_arms, dtype=np.int64),
         "chosen": Flags(*(name in pieces for name in PIECES)),
-        "coin": Coin(np.uint64(blueprint.seed), np.uint64(blueprint.run)),
+        "coin": coin_of(blueprint),
         "limits": _limits(blueprint, pieces),
         "confidence": Confidence(
             exploration=options.exploration,
@@ -194,6 +199,10 @@ def _common(blueprint: Blueprint, pieces: tuple[str, ...]) -> dict[str, Any]:
             printed_certainty=2.0 * math.log(1.0 / options.penalty),
         ),
     }
+
+
+def coin_of(blueprint: Blueprint) -> Coin:
+    return Coin(np.uint64(blueprint.seed), np.uint64(blueprint.run))
 
 
 def _now(blueprint: Blueprint, races: bool) -> Any:

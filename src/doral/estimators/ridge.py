@@ -63,8 +63,7 @@ def new_ridge(
     n_rows = n_contexts * copies
     prior = np.eye(n_features) if n_features else np.ones((n_arms, 1))
     ridge = Ridge(
-        # copies: a read-only array is another type to the compiler, and would compile everything once more
-        features=np.array(features, dtype=np.float64, order="C"),
+        features=np.zeros((n_arms, n_features)),
         features_by_row=np.zeros((n_features, padded(n_arms))),
         offset=np.zeros((n_contexts, n_arms)),
         precision=np.tile(penalty * prior, (n_contexts, 1, 1)),
@@ -80,8 +79,14 @@ def new_ridge(
         scratch=np.zeros((2, n_features, n_features)),
         root=np.zeros((n_rows if is_drawn_from and n_features >= MANY_FEATURES else 0, n_features, n_features)),
     )
-    ridge.features_by_row[:, :n_arms] = features.T
+    set_features(ridge, features)
     return ridge
+
+
+def set_features(ridge: Ridge, features: Floats) -> None:
+    """Of a ridge with no data."""
+    ridge.features[:] = features
+    ridge.features_by_row[:, : features.shape[0]] = features.T
 
 
 @kernel

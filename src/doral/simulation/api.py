@@ -41,12 +41,12 @@ def play_run(
         for one in policies
     ]
     horizon = scenario.problem.horizon
-    world, tape = Block(truth.world), new_tape(truth.world, min(CHUNK_ROUNDS, horizon))
+    tape = new_tape(truth.world, min(CHUNK_ROUNDS, horizon))
     for first_round in range(1, horizon + 1, CHUNK_ROUNDS):
         rounds = min(CHUNK_ROUNDS, horizon - first_round + 1)
         if rounds < tape.context.size:
             tape = new_tape(truth.world, rounds)
-        WORLD["record"](Block(tape), world, seed, run, first_round)
+        WORLD["record"](Block(tape), truth.block, seed, run, first_round)
         for player in players:
             player.play(tape, first_round)
     return [player.outcome(keep_decisions=keep_decisions) for player in players]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from doral._arrays import Floats
-from doral.pacing import solve
+from doral._arrays import Floats, Ints
+from doral.pacing import Pacer, solve
 from doral.problem import Problem, reserve_depths
 from doral.simulation.scenario import Scenario
 
@@ -15,11 +15,10 @@ MOST_STEPS = 200  # of the search for a price: it ends sooner, unless the price 
 def clairvoyant_worth(scenario: Scenario, counted: Floats) -> float:
     """U*: what it expects to earn over the horizon, from the expected worth (phases, J, A) of what returns in time."""
     problem = scenario.problem
-    shares = scenario.once(_phase_shares)
     values = counted.reshape(-1, problem.n_arms)  # phases are just more contexts to somebody who knows them all
-    if problem.reserves:
-        return _rate_with_reserves(problem, values, shares) * problem.horizon
-    available = None if scenario.availability is None else np.array(scenario.availability)
+    if scenario.availability is None:
+        return scenario.once(_pacer).solve(values).value * problem.horizon
+    available, shares = np.array(scenario.availability), scenario.once(_phase_shares)
     rate = clairvoyant_rate(values=values, costs=problem.costs, shares=shares, rate=problem.rate, available=available)
     return rate * problem.horizon
 
@@ -58,15 +57,18 @@ def clairvoyant_rate(*, values: Floats, costs: Floats, shares: Floats, rate: flo
     return min(dual(0.0), dual(low), dual(high))
 
 
-def _rate_with_reserves(problem: Problem, values: Floats, shares: Floats) -> float:
-    """LP_m per round where lower tiers cannot take what is reserved for higher ones, as far as those can use it."""
-    depths = np.tile(reserve_depths(problem), shares.size // problem.n_contexts)
-    caps = [problem.rate]
-    kept = 0.0
+def _pacer(scenario: Scenario) -> Pacer:
+    problem, shares = scenario.problem, scenario.once(_phase_shares)
+    depths = np.tile(reserve_depths(problem), scenario.phases)
+    caps = _caps(problem, shares, depths)
+    return Pacer(costs=problem.costs, shares=shares, rate=problem.rate, caps=caps, depths=depths)
+
+
+def _caps(problem: Problem, shares: Floats, depths: Ints) -> Floats:
+    """What may be spent per round: lower tiers cannot take what is reserved for higher ones, as far as those use it."""
+    caps, kept = [problem.rate], 0.0
     for d, (_, share) in enumerate(reversed(problem.reserves), start=1):
         kept += share * problem.rate
         usable = float(shares[depths < d].sum() * problem.costs.max())
         caps.append(min(caps[-1], problem.rate - min(kept, usable)))
-    return solve(
-        values=values, costs=problem.costs, shares=shares, rate=problem.rate, caps=np.array(caps), depths=depths
-    ).value
+    return np.array(caps)

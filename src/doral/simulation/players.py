@@ -7,7 +7,8 @@ from typing import Protocol
 from doral._arrays import Floats
 from doral._kernel import Block
 from doral.engine.blueprint import Blueprint
-from doral.engine.compose import first_state, grown
+from doral.engine.compose import grown
+from doral.engine.first_states import FirstStates
 from doral.engine.options import PolicyOptions
 from doral.engine.view import accepted, certificates, view_race
 from doral.simulation.logbook import decision_log, new_logbook
@@ -43,16 +44,15 @@ class CompiledPlayer:
             given_features=truth.features,
             oracle=oracle,
         )
-        self.state = Block(first_state(blueprint))
+        self.state = scenario.once(_first_states).block(blueprint)
         self._program = simulation_program(self.state.tree)
         self._program["prepare"](self.state)
-        self._world = Block(truth.world)
         self._book = Block(new_logbook(scenario))
 
     def play(self, tape: Tape, first_round: int) -> None:
         """Play a chunk; where the state is full, give it more room and go on."""
         play, chunk, n_rounds, played = self._program["play"], Block(tape), tape.context.size, 0
-        while (played := play(self.state, self._world, chunk, self._book, first_round, played)) < n_rounds:
+        while (played := play(self.state, self._truth.block, chunk, self._book, first_round, played)) < n_rounds:
             self.state.tree = grown(self.state.tree)
 
     def outcome(self, *, keep_decisions: bool) -> Outcome:
@@ -78,3 +78,7 @@ class CompiledPlayer:
             certificates=certificates(state, problem),
             log=decision_log(book) if keep_decisions else None,
         )
+
+
+def _first_states(scenario: Scenario) -> FirstStates:
+    return FirstStates()

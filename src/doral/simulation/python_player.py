@@ -35,7 +35,7 @@ class PythonPlayer:
         self._costs: list[float] = scenario.problem.costs.tolist()
         self._budget_left = scenario.problem.budget
         self._book = new_logbook(scenario)
-        self._book_block, self._world = Block(self._book), Block(truth.world)
+        self._book_block = Block(self._book)
         self._pauses = frozenset(self._book.checkpoints.tolist())
 
     def play(self, tape: Tape, first_round: int) -> None:
@@ -46,7 +46,7 @@ class PythonPlayer:
             arm = self._decide(tape, i, round_, context)
             if arm is not None:
                 self._budget_left -= self._costs[arm]
-                enter(self._book_block, self._world, chunk, i, round_, context, arm)
+                enter(self._book_block, self._truth.block, chunk, i, round_, context, arm)
             if round_ in self._pauses:
                 LOGBOOK["check_in"](self._book_block, self._cutoff, float(len(self._costs)))
 

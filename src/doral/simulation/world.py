@@ -25,10 +25,14 @@ _THETA, _FEATURES = 0, 1  # lanes of the parameter draws
 class Truth:
     """One run of a scenario."""
 
-    world: World
+    block: Block[World]
     features: Floats  # (A, k)
     counted: Floats  # (phases, J, A) expected worth of what returns within the deadline
     clairvoyant: float  # U*: expected reward of the best policy that knows the truth, over the horizon
+
+    @property
+    def world(self) -> World:
+        return self.block.tree
 
 
 def make_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
@@ -55,8 +59,8 @@ def _given_truth(scenario: Scenario) -> Truth:
 
 def _truth(scenario: Scenario, features: Floats, means: Floats) -> Truth:
     counted = expected_worth(scenario, means)
-    world = scenario.once(_world_without_means)._replace(means=means)
-    return Truth(world=world, features=features, counted=counted, clairvoyant=clairvoyant_worth(scenario, counted))
+    block = scenario.once(_world_without_means).with_fields(means=means)
+    return Truth(block=block, features=features, counted=counted, clairvoyant=clairvoyant_worth(scenario, counted))
 
 
 def _uniforms(shape: tuple[int, int], seed: int, run: int, lane: int) -> Floats:
@@ -78,9 +82,9 @@ def _products(theta: Floats, features: Floats) -> Floats:
     return products
 
 
-def _world_without_means(scenario: Scenario) -> World:
+def _world_without_means(scenario: Scenario) -> Block[World]:
     available = () if scenario.availability is None else scenario.availability
-    return World(
+    world = World(
         means=np.zeros((scenario.phases, 0, 0)),
         phase_rounds=math.ceil(scenario.problem.horizon / scenario.phases),
         noise=_NOISE[scenario.noise],
@@ -90,6 +94,7 @@ def _world_without_means(scenario: Scenario) -> World:
         silent=scenario.problem.feedback == "silent",
         available=np.array(available, dtype=np.float64),
     )
+    return Block(world)
 
 
 def _compiled_laws(scenario: Scenario) -> Laws:
