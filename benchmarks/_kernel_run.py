@@ -68,7 +68,7 @@ def new_task(options: PolicyOptions, scenario: Scenario, *, seed: int, run: int)
     """The tape is recorded here."""
     truth = make_truth(scenario, seed=seed, run=run)
     tape = new_tape(truth.world, scenario.problem.horizon)
-    WORLD["record"](Block(tape), Block(truth.world), seed, run, 1)
+    WORLD["record"](Block(tape), truth.block, seed, run, 1)
     blueprint = Blueprint(options=options, problem=scenario.problem, seed=seed, run=run, given_features=truth.features)
     return Task(blueprint, scenario, truth, tape)
 
@@ -85,7 +85,7 @@ def play_once(task: Task) -> Played:
     program["prepare"](state)
     book = Block(new_logbook(task.scenario))
     book.tree.entries.view("u1").fill(0)  # the C program's memory is touched before its clock starts too
-    play, world, tape = program["play"], Block(task.truth.world), Block(task.tape)
+    play, world, tape = program["play"], task.truth.block, Block(task.tape)
     start, played = time.thread_time(), 0
     while (played := play(state, world, tape, book, 1, played)) < task.horizon:
         state.tree = grown(state.tree)

@@ -51,7 +51,8 @@ _last_form: dict[type, Form] = {}  # by class of the tree: nearly always the nex
 
 def described(tree: Any) -> tuple[Form, list[Any]]:
     """The form of a tree, and its words."""
-    form, words = _last_form.get(type(tree)), list[Any]()
+    words: list[Any] = []
+    form = _last_form.get(type(tree))
     if form is None or not _describe(tree, form.layout.leaves, words):
         form, words = _form_of(layout_of(tree)), []
         _describe(tree, form.layout.leaves, words)
@@ -59,7 +60,7 @@ def described(tree: Any) -> tuple[Form, list[Any]]:
     return form, words
 
 
-def _describe(values: Iterable[Any], leaves: Iterable[Leaf], words: list[Any]) -> bool:
+def _describe(values: Any, leaves: Iterable[Leaf], words: list[Any]) -> bool:
     """Append the words of these values; False if one is not of the type of its leaf."""
     for value, leaf in zip(values, leaves, strict=True):
         if isinstance(leaf, ArrayLeaf):
@@ -118,6 +119,7 @@ class Block(Generic[Tree]):
 
     def _settle(self, form: Form, memory: Any) -> None:
         self._form, self._memory, self._as_parameter_ = form, memory, ctypes.byref(memory)
+        self._make_tree: Callable[[], Tree] | None = None
 
     def _fill(self, tree: Tree, words: list[Any]) -> None:
         self._form.packer.pack_into(self._memory, 0, *words)

@@ -56,13 +56,14 @@ class Template(Generic[Tree]):
     def __init__(self, tree: Tree, *, shared: Collection[Any] = ()) -> None:
         self._form, words = described(tree)
         known = {id(one) for one in shared}
-        filled, zeros = {}, {}
+        filled: dict[int, Any] = {}
+        zeros: dict[int, Any] = {}
         for one in _leaves(tree):
             if isinstance(one, np.ndarray) and id(one) not in known:
                 (zeros if _is_zero(one) else filled)[id(one)] = one
         self._n_words = len(words)
         cuts, n_copied = _laid_out(filled, WORD * self._n_words)
-        self._image = np.zeros(n_copied, dtype=np.uint8)
+        self._image: Any = np.zeros(n_copied, dtype=np.uint8)
         for key, one in filled.items():
             np.ndarray(one.shape, one.dtype, self._image, cuts[key].start)[...] = one
         empty_cuts, self._n_bytes = _laid_out(zeros, n_copied)
@@ -85,10 +86,10 @@ class Template(Generic[Tree]):
 
     def block(self) -> Block[Tree]:
         """A new one."""
-        piece = np.zeros(self._n_bytes + LINE, dtype=np.uint8)
-        address = address_of(piece)
+        room = np.zeros(self._n_bytes + LINE, dtype=np.uint8)
+        address = address_of(room)
         begin = -address % LINE
-        piece = piece[begin:]
+        piece: Any = room[begin:]
         piece[: self._image.size] = self._image
         piece[: WORD * self._n_words].view(np.uint64)[self._pointers] += np.uint64(address + begin)
         return Block.at(self._form, self._form.memory.from_buffer(piece), partial(self._cutting.out_of, piece))
