@@ -13,7 +13,7 @@ from doral._kernel import rare
 from doral.engine.hooks import learn_correction, on_cancel, refresh_prior
 from doral.engine.leaves import leaves, replace_leaves
 from doral.engine.state import RESERVED, SPENT, State, has, is_racing, mark_stale
-from doral.estimators.ridge import refactor
+from doral.estimators.ridge import refactor_rows
 from doral.racing import ACCEPTED
 
 
@@ -53,8 +53,7 @@ def correct(state: State, number: int, context: int, arm: int, previous: float, 
 def recompute(state: State) -> None:
     """After `widened`: whatever follows from the sums."""
     refresh_prior(state)
-    for row in range(state.ridge.weight.shape[0]):
-        refactor(state.ridge, row)
+    refactor_rows(state.ridge, 0, state.ridge.weight.shape[0])
 
 
 def give_back(state: State, context: int, amount: float) -> None:

@@ -14,7 +14,7 @@ from doral.engine import amend
 from doral.engine.choice import Choice
 from doral.engine.events import decide, is_full, is_stock_due, observe, open_round, take_stock, tick
 from doral.engine.state import State
-from doral.estimators.ridge import refactor
+from doral.estimators.ridge import refactor_rows
 
 # What is decided for an arrival, with the number of its decision.
 DECIDED = np.dtype(
@@ -64,8 +64,7 @@ def new_answers(n: int) -> Answers:
 @rare
 def prepare(state: State) -> None:
     """Fill in what a first state has to be computed for."""
-    for row in range(state.ridge.weight.shape[0]):
-        refactor(state.ridge, row)
+    refactor_rows(state.ridge, 0, state.ridge.weight.shape[0])
     if state.now[0].racing == 0:
         take_stock(state)
 

@@ -47,7 +47,7 @@ from doral.engine.hooks import (
     spend,
     watch,
 )
-from doral.engine.schedule import set_next_look, set_next_reading
+from doral.engine.schedule import has_prior_moved, set_next_look, set_next_reading
 from doral.engine.state import SPENT, State, mark_all_stale, mark_stale
 from doral.pacing import NO_ARM, reweigh
 
@@ -127,7 +127,7 @@ def is_stock_due(state: State) -> bool:
 def take_stock(state: State) -> None:
     """The prior follows the answers, return curves grow, tau is read off them, and arms are examined anew."""
     now = state.now[0]
-    has_moved = now.learned >= now.calibrate_at
+    has_moved = has_prior_moved(state)
     if has_moved:
         follow_answers(state)
     is_due = now.round >= now.read_at

@@ -46,6 +46,7 @@ class Ridge(NamedTuple):
     norm_squared: Floats  # (rows, A+)
     norm: Floats  # (rows, A+) ||f_a|| in V_j^-1
     updates: Ints  # (rows,) since the last refactor
+    is_touched: Ints  # (rows,) 1: it has or had data; all others are alike
     direction: Floats  # (k,) scratch: V^-1 f
     shadow: Floats  # (A+,) scratch: F V^-1 f
     scratch: Floats  # (2, k, k): a Cholesky factor, and V
@@ -74,6 +75,7 @@ def new_ridge(
         norm_squared=np.zeros((n_rows, padded(n_arms))),
         norm=np.zeros((n_rows, padded(n_arms))),
         updates=np.zeros(n_rows, dtype=np.int64),
+        is_touched=np.zeros(n_rows, dtype=np.int64),
         direction=np.zeros(n_features),
         shadow=np.zeros(padded(n_arms)),
         scratch=np.zeros((2, n_features, n_features)),
@@ -97,6 +99,7 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float) -
     """
     ridge.weight[context, arm] += weight
     ridge.target[context, arm] += target
+    ridge.is_touched[context] = 1
     n_features, room = ridge.features_by_row.shape
     if n_features == 0:
         _set_cell(ridge, context, arm)
@@ -164,6 +167,7 @@ def _follow_root(root: Floats, f: Floats, direction: Floats, weight: float, leve
 def add_weight(ridge: Ridge, context: int, arm: int, weight: float) -> None:
     """Change a sum of V (weight may be negative). With features, what follows from it does with the next `refactor`."""
     ridge.weight[context, arm] = max(0.0, ridge.weight[context, arm] + weight)
+    ridge.is_touched[context] = 1
     if ridge.features.shape[1] == 0:
         _set_cell(ridge, context, arm)
 
@@ -266,6 +270,33 @@ def refactor(ridge: Ridge, context: int) -> None:
     if ridge.root.shape[0] > 0:
         set_factor(inverse, ridge.root[context])
     ridge.updates[context] = 0
+
+
+@shared
+def refactor_rows(ridge: Ridge, start: int, stop: int) -> None:
+    """Rebuild rows from their sums; those without data are alike, so that one is rebuilt and the others are copies."""
+    like = -1
+    for row in range(start, stop):
+        if ridge.is_touched[row] != 0 or like < 0:
+            refactor(ridge, row)
+            if ridge.is_touched[row] == 0:
+                like = row
+        else:
+            _copy_row(ridge, like, row)
+
+
+@kernel
+def _copy_row(ridge: Ridge, source: int, to: int) -> None:
+    n_features, room = ridge.features_by_row.shape
+    for a in range(room):
+        ridge.estimate[to, a] = ridge.estimate[source, a]
+        ridge.norm_squared[to, a], ridge.norm[to, a] = ridge.norm_squared[source, a], ridge.norm[source, a]
+    for i in range(n_features):
+        for l in range(n_features):  # noqa: E741
+            ridge.inverse[to, i, l] = ridge.inverse[source, i, l]
+            if ridge.root.shape[0] > 0:
+                ridge.root[to, i, l] = ridge.root[source, i, l]
+    ridge.updates[to] = 0
 
 
 @shared

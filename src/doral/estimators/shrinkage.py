@@ -25,11 +25,13 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral._kernel import kernel, rare, shared
-from doral.estimators.ridge import MANY_FEATURES, Ridge, invert, refactor, set_data_precision
+from doral.estimators.ridge import MANY_FEATURES, Ridge, invert, refactor_rows, set_data_precision
 
 CONTEXT_DEGREES = 20.0  # the pooled noise counts like so many observations in a context's own
 NOISE_FLOOR = 1e-12  # of the mean square of rewards: exact rewards must not divide by zero
 SPREAD_GUESS, SPREAD_DEGREES = 0.1, 1.0  # of s^2: what omega^2 is thought to be, and like how many observations
+
+FEW_CONTEXTS = 64  # up to here, every context is added up by itself
 
 # Rows of a tally (3, J, A): raw sums of what has been learned. The ridge can be rebuilt from them under any prior.
 COUNT, REWARD, SQUARE = 0, 1, 2
@@ -93,8 +95,7 @@ def calibrate(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats) -> No
             _share(prior, ridge)
         else:
             _share_cells(prior, ridge)
-    for j in range(n_contexts):
-        refactor(ridge, j)
+    refactor_rows(ridge, 0, n_contexts)
 
 
 @rare
@@ -110,50 +111,91 @@ def _feature_size(ridge: Ridge) -> float:
 
 @shared
 def _share(prior: Prior, ridge: Ridge) -> None:
-    """mu given all contexts but one, for each; and omega^2, which holds from the next time on."""
-    n_contexts, n_arms = ridge.offset.shape
-    n_features = ridge.features.shape[1]
+    """mu given all contexts but one, for each; and omega^2, which holds from the next time on.
+
+    Contexts without data say and borrow the same: it is worked out for one of them, and the others take copies.
+    """
+    n_contexts, n_features = ridge.offset.shape[0], ridge.features.shape[1]
     noise, penalty = prior.scale[NOISE], prior.scale[PENALTY]
     known, mean_of = prior.inverse[_ALL], prior.pull
     for i in range(n_features):
         mean_of[n_contexts, i] = 0.0
         for l in range(n_features):  # noqa: E741
             known[i, l] = noise / prior.scale[RANGE] if i == l else 0.0
-    for j in range(n_contexts):  # what the data of a context say about mu: precision lambda (I - lambda V^-1)
-        one = prior.inverse[_ONE]
-        set_data_precision(ridge, j, one)
-        for i in range(n_features):
-            one[i, i] += penalty
-        invert(one, ridge.scratch[0], prior.inverse[j])
-        for i in range(n_features):  # direction = G_j
-            ridge.direction[i] = 0.0
-            for a in range(n_arms):
-                ridge.direction[i] += ridge.target[j, a] * ridge.features[a, i]
-        for i in range(n_features):
-            total = 0.0
-            for l in range(n_features):  # noqa: E741
-                total += prior.inverse[j, i, l] * ridge.direction[l]
-                known[i, l] += penalty * _shared(prior, j, i, l)
-            mean_of[j, i] = penalty * total
-            mean_of[n_contexts, i] += penalty * total
-    invert(known, ridge.scratch[0], prior.inverse[_ALL_INVERSE])
-    spread = _spread(prior, noise, penalty)
+    like = n_contexts
     for j in range(n_contexts):
-        others, covariance = prior.inverse[_ONE], prior.inverse[_ONE_INVERSE]
+        if ridge.is_touched[j] != 0 or like == n_contexts:
+            _listen(prior, ridge, j)
+            like = j if ridge.is_touched[j] == 0 else like
+        else:
+            _copy(prior.inverse[like], prior.inverse[j])
+            for i in range(n_features):
+                mean_of[j, i] = mean_of[like, i]
+        for i in range(n_features):
+            mean_of[n_contexts, i] += mean_of[j, i]
+            for l in range(n_features):  # noqa: E741
+                known[i, l] += penalty * _shared(prior, j, i, l)
+    invert(known, ridge.scratch[0], prior.inverse[_ALL_INVERSE])
+    spread = _spread(prior, ridge, noise, penalty)
+    like = n_contexts
+    for j in range(n_contexts):
+        if ridge.is_touched[j] != 0 or like == n_contexts:
+            _borrow(prior, ridge, j)
+            like = j if ridge.is_touched[j] == 0 else like
+        else:
+            _copy(ridge.precision[like], ridge.precision[j])
+            for a in range(ridge.offset.shape[1]):
+                ridge.offset[j, a] = ridge.offset[like, a]
+    prior.scale[SPREAD] = spread
+
+
+@kernel
+def _copy(matrix: Floats, to: Floats) -> None:
+    for i in range(matrix.shape[0]):
+        for l in range(matrix.shape[1]):  # noqa: E741
+            to[i, l] = matrix[i, l]
+
+
+@kernel
+def _listen(prior: Prior, ridge: Ridge, context: int) -> None:
+    """What the data of a context say about mu: precision lambda (I - lambda V^-1)."""
+    n_arms, n_features = ridge.features.shape
+    one, penalty = prior.inverse[_ONE], prior.scale[PENALTY]
+    set_data_precision(ridge, context, one)
+    for i in range(n_features):
+        one[i, i] += penalty
+    invert(one, ridge.scratch[0], prior.inverse[context])
+    for i in range(n_features):  # direction = G_j
+        ridge.direction[i] = 0.0
+        for a in range(n_arms):
+            ridge.direction[i] += ridge.target[context, a] * ridge.features[a, i]
+    for i in range(n_features):
+        total = 0.0
+        for l in range(n_features):  # noqa: E741
+            total += prior.inverse[context, i, l] * ridge.direction[l]
+        prior.pull[context, i] = penalty * total
+
+
+@kernel
+def _borrow(prior: Prior, ridge: Ridge, context: int) -> None:
+    """The prior of a context: mean and precision of theta_j given all others."""
+    n_contexts, n_arms = ridge.offset.shape
+    n_features, penalty = ridge.features.shape[1], prior.scale[PENALTY]
+    known, others, covariance = prior.inverse[_ALL], prior.inverse[_ONE], prior.inverse[_ONE_INVERSE]
+    for i in range(n_features):
+        for l in range(n_features):  # noqa: E741
+            others[i, l] = known[i, l] - penalty * _shared(prior, context, i, l)
+    invert(others, ridge.scratch[0], covariance)
+    for a in range(n_arms):
+        total = 0.0
         for i in range(n_features):
             for l in range(n_features):  # noqa: E741
-                others[i, l] = known[i, l] - penalty * _shared(prior, j, i, l)
-        invert(others, ridge.scratch[0], covariance)
-        for a in range(n_arms):
-            total = 0.0
-            for i in range(n_features):
-                for l in range(n_features):  # noqa: E741
-                    total += ridge.features[a, i] * covariance[i, l] * (mean_of[n_contexts, l] - mean_of[j, l])
-            ridge.offset[j, a] = total
-        for i in range(n_features):
-            covariance[i, i] += 1.0 / penalty
-        invert(covariance, ridge.scratch[0], ridge.precision[j])
-    prior.scale[SPREAD] = spread
+                mean = prior.pull[n_contexts, l] - prior.pull[context, l]
+                total += ridge.features[a, i] * covariance[i, l] * mean
+        ridge.offset[context, a] = total
+    for i in range(n_features):
+        covariance[i, i] += 1.0 / penalty
+    invert(covariance, ridge.scratch[0], ridge.precision[context])
 
 
 @kernel
@@ -163,7 +205,7 @@ def _shared(prior: Prior, context: int, i: int, l: int) -> float:  # noqa: E741
 
 
 @shared
-def _spread(prior: Prior, noise: float, penalty: float) -> float:
+def _spread(prior: Prior, ridge: Ridge, noise: float, penalty: float) -> float:
     """omega^2 by one EM step: the mean square of theta_j - mu, with what is not known of either."""
     n_contexts, n_features = prior.sigma.size, prior.pull.shape[1]
     mean, covariance = prior.inverse[_ONE_INVERSE, 0], prior.inverse[_ALL_INVERSE]
@@ -171,21 +213,34 @@ def _spread(prior: Prior, noise: float, penalty: float) -> float:
         mean[i] = 0.0
         for l in range(n_features):  # noqa: E741
             mean[i] += covariance[i, l] * prior.pull[n_contexts, l]
-    total = SPREAD_DEGREES * SPREAD_GUESS * prior.scale[RANGE]
+    total, alike = SPREAD_DEGREES * SPREAD_GUESS * prior.scale[RANGE], -1.0
     for j in range(n_contexts):
-        for i in range(n_features):
-            away = prior.pull[j, i] / penalty
-            total += noise * prior.inverse[j, i, i]
-            for l in range(n_features):  # noqa: E741
-                away -= _shared(prior, j, i, l) * mean[l]
-            if n_features >= MANY_FEATURES:
-                total += noise * _shared_variance(prior, j, i, prior.inverse[_ONE, 0])
-            else:
-                for l in range(n_features):  # noqa: E741
-                    for p in range(n_features):
-                        total += noise * _shared(prior, j, i, l) * covariance[l, p] * _shared(prior, j, p, i)
-            total += away * away
+        if n_contexts <= FEW_CONTEXTS or ridge.is_touched[j] != 0:
+            total = _add_spread(prior, j, noise, penalty, total)
+        else:
+            alike = alike if alike >= 0.0 else _add_spread(prior, j, noise, penalty, 0.0)
+            total += alike
     return total / (n_contexts * n_features + SPREAD_DEGREES)
+
+
+@kernel
+def _add_spread(prior: Prior, context: int, noise: float, penalty: float, total: float) -> float:
+    """The total with what one context adds to it."""
+    n_features = prior.pull.shape[1]
+    mean, covariance = prior.inverse[_ONE_INVERSE, 0], prior.inverse[_ALL_INVERSE]
+    for i in range(n_features):
+        away = prior.pull[context, i] / penalty
+        total += noise * prior.inverse[context, i, i]
+        for l in range(n_features):  # noqa: E741
+            away -= _shared(prior, context, i, l) * mean[l]
+        if n_features >= MANY_FEATURES:
+            total += noise * _shared_variance(prior, context, i, prior.inverse[_ONE, 0])
+        else:
+            for l in range(n_features):  # noqa: E741
+                for p in range(n_features):
+                    total += noise * _shared(prior, context, i, l) * covariance[l, p] * _shared(prior, context, p, i)
+        total += away * away
+    return total
 
 
 @shared

@@ -268,28 +268,26 @@ def mean_age(curves: ReturnCurves, limit: float) -> float:
 
 
 @shared
-def shrink_to_others(curves: ReturnCurves, tau: Floats, error: Floats) -> None:
-    """An arm of which little is known is thought to return like the others, as far as those agree.
+def shrink_to_others(curves: ReturnCurves, row: int, tau: Floats, error: Floats) -> None:
+    """An arm of which little is known is thought to return like the others, as far as those agree: in one context.
 
-    Normal means with known errors: the spread between well-known arms is the prior, per context. A few arms that agree
-    by chance must not make the rest of them certain, so the spread starts from a guess that counts like one arm.
+    Normal means with known errors: the spread between well-known arms is the prior. A few arms that agree by chance
+    must not make the rest of them certain, so the spread starts from a guess that counts like one arm.
     """
     n_arms = curves.arm_at_risk.shape[0]
-    for j in range(tau.shape[0]):
-        row = j if curves.at_risk.shape[0] > n_arms else 0
-        n, mean, square, noise = 0.0, 0.0, 0.0, 0.0
-        for a in range(n_arms):
-            if known_decisions(curves, row, a) >= WELL_KNOWN:
-                n += 1.0
-                mean += tau[j, a]
-                square += tau[j, a] ** 2
-                noise += error[j, a] ** 2
-        if n < 3.0:
-            continue
-        mean /= n
-        excess = max(square - n * mean * mean - (n - 1.0) * noise / n, 0.0)
-        spread = (excess + SPREAD_PRIOR_SD**2) / n
-        for a in range(n_arms):
-            keep = spread / (spread + error[j, a] ** 2)
-            tau[j, a] = mean + keep * (tau[j, a] - mean)
-            error[j, a] *= math.sqrt(keep)
+    n, mean, square, noise = 0.0, 0.0, 0.0, 0.0
+    for a in range(n_arms):
+        if known_decisions(curves, row, a) >= WELL_KNOWN:
+            n += 1.0
+            mean += tau[a]
+            square += tau[a] ** 2
+            noise += error[a] ** 2
+    if n < 3.0:
+        return
+    mean /= n
+    excess = max(square - n * mean * mean - (n - 1.0) * noise / n, 0.0)
+    spread = (excess + SPREAD_PRIOR_SD**2) / n
+    for a in range(n_arms):
+        keep = spread / (spread + error[a] ** 2)
+        tau[a] = mean + keep * (tau[a] - mean)
+        error[a] *= math.sqrt(keep)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from doral._kernel import kernel, rare
 from doral.engine.choice import SKIPPED_UNAVAILABLE, Choice
 from doral.engine.state import State
-from doral.estimators.ridge import refactor
+from doral.estimators.ridge import refactor_rows
 from doral.estimators.shrinkage import rebuild
 from doral.pacing import NO_ARM
 
@@ -78,5 +78,4 @@ def is_record_full(state: State) -> bool:
 def rebuild_rewards(state: State) -> None:
     """Under the prior as it is."""
     rebuild(state.ridge, state.tally, state.thinning)
-    for j in range(state.tally.shape[1]):
-        refactor(state.ridge, j)
+    refactor_rows(state.ridge, 0, state.tally.shape[1])

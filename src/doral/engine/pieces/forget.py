@@ -9,7 +9,7 @@ from doral import _check
 from doral._arrays import Floats
 from doral._kernel import kernel, rare
 from doral.engine.state import State
-from doral.estimators.ridge import Ridge, refactor
+from doral.estimators.ridge import Ridge, refactor_rows
 from doral.estimators.shrinkage import COUNT, REWARD, SQUARE
 from doral.estimators.survival import ReturnCurves
 
@@ -80,7 +80,7 @@ def _forget(tally: Floats, ridge: Ridge, curves: ReturnCurves, keep: float) -> N
         for a in range(n_arms):
             ridge.weight[row, a] *= keep
             ridge.target[row, a] *= keep
-        refactor(ridge, row)
+    refactor_rows(ridge, 0, ridge.weight.shape[0])
     for group in range(curves.at_risk.shape[0]):
         for g in range(curves.ages.size):
             curves.at_risk[group, g] *= keep

@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from doral._kernel import kernel, position, rare
+from doral._kernel import kernel, position
 from doral.engine.hooks import remembered, settled_weight
 from doral.engine.state import State, mark_stale
 from doral.errors import InvalidValue
-from doral.estimators.ridge import Ridge, add_weight, refactor, update
+from doral.estimators.ridge import add_weight, refactor, refactor_rows, update
 
 if TYPE_CHECKING:
     from doral.engine.options import PolicyOptions
@@ -79,10 +79,4 @@ def on_cancel(state: State, number: int, context: int, arm: int, in_race: bool, 
 @kernel
 def renew(state: State) -> None:
     """The prior has moved, and with it the norms."""
-    _renew_rows(state.ridge, state.contexts.size)
-
-
-@rare
-def _renew_rows(ridge: Ridge, n_contexts: int) -> None:
-    for row in range(n_contexts, ridge.weight.shape[0]):
-        refactor(ridge, row)
+    refactor_rows(state.ridge, state.contexts.size, state.ridge.weight.shape[0])

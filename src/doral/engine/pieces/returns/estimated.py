@@ -38,17 +38,41 @@ def read_returns(state: State) -> None:
     """tau by the deadline, or by the cut-off where there is no deadline."""
     pool(state.curves)
     _follow_curves(state)
-    _, n_contexts, n_arms = state.tally.shape
-    by_context = state.curves.at_risk.shape[0] > n_arms
-    for a in range(n_arms):
-        for j in range(n_contexts):
-            if j > 0 and not by_context and state.contexts[j].deadline == state.contexts[0].deadline:
-                state.tau[j, a], state.tau_error[j, a] = state.tau[0, a], state.tau_error[0, a]
-                state.thinning[j, a] = state.thinning[0, a]
-            else:
-                _read_one(state, j if by_context else 0, j, a)
+    like = -1
+    for j in range(state.contexts.size):
+        if like >= 0 and _is_curve_shared(state, j) and state.contexts[j].deadline == state.contexts[like].deadline:
+            _copy_row(state, like, j)
+        else:
+            _read_row(state, j)
+            if like < 0 and _is_curve_shared(state, j):
+                like = j
+
+
+@kernel
+def _is_by_context(state: State) -> bool:
+    return state.curves.at_risk.shape[0] > state.curves.arm_at_risk.shape[0]
+
+
+@kernel
+def _is_curve_shared(state: State, context: int) -> bool:
+    """Whether a context has no curve of its own: all that have none return alike by the same deadline."""
+    return not _is_by_context(state) or state.contexts[context].pulls == 0.0
+
+
+@kernel
+def _copy_row(state: State, source: int, to: int) -> None:
+    for a in range(state.allowed.size):
+        state.tau[to, a], state.tau_error[to, a] = state.tau[source, a], state.tau_error[source, a]
+        state.thinning[to, a] = state.thinning[source, a]
+
+
+@kernel
+def _read_row(state: State, context: int) -> None:
+    row = context if _is_by_context(state) else 0
+    for a in range(state.allowed.size):
+        _read_one(state, row, context, a)
     if state.confidence.return_optimism > 0.0:
-        shrink_to_others(state.curves, state.tau, state.tau_error)
+        shrink_to_others(state.curves, row, state.tau[context], state.tau_error[context])
 
 
 @kernel
