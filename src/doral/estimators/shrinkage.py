@@ -326,3 +326,5 @@ def rebuild(ridge: Ridge, tally: Floats, thinning: Floats) -> None:
             thin = thinning[j, a]
             ridge.weight[j, a] = thin * thin * tally[COUNT, j, a]
             ridge.target[j, a] = thin * tally[REWARD, j, a]
+            if tally[COUNT, j, a] > 0.0:
+                ridge.is_touched[j] = 1
