@@ -81,6 +81,7 @@ def as_arrays(tree: Any) -> Any:
 
 # --- a small problem -------------------------------------------------------------------------------------------------
 
+SEED = 3
 FEATURES = np.array([[1.0, 0.0], [0.5, 0.5], [0.2, 1.0]])
 COSTS = np.array([1.0, 2.0, 1.0])
 WEIGHTS = np.array([1.0, 3.0])
@@ -103,7 +104,7 @@ def small_problem(**changes: Any) -> Problem:
 
 def first(options: PolicyOptions, problem: Problem | None = None, *, oracle: Any = None) -> State:
     """A first state, in Python."""
-    blueprint = Blueprint(options=options, problem=problem or small_problem(), seed=3, oracle=oracle)
+    blueprint = Blueprint(options=options, problem=problem or small_problem(), seed=SEED, oracle=oracle)
     state = cast(State, in_python(first_state(blueprint)))
     prepare(state)
     return state

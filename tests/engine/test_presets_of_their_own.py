@@ -27,6 +27,7 @@ from doral.simulation.world import make_truth
 from tests.engine.cases import QUICK_RACE, SILENT, UNIT, Case
 
 SEED = 5
+ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)
 
 
 def _cases() -> list[Case]:
@@ -80,15 +81,19 @@ def test_live_a_preset_decides_alike_on_its_own(monkeypatch: pytest.MonkeyPatch)
     for compose in ("any", ""):
         monkeypatch.setenv("DORAL_COMPOSE", compose)
         engine = Engine(Blueprint(options=policy("doral-otf"), problem=UNIT.problem, seed=SEED))
-        contexts, clocks = np.arange(200) % 3, np.arange(1.0, 201.0)
-        decided = list(engine.decide_many(contexts.tolist(), np.zeros((200, 0), dtype=np.uint8), clocks.tolist()))
-        played = [(one.number, int(j), one.arm) for one, j in zip(decided, contexts, strict=True) if one.arm >= 0]
+        played = []
+        for round_ in range(1, 201):
+            decided = engine.decide(round_ % 3, ALL_ARMS, float(round_))
+            if decided.arm >= 0:
+                played.append((decided.number, round_ % 3, decided.arm))
+            if len(played) > 3 and round_ % 2:
+                engine.answer([played[-3][0]], [0.3 + 0.1 * (round_ % 5)], [round_ + 0.5])
         assert len(played) > 50
-        late = [number for number, _, _ in played[-30:]]
-        assert engine.answer(late, np.linspace(0.0, 1.0, 30).tolist(), [201.0] * 30) == [LEARNED] * 30
-        number, context, arm = played[-30]
-        engine.correct(number=number, context=context, arm=arm, reason=PLAYED, previous=0.0, reward=0.9)
-        number, context, arm = played[-31]
+        [outcome] = engine.answer([played[-1][0]], [0.2], [201.0])
+        assert outcome == LEARNED
+        number, context, arm = played[-1]
+        engine.correct(number=number, context=context, arm=arm, reason=PLAYED, previous=0.2, reward=0.9)
+        number, context, arm = played[-2]
         engine.cancel(number=number, context=context, arm=arm, reason=PLAYED, clock=202.0)
         engine.pass_time(230.0)
         states.append(engine.state)

@@ -1,0 +1,215 @@
+"""Scoring: what an arm is worth to a context (pieces/index, pieces/bonus, pieces/unweighted.py)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from doral._arrays import Floats
+from doral.engine.hooks import bonus, score
+from doral.engine.pieces.bonus import printed
+from doral.engine.pieces.index import directed, doubtful
+from doral.engine.state import State
+from doral.estimators.ridge import refactor
+from tests.engine.interpreted import COSTS, FEATURES, SEED, WEIGHTS, state_of
+from tests.twin import normals
+
+pytestmark = pytest.mark.usefixtures("interpreted")
+
+ARMS = slice(3)
+ESTIMATE = np.array([[0.4, 0.9, -0.2], [0.3, 0.1, 0.6]])
+NORM = np.array([[0.5, 0.2, 0.9], [0.7, 0.4, 0.1]])
+TAU = np.array([[0.9, 0.5, 0.8], [0.6, 1.0, 0.7]])
+TAU_ERROR = np.array([[0.1, 0.3, 0.05], [0.2, 0.0, 0.4]])
+PULLS = (7.0, 20.0)
+
+
+def known(base: str, **options: Any) -> State:
+    """A state that knows the numbers above."""
+    state = state_of(base, **options)
+    state.ridge.estimate[:2, ARMS], state.ridge.norm[:2, ARMS] = ESTIMATE, NORM
+    state.tau[:, ARMS], state.tau_error[:, ARMS] = TAU, TAU_ERROR
+    for j, pulls in enumerate(PULLS):
+        state.contexts[j].pulls = pulls
+    return state
+
+
+def scored(state: State, context: int, *, restricted: bool = False, is_here: bool = True) -> Floats:
+    score(state, context, restricted, is_here)
+    return state.values[ARMS].copy()
+
+
+# --- the bonus -------------------------------------------------------------------------------------------------------
+
+
+def delayed_linucb(n: float, confidence: float, *, penalty: float, bias: float = 0.0) -> float:
+    k = FEATURES.shape[1]
+    inside = 2.0 * math.log(1.0 / confidence) + k * math.log((k * penalty + n) / (k * penalty))
+    return 2.0 * (math.sqrt(penalty) + math.sqrt(inside)) + bias
+
+
+@pytest.mark.parametrize("context", [0, 1])
+def test_the_corrected_bonus_grows_with_the_pulls_of_the_context(context: int) -> None:
+    state = known("doral", screening="none", delta=0.1, penalty=0.5, exploration=0.3)
+    expected = 0.3 * delayed_linucb(PULLS[context], 0.1, penalty=0.5)
+    assert bonus(state, context) == pytest.approx(expected, rel=1e-14)
+
+
+def test_the_printed_bonus_grows_with_the_rounds_and_has_the_penalty_for_a_confidence() -> None:
+    state = known("d-linucb", bonus="printed", penalty=0.5, window_bias=False)
+    state.now[0].round = 40
+    assert bonus(state, 1) == pytest.approx(delayed_linucb(40.0, 0.5, penalty=0.5), rel=1e-14)
+
+
+def test_the_printed_bonus_changes_every_context_in_every_round() -> None:
+    state = known("d-linucb", bonus="printed")
+    state.contexts[0].is_stale = state.contexts[1].is_stale = state.now[0].n_stale = 0
+    printed.on_tick(state)
+    assert state.now[0].n_stale == 2
+    racing = state_of("doral", bonus="printed")
+    racing.contexts[0].is_stale = racing.contexts[1].is_stale = racing.now[0].n_stale = 0
+    printed.on_tick(racing)
+    assert racing.now[0].n_stale == 0  # nobody asks in stage 1
+
+
+def test_a_bonus_under_the_root_is_never_imaginary() -> None:
+    state = known("d-linucb", bonus="printed", penalty=30.0, window_bias=False)
+    state.now[0].round = 0
+    assert bonus(state, 0) == pytest.approx(2.0 * math.sqrt(30.0))
+
+
+def test_the_bias_of_the_bonus_is_that_of_pulls_inside_the_cutoff() -> None:
+    state = known("d-linucb", delta=0.1)
+    state.window[0] = [2.0, 0.0, 1.0]
+    expected = delayed_linucb(PULLS[0], 0.1, penalty=1.0, bias=2.0 * NORM[0, 0] + NORM[0, 2])
+    assert bonus(state, 0) == pytest.approx(expected, rel=1e-14)
+
+
+def test_the_calibrated_bonus_is_in_units_of_the_noise() -> None:
+    state = known("doral-otf", exploration=0.7)
+    state.prior.sigma[:] = [0.2, 0.5]
+    assert bonus(state, 1) == pytest.approx(0.7 * 0.5 * math.sqrt(math.log(math.e + PULLS[1])), rel=1e-14)
+
+
+# --- the index -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("context", [0, 1])
+def test_optimism_is_weight_times_tau_times_estimate_and_bonus(context: int) -> None:
+    state = known("doral", screening="none")
+    expected = WEIGHTS[context] * TAU[context] * (ESTIMATE[context] + bonus(state, context) * NORM[context])
+    assert scored(state, context) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("context", [0, 1])
+def test_doubts_about_return_add_in_squares(context: int) -> None:
+    state = known("doral", screening="none", return_optimism=0.7)
+    of_reward = TAU[context] * bonus(state, context) * NORM[context]
+    of_return = 0.7 * math.sqrt(math.log(math.e + PULLS[context])) * TAU_ERROR[context] * ESTIMATE[context]
+    expected = WEIGHTS[context] * (TAU[context] * ESTIMATE[context] + np.hypot(of_reward, of_return))
+    assert scored(state, context) == pytest.approx(expected, rel=1e-14)
+    assert doubtful.doubt(state, context) == pytest.approx(0.7 * math.sqrt(math.log(math.e + PULLS[context])))
+
+
+@pytest.mark.parametrize("base", ["doral", "doral-otf", "doral-ids"])
+def test_open_decisions_narrow_the_norm(base: str) -> None:
+    """Norms that count them are in rows of their own, and only the bonus asks for those."""
+    state = known(base, screening="none", pending="expected", return_optimism=0.0)
+    plain = known(base, screening="none", pending="ignored", return_optimism=0.0)
+    state.ridge.norm[2:, ARMS] = plain.ridge.norm[:2, ARMS] = 0.5 * NORM
+    assert scored(state, 0) == pytest.approx(scored(plain, 0))
+    assert (scored(state, 0) != scored(known(base, screening="none", pending="ignored"), 0)).any()
+
+
+def test_thompson_sampling_draws_for_the_one_who_is_here() -> None:
+    state = known("d-lints", exploration=0.8)
+    state.prior.sigma[:] = [0.2, 0.5]
+    state.now[0].round = 11
+    root = np.linalg.cholesky(state.ridge.inverse[1])
+    drawn = FEATURES @ root @ normals(SEED, 0, 11, 2)
+    expected = WEIGHTS[1] * TAU[1] * (ESTIMATE[1] + 0.8 * 0.5 * drawn)
+    assert scored(state, 1) == pytest.approx(expected, rel=1e-12)
+    assert scored(state, 1, is_here=False) == pytest.approx(WEIGHTS[1] * TAU[1] * ESTIMATE[1], rel=1e-14)
+
+
+@pytest.mark.parametrize("context", [0, 1])
+def test_the_directed_index_values_the_arm_that_pays_least_for_what_it_teaches(context: int) -> None:
+    state = known("doral", screening="none", sampling="directed", return_optimism=0.7)
+    upper = scored(known("doral", screening="none", return_optimism=0.7), context)
+    loss = upper.max() - WEIGHTS[context] * TAU[context] * ESTIMATE[context]
+    gain = TAU[context] / 2.0 * np.log1p(NORM[context] ** 2)
+    ratios = np.where(upper > 0.0, COSTS * loss**2 / gain, np.inf)
+    best = int(ratios.argmin())
+    values = scored(state, context)
+    assert values[best] == pytest.approx(upper[best], rel=1e-14)
+    assert (np.delete(values, best) == -np.inf).all()
+
+
+def test_the_directed_index_where_no_arm_is_worth_anything_or_teaches_anything() -> None:
+    state = known("doral", screening="none", sampling="directed", exploration=0.0)
+    state.ridge.estimate[0, ARMS] = [-0.5, -0.1, -0.3]
+    assert np.isfinite(scored(state, 0)).tolist().count(True) == 1
+    state.ridge.estimate[0, ARMS], state.ridge.norm[0, ARMS] = [0.2, 0.5, 0.5], 0.0
+    assert scored(state, 0).argmax() == 0  # nothing to learn anywhere: all ratios are alike, the first stands
+    assert directed._cheapest_lesson(state, 0, 0.5) == 0
+
+
+# --- who is out ------------------------------------------------------------------------------------------------------
+
+INDEXES: dict[str, dict[str, Any]] = {
+    "optimism": {"base": "doral", "screening": "none"},
+    "doubtful": {"base": "doral", "screening": "none", "return_optimism": 0.7},
+    "thompson": {"base": "d-lints"},
+    "directed": {"base": "doral", "screening": "none", "sampling": "directed"},
+}
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_arms_that_are_out_are_worth_nothing(index: str) -> None:
+    state = known(**INDEXES[index])
+    free = scored(state, 0)
+    out = int(free.argmax())
+    state.barrier[0, out] = -np.inf
+    values = scored(state, 0)
+    assert values[out] == -np.inf
+    if index != "directed":
+        assert (np.delete(values, out) == np.delete(free, out)).all()
+    else:
+        assert values.argmax() != out
+    assert np.isfinite(values).any()
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_where_arms_are_missing_nobody_is_ruled_out_by_one_that_may_be_missing(index: str) -> None:
+    """Certificates of the context do not hold today; what is out whatever is certified stays out."""
+    state = known(**INDEXES[index])
+    state.barrier[0, :3] = [-np.inf, 0.0, -np.inf]
+    state.barrier[2, :3] = [0.0, 0.0, -np.inf]
+    state.allowed[:] = [1, 0, 1]
+    assert np.isfinite(scored(state, 0, restricted=True)).tolist() == [True, False, False]
+
+
+def test_the_unweighted_choice_is_by_the_index_alone() -> None:
+    state = known("doral", screening="none", choice="unweighted")
+    index = ESTIMATE[1] + bonus(state, 1) * NORM[1]
+    best = int(index.argmax())
+    state.tau[1, best] = 0.01  # though hardly any of its answers return
+    values = scored(state, 1)
+    assert values[best] == pytest.approx(WEIGHTS[1] * 0.01 * index[best])
+    assert (np.delete(values, best) == -np.inf).all()
+    state.allowed[:] = [0 if a == best else 1 for a in range(3)]
+    assert scored(state, 1, restricted=True).argmax() == int(np.where(np.arange(3) == best, -np.inf, index).argmax())
+
+
+def test_without_features_every_cell_stands_for_itself() -> None:
+    state = state_of("eva")
+    assert state.ridge.features.shape == (3, 0)
+    state.ridge.weight[:, 0], state.ridge.target[:, 0] = 3.0, 1.5
+    for row in range(4):
+        refactor(state.ridge, row)
+    precision = state.ridge.precision[0, :, 0]
+    assert state.ridge.estimate[0, 0] == pytest.approx(1.5 / (3.0 + precision[0]))
+    assert scored(state, 0)[1:] == pytest.approx(bonus(state, 0) / np.sqrt(precision[1:]))
