@@ -23,7 +23,7 @@ def check(options: PolicyOptions) -> None:
 
 
 @kernel
-def doubt(state: State, context: int) -> float:
+def _doubt(state: State, context: int) -> float:
     """Standard errors of tau that are added to it."""
     return state.confidence.return_optimism * math.sqrt(math.log(math.e + state.contexts[context].pulls))
 
@@ -34,7 +34,7 @@ def score(state: State, context: int, restricted: bool, is_here: bool) -> None:
     estimate, tau, norm = state.ridge.estimate[context], state.tau[context], state.ridge.norm[norm_row(state, context)]
     barrier = state.barrier[state.contexts.size if restricted else context]  # the rival may be missing today
     values, weight, scale = state.values, state.contexts[context].weight, bonus(state, context)
-    error, doubts = state.tau_error[context], doubt(state, context)
+    error, doubts = state.tau_error[context], _doubt(state, context)
     for a in range(values.size):
         of_reward = tau[a] * scale * norm[a]
         of_return = doubts * error[a] * estimate[a]
