@@ -20,7 +20,7 @@ ORACLE: Floats = np.linspace(0.1, 0.9, 200).reshape(1, 1, -1).repeat(3, axis=1)
 @pytest.mark.usefixtures("interpreted")
 @pytest.mark.parametrize("name", POLICY_NAMES)
 def test_a_campaign_goes_the_same_way(name: str) -> None:
-    options = policy(name, **({"min_answers": 3} if policy(name).screening == "race" else {}))
+    options = policy(name, min_answers=3)
     oracle = ORACLE if options.return_probability == "oracle" else None
     problem = small_problem()
     compiled = Engine(Blueprint(options=options, problem=problem, seed=SEED, oracle=oracle))

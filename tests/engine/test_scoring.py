@@ -111,7 +111,7 @@ def test_doubts_about_return_add_in_squares(context: int) -> None:
     of_return = 0.7 * math.sqrt(math.log(math.e + PULLS[context])) * TAU_ERROR[context] * ESTIMATE[context]
     expected = WEIGHTS[context] * (TAU[context] * ESTIMATE[context] + np.hypot(of_reward, of_return))
     assert scored(state, context) == pytest.approx(expected, rel=1e-14)
-    assert doubtful.doubt(state, context) == pytest.approx(0.7 * math.sqrt(math.log(math.e + PULLS[context])))
+    assert doubtful._doubt(state, context) == pytest.approx(0.7 * math.sqrt(math.log(math.e + PULLS[context])))
 
 
 @pytest.mark.parametrize("base", ["doral", "doral-otf", "doral-ids"])

@@ -1,0 +1,270 @@
+"""Amendments: what becomes of a state that is in use (amend.py, and the pieces that a change concerns)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from doral.engine import amend
+from doral.engine.blueprint import Blueprint
+from doral.engine.compose import first_state
+from doral.engine.events import decide, observe, tick
+from doral.engine.hooks import watch
+from doral.engine.leaves import leaves, replace_leaves
+from doral.engine.presets import POLICY_NAMES, policy
+from doral.engine.state import RESERVED, SPENT, State
+from doral.problem import Arm, Context, Problem
+from doral.racing import ACCEPTED, RACING
+from tests.engine.interpreted import ALL_ARMS, COSTS, SEED, Player, as_arrays, first, in_python, small_problem, state_of
+
+pytestmark = pytest.mark.usefixtures("interpreted")
+
+GREEDY: dict[str, Any] = {"screening": "none", "pacing": "greedy", "dropping": "never", "until_end": False}
+
+
+def deciding(learner: str = "returned", **options: Any) -> State:
+    return state_of("doral", **{**GREEDY, "learner": learner, "cutoff": 5.0, **options})
+
+
+def play(state: State, context: int, clock: float) -> int:
+    tick(state, clock)
+    arm = int(decide(state, context, ALL_ARMS).arm)
+    assert arm >= 0
+    return arm
+
+
+def learned(state: State) -> dict[str, Any]:
+    """What has been learned of rewards and returns."""
+    return {name: array.copy() for name, array in leaves(as_arrays(state)) if name.split(".")[0] in ("ridge", "tally")}
+
+
+def assert_same(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    for name, array in ours.items():
+        if name.removeprefix("ridge.") not in ("updates", "direction", "shadow", "scratch"):
+            np.testing.assert_allclose(array, theirs[name], rtol=1e-12, atol=1e-14, err_msg=name)
+
+
+# --- cancel ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("learner", "pending", "is_settled"),
+    [
+        ("returned", "ignored", False),
+        ("returned", "ignored", True),
+        ("returned", "expected", False),
+        ("returned", "expected", True),
+        ("thinned", "ignored", False),
+        ("thinned", "ignored", True),
+        ("scaled", "ignored", False),
+        ("scaled", "ignored", True),
+        ("scaled", "expected", False),
+    ],
+)
+def test_a_cancelled_decision_leaves_no_trace(learner: str, pending: str, is_settled: bool) -> None:
+    state = deciding(learner, pending=pending)
+    budget, before = state.now[0].budget_left, learned(state)
+    arm = play(state, 1, 1.0)
+    if is_settled:
+        tick(state, 9.0)
+    amend.cancel(state, 0, 1, arm, False, 9.0)
+    assert state.now[0].budget_left == budget
+    assert not state.tiers[SPENT].any()
+    assert state.contexts[1].pulls == 0.0
+    assert math.isnan(state.ring[0].answer_age)
+    assert_same(learned(state), before)
+
+
+def test_a_cancelled_decision_was_never_at_risk() -> None:
+    state = deciding()
+    arm = play(state, 1, 1.0)
+    tick(state, 9.0)
+    watch(state)
+    assert state.curves.at_risk.any()
+    amend.cancel(state, 0, 1, arm, False, 9.0)
+    assert not state.curves.at_risk.any()
+    tick(state, 90.0)
+    watch(state)
+    assert not state.curves.at_risk.any()  # neither later
+
+
+def test_counts_do_not_go_below_zero() -> None:
+    state = deciding("thinned")
+    amend.cancel(state, 0, 1, 2, False, 9.0)
+    assert state.contexts[1].pulls == 0.0
+    assert state.ridge.weight[1, 2] == 0.0
+
+
+# --- correct ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", ["returned", "thinned", "scaled"])
+@pytest.mark.parametrize("is_settled", [False, True])
+def test_a_corrected_reward_is_as_if_it_had_been_right_at_once(learner: str, is_settled: bool) -> None:
+    corrected, right = deciding(learner), deciding(learner)
+    for state, reward in ((corrected, 0.2), (right, 0.9)):
+        state.thinning[:] = 0.5 if learner == "scaled" else 1.0
+        play(state, 1, 1.0)
+        observe(state, 0, reward, 3.0)
+        if is_settled:
+            tick(state, 9.0)
+    assert (corrected.ridge.target != right.ridge.target).any() or (learner == "scaled" and not is_settled)
+    amend.correct(corrected, 0, 1, corrected.ring[0].arm, 0.2, 0.9)
+    tick(corrected, 20.0)
+    tick(right, 20.0)
+    assert_same(learned(corrected), learned(right))
+
+
+def test_a_correction_counts_for_what_is_still_remembered() -> None:
+    state = deciding(half_life=10.0)
+    arm = play(state, 1, 1.0)
+    observe(state, 0, 0.2, 3.0)
+    state.now[0].read_last = 20
+    target = state.ridge.target[1, arm]
+    amend.correct(state, 0, 1, arm, 0.2, 0.9)
+    assert state.ridge.target[1, arm] == pytest.approx(target + 0.7 * 0.25)
+    state.now[0].first = 1
+    amend.correct(state, 0, 1, arm, 0.9, 0.2)  # too old to be watched
+    assert state.ridge.target[1, arm] == pytest.approx(target + 0.7 * 0.25)
+
+
+def test_a_correction_weighs_what_the_answer_weighs() -> None:
+    state = deciding(outcome_split=0.5)
+    arm = play(state, 1, 1.0)
+    observe(state, 0, 0.2, 3.0)
+    state.ring[0].weight = 3.0
+    amend.correct(state, 0, 1, arm, 0.2, 0.9)
+    assert state.ridge.target[1, arm] == pytest.approx(0.2 + 3.0 * 0.7)
+    assert state.ring[0].reward == 0.9  # from now on it is of the high kind
+
+
+# --- budget and horizon ----------------------------------------------------------------------------------------------
+
+
+def reserving() -> State:
+    contexts = [Context("x", 0.6), Context("y", 0.4, tier=1)]
+    return as_arrays(state_of("doral-otf", small_problem(contexts=contexts, reserves={1: 0.5})))
+
+
+def test_what_was_not_spent_comes_back() -> None:
+    state = reserving()
+    state.tiers[SPENT] = [4.0, 6.0]
+    amend.give_back(state, 0, 1.5)
+    amend.give_back(state, 1, -0.5)
+    assert state.now["budget_left"][0] == 51.0
+    assert state.tiers[SPENT].tolist() == [4.5, 4.5]
+
+
+def test_more_budget_reserves_more() -> None:
+    state = reserving()
+    amend.top_up(state, 10.0)
+    assert (state.now["budget"][0], state.now["budget_left"][0]) == (60.0, 60.0)
+    assert state.tiers[RESERVED].tolist() == pytest.approx([0.0, 30.0])
+
+
+def test_more_arrivals() -> None:
+    state = reserving()
+    amend.extend(state, 20)
+    assert (state.now["horizon"][0], state.now["must_read"][0]) == (120, 1)
+
+
+# --- arms ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_retired_arm_is_out_for_good_and_arms_are_examined_anew() -> None:
+    state = as_arrays(state_of("doral-otf"))
+    state.now["n_stale"], state.contexts["is_stale"] = 0, 0
+    certificates = state.drop.certificates
+    certificates["round"], certificates["rival"] = [[0, 5, 5], [5, 0, 0]], [[0, 0, 1], [2, 0, 0]]
+    state.barrier[:2, :3] = np.where(certificates["round"] > 0, -np.inf, 0.0)
+    amend.retire(state, 0)
+    assert (state.barrier[:, 0] == -np.inf).all()
+    assert state.barrier[0, 1] == 0.0  # it was ruled out by the arm that is gone
+    assert state.barrier[0, 2] == -np.inf  # this one by another
+    assert certificates["round"].tolist() == [[0, 0, 5], [0, 0, 0]]
+    assert (state.now["must_read"][0], state.now["n_stale"][0]) == (1, 2)
+
+
+def test_an_arm_is_retired_once() -> None:
+    state = as_arrays(state_of("doral-otf"))
+    amend.retire(state, 0)
+    state.now["must_read"] = 0
+    amend.retire(state, 0)
+    assert state.now["must_read"][0] == 0
+
+
+def wider(problem: Problem) -> Problem:
+    return Problem(
+        arms=[*problem.arms, Arm("d", features=[0.8, 0.3], cost=1.5)],
+        contexts=problem.contexts,
+        budget=problem.budget,
+        horizon=problem.horizon,
+        deadline=problem.deadline,
+    )
+
+
+def with_one_more(state: State, name: str) -> State:
+    """As `Engine.add_arm` does it."""
+    before, after = (
+        first_state(Blueprint(options=policy(name), problem=problem, seed=SEED, oracle=np.full((1, 1, 30), 0.5)))
+        for problem in (small_problem(), wider(small_problem()))
+    )
+    state = in_python(amend.widened(as_arrays(state), before, after))
+    amend.recompute(state)
+    return state
+
+
+@pytest.mark.parametrize("name", [name for name in POLICY_NAMES if policy(name).return_probability != "oracle"])
+def test_with_one_more_arm_the_others_are_known_as_before(name: str) -> None:
+    player = Player(first(policy(name)))
+    rng = np.random.default_rng(1)
+    for clock in range(1, 60):
+        player.decide(int(rng.integers(2)), float(clock))
+        if clock % 2:
+            player.answer(player.state.now[0].next - 1, float(rng.normal(0.5, 0.1)), clock + 0.5)
+    old = player.state
+    new = with_one_more(old, name)
+    assert new.allowed.size == 4
+    for part in ("weight", "target"):
+        assert (getattr(new.ridge, part)[:, :3] == getattr(old.ridge, part)).all()
+        assert not getattr(new.ridge, part)[:, 3].any()
+    assert (new.tally[:, :, :3] == old.tally).all()
+    assert not new.tally[:, :, 3].any()
+    n_rows = old.curves.at_risk.shape[0] // 3
+    for part in ("at_risk", "returned"):
+        ours, theirs = (getattr(one.curves, part).reshape(n_rows, n, -1) for one, n in ((new, 4), (old, 3)))
+        assert (ours[:, :3] == theirs).all()
+        assert not ours[:, 3].any()
+    assert new.ridge.features[3].tolist() == ([] if policy(name).features == "none" else [0.8, 0.3])
+    assert new.hulls.costs.tolist() == [*COSTS.tolist(), 1.5]
+    assert new.now[0].n_stale == 2
+    again = Player(new)
+    arms = {again.decide(int(rng.integers(2)), float(clock)).arm for clock in range(60, 90)}
+    assert max(arms) <= 3
+
+
+@pytest.mark.parametrize("is_racing", [True, False])
+def test_a_new_arm_joins_a_race_that_runs_and_is_accepted_after_it(is_racing: bool) -> None:
+    state = state_of("doral")
+    state.now[0].racing = is_racing
+    new = with_one_more(state, "doral")
+    assert new.race.field.arms[3].standing == (RACING if is_racing else ACCEPTED)
+    assert (new.barrier[:, 3] == (-np.inf if is_racing else 0.0)).all()
+
+
+# --- arrays by name --------------------------------------------------------------------------------------------------
+
+
+def test_every_array_has_a_name_and_can_be_exchanged() -> None:
+    state = as_arrays(state_of("doral"))
+    names = [name for name, _ in leaves(state)]
+    assert len(names) == len(set(names))
+    assert {"now", "ring", "ridge.weight", "race.field.delays.sums", "hulls.edges.slope"} <= set(names)
+    other = np.full_like(state.ridge.weight, 7.0)
+    changed = replace_leaves(state, {"ridge.weight": other})
+    assert changed.ridge.weight is other
+    assert type(changed) is type(state)
+    assert changed.ridge.target is state.ridge.target

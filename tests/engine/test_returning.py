@@ -1,0 +1,292 @@
+"""Returning: which share of answers comes in time (pieces/returns, curves, outcomes, unwatched.py, answer_limit.py)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from doral._arrays import Floats
+from doral.engine.answer_limit import answer_limit
+from doral.engine.events import decide, observe, tick
+from doral.engine.hooks import answer_weight, read_returns, relearn, watch, watched
+from doral.engine.pieces import outcomes
+from doral.engine.pieces.defaults import ENOUGH
+from doral.engine.pieces.returns.silent import FACTOR_PRIOR_SD
+from doral.engine.presets import policy
+from doral.engine.state import State
+from doral.estimators.outcomes import BY, HIGH, INSIDE, LOW, WEIGHT
+from doral.problem import Context
+from tests.engine.interpreted import ALL_ARMS, first, small_problem, state_of
+
+pytestmark = pytest.mark.usefixtures("interpreted")
+
+GREEDY: dict[str, Any] = {"screening": "none", "pacing": "greedy", "dropping": "never", "until_end": False}
+
+
+def watching(base: str = "doral", problem: Any = None, **options: Any) -> State:
+    return state_of(base, problem, **{**GREEDY, **options})
+
+
+def play(state: State, context: int, clock: float) -> int:
+    state.now[0].clock = clock
+    arm = int(decide(state, context, ALL_ARMS).arm)
+    assert arm >= 0
+    return arm
+
+
+# --- the age by which an answer has to come --------------------------------------------------------------------------
+
+
+def test_the_limit_is_the_deadline_or_else_the_cutoff() -> None:
+    problem = small_problem(contexts=[Context("x", 0.5, deadline=8.0), Context("y", 0.5)], deadline=None)
+    state = watching(problem=problem, cutoff=30.0)
+    assert [answer_limit(state, j) for j in (0, 1)] == [8.0, 30.0]
+    printed = watching(problem=problem, cutoff=30.0, return_by="cutoff")
+    assert [answer_limit(printed, j) for j in (0, 1)] == [30.0, 30.0]
+
+
+def test_near_the_end_the_limit_is_what_is_left_of_time() -> None:
+    state = watching(until_end=True)
+    state.now[0].round, state.now[0].clock = 90, 180.0  # two units of time per round, ten rounds to go
+    assert answer_limit(state, 0) == 20.0
+    state.now[0].round, state.now[0].clock = 95, 190.0
+    assert answer_limit(state, 0) == pytest.approx(10.0)
+    blind = watching()
+    blind.now[0].round, blind.now[0].clock = 95, 190.0
+    assert answer_limit(blind, 0) == 20.0
+
+
+def test_a_young_campaign_knows_no_pace_yet() -> None:
+    state = watching(until_end=True)
+    state.now[0].round, state.now[0].clock = 50, 1.9  # as one batch: below a tenth of the deadline
+    assert answer_limit(state, 0) == 20.0
+    state.now[0].clock = 2.0
+    assert answer_limit(state, 0) == pytest.approx(2.0)
+
+
+# --- curves ----------------------------------------------------------------------------------------------------------
+
+
+def counted(delays: Floats, ages: Floats, clock: float) -> tuple[Floats, Floats]:
+    """At risk and returned, over decisions made at clocks 1, 2, ... that have passed each age by now."""
+    made = np.arange(1.0, delays.size + 1.0)
+    starts = np.concatenate([[-math.inf], ages[:-1]])
+    passed = clock - made[:, None] > ages[None, :]
+    seen = np.where(delays <= clock - made, delays, math.inf)[:, None]
+    return (passed & (seen > starts)).sum(axis=0), (passed & (seen > starts) & (seen <= ages)).sum(axis=0)
+
+
+@pytest.mark.parametrize("by", ["arm", "context"])
+def test_every_decision_is_counted_at_every_age_that_it_has_passed(by: str) -> None:
+    state = watching(curves_by=by, curve_points=4)
+    state.barrier[:, 1:3] = -np.inf
+    delays = np.array([2.0, 7.0, math.inf, 1.0, 30.0, 3.0])
+    for i, clock in enumerate(range(1, 7)):
+        assert play(state, 1, float(clock)) == 0
+        assert state.now[0].next == i + 1
+    for now in (9.0, 15.0, 28.0):  # in pieces: nobody is counted twice
+        for i, delay in enumerate(delays.tolist()):
+            if i + 1 + delay <= now and state.ring[i].answer_age == math.inf:
+                observe(state, i, 0.5, i + 1 + delay)
+        state.now[0].clock = now
+        watch(state)
+        at_risk, returned = counted(delays, state.curves.ages, now)
+        group = 0 if by == "arm" else 3  # of context 1 and arm 0
+        assert state.curves.at_risk[group].tolist() == at_risk.tolist()
+        assert state.curves.returned[group].tolist() == returned.tolist()
+        assert state.curves.at_risk.sum() == at_risk.sum()
+    assert at_risk[-1] > 0
+
+
+def test_decisions_stay_as_long_as_they_are_watched() -> None:
+    state = watching(cutoff=5.0)
+    for clock in (1.0, 2.0, 12.0):
+        play(state, 0, clock)
+    tick(state, 8.5)
+    watch(state)
+    assert (state.now[0].settled, state.now[0].first) == (2, 0)
+    state.now[0].clock = 21.5
+    watch(state)
+    assert state.now[0].first == 1  # older than the last age, which is the deadline
+
+
+def test_unwatched_a_decision_goes_when_it_leaves_the_cutoff() -> None:
+    state = watching("d-linucb", cutoff=5.0)
+    for clock in (1.0, 2.0, 12.0):
+        play(state, 0, clock)
+    tick(state, 8.5)
+    assert (state.now[0].settled, state.now[0].first) == (2, 2)
+
+
+def test_how_many_have_been_watched_to_the_end() -> None:
+    state = watching()
+    for clock in (1.0, 2.0, 12.0):
+        play(state, 0, clock)
+    state.now[0].clock = 22.5
+    watch(state)
+    assert watched(state) == 2
+    assert watched(watching("d-linucb")) == ENOUGH  # nothing has to be
+
+
+# --- tau -------------------------------------------------------------------------------------------------------------
+
+
+def curves_with(state: State, at_risk: list[float], returned: list[float], group: int = 0) -> None:
+    state.curves.at_risk[group], state.curves.returned[group] = at_risk, returned
+
+
+def test_tau_is_the_product_limit_by_the_deadline() -> None:
+    problem = small_problem(contexts=[Context("x", 0.5, deadline=5.0), Context("y", 0.5)], deadline=20.0)
+    state = watching(problem=problem, curve_points=2)
+    assert state.curves.ages.tolist() == pytest.approx([0.2, 5.0, 20.0])
+    curves_with(state, [10.0, 8.0, 4.0], [2.0, 4.0, 1.0])
+    read_returns(state)
+    survival = np.cumprod([1 - 2 / 10, 1 - 4 / 8, 1 - 1 / 4])
+    assert state.tau[:, 0].tolist() == pytest.approx([1.0 - survival[1], 1.0 - survival[2]])
+    assert state.tau[:, 1].tolist() == [1.0, 1.0]  # nobody has been watched: optimism
+    tau = state.tau[:, 0]
+    assert state.tau_error[:, 0].tolist() == pytest.approx(np.sqrt((tau * (1 - tau) + 1 / 11) / 11).tolist())
+    assert (state.thinning == 1.0).all()
+
+
+def test_the_scaled_learner_is_thinned_by_what_returns_within_the_cutoff() -> None:
+    state = watching(curve_points=2, learner="scaled", cutoff=10.1)
+    curves_with(state, [10.0, 8.0], [2.0, 4.0])
+    read_returns(state)
+    between = 0.8 * (1.0 - 0.5 * (10.1 - 0.2) / (20.0 - 0.2))  # the survival in the middle of the last interval
+    assert state.thinning[:, 0].tolist() == pytest.approx([1.0 - between] * 2)
+    assert state.tau[:, 0].tolist() == pytest.approx([0.6, 0.6])
+
+
+def test_the_cutoff_follows_the_curves() -> None:
+    state = watching(curve_points=3, cutoff="adaptive", cutoff_share=0.7)
+    ages = state.curves.ages
+    before = state.now[0].cutoff
+    read_returns(state)
+    assert state.now[0].cutoff == before == ages[-1]  # no answers yet
+    curves_with(state, [100.0, 70.0, 20.0], [30.0, 50.0, 10.0])  # by the ages: 30, 80 and 90 of 100
+    read_returns(state)
+    assert state.now[0].cutoff == ages[1]  # 0.7 of 90 is 63
+    fixed = watching(curve_points=3, cutoff=7.0)
+    curves_with(fixed, [100.0, 70.0, 20.0], [30.0, 50.0, 10.0])
+    read_returns(fixed)
+    assert fixed.now[0].cutoff == 7.0
+
+
+def test_how_many_rounds_are_lost_at_the_end() -> None:
+    state = watching(curve_points=2, until_end=True)
+    curves_with(state, [10.0, 8.0], [2.0, 4.0])
+    state.now[0].round, state.now[0].clock = 30, 60.0
+    read_returns(state)
+    mean = (0.2 * 0.1 + 0.4 * 0.5 * (0.2 + 20.0)) / 0.6  # of the ages of answers, in the middle of their intervals
+    assert state.now[0].lost_rounds == int(mean / 2.0)
+
+
+def test_tau_of_the_oracle_is_what_is_given() -> None:
+    table = np.linspace(0.0, 0.9, 31)[None, None, :] * np.array([1.0, 0.5, 0.2])[None, :, None]
+    options = policy("doral", **{**GREEDY, "return_probability": "oracle", "learner": "scaled", "cutoff": 6.0})
+    state = first(options, oracle=table)
+    read_returns(state)
+    for context in (0, 1):
+        assert state.tau[context, :3].tolist() == table[0, :, 20].tolist()  # at the deadline
+        assert state.thinning[context].tolist() == table[0, :, 6].tolist()  # at the cut-off
+    assert not state.tau_error[:, :3].any()
+
+
+def test_where_every_answer_returns_tau_is_one() -> None:
+    state = watching(return_probability="one")
+    read_returns(state)
+    assert (state.tau[:, :3] == 1.0).all()
+
+
+def test_silent_feedback_gives_the_factor_by_which_rewards_fall_short() -> None:
+    state = watching("doral-otf", small_problem(feedback="silent"))
+    state.ridge.estimate[:2, :3] = [[0.5, 0.4, 0.3], [0.2, 0.6, 0.1]]
+    state.tally[0], state.tally[1] = 40.0, [[10.0, 4.0, 0.0], [5.0, 9.0, 1000.0]]
+    state.prior.scale[0] = 0.25
+    read_returns(state)
+    estimate = state.ridge.estimate[:2, :3]
+    top = 1 / FACTOR_PRIOR_SD**2 + (state.tally[1] * estimate / 0.25).sum(axis=0)
+    bottom = 1 / FACTOR_PRIOR_SD**2 + (state.tally[0] * estimate**2 / 0.25).sum(axis=0)
+    expected = np.clip(top / bottom, 0.01, 2.0)
+    assert expected[2] == 2.0  # more than could be
+    for context in (0, 1):
+        assert state.tau[context, :3].tolist() == pytest.approx(expected.tolist())
+        assert state.tau_error[context, :3].tolist() == pytest.approx((1 / np.sqrt(bottom)).tolist())
+        assert state.thinning[context].tolist() == pytest.approx(expected.tolist())  # the learner is scaled by it
+
+
+# --- outcomes that are told apart ------------------------------------------------------------------------------------
+
+
+def telling() -> State:
+    state = watching("doral-otf", outcome_split=0.5, cutoff=None, curves_by="arm", curve_points=3)
+    state.barrier[:, 1:3] = -np.inf
+    return state
+
+
+def test_an_answer_weighs_what_its_kind_weighs_at_the_age_of_its_decision() -> None:
+    state = telling()
+    ages = state.curves.ages
+    state.outcomes.counts[WEIGHT, HIGH, 0] = [0.2, 0.4, 0.6, 1.0]
+    state.outcomes.counts[WEIGHT, LOW, 0] = [3.0, 2.0, 1.5, 1.0]
+    for number, (reward, expected) in enumerate([(0.9, 0.5 * (0.4 + 0.6)), (0.5, 0.5 * (2.0 + 1.5))]):
+        play(state, 0, 1.0)
+        state.ring[number].reward = reward
+        state.ring[number].answer_age = 0.5 * (ages[0] + ages[1])  # on the way from the first age to the second
+        assert answer_weight(state, number) == pytest.approx(expected)
+        assert state.ring[number].weight == pytest.approx(expected)
+    state.ring[0].answer_age = 25.0  # beyond all ages
+    assert answer_weight(state, 0) == 1.0
+    assert answer_weight(watching(), 0) == 1.0
+
+
+def test_answers_enter_the_tally_with_their_weights() -> None:
+    state = telling()
+    state.outcomes.counts[WEIGHT, HIGH, 0] = 0.25
+    play(state, 1, 1.0)
+    observe(state, 0, 0.8, 2.0)
+    assert state.tally[:, 1, 0].tolist() == pytest.approx([0.25, 0.25 * 0.8, 0.25 * 0.64])
+    assert state.ridge.weight[1, 0] == pytest.approx(0.25)
+
+
+def test_passing_an_age_counts_the_kind_and_weighs_the_answer_anew() -> None:
+    state = telling()
+    play(state, 1, 1.0)
+    observe(state, 0, 0.8, 1.1)
+    assert state.ring[0].weight == 1.0
+    state.outcomes.counts[WEIGHT, HIGH, 0] = 0.5
+    state.now[0].clock = 4.0
+    watch(state)
+    passed = int((state.curves.ages < 3.0).sum())
+    by, inside = state.outcomes.counts[BY, HIGH, 0], state.outcomes.counts[INSIDE, HIGH, 0]
+    assert by.tolist() == [1.0] * passed + [0.0] * (by.size - passed)
+    assert inside.sum() == 1.0
+    assert inside[0] == 1.0
+    assert not state.outcomes.counts[:2, LOW].any()
+    assert state.ring[0].weight == pytest.approx(0.5)
+    assert state.tally[:, 1, 0].tolist() == pytest.approx([0.5, 0.5 * 0.8, 0.5 * 0.64])
+    relearn(state)
+    assert state.ridge.weight[1, 0] == pytest.approx(0.5)
+
+
+def test_weights_are_set_when_curves_are_read() -> None:
+    state = telling()
+    state.outcomes.counts[BY, :, 0, :3] = [[10.0, 20.0, 40.0], [30.0, 35.0, 40.0]]
+    state.outcomes.counts[INSIDE, :, 0, :3] = [[10.0, 10.0, 20.0], [30.0, 5.0, 5.0]]
+    outcomes.read_returns(state)
+    weight = state.outcomes.counts[WEIGHT, :, 0]
+    assert (weight[LOW, :2] > 1.0).all()  # the low kind is slow: what has come of it stands for more
+    assert (weight[HIGH, :2] < 1.0).all()
+    assert (weight[:, 3] == 1.0).all()
+
+
+def test_an_answer_that_is_too_old_to_be_weighed_teaches_nothing() -> None:
+    state = watching("doral-otf", outcome_split=0.5, cutoff=100.0)
+    play(state, 0, 1.0)
+    observe(state, 0, 0.8, 22.0)  # beyond the deadline, inside the cut-off
+    assert state.tally.sum() == 0.0
+    assert state.ring[0].reward == 0.8  # though it tells when its kind returns
