@@ -89,8 +89,9 @@ class Fold:
         """The fold that `to_json` described, its engine still without knowledge."""
         fold = cls(definition, tag)
         fold.roster = Roster.from_json(definition.problem, stored["arms"])
-        fold.names.arms = fold.problem.arm_names
-        fold.engine.start(_blueprint(definition, fold.problem))
+        if stored["arms"]["added"]:
+            fold.names.arms = fold.problem.arm_names
+            fold.engine.start(_blueprint(definition, fold.problem))
         fold.sequence, fold.clock, fold.round = stored["sequence"], stored["clock"], stored["round"]
         fold.expired_upto, fold.closed = stored["expired_upto"], stored["closed"]
         fold.ledger = Ledger.from_json(stored["ledger"])
