@@ -15,10 +15,8 @@ from scipy.optimize import linprog
 
 from doral._arrays import Floats, Ints
 from doral.pacing import (
-    FEW_CONTEXTS,
     Allocation,
     Demand,
-    Edges,
     Hulls,
     Share,
     fill,
@@ -30,6 +28,8 @@ from doral.pacing import (
     share_above,
     solve,
 )
+from doral.pacing.demand import FEW_CONTEXTS
+from doral.pacing.edges import Edges
 from tests.twin import Edge, hull
 
 TOLERANCE = 1e-9

@@ -20,7 +20,7 @@ DECIDING = (  # relative to the package
     "engine/**/*.py",
     "errors.py",
     "estimators/*.py",
-    "pacing.py",
+    "pacing/*.py",
     "problem.py",
     "racing.py",
     "simulation/logbook.py",

@@ -1,0 +1,135 @@
+"""The upper hull of (cost, value) of every context, starting at "skip" = (0, 0)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from doral._arrays import Floats, Ints
+from doral._kernel import kernel, rare
+from doral.pacing.demand import Demand
+from doral.pacing.edges import Edges, find_block, is_sum_due, is_summed, new_edges, put_in, sum_up, take_out
+
+NO_ARM = -1
+
+
+class Hulls(NamedTuple):
+    """Hulls of J contexts, and one spare row for a context whose arms are restricted in this round only."""
+
+    costs: Floats  # (A,)
+    by_cost: Ints  # (A,) arms in ascending order of cost
+    length: Ints  # (J + 1,) vertices of each hull, "skip" not counted
+    arm: Ints  # (J + 1, H)
+    cost: Floats  # (J + 1, H)
+    value: Floats  # (J + 1, H)
+    edges: Edges  # of rows 0..J-1
+
+
+def new_hulls(costs: Floats, n_contexts: int, n_depths: int = 1, *, room: int = 0) -> Hulls:
+    """Empty hulls: every context is skipped. `room` is that of a block, 0 for the best."""
+    by_cost = np.argsort(costs, kind="stable").astype(np.int64)
+    ascending = costs[by_cost]
+    most = 1 + int((ascending[1:] != ascending[:-1]).sum())
+    return Hulls(
+        costs=np.array(costs, dtype=np.float64),
+        by_cost=by_cost,
+        length=np.zeros(n_contexts + 1, dtype=np.int64),
+        arm=np.zeros((n_contexts + 1, most), dtype=np.int64),
+        cost=np.zeros((n_contexts + 1, most)),
+        value=np.zeros((n_contexts + 1, most)),
+        edges=new_edges(n_contexts, most, n_depths, room),
+    )
+
+
+@kernel
+def first_best(values: Floats) -> int:
+    """The position of the largest value, the first of them on ties."""
+    best = 0
+    for a in range(1, values.size):
+        if values[a] > values[best]:
+            best = a
+    return best
+
+
+@kernel
+def set_hull(hulls: Hulls, row: int, values: Floats) -> None:
+    """The upper hull over all arms with a positive value (NaN or values <= 0 leave an arm out)."""
+    arms, costs, heights = hulls.arm[row], hulls.cost[row], hulls.value[row]
+    if arms.size == 1:  # one cost for all: the hull is the best arm
+        best = first_best(values)
+        arms[0], costs[0], heights[0] = best, hulls.costs[best], values[best]
+        hulls.length[row] = values[best] > 0.0
+        return
+    n = 0
+    for rank in range(hulls.by_cost.size):
+        arm = hulls.by_cost[rank]
+        value = values[arm]
+        top = heights[n - 1] if n > 0 else 0.0
+        if not value > top:
+            continue  # dominated: costs no less and brings no more
+        cost = hulls.costs[arm]
+        while n > 0:  # drop vertices that fall below the new line
+            before_value = heights[n - 2] if n > 1 else 0.0
+            before_cost = costs[n - 2] if n > 1 else 0.0
+            rise = heights[n - 1] - before_value
+            run = costs[n - 1] - before_cost
+            if rise * (cost - costs[n - 1]) > (value - heights[n - 1]) * run:
+                break
+            n -= 1
+        arms[n], costs[n], heights[n] = arm, cost, value
+        n += 1
+    hulls.length[row] = n
+
+
+@kernel
+def edge_of(hulls: Hulls, row: int, vertex: int) -> tuple[float, float]:
+    """Slope and cost of the edge that ends in this vertex; none after the last."""
+    if vertex >= hulls.length[row]:
+        return 0.0, 0.0
+    cost, value = hulls.cost[row, vertex], hulls.value[row, vertex]
+    if vertex > 0:
+        cost -= hulls.cost[row, vertex - 1]
+        value -= hulls.value[row, vertex - 1]
+    return value / cost, cost
+
+
+@kernel
+def place(hulls: Hulls, demand: Demand, context: int) -> None:
+    """Put the edges of a changed context back into their order."""
+    edges = hulls.edges
+    vertex, left = 0, edges.n_placed[context]
+    while left > 0:
+        left -= take_out(edges, demand, find_block(edges, edges.placed[context, vertex], context), context)
+        vertex += 1
+    for vertex in range(hulls.length[context]):  # never steeper than the one before: rounding keeps order
+        slope, cost = edge_of(hulls, context, vertex)
+        edges.placed[context, vertex] = slope
+        put_in(edges, demand, slope, cost, context)
+    edges.n_placed[context] = hulls.length[context]
+
+
+@kernel
+def reweigh(hulls: Hulls, demand: Demand, context: int, weight: float) -> None:
+    """A context comes more or less often than thought, and so do all; its hull is the one that was placed."""
+    change = weight - demand.weight[context]
+    demand.weight[context] = weight
+    demand.total[0] += change
+    demand.of_depth[demand.depth[context]] += change
+    for j in range(demand.share.size):
+        demand.share[j] = demand.weight[j] / demand.total[0]
+    if is_summed(hulls.edges):
+        _reweigh_edges(hulls, demand, context, change)
+
+
+@rare
+def _reweigh_edges(hulls: Hulls, demand: Demand, context: int, change: float) -> None:
+    edges = hulls.edges
+    for vertex in range(edges.n_placed[context]):
+        k = find_block(edges, edges.placed[context, vertex], context)
+        edges.need[k, demand.depth[context]] += change * edge_of(hulls, context, vertex)[1]
+        edges.changes[k] += 1
+    for vertex in range(edges.n_placed[context]):  # once all its edges have their new weight
+        k = find_block(edges, edges.placed[context, vertex], context)
+        if is_sum_due(edges, k):
+            sum_up(edges, demand, k)
