@@ -47,7 +47,8 @@ def set_next_reading(state: State) -> None:
 def set_next_look(state: State) -> None:
     """The round in which return curves grow next, while nothing is read off them."""
     now = state.now[0]
-    now.read_at = (now.round // REFRESH_ROUNDS + 1) * REFRESH_ROUNDS
+    wait = REFRESH_ROUNDS if now.racing != 0 else _wait(state, REFRESH_ROUNDS, now.round)
+    now.read_at = (now.round // wait + 1) * wait
 
 
 @kernel
