@@ -1,10 +1,12 @@
 """Kernels as the Python that they are: nothing is compiled, and a failure shows the line at fault.
 
-Records of a state answer by attribute, as they do in compiled code. Only draws stay compiled: they need 64 bits.
+Records of a state answer by attribute, as they do in compiled code. Draws are NumPy's: in Python, products of
+words of 64 bits do not wrap around.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -22,17 +24,18 @@ from doral.engine.presets import policy
 from doral.engine.state import State
 from doral.estimators import ridge
 from doral.problem import Arm, Context, Problem
+from tests import twin
 
-COMPILED: tuple[object, ...] = (coin, ridge._normal)
+DRAWS: dict[object, Callable[..., float]] = {
+    coin: twin.coin,
+    ridge._normal: lambda seed, run, round_, lane: twin.normals(seed, run, round_, lane + 1)[lane],
+}
 ALL_ARMS: Bits = np.zeros(0, dtype=np.uint8)
-_call_compiled = Kernel.__call__
 
 
 def call_in_python(kernel: Kernel, *arguments: Any) -> Any:
     """What a call of a kernel means here; see the fixture `interpreted`."""
-    if kernel in COMPILED:
-        return _call_compiled(kernel, *arguments)
-    return kernel.function(*arguments)
+    return DRAWS.get(kernel, kernel.function)(*arguments)
 
 
 class Row:

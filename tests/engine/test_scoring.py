@@ -32,6 +32,7 @@ def known(base: str, **options: Any) -> State:
     state = state_of(base, **options)
     state.ridge.estimate[:2, ARMS], state.ridge.norm[:2, ARMS] = ESTIMATE, NORM
     state.tau[:, ARMS], state.tau_error[:, ARMS] = TAU, TAU_ERROR
+    state.now[0].round = 1
     for j, pulls in enumerate(PULLS):
         state.contexts[j].pulls = pulls
     return state
