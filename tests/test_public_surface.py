@@ -12,6 +12,7 @@ import pytest
 import doral
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "doral"
 HEAVY = ("numba", "scipy", "polars", "matplotlib", "plotly", "joblib", "typer", "rich")
 
 
@@ -71,12 +72,12 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 def test_names_in_the_reading_exist() -> None:
     """docs/paper.md names functions as `module.function`; a renamed function must not leave it behind."""
-    sources = {path.stem: path.read_text() for path in (ROOT / "src" / "doral").rglob("*.py")}
-    text = (ROOT / "docs" / "paper.md").read_text()
-    named = re.findall(
-        r"`(engine|scoring|allocation|learning|returning|screening|racing|pacing|clairvoyant|tape|median_of_means)\.(\w+)`",
-        text,
-    )
-    assert len(named) > 20
+    sources = {f"/{path.relative_to(PACKAGE).with_suffix('')}": path.read_text() for path in PACKAGE.rglob("*.py")}
+    named = re.findall(r"`([a-z_]+(?:/[a-z_]+)*)\.(_?[a-z_]+)`", (ROOT / "docs" / "paper.md").read_text())
+    checked = 0
     for module, function in named:
-        assert re.search(rf"^def {function}\(", sources[module], flags=re.MULTILINE), f"{module}.{function}"
+        texts = [text for place, text in sources.items() if place.endswith(f"/{module}")]
+        if texts and function not in ("py", "json"):
+            assert any(re.search(rf"^def {function}\(", text, flags=re.MULTILINE) for text in texts), (module, function)
+            checked += 1
+    assert checked > 20

@@ -26,16 +26,20 @@ from doral.estimators import ridge
 from doral.problem import Arm, Context, Problem
 from tests import twin
 
-DRAWS: dict[object, Callable[..., float]] = {
-    coin: twin.coin,
-    ridge._normal: lambda seed, run, round_, lane: twin.normals(seed, run, round_, lane + 1)[lane],
-}
 ALL_ARMS: Bits = np.zeros(0, dtype=np.uint8)
+
+
+def _normal(seed: int, run: int, round_: int, lane: int) -> float:
+    return float(twin.normals(seed, run, round_, lane + 1)[lane])
+
+
+DRAWS: dict[object, Callable[..., Any]] = {coin: twin.coin, ridge._normal: _normal}
 
 
 def call_in_python(kernel: Kernel, *arguments: Any) -> Any:
     """What a call of a kernel means here; see the fixture `interpreted`."""
-    return DRAWS.get(kernel, kernel.function)(*arguments)
+    function: Callable[..., Any] = DRAWS.get(kernel, kernel.function)
+    return function(*arguments)
 
 
 class Row:

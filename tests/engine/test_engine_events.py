@@ -25,6 +25,7 @@ from doral.engine.presets import policy
 from doral.engine.state import State
 from doral.engine.view import view_race
 from doral.problem import Arm, Problem
+from doral.simulation import players
 from doral.simulation.scenario import Scenario
 
 ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)
@@ -226,15 +227,23 @@ def test_growing_in_the_simulator_where_many_answers_come_in_one_round(
     """From room for a single delay on, with several answers of one arm in many rounds."""
     problem = make_problem(budget=5_000.0, horizon=3_000)
     delays = (Fixed(30), Fixed(29), Geometric(20), Geometric(19))
-    scenario = Scenario(name="piled", problem=problem, delays=delays, theta=[[1.0, 0.5]] * N_CONTEXTS)
     options = policy("doral", censoring=censoring, accept=1, min_answers=10)
+    growths: list[State] = []
+
+    def grown(state: State) -> State:
+        growths.append(state)
+        return compose.grown(state)
 
     def played() -> doral.SimulationResult:
+        # a scenario of its own: first states are kept with it
+        scenario = Scenario(name="piled", problem=problem, delays=delays, theta=[[1.0, 0.5]] * N_CONTEXTS)
         return doral.simulate(options, scenario, runs=3, seed=2, keep_decisions=True)
 
     roomy = played()
     start_with_room_for(1, monkeypatch)
+    monkeypatch.setattr(players, "grown", grown)
     tight = played()
+    assert len(growths) > 3 * 4
     assert roomy.decisions().equals(tight.decisions())
     assert roomy.runs().equals(tight.runs())
 
