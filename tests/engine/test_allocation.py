@@ -16,6 +16,7 @@ from doral.engine.choice import (
     SKIPPED_PACED,
     SKIPPED_UNAVAILABLE,
     SKIPPED_WORTHLESS,
+    Choice,
 )
 from doral.engine.events import decide
 from doral.engine.hooks import rate, spend
@@ -90,7 +91,7 @@ def test_the_rate_of_a_period(round_: int, left: float, expected: float) -> None
 
 def test_greedy_plays_the_best_arm() -> None:
     choice = spend(known(pacing="greedy"), 1, False)
-    assert (choice.arm, choice.probability, choice.reason) == (2, 1.0, PLAYED)
+    assert choice == Choice(2, 1.0, choice.value, 0.0, PLAYED)
     assert choice.value == pytest.approx(WEIGHTS[1] * 0.4)
 
 
@@ -98,7 +99,7 @@ def test_greedy_plays_the_best_arm() -> None:
 def test_where_all_arms_are_out_nobody_is_served(pacing: str) -> None:
     state = known(pacing=pacing)
     state.barrier[:, :3] = -np.inf
-    assert spend(state, 0, False)[::4] == (NO_ARM, SKIPPED_UNAVAILABLE)
+    assert spend(state, 0, False) == Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
 
 
 def test_the_coin_plays_the_best_arm_with_the_probability_of_the_rate() -> None:
@@ -110,6 +111,8 @@ def test_the_coin_plays_the_best_arm_with_the_probability_of_the_rate() -> None:
         is_played = coin(SEED, 0, round_) < 0.3
         assert (choice.arm, choice.reason) == ((1, PLAYED_MARGINAL) if is_played else (NO_ARM, SKIPPED_PACED))
         assert choice.probability == pytest.approx(0.3 if is_played else 0.7)
+        assert choice.value == pytest.approx(0.8)
+        assert choice.price == 0.0
         outcomes.append(is_played)
     assert 5 < sum(outcomes) < 35
 
@@ -174,7 +177,7 @@ def test_the_price_of_the_day_is_remembered() -> None:
 
 def test_who_is_worth_nothing_is_not_served() -> None:
     choice = spend(known(values=np.array([[-0.5, -0.8, 0.0], [0.3, 0.2, 0.4]])), 0, False)
-    assert (choice.arm, choice.probability, choice.reason) == (NO_ARM, 1.0, SKIPPED_WORTHLESS)
+    assert choice == Choice(NO_ARM, 1.0, 0.0, choice.price, SKIPPED_WORTHLESS)
 
 
 def test_where_arms_are_missing_the_context_enters_with_the_others() -> None:
@@ -220,6 +223,7 @@ def test_a_decision_is_entered_paid_and_counted() -> None:
     assert (choice.arm, state.now[0].round, state.now[0].next) == (2, 2, 1)
     entry = state.ring[0]
     assert (entry.time, entry.context, entry.arm, entry.trains, entry.answer_age) == (7.0, 1, 2, 1, np.inf)
+    assert (entry.reward, entry.weight, entry.expected) == (0.0, 0.0, -1.0)  # nothing is known yet
     assert state.now[0].budget_left == 50.0 - COSTS[2]
     assert (state.contexts[0].pulls, state.contexts[1].pulls) == (0.0, 1.0)
     assert state.tiers[SPENT].tolist() == [COSTS[2]]
@@ -238,7 +242,7 @@ def test_why_nobody_is_served(available: list[int], left: float, round_: int, re
     state = known(pacing="greedy")
     state.now[0].budget_left, state.now[0].round = left, round_
     choice = decide(state, 0, np.array(available, dtype=np.uint8))
-    assert (choice.arm, choice.probability, choice.reason) == (NO_ARM, 1.0, reason)
+    assert choice == Choice(NO_ARM, 1.0, 0.0, 0.0, reason)
     assert (state.now[0].next, state.now[0].budget_left) == (0, left)
 
 

@@ -78,17 +78,48 @@ def test_a_cancelled_decision_leaves_no_trace(learner: str, pending: str, is_set
     assert_same(learned(state), before)
 
 
-def test_a_cancelled_decision_was_never_at_risk() -> None:
-    state = deciding()
-    arm = play(state, 1, 1.0)
-    tick(state, 9.0)
-    watch(state)
-    assert state.curves.at_risk.any()
-    amend.cancel(state, 0, 1, arm, False, 9.0)
-    assert not state.curves.at_risk.any()
-    tick(state, 90.0)
-    watch(state)
-    assert not state.curves.at_risk.any()  # neither later
+@pytest.mark.parametrize("by", ["arm", "context"])
+def test_a_cancelled_decision_was_never_at_risk(by: str) -> None:
+    cancelled, alone = deciding(curves_by=by), deciding(curves_by=by)
+    for state in (cancelled, alone):
+        state.barrier[:, 1:3] = -np.inf  # always the same arm
+        play(state, 1, 1.0)
+    play(cancelled, 1, 2.0)
+    for state in (cancelled, alone):
+        tick(state, 9.0)
+        watch(state)
+    assert (cancelled.curves.at_risk > alone.curves.at_risk).any()
+    amend.cancel(cancelled, 1, 1, 0, False, 9.0)
+    for clock in (9.0, 90.0):  # neither now nor later
+        for state in (cancelled, alone):
+            tick(state, clock)
+            watch(state)
+        assert (cancelled.curves.at_risk == alone.curves.at_risk).all()
+    assert alone.curves.at_risk.any()
+
+
+@pytest.mark.parametrize("learner", ["thinned", "scaled"])
+def test_of_two_decisions_one_is_cancelled(learner: str) -> None:
+    state, alone = deciding(learner), deciding(learner)
+    for one in (state, alone):
+        one.barrier[:, 1:3] = -np.inf
+        play(one, 1, 1.0)
+    play(state, 1, 1.5)
+    for one in (state, alone):
+        tick(one, 9.0)
+    amend.cancel(state, 1, 1, 0, False, 9.0)
+    assert_same(learned(state), learned(alone))
+    assert alone.ridge.weight[1, 0] == 1.0
+
+
+@pytest.mark.parametrize("learner", ["thinned", "scaled"])
+@pytest.mark.parametrize("trains", [True, False])
+def test_a_cancelled_pull_of_the_race_taught_something_only_if_it_trains(learner: str, trains: bool) -> None:
+    state = deciding(learner, race_trains=trains)
+    state.ridge.weight[1, 0] = state.tally[0, 1, 0] = 3.0
+    state.now[0].settled = 1
+    amend.cancel(state, 0, 1, 0, True, 9.0)
+    assert state.ridge.weight[1, 0] == (2.0 if trains else 3.0)
 
 
 def test_counts_do_not_go_below_zero() -> None:

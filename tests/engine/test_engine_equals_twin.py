@@ -240,9 +240,9 @@ def policies(draw: st.DrawFn, scenario: Scenario) -> PolicyOptions:
     return PolicyOptions(**completed({"name": "random", **chosen}, scenario.problem))
 
 
-# The same examples in every run of the checks; others with `make torture`.
+# The same examples in every run of the checks; others, and more, with `make torture`.
 @settings(
-    max_examples=80,
+    max_examples=int(os.environ.get("DORAL_TORTURE", "80")),
     derandomize="DORAL_TORTURE" not in os.environ,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

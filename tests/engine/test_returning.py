@@ -101,6 +101,18 @@ def test_every_decision_is_counted_at_every_age_that_it_has_passed(by: str) -> N
     assert at_risk[-1] > 0
 
 
+def test_at_an_age_a_decision_has_not_passed_it_yet() -> None:
+    """Inside while its age is at most the limit: so the order of events within one tick does not matter."""
+    state = watching(curve_points=2)
+    play(state, 0, 1.0)
+    state.now[0].clock = 21.0  # of age 20, the last of the grid
+    watch(state)
+    assert state.curves.cursor.tolist() == [1, 0]
+    state.now[0].clock = 21.1
+    watch(state)
+    assert state.curves.cursor.tolist() == [1, 1]
+
+
 def test_decisions_stay_as_long_as_they_are_watched() -> None:
     state = watching(cutoff=5.0)
     for clock in (1.0, 2.0, 12.0):
@@ -128,6 +140,9 @@ def test_how_many_have_been_watched_to_the_end() -> None:
     state.now[0].clock = 22.5
     watch(state)
     assert watched(state) == 2
+    endless = watching(problem=small_problem(deadline=None), cutoff=5.0)
+    endless.curves.cursor[:] = np.arange(endless.curves.cursor.size, 0, -1)
+    assert watched(endless) == 1  # without a deadline, to the last age
     assert watched(watching("d-linucb")) == ENOUGH  # nothing has to be
 
 
@@ -150,6 +165,36 @@ def test_tau_is_the_product_limit_by_the_deadline() -> None:
     tau = state.tau[:, 0]
     assert state.tau_error[:, 0].tolist() == pytest.approx(np.sqrt((tau * (1 - tau) + 1 / 11) / 11).tolist())
     assert (state.thinning == 1.0).all()
+
+
+def test_curves_by_context_give_every_context_a_tau_of_its_own() -> None:
+    """Shrunk to the arm's, by as many decisions as the arm counts for."""
+    state = watching(curves_by="context", curve_points=2)
+    curves_with(state, [40.0, 30.0], [10.0, 15.0], group=0)
+    curves_with(state, [40.0, 10.0], [30.0, 5.0], group=3)
+    read_returns(state)
+    borrowed = state.curves.shared[-1]
+    assert 1.0 <= borrowed < 100.0
+    at_risk, returned = np.array([[40.0, 30.0], [40.0, 10.0]]), np.array([[10.0, 15.0], [30.0, 5.0]])
+    of_arm = returned.sum(axis=0) / at_risk.sum(axis=0)
+    for j in (0, 1):
+        shrunk = (returned[j] + borrowed * of_arm) / (at_risk[j] + borrowed)
+        assert state.tau[j, 0] == pytest.approx(1.0 - np.prod(1.0 - shrunk))
+
+
+@pytest.mark.parametrize(("optimism", "is_shrunk"), [(0.0, False), (0.3, True)])
+def test_where_doubts_count_an_arm_is_thought_to_return_like_the_others(optimism: float, is_shrunk: bool) -> None:
+    state = watching(curve_points=2, return_optimism=optimism)
+    for arm, returned in enumerate((2.0, 5.0, 8.0)):
+        curves_with(state, [10.0, 8.0], [returned, 0.0], group=arm)
+    read_returns(state)
+    plain = np.array([0.2, 0.5, 0.8])
+    error = np.sqrt((plain * (1 - plain) + 1 / 11) / 11)
+    spread = (max(0.18 - 2 / 3 * (error**2).sum(), 0.0) + 0.09) / 3
+    keep = spread / (spread + error**2)
+    expected = 0.5 + keep * (plain - 0.5) if is_shrunk else plain
+    assert state.tau[0, :3].tolist() == pytest.approx(expected.tolist())
+    assert state.tau_error[1, :3].tolist() == pytest.approx((error * np.sqrt(keep) if is_shrunk else error).tolist())
 
 
 def test_the_scaled_learner_is_thinned_by_what_returns_within_the_cutoff() -> None:
@@ -193,6 +238,9 @@ def test_tau_of_the_oracle_is_what_is_given() -> None:
     for context in (0, 1):
         assert state.tau[context, :3].tolist() == table[0, :, 20].tolist()  # at the deadline
         assert state.thinning[context].tolist() == table[0, :, 6].tolist()  # at the cut-off
+    state.now[0].cutoff = math.inf
+    read_returns(state)
+    assert state.thinning[0].tolist() == table[0, :, -1].tolist()  # constant beyond the table
     assert not state.tau_error[:, :3].any()
 
 
@@ -200,6 +248,14 @@ def test_where_every_answer_returns_tau_is_one() -> None:
     state = watching(return_probability="one")
     read_returns(state)
     assert (state.tau[:, :3] == 1.0).all()
+
+
+def test_without_a_measured_noise_the_factor_of_silent_feedback_takes_it_for_one() -> None:
+    state = watching("doral", small_problem(feedback="silent"), learner="scaled", prior="fixed")
+    state.ridge.estimate[:2, :3], state.tally[0], state.tally[1] = 0.5, 40.0, 4.0
+    read_returns(state)
+    prior = 1 / FACTOR_PRIOR_SD**2
+    assert state.tau[0, 0] == pytest.approx((prior + 2 * 4.0 * 0.5) / (prior + 2 * 40.0 * 0.25))
 
 
 def test_silent_feedback_gives_the_factor_by_which_rewards_fall_short() -> None:
@@ -271,6 +327,16 @@ def test_passing_an_age_counts_the_kind_and_weighs_the_answer_anew() -> None:
     assert state.tally[:, 1, 0].tolist() == pytest.approx([0.5, 0.5 * 0.8, 0.5 * 0.64])
     relearn(state)
     assert state.ridge.weight[1, 0] == pytest.approx(0.5)
+
+
+def test_each_decision_passes_an_age_as_what_it_is() -> None:
+    state = telling()
+    for number, reward in enumerate((0.8, 0.1, 0.9)):
+        play(state, 0, 1.0 + 0.01 * number)
+        observe(state, number, reward, 1.05 + 0.01 * number)
+    state.now[0].clock = 4.0
+    watch(state)
+    assert state.outcomes.counts[BY, :, 0, 0].tolist() == [1.0, 2.0]  # of the low kind, and of the high
 
 
 def test_weights_are_set_when_curves_are_read() -> None:

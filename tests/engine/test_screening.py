@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from doral.engine.choice import PLAYED_RACING, SKIPPED_UNAVAILABLE
+from doral.engine.choice import PLAYED_RACING, SKIPPED_UNAVAILABLE, Choice
 from doral.engine.events import GONE, decide, is_full, observe
 from doral.engine.hooks import before_arrival, on_cancel, on_delay_known, pull
 from doral.engine.pieces import race
@@ -48,7 +48,7 @@ def test_arms_are_pulled_in_turn_whoever_arrives() -> None:
     state = racing()
     choices = [decide(state, context, ALL_ARMS) for context in (0, 1, 1, 0, 0)]
     assert [choice.arm for choice in choices] == [0, 1, 2, 0, 1]
-    assert {choice.reason for choice in choices} == {PLAYED_RACING}
+    assert {choice[1:] for choice in choices} == {(1.0, 0.0, 0.0, PLAYED_RACING)}
     assert (state.race.progress[0].rounds, state.race.progress[0].spend) == (5, COSTS[[0, 1, 2, 0, 1]].sum())
     assert state.race.progress[0].pass_left == 3 - 5
     assert state.race.field.arms.records["pulls"].tolist() == [2, 2, 1]
@@ -62,11 +62,11 @@ def test_the_least_pulled_arm_that_can_be_had_and_still_races() -> None:
     assert pull(state).arm == 2
     state.allowed[:] = [1, 1, 0]
     state.race.field.arms[0].standing = ACCEPTED
-    assert pull(state)[::4] == (NO_ARM, SKIPPED_UNAVAILABLE)
+    assert pull(state) == Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
 
 
 def test_without_a_race_nobody_pulls() -> None:
-    assert pull(state_of("doral-otf")).arm == NO_ARM
+    assert pull(state_of("doral-otf")) == Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
 
 
 # --- delays ----------------------------------------------------------------------------------------------------------
