@@ -172,6 +172,7 @@ def test_curves_by_context_give_every_context_a_tau_of_its_own() -> None:
     state = watching(curves_by="context", curve_points=2)
     curves_with(state, [40.0, 30.0], [10.0, 15.0], group=0)
     curves_with(state, [40.0, 10.0], [30.0, 5.0], group=3)
+    state.contexts[0].pulls = state.contexts[1].pulls = 40.0
     read_returns(state)
     borrowed = state.curves.shared[-1]
     assert 1.0 <= borrowed < 100.0
