@@ -63,7 +63,7 @@ def test_a_block_follows_its_tree() -> None:
 
 def test_a_tree_of_another_type_is_refused() -> None:
     program = new_program()
-    with pytest.raises(ctypes.ArgumentError, match="expected LP_Wide instance instead of LP_High"):
+    with pytest.raises(ctypes.ArgumentError, match="expected LP_Wide instance instead of pointer to High"):
         program["walk"](Block(new_tree(High)), 0)
     block = Block(new_tree())
     with pytest.raises(TypeError, match="keeps the type"):
