@@ -36,7 +36,7 @@ _COMPARISON_ONLY_HELP = "The paper's figures and claims, without sweeps and abla
 
 _COMPARED_SCENARIO_HELP = "A name from `doral scenarios`; without one, all of them. May be given again."
 _COMPARED_POLICY_HELP = (
-    "A name from `doral policies`, with options as in doral:accept=3; without one, the eight that are not literal. "
+    "A name from `doral policies`, with options as in doral:accept=3; without one, all that are not literal. "
     "May be given again."
 )
 _COMPARE_RUNS_HELP = "Runs of the table; 20, or 3 with --quick."

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
-from scipy import stats
 
 from doral.errors import InvalidValue, UnknownName
 from doral.simulation.outcome import METRICS
-from doral.simulation.result import CONFIDENCE, interval
+from doral.simulation.result import interval, t_quantile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,7 +91,7 @@ def bands(paths: Floats) -> tuple[Floats, Floats, Floats]:
     if runs < 2:
         unknown = np.full_like(mean, np.nan)
         return mean, unknown, unknown
-    reach = paths.std(axis=0, ddof=1) / np.sqrt(runs) * stats.t.ppf(0.5 + CONFIDENCE / 2.0, runs - 1)
+    reach = paths.std(axis=0, ddof=1) / np.sqrt(runs) * t_quantile(runs - 1)
     return mean, mean - reach, mean + reach
 
 

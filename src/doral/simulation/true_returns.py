@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from doral._arrays import Flags, Floats
 from doral.delays import AnyLaw, ByOutcome, Law
@@ -83,6 +82,8 @@ def expected_worth(scenario: Scenario, means: Floats) -> Floats:
 
 def _counted_by_outcome(scenario: Scenario, means: Floats, chances: DeadlineChances) -> Floats:
     """E[reward * 1{it returns within the deadline}] where the delay depends on the reward."""
+    from scipy.special import ndtr  # here: most scenarios need no SciPy, and it takes long to start
+
     sd, gap = scenario.noise_sd, means - chances.threshold
     if scenario.noise == "bernoulli":
         return means * np.where(chances.threshold < 1.0, chances.above, chances.below)
