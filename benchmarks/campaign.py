@@ -3,7 +3,7 @@
     python benchmarks/campaign.py [--decisions 1000000]
 
 Ratios are of two things measured in turns; the times that they are made of are shown with them. `measure` returns all
-by name. "Live calls" of the engine are calls of its entry `arrive` from Python, one per arrival.
+by name. "Live calls" of the engine are calls of `Engine.decide` from Python, one per arrival.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from doral.policies.build import build_state
-from doral.policies.entries import Arrivals
-from doral.policies.operations import Calls
-from doral.policies.rules import build_rules
 
 import doral
+from doral.engine.blueprint import Blueprint
+from doral.engine.engine import Engine
 from doral.live.campaign import Campaign
 
 TURNS = 9
@@ -81,17 +79,15 @@ def decide_in_batches(campaign: Campaign, batches: int, size: int) -> None:
 
 def engine_calls(count: int) -> Callable[[], None]:
     """The engine alone, called from Python once per arrival: no log, no ledger, no names."""
-    options = doral.policy(POLICY)
-    rules = build_rules(options=options, problem=PROBLEM, seed=1, run=0)
-    calls = Calls(build_state(options=options, rules=rules, problem=PROBLEM), rules)
-    whole, real = np.zeros((1, 4), dtype=np.int64), np.zeros((1, 3))
-    one = Arrivals(np.zeros(1, dtype=np.int64), np.zeros((1, 0), dtype=np.uint8), np.zeros(1), whole, real)
+    engine = Engine(Blueprint(options=doral.policy(POLICY), problem=PROBLEM, seed=1))
+    everything = np.zeros((1, 0), dtype=np.uint8)
+    arrivals = 0
 
     def work() -> None:
+        nonlocal arrivals
         for number in range(count):
-            one.contexts[0] = number % len(CONTEXTS)
-            one.clocks[0] += 1.0
-            calls.arrive(one)
+            arrivals += 1
+            engine.decide(number % len(CONTEXTS), everything, float(arrivals))
 
     return work
 
