@@ -149,7 +149,8 @@ def completed(options: Mapping[str, Any], problem: Problem, *, option: str = "")
             chosen["prior"], chosen["dropping"] = "fixed", "never"
             chosen["sampling"] = "optimism" if chosen["sampling"] == "thompson" else chosen["sampling"]
             chosen["bonus"] = "corrected" if chosen["bonus"] == "calibrated" else chosen["bonus"]
-    if chosen["features"] == "none" and chosen["sampling"] != "thompson" and chosen["bonus"] != "calibrated":
+    asks_for_bonus = chosen["sampling"] != "thompson" or chosen["dropping"] == "certified"
+    if chosen["features"] == "none" and asks_for_bonus and chosen["bonus"] != "calibrated":
         if option == "features":
             chosen["bonus"], chosen["prior"] = "calibrated", "shared"
             chosen["learner"] = "returned" if chosen["learner"] == "thinned" else chosen["learner"]

@@ -152,6 +152,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, Any, str]] = [
     ("doral", {"sampling": "directed", "choice": "unweighted"}, "choice", "unweighted", "needs choice='weighted'"),
     ("doral", {"bonus": "calibrated"}, "bonus", "calibrated", "needs prior='noise' or 'shared'"),
     ("doral", {"features": "none"}, "features", "none", "bonus='calibrated'"),
+    ("d-lints", {"features": "none", "dropping": "certified"}, "features", "none", "bonus='calibrated'"),
     ("doral", {"learner": "thinned", "prior": "noise"}, "prior", "noise", "thinned learner"),
     ("doral", {"learner": "thinned", "pending": "expected"}, "pending", "expected", "thinned learner"),
     ("doral", {"outcome_split": 0.5, "learner": "scaled"}, "outcome_split", 0.5, "needs learner='returned' or 'auto'"),

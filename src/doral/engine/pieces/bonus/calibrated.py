@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def check(options: PolicyOptions) -> None:
-    if options.features == "none" and options.sampling != "thompson" and options.bonus != "calibrated":
+    asks = options.sampling != "thompson" or options.dropping == "certified"
+    if asks and options.features == "none" and options.bonus != "calibrated":
         raise InvalidValue("features", options.features, "has only a bonus in units of noise: bonus='calibrated'")
     if options.bonus == "calibrated" and options.prior == "fixed":
         raise InvalidValue("bonus", options.bonus, "is in units of measured noise: needs prior='noise' or 'shared'")
