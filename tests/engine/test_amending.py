@@ -164,12 +164,13 @@ def test_a_correction_counts_for_what_is_still_remembered() -> None:
 
 def test_a_correction_weighs_what_the_answer_weighs() -> None:
     state = deciding(outcome_split=0.5)
+    play(state, 0, 1.0)
     arm = play(state, 1, 1.0)
-    observe(state, 0, 0.2, 3.0)
-    state.ring[0].weight = 3.0
-    amend.correct(state, 0, 1, arm, 0.2, 0.9)
+    observe(state, 1, 0.2, 3.0)
+    state.ring[1].weight = 3.0
+    amend.correct(state, 1, 1, arm, 0.2, 0.9)
     assert state.ridge.target[1, arm] == pytest.approx(0.2 + 3.0 * 0.7)
-    assert state.ring[0].reward == 0.9  # from now on it is of the high kind
+    assert state.ring[1].reward == 0.9  # from now on it is of the high kind
 
 
 # --- budget and horizon ----------------------------------------------------------------------------------------------

@@ -298,6 +298,10 @@ def test_an_answer_weighs_what_its_kind_weighs_at_the_age_of_its_decision() -> N
         assert state.ring[number].weight == pytest.approx(expected)
     state.ring[0].answer_age = 25.0  # beyond all ages
     assert answer_weight(state, 0) == 1.0
+    state.now[0].cutoff = ages[1]  # who has left it grows no older for its weight
+    for age in (ages[1], 25.0):
+        state.ring[0].answer_age = age
+        assert answer_weight(state, 0) == 0.6
     assert answer_weight(watching(), 0) == 1.0
 
 

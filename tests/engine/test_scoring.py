@@ -136,17 +136,25 @@ def test_thompson_sampling_draws_for_the_one_who_is_here() -> None:
     assert scored(state, 1, is_here=False) == pytest.approx(WEIGHTS[1] * TAU[1] * ESTIMATE[1], rel=1e-14)
 
 
-@pytest.mark.parametrize("context", [0, 1])
-def test_the_directed_index_values_the_arm_that_pays_least_for_what_it_teaches(context: int) -> None:
-    state = known("doral", screening="none", sampling="directed", return_optimism=0.7)
-    upper = scored(known("doral", screening="none", return_optimism=0.7), context)
-    loss = upper.max() - WEIGHTS[context] * TAU[context] * ESTIMATE[context]
-    gain = TAU[context] / 2.0 * np.log1p(NORM[context] ** 2)
-    ratios = np.where(upper > 0.0, COSTS * loss**2 / gain, np.inf)
-    best = int(ratios.argmin())
-    values = scored(state, context)
-    assert values[best] == pytest.approx(upper[best], rel=1e-14)
-    assert (np.delete(values, best) == -np.inf).all()
+def test_the_directed_index_values_the_arm_that_pays_least_for_what_it_teaches() -> None:
+    words: dict[str, Any] = {"screening": "none", "return_optimism": 0.7, "exploration": 0.3}
+    state, optimist = known("doral", sampling="directed", **words), known("doral", **words)
+    rng = np.random.default_rng(1)
+    chosen = []
+    for context in [0, 1] * 30:
+        estimate, norm = rng.uniform(-0.3, 1.0, 3), rng.uniform(0.05, 1.0, 3)
+        tau, error = rng.uniform(0.1, 1.0, 3), rng.uniform(0.0, 0.3, 3)
+        for one in (state, optimist):
+            one.ridge.estimate[context, ARMS], one.ridge.norm[context, ARMS] = estimate, norm
+            one.tau[context, ARMS], one.tau_error[context, ARMS] = tau, error
+        upper, values = scored(optimist, context), scored(state, context)
+        loss = upper.max() - WEIGHTS[context] * tau * estimate
+        gain = tau / 2.0 * np.log1p(norm**2)
+        best = int(np.where(upper > 0.0, COSTS * loss**2 / gain, np.inf).argmin())
+        assert values[best] == pytest.approx(upper[best], rel=1e-14)
+        assert (np.delete(values, best) == -np.inf).all()
+        chosen.append(best)
+    assert set(chosen) == {0, 1, 2}
 
 
 def test_the_directed_index_where_no_arm_is_worth_anything_or_teaches_anything() -> None:
