@@ -19,7 +19,7 @@ from doral.engine import compose as compose_module
 from doral.engine import hooks
 from doral.engine.blueprint import Blueprint
 from doral.engine.catalogue import DEFAULTS, PIECES, PLACES, words
-from doral.engine.compose import check_fit, chosen_pieces, compose, compose_all, first_state
+from doral.engine.compose import check_fit, check_pieces, chosen_pieces, compose, compose_all, first_state
 from doral.engine.guards import first_chosen, flag_name, if_chosen
 from doral.engine.options import OPTION_NAMES, PolicyOptions, option_words
 from doral.engine.presets import POLICY_NAMES, PRESETS, policy
@@ -245,8 +245,25 @@ def test_two_pieces_in_one_slot_are_noticed() -> None:
 
 
 def test_a_slot_that_nobody_fills_is_noticed() -> None:
-    with pytest.raises(AttributeError, match="has no attribute"):
+    with pytest.raises(TypeError, match=r"slot \w+ is filled by none of .*race"):
         compose(("race",))
+
+
+@pytest.mark.parametrize(
+    ("piece", "kernel", "slip", "message"),
+    [
+        ("index.thompson", "score", "scor", "pieces of index/ have a kernel 'score'"),
+        ("pending", "on_commit", "on_comit", "no hook or slot is called 'on_comit'; did you mean 'on_commit'"),
+    ],
+)
+def test_a_misspelt_kernel_is_noticed(
+    piece: str, kernel: str, slip: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = PIECES[piece]
+    monkeypatch.setattr(module, slip, getattr(module, kernel), raising=False)
+    monkeypatch.delattr(module, kernel)
+    with pytest.raises(TypeError, match=message):
+        check_pieces()
 
 
 @pytest.mark.parametrize("name", POLICY_NAMES)

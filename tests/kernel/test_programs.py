@@ -3,13 +3,16 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numba.core.errors import NumbaError
 
 from doral._kernel import Block, Entry, Program, kernel, store
+from doral._kernel import cache as cache_module
 from doral._kernel.prepared import prepare
 from tests.kernel import tiny
 from tests.kernel.tiny import High, Shapeless, Tree, Wide, new_program, new_tree, walk
@@ -192,11 +195,38 @@ def test_whoever_waits_is_told(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from doral._kernel.notice import announce
+    from doral._kernel.notice import announce_compiling, announce_waiting
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     if is_notebook:
         monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    announce(seconds)
-    wanted = "doral: compiling for this machine, once: about 10 s\n" if is_told else ""
+    announce_compiling("doral-otf", seconds, is_prepared=False)
+    wanted = "doral: compiling doral-otf for this machine, once: about 10 s\n" if is_told else ""
     assert capsys.readouterr().err == wanted
+    announce_compiling("doral-otf", seconds, is_prepared=True)  # LLVM alone
+    assert capsys.readouterr().err == wanted.replace("10 s", "4 s")
+    announce_waiting("doral-otf")
+    is_heard = is_terminal or is_notebook
+    wanted = "doral: waiting for another process that compiles doral-otf\n" if is_heard else ""
+    assert capsys.readouterr().err == wanted
+
+
+def test_a_mistake_in_a_kernel_is_an_error_and_no_reason_to_compile_otherwise() -> None:
+    @kernel
+    def wrong(tree: Tree, i: int) -> float:
+        return tree.no_such_field + i  # type: ignore[attr-defined]
+
+    program = Program(name="wrong", entries={"wrong": Entry(wrong, (new_tree(), int), float)})
+    with pytest.raises(NumbaError, match="no_such_field"):
+        program["wrong"](Block(new_tree()), 0)
+
+
+def test_a_temporary_folder_of_somebody_else_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ours = cache_module._private_temporary_folder()
+    assert ours == cache_module._private_temporary_folder()
+    assert ours.stat().st_mode & 0o077 == 0
+    ours.chmod(0o777)  # anybody could have written there
+    other = cache_module._private_temporary_folder()
+    assert other != ours
+    assert other.stat().st_mode & 0o077 == 0

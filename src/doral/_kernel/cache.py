@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -23,10 +25,21 @@ def _cache_root() -> Path:
     try:
         wanted.mkdir(parents=True, exist_ok=True)
     except OSError:
-        return Path(tempfile.gettempdir()) / f"doral-{os.getuid()}"
-    if os.access(wanted, os.W_OK):
-        return wanted
-    return Path(tempfile.gettempdir()) / f"doral-{os.getuid()}"
+        return _private_temporary_folder()
+    return wanted if os.access(wanted, os.W_OK) else _private_temporary_folder()
+
+
+def _private_temporary_folder() -> Path:
+    """What is found there is run: it must be ours and nobody else's, or a new one is made."""
+    if not hasattr(os, "getuid"):
+        return Path(tempfile.mkdtemp(prefix="doral-"))
+    folder = Path(tempfile.gettempdir()) / f"doral-{os.getuid()}"
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
+        return folder
+    return Path(tempfile.mkdtemp(prefix="doral-"))
 
 
 def _version() -> str:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import sys
 
-LONG_S = 3.0  # shorter waits explain themselves
+LONG_S = 2.0  # shorter waits explain themselves
+PREPARED_SHARE = 0.4  # of the time, where bitcode is at hand: only LLVM has something to do
 
 
-def announce(seconds: float) -> None:
+def announce_compiling(what: str, seconds: float, *, is_prepared: bool) -> None:
     """A compilation begins that takes about so long."""
-    if seconds < LONG_S or not _is_watched():
-        return
-    sys.stderr.write(f"doral: compiling for this machine, once: about {seconds:.0f} s\n")
-    sys.stderr.flush()
+    takes = seconds * (PREPARED_SHARE if is_prepared else 1.0)
+    if takes >= LONG_S:
+        _say(f"compiling {what} for this machine, once: about {takes:.0f} s")
 
 
-def _is_watched() -> bool:
-    """A terminal, or a notebook."""
-    if sys.stderr is None:
-        return False
-    return "ipykernel" in sys.modules or sys.stderr.isatty()
+def announce_waiting(what: str) -> None:
+    """Somebody else compiles it."""
+    _say(f"waiting for another process that compiles {what}")
+
+
+def _say(words: str) -> None:
+    """To a terminal or a notebook, and to nobody else."""
+    if sys.stderr is not None and ("ipykernel" in sys.modules or sys.stderr.isatty()):
+        sys.stderr.write(f"doral: {words}\n")
+        sys.stderr.flush()

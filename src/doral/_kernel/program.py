@@ -51,7 +51,10 @@ class TypedEntry(NamedTuple):
 
 
 class Program:
-    """Entries by name; each takes blocks in the place of trees. `seconds` is about how long it takes to compile."""
+    """Entries by name; each takes blocks in the place of trees.
+
+    `seconds` is about how long it takes to compile, and `label` what people call it, for those who wait.
+    """
 
     def __init__(
         self,
@@ -59,8 +62,9 @@ class Program:
         name: str,
         entries: Mapping[str, Entry] | Callable[[], Mapping[str, Entry]],
         seconds: float = 1.0,
+        label: str = "",
     ) -> None:
-        self.name, self.seconds, self._given = name, seconds, entries
+        self.name, self.seconds, self.label, self._given = name, seconds, label or name, entries
         self._functions: dict[str, Function] = {}
         self._lock = threading.Lock()
 
@@ -91,7 +95,7 @@ class Program:
         try:
             code = store.load(self)
         except Exception as error:
-            if os.environ.get(WAY) == "lean":
+            if os.environ.get(WAY) == "lean" or _is_of_a_kernel(error):
                 raise
             # Another Numba than the one that we know: slower, never wrong.
             message = f"doral's compiled code runs the plain way, which is slower ({type(error).__name__}: {error})"
@@ -101,6 +105,13 @@ class Program:
 
     def _plain(self) -> dict[str, Function]:
         return {name: _plain_function(entry) for name, entry in self.entries.items()}
+
+
+def _is_of_a_kernel(error: Exception) -> bool:
+    """Whether a kernel has a mistake: then no other way of compiling would help."""
+    from numba.core.errors import NumbaError
+
+    return isinstance(error, NumbaError)
 
 
 def _kind(argument: Any) -> Kind:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from doral._kernel.cache import cache_folder
-from doral._kernel.notice import announce
+from doral._kernel.notice import announce_compiling, announce_waiting
 from doral._kernel.prepared import prepared_bitcode
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def load(program: Program) -> Loaded:
     path = _path(program)
     code = _read(path)
     if code is None:
-        with _only_one(path.with_suffix(".lock")):
+        with _only_one(path.with_suffix(".lock"), program.label):
             code = _read(path)
             if code is None:
                 code = compile_program(program)
@@ -52,8 +52,8 @@ def compile_program(program: Program) -> bytes:
     from doral._kernel.machine import to_object
 
     bitcode = prepared_bitcode(program)
+    announce_compiling(program.label, program.seconds, is_prepared=bitcode is not None)
     if bitcode is None:
-        announce(program.seconds)
         bitcode = lower(program)
     return to_object(bitcode)
 
@@ -102,7 +102,7 @@ def _write(path: Path, code: bytes) -> None:
 
 
 @contextmanager
-def _only_one(path: Path) -> Iterator[None]:
+def _only_one(path: Path, what: str) -> Iterator[None]:
     """One process at a time; where files cannot be locked, several may compile the same."""
     try:
         import fcntl
@@ -115,7 +115,11 @@ def _only_one(path: Path) -> Iterator[None]:
         yield
         return
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            announce_waiting(what)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -43,6 +44,22 @@ _JOINTS = {name: one for name, one in vars(hooks).items() if isinstance(one, Hoo
 Flags = NamedTuple("Flags", [(flag_name(name), bool) for name in PIECES])  # type: ignore[misc]
 
 
+def check_pieces() -> None:
+    """A kernel whose name is nearly that of a hook would never be called: a slip must not pass for a choice."""
+    for name, piece in PIECES.items():
+        kernels = {one: value for one, value in vars(piece).items() if isinstance(value, Kernel)}
+        place, _, _ = name.rpartition(".")
+        for needed in PLACES[place].FILLS if place else ():
+            if needed not in kernels:
+                has = ", ".join(kernels)
+                raise TypeError(f"{piece.__name__}: pieces of {place}/ have a kernel {needed!r}; this one has {has}")
+        for kernel, value in kernels.items():
+            near = get_close_matches(kernel, _JOINTS, n=1, cutoff=0.8)
+            is_ours = value.function.__module__ == piece.__name__
+            if is_ours and kernel not in _JOINTS and not kernel.startswith("_") and near:
+                raise TypeError(f"{piece.__name__}: no hook or slot is called {kernel!r}; did you mean {near[0]!r}?")
+
+
 def chosen_pieces(options: PolicyOptions, problem: Problem) -> tuple[str, ...]:
     """The names of the pieces that make up this policy for this problem, in alphabetical order."""
     names = [name for name, piece in PIECES.items() if "." not in name and piece.is_in(options, problem)]
@@ -57,7 +74,7 @@ def chosen_pieces(options: PolicyOptions, problem: Problem) -> tuple[str, ...]:
 def compose(pieces: tuple[str, ...]) -> Any:
     """The class of states of these pieces. It carries the composition, by which the compiler finds their kernels."""
     kernels = {name: _kernels(one, [PIECES[piece] for piece in pieces]) for name, one in _JOINTS.items()}
-    return _state_class("+".join(pieces), pieces, kernels, PRESET_SECONDS)
+    return _state_class("+".join(pieces), pieces, kernels, label=_label(pieces), compile_seconds=PRESET_SECONDS)
 
 
 @cache
@@ -66,17 +83,18 @@ def compose_all() -> Any:
     presets, so that a sweep over options does not compile each of its policies: slower, with the same decisions.
     """
     kernels = {name: _guarded_kernels(one) for name, one in _JOINTS.items()}
-    return _state_class("any", tuple(PIECES), kernels, ANY_SECONDS)
+    label = "all pieces, for policies that are no presets,"
+    return _state_class("any", tuple(PIECES), kernels, label=label, compile_seconds=ANY_SECONDS)
 
 
 def _state_class(
-    name: str, pieces: tuple[str, ...], kernels: Mapping[str, tuple[Kernel, ...]], compile_seconds: float
+    name: str, pieces: tuple[str, ...], kernels: Mapping[str, tuple[Kernel, ...]], *, label: str, compile_seconds: float
 ) -> Any:
     memories = [_memory_name(piece) for piece in pieces if hasattr(PIECES[piece], "memory")]
     fields = [(field, Any) for field in dict.fromkeys((*COMMON, *memories))]
     plain = NamedTuple("ComposedState", fields)  # type: ignore[misc]
     composition = Composition(name=name, hooks=kernels)
-    own = {"__slots__": (), "composition": composition, "compile_seconds": compile_seconds}
+    own = {"__slots__": (), "composition": composition, "label": label, "compile_seconds": compile_seconds}
     return type("ComposedState", (plain,), own)
 
 
@@ -85,6 +103,8 @@ def _kernels(joint: Hook, modules: list[Any]) -> tuple[Kernel, ...]:
     if isinstance(joint, Slot):
         if len(found) > 1:
             raise AssertionError(f"slot {joint.name} is filled by several of {[one.__name__ for one in modules]}")
+        if not found and not hasattr(DEFAULTS, joint.name):
+            raise TypeError(f"slot {joint.name} is filled by none of {[one.__name__ for one in modules]}")
         return found or (getattr(DEFAULTS, joint.name),)
     return found
 
@@ -122,10 +142,16 @@ def composes_all() -> bool:
 
 
 @cache
-def _preset_compositions(feedback: str) -> frozenset[tuple[str, ...]]:
-    """Those that are worth machine code of their own."""
+def _preset_compositions(feedback: str) -> Mapping[tuple[str, ...], str]:
+    """Those that are worth machine code of their own, with the name of the preset."""
     problem = _tiny_problem(feedback)
-    return frozenset(chosen_pieces(policy(name), problem) for name in POLICY_NAMES)
+    return {chosen_pieces(policy(name), problem): name for name in reversed(POLICY_NAMES)}
+
+
+def _label(pieces: tuple[str, ...]) -> str:
+    """What people call a policy of these pieces."""
+    known = {**_preset_compositions("silent"), **_preset_compositions("explicit")}
+    return known.get(pieces, "a policy")
 
 
 @cache
@@ -274,3 +300,6 @@ def grown(state: State) -> State:
     if has(state, "race"):
         state = state._replace(race=race.grown(state.race))
     return state
+
+
+check_pieces()

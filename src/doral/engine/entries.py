@@ -137,6 +137,9 @@ def program_of(kind: str, state: State, entries: Callable[[TreeLayout], dict[str
     if (kind, state_class) not in _PROGRAMS:
         digest = hashlib.sha256(state_class.composition.name.encode()).hexdigest()[:8]
         _PROGRAMS[kind, state_class] = Program(
-            name=f"{kind}-{digest}", entries=entries(layout_of(state)), seconds=state_class.compile_seconds
+            name=f"{kind}-{digest}",
+            entries=entries(layout_of(state)),
+            seconds=state_class.compile_seconds,
+            label=state_class.label,
         )
     return _PROGRAMS[kind, state_class]

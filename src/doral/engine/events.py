@@ -4,7 +4,7 @@
     stage 2   while budget is left and t <= T:
                 observe context j
                 value the arms      eta_ja = tau_a * gamma_t(j, a)       pieces/index/, pieces/bonus/
-                play with probability p_j(rho) of LP_m                   pieces/pace/, pieces/rate/, pacing.py
+                play with probability p_j(rho) of LP_m                   pieces/pace/, pieces/rate/, pacing/
                 update V, G of context j when an answer returns          pieces/learn/, estimators/ridge.py
                 now and then read tau and m off the return curves        pieces/returns/, estimators/survival.py
 

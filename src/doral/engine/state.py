@@ -77,7 +77,7 @@ NOW = np.dtype(
         ("must_read", np.int64),  # 1: at once, whenever that is
         ("lost_rounds", np.int64),  # at the end, in which too little can return to be worth the budget
         ("n_stale", np.int64),  # contexts in the list of stale ones
-        ("read_last", np.int64),  # and when they were last
+        ("read_last", np.int64),  # round in which the return curves were last read
         ("settled", np.int64),  # first decision still inside the cut-off
         ("next", np.int64),  # sequence number of the next decision
     ],

@@ -14,7 +14,7 @@ _WHOLE = 1.0 - 1e-12  # a share of an edge above this is the whole edge: roundin
 
 
 class Share(NamedTuple):
-    """What LP_m says for one context: `upper` with `probability`, else `lower`; an arm of -1 is to skip."""
+    """What LP_m says for one context: `upper` with `probability`, else `lower`; -1 is to skip."""
 
     lower: int  # vertex of the hull, -1 for skip
     upper: int

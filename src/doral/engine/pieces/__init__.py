@@ -6,4 +6,12 @@ A piece is a module with
     check(options)            what it cannot be combined with
     memory(blueprint)         its branch of the state, if it has one, named like the module
     kernels                   named like the hooks and slots of `hooks.py` in which it takes part
+    MEMORY                    the name of its branch, if that is not the module's
+
+A folder's `__init__` says
+
+    OPTION                    the option whose word is the name of the chosen file
+    FILLS                     the kernels that each of its files has
+    EMPTY, ALSO, HIDDEN       a word for none of them, further words, files that are no words of their own
+    word(options, problem)    the file, where it does not follow from the option alone
 """

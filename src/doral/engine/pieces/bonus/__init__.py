@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from doral.engine.options import PolicyOptions
 
 OPTION = "bonus"
+FILLS = ("bonus",)
 
 
 @dataclass(frozen=True, kw_only=True)

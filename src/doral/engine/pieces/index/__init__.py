@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from doral.problem import Problem
 
 OPTION = "sampling"
+FILLS = ("score",)
 HIDDEN = ("doubtful",)  # what "optimism" means where it extends to return probabilities
 
 

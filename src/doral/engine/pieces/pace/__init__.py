@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 OPTION = "pacing"
+FILLS = ("spend",)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 OPTION = "prior"
+FILLS = ("follow_answers", "on_learned")
 EMPTY = "fixed"
 
 

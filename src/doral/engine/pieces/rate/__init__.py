@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from doral.problem import Problem
 
 OPTION = "rate"
+FILLS = ("rate",)
 HIDDEN = ("printed_coin",)  # what "printed" means for the coin
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from doral.problem import Problem
 
 OPTION = "return_probability"
+FILLS = ("read_returns",)
 EMPTY = "one"
 HIDDEN = ("silent",)  # what "estimated" means where feedback is silent
 
