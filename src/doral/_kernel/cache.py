@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -18,15 +19,12 @@ LIBRARIES = ("numba", "llvmlite", "numpy")
 KEPT_FOLDERS = 3  # older compiled versions of ourselves are removed beyond this many
 
 
-def _cache_root() -> Path:
-    """`DORAL_CACHE_DIR`, else the user's cache folder, else a private temporary one."""
+def _roots() -> Iterator[Path]:
+    """`DORAL_CACHE_DIR`, else the user's cache folder, if there is one; else a private temporary one."""
     given = os.environ.get("DORAL_CACHE_DIR")
-    wanted = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "doral"
-    try:
-        wanted.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return _private_temporary_folder()
-    return wanted if os.access(wanted, os.W_OK) else _private_temporary_folder()
+    with suppress(RuntimeError):  # a user without a home
+        yield Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "doral"
+    yield _private_temporary_folder()
 
 
 def _private_temporary_folder() -> Path:
@@ -50,12 +48,21 @@ def _version() -> str:
 
 @cache
 def cache_folder() -> Path:
-    """The folder of the compiled code for exactly these sources."""
-    root = _cache_root()
-    folder = root / f"kernels-{_version()}"
-    folder.mkdir(parents=True, exist_ok=True)
-    os.utime(folder)
-    others = sorted(root.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in others[KEPT_FOLDERS:]:
-        shutil.rmtree(old, ignore_errors=True)
-    return folder
+    """The folder of the compiled code for exactly these sources: the first that can be written to."""
+    for root in _roots():
+        folder = root / f"kernels-{_version()}"
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            os.utime(folder)
+            if os.access(folder, os.W_OK):
+                _tidy(root)
+                return folder
+    return Path(tempfile.mkdtemp(prefix="doral-"))
+
+
+def _tidy(root: Path) -> None:
+    """Remove what is old; others may do so at the same time."""
+    with suppress(OSError):
+        others = sorted(root.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in others[KEPT_FOLDERS:]:
+            shutil.rmtree(old, ignore_errors=True)

@@ -78,7 +78,10 @@ class Loaded:
         self._engine.finalize_object()
 
     def address(self, name: str) -> int:
-        return int(self._engine.get_function_address(name))
+        found = int(self._engine.get_function_address(name))
+        if found == 0:
+            raise LookupError(f"the code has no entry {name!r}")
+        return found
 
 
 def _target_machine_for_engine() -> Any:

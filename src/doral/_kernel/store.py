@@ -10,7 +10,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,17 +88,26 @@ def _read(path: Path) -> bytes | None:
     except OSError:
         return None
     code = data[_DIGEST_BYTES:]
-    return code if hashlib.sha256(code).digest() == data[:_DIGEST_BYTES] else None
+    return code if _digest(path, code) == data[:_DIGEST_BYTES] else None
+
+
+def _digest(path: Path, code: bytes) -> bytes:
+    """Of the code, and of which program's it is: that of another one must not be run in its place."""
+    return hashlib.sha256(path.name.encode() + code).digest()
 
 
 def _write(path: Path, code: bytes) -> None:
     """All of it or nothing; a full disk only means that the next process compiles again."""
-    try:
+    with suppress(OSError):
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(hashlib.sha256(code).digest() + code)
-        Path(file.name).replace(path)
-    except OSError:
-        return
+            written = Path(file.name)
+            try:
+                file.write(_digest(path, code) + code)
+                file.flush()
+            except OSError:
+                written.unlink()
+                raise
+        written.replace(path)
 
 
 @contextmanager
@@ -115,11 +124,12 @@ def _only_one(path: Path, what: str) -> Iterator[None]:
         yield
         return
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            announce_waiting(what)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                announce_waiting(what)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)

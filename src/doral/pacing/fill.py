@@ -145,7 +145,7 @@ def fill(hulls: Hulls, demand: Demand, caps: Floats, slack: Floats, context: int
             needed = share_of(demand, context) * own_cost
             left = _open(slack, own_depth)
             if needed >= left:
-                part = max(left / needed, 0.0)
+                part = max(left / needed, 0.0) if needed > 0.0 else 1.0
                 if part > _WHOLE:
                     part = 1.0
                 return Share(level - 1, level, part, own_slope)

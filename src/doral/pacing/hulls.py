@@ -54,7 +54,7 @@ def first_best(values: Floats) -> int:
 
 @kernel
 def set_hull(hulls: Hulls, row: int, values: Floats) -> None:
-    """The upper hull over all arms with a positive value (NaN or values <= 0 leave an arm out)."""
+    """The upper hull over all arms with a positive value; others, and those with -inf, are left out."""
     arms, costs, heights = hulls.arm[row], hulls.cost[row], hulls.value[row]
     if arms.size == 1:  # one cost for all: the hull is the best arm
         best = first_best(values)
@@ -131,5 +131,8 @@ def _reweigh_edges(hulls: Hulls, demand: Demand, context: int, change: float) ->
         edges.changes[k] += 1
     for vertex in range(edges.n_placed[context]):  # once all its edges have their new weight
         k = find_block(edges, edges.placed[context, vertex], context)
-        if is_sum_due(edges, k):
+        is_twin = vertex > 0 and edges.placed[context, vertex] == edges.placed[context, vertex - 1]
+        if is_sum_due(edges, k) or is_twin:
             sum_up(edges, demand, k)
+        if is_twin and k + 1 < edges.n_blocks[0]:  # edges that are equally steep may lie on both sides of a border
+            sum_up(edges, demand, k + 1)
