@@ -180,7 +180,7 @@ def test_a_reader_that_leaves_is_no_crash() -> None:
 
 
 def _interrupted(folder: Path) -> tuple[int, str]:
-    """Start it, press Ctrl-C in the third block."""
+    """Start it, press Ctrl-C in the third batch."""
     process = subprocess.Popen(
         [*COMMAND, *QUICK, "--jobs", "2", "--out", str(folder)], stderr=subprocess.PIPE, env=environment(), text=True
     )
@@ -258,7 +258,7 @@ def test_a_narrow_terminal_gets_whole_columns(columns: int, monkeypatch: pytest.
     from doral.cli import heat_table, terminal
     from doral.engine.presets import PRESETS
     from doral.experiments.beyond.analysis import BeyondFindings, shares_table
-    from doral.experiments.kit.blocks import CellResult
+    from doral.experiments.kit.batches import CellResult
     from doral.experiments.kit.cell import Cell
 
     result = doral.simulate(list(PRESETS), doral.scenario("stress/short"), runs=2)

@@ -27,10 +27,10 @@ from doral.delays import (
     Weibull,
 )
 from doral.engine import options as options_module
+from doral.engine.blueprint import MAX_SEED
 from doral.engine.options import OPTION_NAMES, PolicyOptions
 from doral.engine.presets import policy
 from doral.problem import Arm, Context, Problem
-from doral.simulation.api import MAX_SEED
 from doral.simulation.scenario import Noise, Scenario
 from tests.engine.cases import (
     EVERY_VALUE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-from doral.experiments.kit.blocks import Block
+from doral.experiments.kit.batches import Batch
 
 
 class Silent:
@@ -12,7 +12,7 @@ class Silent:
 
     def begin(self, *, rounds: int) -> None: ...
 
-    def block(self, block: Block, *, is_kept: bool) -> None: ...
+    def batch(self, batch: Batch, *, is_kept: bool) -> None: ...
 
     def advance(self, rounds: int) -> None: ...
 

@@ -17,7 +17,7 @@ from doral import delays
 from doral._kernel.philox import ARRIVAL, philox, to_uniform
 from doral.problem import Context
 from doral.simulation.scenario import Scenario
-from doral.simulation.tape import FEW_CONTEXTS, find_context, new_tape, record
+from doral.simulation.tape import WALKED_CONTEXTS, find_context, new_tape, record
 from doral.simulation.true_returns import expected_worth
 from doral.simulation.world import make_truth
 
@@ -114,7 +114,7 @@ def _walk(cumulative: list[float], u: float) -> int:
     return next((j for j, share in enumerate(cumulative[:-1]) if u < share), len(cumulative) - 1)
 
 
-@pytest.mark.parametrize("n_contexts", [1, 2, FEW_CONTEXTS, FEW_CONTEXTS + 1, FEW_CONTEXTS + 2, 100, 3001])
+@pytest.mark.parametrize("n_contexts", [1, 2, WALKED_CONTEXTS, WALKED_CONTEXTS + 1, WALKED_CONTEXTS + 2, 100, 3001])
 def test_the_search_finds_what_a_walk_finds(n_contexts: int) -> None:
     rng = np.random.default_rng(n_contexts)
     shares = rng.exponential(size=n_contexts) ** 3

@@ -58,7 +58,7 @@ class DirectCalls(callconv.CPUCallConv):
 class LeanContext(cpu.CPUContext):
     """Numba's context for this machine, with direct calls between our functions."""
 
-    session: Any  # to whose module functions are added
+    unit: Any  # to whose module functions are added
     ours: set[str]  # names of our functions
     sizes: dict[str, int]  # of LLVM types
     is_waiting = False

@@ -44,14 +44,14 @@ from doral._kernel.pointers import SCALARS, WORD, TreePointer
 from doral._kernel.trees import TreeLayout
 
 
-class Session:
+class Unit:
     """One program on its way: all functions go into one module. It takes the place of Numba's code libraries."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.context = copy.copy(cpu_target.target_context)
         self.context.__class__ = LeanContext
-        self.context.session = self
+        self.context.unit = self
         self.context.ours, self.context.sizes, self.context.numbers = set(), {}, itertools.count()
         self.codegen = self.context.codegen()
         self.module = self.codegen._create_empty_module(name)
@@ -83,15 +83,15 @@ class _Target:
 
     options = cpu_target.options
 
-    def __init__(self, session: Session) -> None:
-        self.typing_context, self.target_context = cpu_target.typing_context, session.context
+    def __init__(self, unit: Unit) -> None:
+        self.typing_context, self.target_context = cpu_target.typing_context, unit.context
 
 
 class LeanDispatcher(Dispatcher):
-    """Compiles a kernel into the module of a session, once per types of arguments."""
+    """Compiles a kernel into the module of a unit, once per types of arguments."""
 
-    def __init__(self, kernel: Kernel, session: Session) -> None:
-        self.targetdescr = _Target(session)
+    def __init__(self, kernel: Kernel, unit: Unit) -> None:
+        self.targetdescr = _Target(unit)
         self.kernel = kernel
         options = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **OPTIONS}
         super().__init__(kernel.function, targetoptions=options, pipeline_class=LeanCompiler)
@@ -114,12 +114,12 @@ def _remembered_call(function: Any, context: Any, arguments: Any, keywords: Any)
 
 
 @contextmanager
-def in_a_hurry(session: Session) -> Iterator[None]:
+def in_a_hurry(unit: Unit) -> Iterator[None]:
     """Meanwhile, Numba does less for our functions. Hold its lock."""
 
     def process(processor: Any, *arguments: Any, **keywords: Any) -> None:
         """After every pass; without the lifetimes of variables, because nothing is ever freed."""
-        if processor.func_ir.func_id.func not in session.kinds:
+        if processor.func_ir.func_id.func not in unit.kinds:
             _process_fully(processor, *arguments, **keywords)
             return
         processor.func_ir.blocks = canonicalize_cfg(processor.func_ir.blocks)
@@ -178,26 +178,26 @@ def lower_program(name: str, entries: Mapping[str, tuple[Kernel, tuple[Any, ...]
     """Entries by name: their kernels, and layouts or names of scalars."""
     with global_compiler_lock:
         cpu_target.target_context.refresh()
-        session = Session(name)
-        with in_a_hurry(session), dispatchers_from(session.dispatcher_of):
+        unit = Unit(name)
+        with in_a_hurry(unit), dispatchers_from(unit.dispatcher_of):
             for entry, (kernel, kinds) in entries.items():
-                _add_entry(session, entry, kernel, tuple(argument_type(kind) for kind in kinds))
-        foreign = [library._get_module_for_linking().as_bitcode() for library in session.foreign]
-    return Lowered(cgutils.normalize_ir_text(str(session.module)), foreign)
+                _add_entry(unit, entry, kernel, tuple(argument_type(kind) for kind in kinds))
+        foreign = [library._get_module_for_linking().as_bitcode() for library in unit.foreign]
+    return Lowered(cgutils.normalize_ir_text(str(unit.module)), foreign)
 
 
-def _add_entry(session: Session, entry: str, kernel: Kernel, kinds: tuple[Any, ...]) -> None:
+def _add_entry(unit: Unit, entry: str, kernel: Kernel, kinds: tuple[Any, ...]) -> None:
     """A function with the convention of C around a kernel."""
-    dispatcher = session.dispatcher_of(kernel)
+    dispatcher = unit.dispatcher_of(kernel)
     dispatcher.compile(kinds)
     description = dispatcher.overloads[kinds].fndesc
-    context = session.context
+    context = unit.context
     result = description.restype
     kind = ir.VoidType() if result is types.none else context.get_value_type(result)
     if result is types.boolean:
         kind = WORD
     taken = [WORD if one is types.boolean else context.get_value_type(one) for one in kinds]
-    function = ir.Function(session.module, ir.FunctionType(kind, taken), entry)
+    function = ir.Function(unit.module, ir.FunctionType(kind, taken), entry)
     function.attributes.add("nounwind")
     describe_pointers(context, function, kinds)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -205,7 +205,7 @@ def _add_entry(session: Session, entry: str, kernel: Kernel, kinds: tuple[Any, .
         builder.trunc(value, ir.IntType(1)) if one is types.boolean else value
         for value, one in zip(function.args, kinds, strict=True)
     ]
-    callee = context.declare_function(session.module, description)
+    callee = context.declare_function(unit.module, description)
     returned = builder.call(callee, context.get_arg_packer(kinds).as_arguments(builder, arguments))
     if result is types.none:
         builder.ret_void()

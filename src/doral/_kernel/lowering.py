@@ -1,4 +1,4 @@
-"""From a typed kernel to LLVM instructions in the module of its session."""
+"""From a typed kernel to LLVM instructions in the module of its unit."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ def describe_pointers(context: Any, function: Any, kinds: Any) -> None:
 
 
 class LeanLowering:
-    """Writes a typed function into the module of its session."""
+    """Writes a typed function into the module of its unit."""
 
     def run_pass(self, state: Any) -> bool:
         context, flags = state.targetctx, state.flags
-        session = context.session
-        state.library = session
+        unit = context.unit
+        state.library = unit
         description = PythonFunctionDescriptor.from_specialized_function(
             state.func_ir,
             state.typemap,
@@ -96,9 +96,9 @@ class LeanLowering:
             noalias=False,
             abi_tags=[flags.get_mangle_string()],
         )
-        metadata = {"attributes": ATTRIBUTES.get(session.kinds[state.func_id.func], ("noinline",))}
-        with context.push_code_library(session):
-            lower = Lower(context, session, description, state.func_ir, metadata=metadata)
+        metadata = {"attributes": ATTRIBUTES.get(unit.kinds[state.func_id.func], ("noinline",))}
+        with context.push_code_library(unit):
+            lower = Lower(context, unit, description, state.func_ir, metadata=metadata)
             lower.lower()
         function = LoweredFunction()
         context.insert_user_function(function, description)
@@ -106,7 +106,7 @@ class LeanLowering:
             typing_context=state.typingctx,
             target_context=context,
             entry_point=function,
-            library=session,
+            library=unit,
             signature=signature(state.return_type, *state.args),
             objectmode=False,
             fndesc=description,

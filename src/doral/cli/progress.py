@@ -1,4 +1,4 @@
-"""How far a long command is: a bar on a terminal, a line per block elsewhere. All of it on standard error."""
+"""How far a long command is: a bar on a terminal, a line per batch elsewhere. All of it on standard error."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
-from doral.experiments.kit.blocks import Block
+from doral.experiments.kit.batches import Batch
 from doral.experiments.kit.numbers import count
 
 
-def _describe(block: Block) -> str:
-    scenario = block.cell.scenario.name.removeprefix("paper/").replace("@", ", ")
-    runs = f"runs {block.first_run + 1}-{block.first_run + block.runs}"
-    many = len(block.policies)
-    some = f", {count(many, 'policy', 'policies')}" if many < len(block.cell.policies) else ""
-    return f"{block.cell.study}, {scenario}, {runs}{some}"
+def _describe(batch: Batch) -> str:
+    scenario = batch.cell.scenario.name.removeprefix("paper/").replace("@", ", ")
+    runs = f"runs {batch.first_run + 1}-{batch.first_run + batch.runs}"
+    many = len(batch.policies)
+    some = f", {count(many, 'policy', 'policies')}" if many < len(batch.cell.policies) else ""
+    return f"{batch.cell.study}, {scenario}, {runs}{some}"
 
 
 class Bar:
@@ -43,8 +43,8 @@ class Bar:
     def begin(self, *, rounds: int) -> None:
         self._bar.update(self._task, total=rounds)
 
-    def block(self, block: Block, *, is_kept: bool) -> None:
-        self._bar.update(self._task, description=_describe(block))
+    def batch(self, batch: Batch, *, is_kept: bool) -> None:
+        self._bar.update(self._task, description=_describe(batch))
 
     def advance(self, rounds: int) -> None:
         self._bar.advance(self._task, rounds)
@@ -70,11 +70,11 @@ class Lines:
     def begin(self, *, rounds: int) -> None:
         self._total = rounds
 
-    def block(self, block: Block, *, is_kept: bool) -> None:
+    def batch(self, batch: Batch, *, is_kept: bool) -> None:
         kept = " (kept from before)" if is_kept else ""
         share = 100 * self._done // self._total
         seconds = time.monotonic() - self._started_s
-        self._console.print(f"{share:3d}% {seconds:6.1f} s  {_describe(block)}{kept}", soft_wrap=True)
+        self._console.print(f"{share:3d}% {seconds:6.1f} s  {_describe(batch)}{kept}", soft_wrap=True)
 
     def advance(self, rounds: int) -> None:
         self._done += rounds

@@ -15,6 +15,8 @@ from doral.errors import InvalidValue
 from doral.estimators.survival import age_grid
 from doral.problem import Problem
 
+MAX_SEED = 2**53  # what a float holds exactly: seeds travel through JSON
+
 
 @dataclass(frozen=True, kw_only=True)
 class Blueprint:

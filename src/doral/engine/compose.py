@@ -41,7 +41,7 @@ from doral.problem import Arm, Problem, reserve_depths
 PRESET_SECONDS, ANY_SECONDS = 6.0, 14.0  # to compile, roughly: whoever waits is told
 
 _JOINTS = {name: one for name, one in vars(hooks).items() if isinstance(one, Hook)}
-Flags = NamedTuple("Flags", [(flag_name(name), bool) for name in PIECES])  # type: ignore[misc]
+Chosen = NamedTuple("Chosen", [(flag_name(name), bool) for name in PIECES])  # type: ignore[misc]
 
 
 def check_pieces() -> None:
@@ -213,7 +213,7 @@ def _common(blueprint: Blueprint, pieces: tuple[str, ...]) -> dict[str, Any]:
         "values": np.zeros(room),
         "gamma": np.zeros(room),
         "allowed": np.zeros(n_arms, dtype=np.int64),
-        "chosen": Flags(*(name in pieces for name in PIECES)),
+        "chosen": Chosen(*(name in pieces for name in PIECES)),
         "coin": coin_of(blueprint),
         "limits": _limits(blueprint, pieces),
         "confidence": Confidence(

@@ -18,7 +18,7 @@ from doral.engine import amend
 from doral.engine.blueprint import Blueprint
 from doral.engine.choice import PLAYED_RACING
 from doral.engine.compose import first_state, grown
-from doral.engine.entries import DECIDED, Answers, Arrivals, live_entries, new_arrivals, program_of
+from doral.engine.entries import VERDICT, Answers, Arrivals, live_entries, new_arrivals, program_of
 from doral.engine.leaves import leaves, replace_leaves
 from doral.engine.state import State, is_racing
 from doral.problem import Problem
@@ -68,7 +68,7 @@ class Engine:
             np.array(contexts, dtype=np.int64),
             np.ascontiguousarray(offered),
             np.array(clocks, dtype=np.float64),
-            np.zeros(len(contexts), dtype=DECIDED),
+            np.zeros(len(contexts), dtype=VERDICT),
         )
         self._arrive(Block(arrivals))
         return map(Decided._make, arrivals.decided.tolist())

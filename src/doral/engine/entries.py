@@ -17,7 +17,7 @@ from doral.engine.state import State
 from doral.estimators.ridge import refactor_rows
 
 # What is decided for an arrival, with the number of its decision.
-DECIDED = np.dtype(
+VERDICT = np.dtype(
     [
         ("arm", np.int64),
         ("reason", np.int64),
@@ -37,7 +37,7 @@ class Arrivals(NamedTuple):
     contexts: Ints  # (n,)
     available: Bits  # (n, A), or (n, 0) where all arms are
     clocks: Floats  # (n,)
-    decided: Record  # (n,) of DECIDED, to be filled in
+    decided: Record  # (n,) of VERDICT, to be filled in
 
 
 class Answers(NamedTuple):
@@ -52,7 +52,7 @@ class Answers(NamedTuple):
 def new_arrivals(n: int, n_arms: int) -> Arrivals:
     """Room for n arrivals; `n_arms` is 0 where all arms are available."""
     return Arrivals(
-        np.zeros(n, dtype=np.int64), np.zeros((n, n_arms), dtype=np.uint8), np.zeros(n), np.zeros(n, dtype=DECIDED)
+        np.zeros(n, dtype=np.int64), np.zeros((n, n_arms), dtype=np.uint8), np.zeros(n), np.zeros(n, dtype=VERDICT)
     )
 
 

@@ -31,7 +31,7 @@ CONTEXT_DEGREES = 20.0  # the pooled noise counts like so many observations in a
 NOISE_FLOOR = 1e-12  # of the mean square of rewards: exact rewards must not divide by zero
 SPREAD_GUESS, SPREAD_DEGREES = 0.1, 1.0  # of s^2: what omega^2 is thought to be, and like how many observations
 
-FEW_CONTEXTS = 64  # up to here, every context is added up by itself
+ADDED_ONE_BY_ONE = 64  # up to here, every context is added up by itself
 
 # Rows of a tally (3, J, A): raw sums of what has been learned. The ridge can be rebuilt from them under any prior.
 COUNT, REWARD, SQUARE = 0, 1, 2
@@ -215,7 +215,7 @@ def _spread(prior: Prior, ridge: Ridge, noise: float, penalty: float) -> float:
             mean[i] += covariance[i, l] * prior.pull[n_contexts, l]
     total, alike = SPREAD_DEGREES * SPREAD_GUESS * prior.scale[RANGE], -1.0
     for j in range(n_contexts):
-        if n_contexts <= FEW_CONTEXTS or ridge.is_touched[j] != 0:
+        if n_contexts <= ADDED_ONE_BY_ONE or ridge.is_touched[j] != 0:
             total = _add_spread(prior, j, noise, penalty, total)
         else:
             alike = alike if alike >= 0.0 else _add_spread(prior, j, noise, penalty, 0.0)

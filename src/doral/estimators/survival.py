@@ -21,7 +21,7 @@ MOST_VOTES = 20.0  # a context with more decisions says no more about how far co
 WELL_KNOWN = 10.0  # decisions with a known fate
 SPREAD_PRIOR_SD = 0.3  # how far apart return probabilities of arms are thought to be at first
 WHOLE_ARM = -1  # in place of a row: the arm over all contexts
-FEW_ROWS = 64  # up to here, sums over contexts are taken age by age
+ADDED_BY_AGE = 64  # up to here, sums over contexts are taken age by age
 
 
 class ReturnCurves(NamedTuple):
@@ -123,7 +123,7 @@ def pool(curves: ReturnCurves) -> None:
             at_risk = curves.arm_at_risk[arm, g]
             curves.arm_hazard[arm, g] = curves.arm_returned[arm, g] / at_risk if at_risk > 0.0 else curves.shared[g]
     excess, possible = 0.0, 0.0
-    if n_rows <= FEW_ROWS:
+    if n_rows <= ADDED_BY_AGE:
         for g in range(n_ages):
             for arm in range(n_arms):
                 for row in range(n_rows):

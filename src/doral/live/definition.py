@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from doral import _check
+from doral.engine.blueprint import MAX_SEED
 from doral.engine.compose import check_fit
 from doral.engine.options import PolicyOptions, check_option_names
 from doral.engine.presets import policy as policy_by_name
@@ -17,7 +18,6 @@ from doral.problem import Problem
 
 ClockKind = Literal["seconds", "rounds"]
 DEFINITION_FORMAT = 1
-MAX_SEED = 2**53
 
 
 @dataclass(frozen=True, kw_only=True)

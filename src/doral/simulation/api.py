@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from doral import _check
 from doral._kernel import Block
+from doral.engine.blueprint import MAX_SEED
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import policy as policy_by_name
 from doral.errors import InvalidValue
@@ -23,7 +24,6 @@ from doral.simulation.world import make_truth
 
 AnyPolicy: TypeAlias = str | PolicyOptions | PolicyMaker
 MAX_RUNS = 10**6
-MAX_SEED = 2**53
 MAX_JOBS = 1024
 
 

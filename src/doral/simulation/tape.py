@@ -18,7 +18,7 @@ from doral._kernel.normal import normal_quantile
 from doral._kernel.philox import ARRIVAL, AVAILABILITY, PARAMETERS, philox, to_uniform
 
 CHUNK_ROUNDS = 8192
-FEW_CONTEXTS = 32  # up to here, a walk finds the context of a draw sooner than a search
+WALKED_CONTEXTS = 32  # up to here, a walk finds the context of a draw sooner than a search
 
 NOISE_NONE, NOISE_GAUSSIAN, NOISE_BERNOULLI = 0, 1, 2
 
@@ -87,7 +87,7 @@ def fill_uniforms(draws: Draws, seed: np.uint64, run: np.uint64, lane: int) -> N
 def find_context(cumulative_shares: Floats, u: float) -> int:
     """The first context whose cumulative share is above `u`; the last one where rounding leaves none."""
     last = cumulative_shares.size - 1
-    if last < FEW_CONTEXTS:
+    if last < WALKED_CONTEXTS:
         j = 0
         while j < last and u >= cumulative_shares[j]:
             j += 1

@@ -12,7 +12,7 @@ from doral._arrays import Floats
 from doral.engine.presets import policy
 from doral.experiments.beyond import analysis
 from doral.experiments.beyond import claims as targets
-from doral.experiments.kit.blocks import CellResult
+from doral.experiments.kit.batches import CellResult
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.claim import Claim
 from doral.simulation.result import SimulationResult, interval

@@ -28,7 +28,7 @@ from doral.experiments.beyond.page import where_not_ahead
 from doral.experiments.beyond.sweeps import SWEEPS, Sweep
 from doral.experiments.beyond.variants import INGREDIENTS
 from doral.experiments.kit import shell
-from doral.experiments.kit.blocks import CellResult
+from doral.experiments.kit.batches import CellResult
 from doral.experiments.kit.cell import Cell, shrunk
 from doral.experiments.kit.conduct import check, conduct
 from doral.simulation.api import simulate

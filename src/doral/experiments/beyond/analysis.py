@@ -14,7 +14,7 @@ from doral.experiments.beyond.cells import COURSE_STUDY, INGREDIENTS_STUDY, TABL
 from doral.experiments.beyond.claims import judge
 from doral.experiments.beyond.names import REFERENCE, changed_words
 from doral.experiments.beyond.variants import INGREDIENTS
-from doral.experiments.kit.blocks import CellResult, Finished
+from doral.experiments.kit.batches import CellResult, Finished
 from doral.experiments.kit.claim import Claim
 from doral.experiments.kit.shares import UNKNOWN, end_columns, frame_of, share_percent, together
 from doral.simulation.outcome import Outcome

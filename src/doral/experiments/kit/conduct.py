@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from doral import _check
+from doral.engine.blueprint import MAX_SEED
 from doral.experiments.kit import claim, folder, settings, shell
-from doral.experiments.kit.blocks import Progress, run_cells
+from doral.experiments.kit.batches import Progress, run_cells
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.extent import Extent
 from doral.experiments.kit.images import as_files
 from doral.experiments.kit.shape import AnyExtent, AnyFindings, Experiment
-from doral.simulation.api import MAX_RUNS, MAX_SEED
+from doral.simulation.api import MAX_RUNS
 
 
 def check(cells: Iterable[Cell], extent: Extent, *, seed: int, out: Path) -> None:

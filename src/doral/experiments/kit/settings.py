@@ -1,4 +1,4 @@
-"""Settings in plain values: what goes into `settings.json`, and into the keys of finished blocks."""
+"""Settings in plain values: what goes into `settings.json`, and into the keys of finished batches."""
 
 from __future__ import annotations
 

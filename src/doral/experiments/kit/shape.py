@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from doral.experiments.kit.blocks import Finished
+from doral.experiments.kit.batches import Finished
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.claim import Claim
 from doral.experiments.kit.extent import Extent

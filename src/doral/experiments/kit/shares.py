@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from doral._arrays import Floats
-from doral.experiments.kit.blocks import CellResult
+from doral.experiments.kit.batches import CellResult
 from doral.simulation.result import Interval, SimulationResult
 
 METRIC = "within_deadline"  # what the clairvoyant plays for

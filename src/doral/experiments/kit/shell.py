@@ -11,7 +11,7 @@ from string import Template
 from typing import Self
 
 from doral.experiments.kit import settings
-from doral.experiments.kit.blocks import Finished
+from doral.experiments.kit.batches import Finished
 from doral.experiments.kit.extent import Extent
 from doral.experiments.kit.markup import Row, table, text
 
@@ -25,8 +25,8 @@ class Facts:
     versions: Mapping[str, str]
     cpu_count: int
     time_taken_s: float
-    blocks: int
-    kept_blocks: int
+    batches: int
+    kept_batches: int
 
     @classmethod
     def of(cls, finished: Finished, *, seed: int, command: str, started_s: float) -> Self:
@@ -37,8 +37,8 @@ class Facts:
             versions=settings.versions(),
             cpu_count=settings.cpu_count(),
             time_taken_s=time.monotonic() - started_s,
-            blocks=finished.blocks,
-            kept_blocks=finished.kept_blocks,
+            batches=finished.batches,
+            kept_batches=finished.kept_batches,
         )
 
 
@@ -111,7 +111,7 @@ def _section(one: Section) -> str:
 
 def _settings_section(facts: Facts, rows: Sequence[tuple[str, str]]) -> Section:
     """How to have the same numbers again."""
-    kept = f", {facts.kept_blocks} of {facts.blocks} blocks came from an earlier call" if facts.kept_blocks else ""
+    kept = f", {facts.kept_batches} of {facts.batches} batches came from an earlier call" if facts.kept_batches else ""
     all_rows = [
         *rows,
         ("Seed", str(facts.seed)),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from doral.experiments.kit.blocks import CellResult, Finished
+from doral.experiments.kit.batches import CellResult, Finished
 from doral.experiments.kit.cell import base_name
 from doral.experiments.kit.claim import Claim
 from doral.experiments.kit.extent import Extent

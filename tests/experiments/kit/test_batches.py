@@ -10,7 +10,7 @@ import pytest
 
 from doral.engine.presets import policy
 from doral.errors import InvalidValue
-from doral.experiments.kit.blocks import BLOCK_POLICIES, BLOCK_RUNS, Block, Finished, blocks_of, run_cells
+from doral.experiments.kit.batches import BATCH_POLICIES, BATCH_RUNS, Batch, Finished, batches_of, run_cells
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.extent import Extent
 from doral.experiments.paper import cells as paper
@@ -19,7 +19,7 @@ from doral.simulation import saved
 from doral.simulation.api import simulate
 from doral.simulation.result import SimulationResult
 
-TINY = Extent(runs=BLOCK_RUNS + 2, side_runs=1, shrink=100)
+TINY = Extent(runs=BATCH_RUNS + 2, side_runs=1, shrink=100)
 
 
 def tiny_cell() -> Cell:
@@ -38,7 +38,7 @@ class Recorder:
     def begin(self, *, rounds: int) -> None:
         self.total = rounds
 
-    def block(self, block: Block, *, is_kept: bool) -> None:
+    def batch(self, batch: Batch, *, is_kept: bool) -> None:
         if len(self.kept) == self._stop_after:
             raise KeyboardInterrupt
         self.kept.append(is_kept)
@@ -69,8 +69,8 @@ def same(one: SimulationResult, other: SimulationResult) -> bool:
 
 
 def test_blocks_cover_the_runs() -> None:
-    found = [(block.first_run, block.runs) for block in blocks_of(tiny_cell())]
-    assert found == [(0, BLOCK_RUNS), (BLOCK_RUNS, 2)]
+    found = [(batch.first_run, batch.runs) for batch in batches_of(tiny_cell())]
+    assert found == [(0, BATCH_RUNS), (BATCH_RUNS, 2)]
 
 
 def test_interrupted_resumed_and_parallel_runs_agree_to_the_bit(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_interrupted_resumed_and_parallel_runs_agree_to_the_bit(tmp_path: Path) 
     recorder = Recorder()
     resumed = run(tmp_path / "parts", recorder, n_jobs=2)
     assert recorder.kept == [True, False]
-    assert (resumed.blocks, resumed.kept_blocks) == (2, 1)
+    assert (resumed.batches, resumed.kept_batches) == (2, 1)
     assert recorder.done == recorder.total
     assert same(resumed.cells[0].result, whole)
     cell = tiny_cell()
@@ -109,27 +109,27 @@ def test_a_damaged_part_is_run_again(tmp_path: Path) -> None:
 
 def test_keys_tell_everything_apart() -> None:
     cell = tiny_cell()
-    block = Block(cell=cell, policies=cell.policies, first_run=0, runs=5)
+    batch = Batch(cell=cell, policies=cell.policies, first_run=0, runs=5)
     problem = dataclasses.replace(cell.scenario.problem, budget=800)
     other_scenario = dataclasses.replace(cell.scenario, problem=problem)
     drifting = dataclasses.replace(cell.scenario, phases=2)
     others = [
-        dataclasses.replace(block, cell=dataclasses.replace(cell, scenario=drifting)),
-        dataclasses.replace(block, first_run=1),
-        dataclasses.replace(block, runs=6),
-        dataclasses.replace(block, policies=cell.policies[:3]),
-        dataclasses.replace(block, policies=(policy("doral", accept=4),)),
-        dataclasses.replace(block, cell=dataclasses.replace(cell, keep_curves=False)),
-        dataclasses.replace(block, cell=dataclasses.replace(cell, scenario=other_scenario)),
+        dataclasses.replace(batch, cell=dataclasses.replace(cell, scenario=drifting)),
+        dataclasses.replace(batch, first_run=1),
+        dataclasses.replace(batch, runs=6),
+        dataclasses.replace(batch, policies=cell.policies[:3]),
+        dataclasses.replace(batch, policies=(policy("doral", accept=4),)),
+        dataclasses.replace(batch, cell=dataclasses.replace(cell, keep_curves=False)),
+        dataclasses.replace(batch, cell=dataclasses.replace(cell, scenario=other_scenario)),
     ]
-    keys = [block.key(seed=0), block.key(seed=1), *(other.key(seed=0) for other in others)]
+    keys = [batch.key(seed=0), batch.key(seed=1), *(other.key(seed=0) for other in others)]
     assert len(set(keys)) == len(keys)
-    assert block.key(seed=0) == dataclasses.replace(block, cell=tiny_cell()).key(seed=0)
+    assert batch.key(seed=0) == dataclasses.replace(batch, cell=tiny_cell()).key(seed=0)
 
 
 def test_policies_in_several_blocks_play_the_same_draws(tmp_path: Path) -> None:
     cell = dataclasses.replace(tiny_cell(), runs=2, policies=tuple(variant.policy for variant in ABLATION))
-    assert len(blocks_of(cell)) == math.ceil(len(cell.policies) / BLOCK_POLICIES)
+    assert len(batches_of(cell)) == math.ceil(len(cell.policies) / BATCH_POLICIES)
     found = run_cells([cell], seed=0, n_jobs=2, parts=tmp_path, progress=Recorder()).cells[0].result
     together = simulate(cell.policies, cell.scenario, runs=2)
     for one in cell.policies:

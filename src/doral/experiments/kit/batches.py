@@ -1,4 +1,4 @@
-"""Runs cells in blocks and keeps every finished block, so that an interrupted experiment goes on where it stopped."""
+"""Runs cells in batches and keeps every finished batch, so that an interrupted experiment goes on where it stopped."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.folder import PART_KIND
 from doral.simulation import saved
 from doral.simulation.api import simulate
-from doral.simulation.outcome import COURSE_COLUMNS as COURSE
-from doral.simulation.outcome import METRICS, Outcome
+from doral.simulation.outcome import COURSE_COLUMNS, METRICS, Outcome
 from doral.simulation.result import SimulationResult
 
-BLOCK_RUNS = 10  # what an interruption can cost: a few seconds of work
-BLOCK_POLICIES = 6  # each holds a book of its whole run, so this bounds the memory
+BATCH_RUNS = 10  # what an interruption can cost: a few seconds of work
+BATCH_POLICIES = 6  # each holds a book of its whole run, so this bounds the memory
 LEFTOVER_AGE_S = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class Batch:
     """Some runs and policies of a cell: what is computed at once, kept, and never computed again."""
 
     cell: Cell
@@ -68,8 +67,8 @@ class Progress(Protocol):
     def begin(self, *, rounds: int) -> None:
         """Once, with the total."""
 
-    def block(self, block: Block, *, is_kept: bool) -> None:
-        """Before a block; `is_kept`: an earlier call has computed it."""
+    def batch(self, batch: Batch, *, is_kept: bool) -> None:
+        """Before a batch; `is_kept`: an earlier call has computed it."""
 
     def advance(self, rounds: int) -> None:
         """After every run."""
@@ -85,14 +84,14 @@ class CellResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    """All cells, the files of their blocks, and how many of these an earlier call had left."""
+    """All cells, the files of their batches, and how many of these an earlier call had left."""
 
     cells: tuple[CellResult, ...]
     parts: tuple[str, ...]
-    kept_blocks: int
+    kept_batches: int
 
     @property
-    def blocks(self) -> int:
+    def batches(self) -> int:
         """How many there were."""
         return len(self.parts)
 
@@ -101,17 +100,17 @@ class Finished:
         return [one for one in self.cells if one.cell.study == study]
 
 
-def blocks_of(cell: Cell) -> list[Block]:
-    """The work of a cell; more runs later leave the whole blocks as they are. Draws do not depend on the blocks."""
+def batches_of(cell: Cell) -> list[Batch]:
+    """The work of a cell; more runs later leave the whole batches as they are. Draws do not depend on the batches."""
     return [
-        Block(
+        Batch(
             cell=cell,
-            policies=cell.policies[first_policy : first_policy + BLOCK_POLICIES],
+            policies=cell.policies[first_policy : first_policy + BATCH_POLICIES],
             first_run=first_run,
-            runs=min(BLOCK_RUNS, cell.runs - first_run),
+            runs=min(BATCH_RUNS, cell.runs - first_run),
         )
-        for first_run in range(0, cell.runs, BLOCK_RUNS)
-        for first_policy in range(0, len(cell.policies), BLOCK_POLICIES)
+        for first_run in range(0, cell.runs, BATCH_RUNS)
+        for first_policy in range(0, len(cell.policies), BATCH_POLICIES)
     ]
 
 
@@ -119,51 +118,55 @@ def run_cells(cells: Iterable[Cell], *, seed: int, n_jobs: int, parts: Path, pro
     """Run what is not in the folder `parts` yet. The numbers do not depend on `n_jobs`, nor on interruptions."""
     parts.mkdir(parents=True, exist_ok=True)
     _files.remove_unfinished(parts, older_than_s=LEFTOVER_AGE_S, now_s=time.time())
-    work = [(cell, blocks_of(cell)) for cell in cells]
-    progress.begin(rounds=sum(block.rounds_per_run * block.runs for _, blocks in work for block in blocks))
+    work = [(cell, batches_of(cell)) for cell in cells]
+    progress.begin(rounds=sum(batch.rounds_per_run * batch.runs for _, batches in work for batch in batches))
     finished: list[CellResult] = []
     names: list[str] = []
-    kept_blocks = 0
-    for cell, blocks in work:
+    kept_batches = 0
+    for cell, batches in work:
         outcomes: list[Outcome] = []
-        for block in blocks:
-            names.append(block.file_name(seed=seed))
+        for batch in batches:
+            names.append(batch.file_name(seed=seed))
             path = parts / names[-1]
             result = _kept(path)
-            progress.block(block, is_kept=result is not None)
+            progress.batch(batch, is_kept=result is not None)
             if result is None:
-                result = _play(block, seed=seed, n_jobs=n_jobs, progress=progress)
+                result = _play(batch, seed=seed, n_jobs=n_jobs, progress=progress)
                 saved.save(result, path)
             else:
-                kept_blocks += 1
-                progress.advance(block.rounds_per_run * block.runs)
+                kept_batches += 1
+                progress.advance(batch.rounds_per_run * batch.runs)
             outcomes.extend(result.outcomes)
         finished.append(CellResult(cell=cell, result=SimulationResult(outcomes=tuple(outcomes), seed=seed)))
-    return Finished(cells=tuple(finished), parts=tuple(names), kept_blocks=kept_blocks)
+    return Finished(cells=tuple(finished), parts=tuple(names), kept_batches=kept_batches)
 
 
 def _kept(path: Path) -> SimulationResult | None:
-    """A block from an earlier call; one that cannot be read is as good as none."""
+    """A batch from an earlier call; one that cannot be read is as good as none."""
     try:
         return saved.load(path) if path.exists() else None
     except InvalidValue:
         return None
 
 
-def _play(block: Block, *, seed: int, n_jobs: int, progress: Progress) -> SimulationResult:
-    cell = block.cell
+def _play(batch: Batch, *, seed: int, n_jobs: int, progress: Progress) -> SimulationResult:
+    cell = batch.cell
     result = simulate(
-        block.policies,
+        batch.policies,
         cell.scenario,
-        runs=block.runs,
-        first_run=block.first_run,
+        runs=batch.runs,
+        first_run=batch.first_run,
         seed=seed,
         n_jobs=n_jobs,
-        on_run=lambda: progress.advance(block.rounds_per_run),
+        on_run=lambda: progress.advance(batch.rounds_per_run),
     )
     if cell.keep_curves:
         return result
     # Sweeps and ablation need the rewards only; their curves would fill memory and disk for nothing.
-    nowhere, nothing, never = np.empty(0, dtype=np.int64), np.empty((0, len(METRICS))), np.empty((0, len(COURSE)))
+    nowhere, nothing, never = (
+        np.empty(0, dtype=np.int64),
+        np.empty((0, len(METRICS))),
+        np.empty((0, len(COURSE_COLUMNS))),
+    )
     without = tuple(dataclasses.replace(one, rounds=nowhere, curve=nothing, course=never) for one in result.outcomes)
     return SimulationResult(outcomes=without, seed=seed)
