@@ -22,7 +22,7 @@ SIZES = {"contexts": (10, 100, 1_000, 5_000), "arms": (10, 100, 1_000, 5_000), "
 BOUNDS = {"contexts": 8.0, "arms": 600.0, "features": 1_600.0}
 # An arrival concerns one context; arms may cost in proportion, features in proportion to their square.
 EXPONENTS = {"contexts": 0.6, "arms": 1.2, "features": 2.4}
-ROUNDS = {"contexts": 200_000, "arms": 20_000, "features": 10_000}
+ROUNDS = {"contexts": 200_000, "arms": 20_000, "features": 40_000}
 LEAST_S = 0.3  # a size is played again and again for so long
 
 
