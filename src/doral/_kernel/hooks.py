@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from doral._kernel.kernels import SHARED, Kernel
+from doral._kernel.kernels import INLINED, SHARED, Kernel
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -63,11 +63,11 @@ def slot(function: Function) -> Function:
 def composed(place: Hook, composition: Composition, n_arguments: int) -> Kernel:
     """The kernel that a hook or a slot stands for."""
     kernels = composition.hooks.get(place.name, ())
-    if place.is_slot and len(kernels) != 1:
+    if not place.is_slot:
+        return _chain(place.name, kernels, n_arguments)
+    if len(kernels) != 1:
         raise TypeError(f"composition {composition.name!r} has {len(kernels)} kernels for slot {place.name!r}, not 1")
-    if len(kernels) == 1 and place.is_slot:
-        return cast(Kernel, kernels[0])
-    return _chain(place.name, kernels, n_arguments)
+    return cast(Kernel, kernels[0])
 
 
 def _chain(name: str, kernels: tuple[Any, ...], n_arguments: int) -> Kernel:
@@ -77,4 +77,4 @@ def _chain(name: str, kernels: tuple[Any, ...], n_arguments: int) -> Kernel:
     source = f"def {name}({arguments}):\n{calls or '    pass' + chr(10)}"
     scope: dict[str, Any] = {f"k{i}": one for i, one in enumerate(kernels)}
     exec(compile(source, f"<hook {name}>", "exec"), scope)
-    return Kernel(scope[name], SHARED if len(kernels) > 1 else "inlined")
+    return Kernel(scope[name], SHARED if len(kernels) > 1 else INLINED)

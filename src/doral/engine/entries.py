@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from doral._arrays import Bits, Floats, Ints, Record
-from doral._kernel import Entry, Program, TreeLayout, layout_of, rare, shared
+from doral._kernel import Entry, Program, TreeLayout, kernel, layout_of, rare, shared
 from doral.engine import amend
 from doral.engine.choice import Choice
 from doral.engine.events import decide, is_full, is_stock_due, observe, open_round, take_stock, tick
@@ -69,7 +69,7 @@ def prepare(state: State) -> None:
         take_stock(state)
 
 
-@shared
+@kernel
 def step(state: State, context: int, available: Bits, clock: float) -> Choice:
     """One arrival, whole."""
     open_round(state, clock)

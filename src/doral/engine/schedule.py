@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from doral._kernel import kernel
 from doral.engine.state import State
+from doral.estimators.survival import is_by_context
 
 REFRESH_ROUNDS = 32  # return curves move slowly: they are read once in so many rounds,
 REFRESH_SHARE, REFRESH_MOST = 32, 512  # and curves by context, which cost more, once in a share of the rounds so far
@@ -35,7 +36,7 @@ def set_next_reading(state: State) -> None:
     """The round in which return curves are read next."""
     now = state.now[0]
     wait = REFRESH_ROUNDS
-    if state.curves.at_risk.shape[0] > state.curves.arm_at_risk.shape[0]:
+    if is_by_context(state.curves):
         wait = max(REFRESH_ROUNDS, min(now.round // REFRESH_SHARE, REFRESH_MOST))
         if state.limits.until_end and now.horizon - now.round < 4 * REFRESH_MOST:
             wait = REFRESH_ROUNDS  # near the end tau changes with every round

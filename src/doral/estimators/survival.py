@@ -59,6 +59,12 @@ def age_grid(last: float, points: int, first_share: float = 0.01) -> Floats:
 
 
 @kernel
+def is_by_context(curves: ReturnCurves) -> bool:
+    """Whether contexts have curves of their own."""
+    return curves.at_risk.shape[0] > curves.arm_at_risk.shape[0]
+
+
+@kernel
 def count_passage(curves: ReturnCurves, group: int, g: int, answer_age: float) -> None:
     """A decision's age has passed `ages[g]`; `answer_age` is infinite while it is unanswered."""
     start = curves.ages[g - 1] if g > 0 else -math.inf

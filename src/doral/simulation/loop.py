@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from doral._kernel import Entry, Program, TreeLayout, kernel, position, shared
-from doral.engine.entries import engine_entries, program_of
-from doral.engine.events import decide, is_full, is_stock_due, observe, open_round, take_stock
+from doral.engine.entries import engine_entries, program_of, step
+from doral.engine.events import is_full, observe
 from doral.engine.hooks import on_delay_known
 from doral.engine.state import State, arms_in_play
 from doral.simulation.logbook import (
@@ -43,10 +43,7 @@ def play(state: State, world: World, tape: Tape, book: Logbook, first_round: int
         round_ = first_round + i
         _hear(book, state, world, round_)
         context = position(tape.context[i])
-        open_round(state, float(round_))
-        if is_stock_due(state):
-            take_stock(state)
-        choice = decide(state, context, tape.available[i])
+        choice = step(state, context, tape.available[i], float(round_))
         if choice.arm >= 0:
             decision = enter(book, world, tape, i, round_, context, choice.arm)
             on_delay_known(state, choice.arm, book.entries[decision].delay)

@@ -9,7 +9,7 @@ import numpy as np
 from doral._kernel import kernel
 from doral.engine.hooks import on_passage
 from doral.engine.state import State
-from doral.estimators.survival import count_passage
+from doral.estimators.survival import count_passage, is_by_context
 
 if TYPE_CHECKING:
     from doral.engine.options import PolicyOptions
@@ -27,7 +27,7 @@ def watch(state: State) -> None:
     now, ring, curves = state.now[0], state.ring, state.curves
     end, mask, clock = now.next, np.uint64(ring.size - 1), now.clock  # unsigned: no test for indices from the end
     n_arms = curves.arm_at_risk.shape[0]
-    by_context = curves.at_risk.shape[0] > n_arms
+    by_context = is_by_context(curves)
     for g in range(curves.ages.size):
         decision = curves.cursor[g]
         age = curves.ages[g]
@@ -51,7 +51,7 @@ def on_cancel(state: State, number: int, context: int, arm: int, in_race: bool, 
     curves = state.curves
     n_arms = curves.arm_at_risk.shape[0]
     group = arm
-    if curves.at_risk.shape[0] > n_arms:
+    if is_by_context(curves):
         group += n_arms * context
     for g in range(curves.ages.size):
         if number < curves.cursor[g]:

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from doral.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from doral.engine.options import PolicyOptions
 
 OPTION = "prior"
 FILLS = ("follow_answers", "on_learned")
@@ -15,3 +21,8 @@ class PriorOptions:
 
     prior: str = "fixed"
     """"fixed" (the penalty), "noise" (and the noise is measured) or "shared" (learned over contexts)."""
+
+
+def check(options: PolicyOptions) -> None:
+    if options.prior != "fixed" and options.learner == "thinned":
+        raise InvalidValue("prior", options.prior, "is measured on answers; the thinned learner has none of its own")

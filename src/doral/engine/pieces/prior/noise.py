@@ -7,19 +7,12 @@ from typing import TYPE_CHECKING
 from doral._kernel import kernel
 from doral.engine.schedule import set_next_calibration
 from doral.engine.state import State
-from doral.errors import InvalidValue
 from doral.estimators.shrinkage import NOISE, Prior, measure_noise, new_prior
 
 if TYPE_CHECKING:
     from doral.engine.blueprint import Blueprint
-    from doral.engine.options import PolicyOptions
 
 MEMORY = "prior"
-
-
-def check(options: PolicyOptions) -> None:
-    if options.prior != "fixed" and options.learner == "thinned":
-        raise InvalidValue("prior", options.prior, "is measured on answers; the thinned learner has none of its own")
 
 
 def memory(blueprint: Blueprint) -> Prior:

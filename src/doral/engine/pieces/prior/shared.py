@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from doral._kernel import kernel, rare
-from doral.engine.pieces.prior.noise import MEMORY, check, memory, noise_variance, on_learned
+from doral.engine.pieces.prior.noise import MEMORY, memory, noise_variance, on_learned
 from doral.engine.schedule import set_next_calibration
 from doral.engine.state import State
 from doral.estimators.shrinkage import calibrate
 
 __all__ = [
     "MEMORY",
-    "check",
     "follow_answers",
     "memory",
     "noise_variance",

@@ -11,6 +11,7 @@ from doral.engine.hooks import thins
 from doral.engine.state import State
 from doral.estimators.survival import (
     age_of_share,
+    is_by_context,
     known_decisions,
     mean_age,
     pool,
@@ -49,14 +50,9 @@ def read_returns(state: State) -> None:
 
 
 @kernel
-def _is_by_context(state: State) -> bool:
-    return state.curves.at_risk.shape[0] > state.curves.arm_at_risk.shape[0]
-
-
-@kernel
 def _is_curve_shared(state: State, context: int) -> bool:
     """Whether a context has no curve of its own: all that have none return alike by the same deadline."""
-    return not _is_by_context(state) or state.contexts[context].pulls == 0.0
+    return not is_by_context(state.curves) or state.contexts[context].pulls == 0.0
 
 
 @kernel
@@ -68,7 +64,7 @@ def _copy_row(state: State, source: int, to: int) -> None:
 
 @kernel
 def _read_row(state: State, context: int) -> None:
-    row = context if _is_by_context(state) else 0
+    row = context if is_by_context(state.curves) else 0
     for a in range(state.allowed.size):
         _read_one(state, row, context, a)
     if state.confidence.return_optimism > 0.0:
