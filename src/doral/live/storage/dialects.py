@@ -23,6 +23,7 @@ class Connection(ABC):
     """A DBAPI connection with explicit transactions and our errors."""
 
     placeholder: str
+    schema = ""  # before the name of a table
 
     def index_hint(self, index: str) -> str:
         """What follows a table's name where this index has to be used."""

@@ -21,23 +21,25 @@ def _connect(url: str) -> Connection:
 
 
 class _Statements:
-    """SQL with the driver's placeholders, made once."""
+    """SQL with the driver's placeholders and the schema of our tables, made once."""
 
-    def __init__(self, mark: str) -> None:
+    def __init__(self, connection: Connection) -> None:
         columns = ", ".join(COLUMNS)
-        self.mark = mark
-        self.insert = f"INSERT INTO events (campaign_id, {columns}) VALUES ({', '.join([mark] * (len(COLUMNS) + 1))})"
-        self.last = f"SELECT coalesce(max(sequence), 0) FROM events WHERE campaign_id = {mark}"
-        self.select = f"SELECT {columns} FROM events{{}} WHERE campaign_id = {mark}"
+        mark, schema = connection.placeholder, connection.schema
+        marks = ", ".join([mark] * (len(COLUMNS) + 1))
+        self.mark, self.schema = mark, schema
+        self.insert = f"INSERT INTO {schema}events (campaign_id, {columns}) VALUES ({marks})"
+        self.last = f"SELECT coalesce(max(sequence), 0) FROM {schema}events WHERE campaign_id = {mark}"
+        self.select = f"SELECT {columns} FROM {schema}events{{}} WHERE campaign_id = {mark}"
         self.overdue_last = (
-            f"SELECT coalesce(max(sequence), 0) FROM events "
+            f"SELECT coalesce(max(sequence), 0) FROM {schema}events "
             f"WHERE campaign_id = {mark} AND sequence > {mark} AND kind = {DECIDED} AND {mark} - clock > {mark}{{}}"
         )
         self.overdue = (
-            f"SELECT arm, count(*) FROM events AS made "
+            f"SELECT arm, count(*) FROM {schema}events AS made "
             f"WHERE campaign_id = {mark} AND sequence > {mark} AND sequence <= {mark} "
             f"AND kind = {DECIDED} AND arm IS NOT NULL{{}} AND NOT EXISTS "
-            "(SELECT 1 FROM events AS later "
+            f"(SELECT 1 FROM {schema}events AS later "
             "WHERE later.campaign_id = made.campaign_id AND later.decision = made.sequence) "
             "GROUP BY arm ORDER BY arm"
         )
@@ -47,7 +49,7 @@ class SqlLog(Log):
     def __init__(self, url: str, campaign_id: int) -> None:
         self._url, self._id = url, campaign_id
         self._connection = _connect(url)
-        self._sql = _Statements(self._connection.placeholder)
+        self._sql = _Statements(self._connection)
 
     def begin(self) -> None:
         self._connection.begin(self._id)
@@ -118,27 +120,28 @@ class SqlLog(Log):
         return last, [(arm, count) for arm, count in run(self._sql.overdue.format(only), (self._id, after, last))]
 
     def save_snapshot(self, sequence: int, data: bytes) -> None:
-        mark = self._sql.mark
+        mark, schema = self._sql.mark, self._sql.schema
         connection = self._connection
         with self.writing():
             connection.execute(
-                "INSERT INTO snapshots (campaign_id, sequence, data) "
+                f"INSERT INTO {schema}snapshots (campaign_id, sequence, data) "
                 f"VALUES ({mark}, {mark}, {mark}) ON CONFLICT DO NOTHING",
                 (self._id, sequence, data),
             )
             for old in self.snapshots()[KEPT_SNAPSHOTS:]:
                 connection.execute(
-                    f"DELETE FROM snapshots WHERE campaign_id = {mark} AND sequence = {mark}",
+                    f"DELETE FROM {schema}snapshots WHERE campaign_id = {mark} AND sequence = {mark}",
                     (self._id, old),
                 )
 
     def snapshots(self) -> list[int]:
-        sql = f"SELECT sequence FROM snapshots WHERE campaign_id = {self._sql.mark} ORDER BY sequence DESC"
+        mark, schema = self._sql.mark, self._sql.schema
+        sql = f"SELECT sequence FROM {schema}snapshots WHERE campaign_id = {mark} ORDER BY sequence DESC"
         return [row[0] for row in self._connection.execute(sql, (self._id,))]
 
     def load_snapshot(self, sequence: int) -> bytes:
-        mark = self._sql.mark
-        sql = f"SELECT data FROM snapshots WHERE campaign_id = {mark} AND sequence = {mark}"
+        mark, schema = self._sql.mark, self._sql.schema
+        sql = f"SELECT data FROM {schema}snapshots WHERE campaign_id = {mark} AND sequence = {mark}"
         rows = self._connection.execute(sql, (self._id, sequence))
         return bytes(rows[0][0]) if rows else b""
 
@@ -161,25 +164,25 @@ class SqlStorage(Storage):
         self.url = url
         connection = _connect(url)
         try:
-            self._mark = connection.placeholder
             migrating.bring_up_to_date(url, connection)
         finally:
             connection.close()
 
     def create(self, *, name: str, tag: str, first: Event) -> CampaignRow:
-        mark = self._mark
         connection = _connect(self.url)
+        mark, schema = connection.placeholder, connection.schema
         try:
             connection.begin(SCHEMA_LOCK)
             try:
-                if connection.execute(f"SELECT 1 FROM campaigns WHERE name = {mark}", (name,)):
+                if connection.execute(f"SELECT 1 FROM {schema}campaigns WHERE name = {mark}", (name,)):
                     raise CampaignExists(f"name = {name!r}: this store has a campaign of that name; choose another")
                 rows = connection.execute(
-                    f"INSERT INTO campaigns (name, tag, created_at) VALUES ({mark}, {mark}, {mark}) RETURNING id",
+                    f"INSERT INTO {schema}campaigns (name, tag, created_at) "
+                    f"VALUES ({mark}, {mark}, {mark}) RETURNING id",
                     (name, tag, first.at),
                 )
                 campaign_id = int(rows[0][0])
-                connection.execute_many(_Statements(mark).insert, [(campaign_id, *first)])
+                connection.execute_many(_Statements(connection).insert, [(campaign_id, *first)])
                 connection.commit()
             except BaseException:
                 connection.rollback()
@@ -191,7 +194,8 @@ class SqlStorage(Storage):
     def campaigns(self) -> list[CampaignRow]:
         connection = _connect(self.url)
         try:
-            rows = connection.execute("SELECT id, name, tag, created_at FROM campaigns ORDER BY name")
+            schema = connection.schema
+            rows = connection.execute(f"SELECT id, name, tag, created_at FROM {schema}campaigns ORDER BY name")
         finally:
             connection.close()
         return [CampaignRow(id=row[0], name=row[1], tag=row[2], created_at=row[3]) for row in rows]
