@@ -114,7 +114,7 @@ def clear_postgres(url: str) -> None:
 
     doral.open(url).close()
     with psycopg.connect(url) as connection:
-        connection.execute("TRUNCATE campaigns, events, snapshots RESTART IDENTITY")
+        connection.execute("TRUNCATE doral.campaigns, doral.events, doral.snapshots RESTART IDENTITY")
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])

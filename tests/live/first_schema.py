@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from doral.live.events import COLUMNS
-from doral.live.storage.sql import _connect
+from doral.live.storage.sql import _connect, _read_url
 
 SQLITE = """
 CREATE TABLE alembic_version (
@@ -35,14 +35,17 @@ POSTGRES = (
 
 def downgrade_to_first(url: str) -> None:
     """Put a database's campaigns into tables as they first were."""
-    connection = _connect(url)
+    connection = _connect(_read_url(url))
+    schema = connection.schema
     is_sqlite = url.startswith("sqlite")
     mark = connection.placeholder
-    campaigns = connection.execute("SELECT id, name, tag, created_at FROM campaigns")
+    campaigns = connection.execute(f"SELECT id, name, tag, created_at FROM {schema}campaigns")
     columns = ", ".join(("campaign_id", *COLUMNS))
-    events = connection.execute(f"SELECT {columns} FROM events")
+    events = connection.execute(f"SELECT {columns} FROM {schema}events")
     for table in ("snapshots", "events", "campaigns", "alembic_version"):
-        connection.execute(f"DROP TABLE {table}")
+        connection.execute(f"DROP TABLE {schema}{table}")
+    if not is_sqlite:
+        connection.execute("DROP SCHEMA doral")  # of version 0.1, the tables are in `public`
     for statement in (SQLITE if is_sqlite else POSTGRES).split(";"):
         if statement.strip():
             connection.execute(statement)

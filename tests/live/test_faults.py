@@ -19,12 +19,13 @@ import psycopg
 import pytest
 
 import doral
-from doral.live import session as session_module
 from doral.live.campaign import Campaign
 from doral.live.errors import BrokenLog, NewerDatabase, OutcomeUnknown, StorageError
 from doral.live.events import Event
-from doral.live.storage.dialects import SqliteConnection
-from doral.live.storage.migrating import HEAD, REVISIONS, upgrade
+from doral.live.storage import patience
+from doral.live.storage.migrating import HEAD, REVISIONS
+from doral.live.storage.sqlite import SqliteConnection
+from doral.live.storage.sqlite_file import make as make_file
 from doral.live.store import Store
 from tests.live import writer
 from tests.live.checks import adds_up, fold_of, log_is_whole
@@ -327,7 +328,7 @@ def test_migrations_from_the_first_schema_on(durable_url: str, open_store: Opene
 def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("alembic.op.create_index", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        upgrade(sqlite_url(tmp_path))
+        doral.open(sqlite_url(tmp_path))
     monkeypatch.undo()
     with doral.open(sqlite_url(tmp_path)) as store:
         assert store.list() == []
@@ -336,7 +337,7 @@ def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pyte
 def test_many_open_a_new_database_at_once(durable_url: str) -> None:
     if durable_url.startswith("postgres"):
         with psycopg.connect(durable_url) as connection:
-            connection.execute("DROP TABLE campaigns, events, snapshots, alembic_version")
+            connection.execute("DROP SCHEMA doral CASCADE")
     errors: list[BaseException] = []
 
     def work(number: int) -> None:
@@ -362,6 +363,7 @@ def test_many_connect_to_a_new_file_at_once(tmp_path: Path) -> None:
 
     def work(path: Path) -> None:
         try:
+            make_file(path)
             connection = SqliteConnection(path)
             connection.begin(1)
             connection.execute("CREATE TABLE IF NOT EXISTS tries (number)")
@@ -476,7 +478,7 @@ def test_a_connection_cut_in_the_middle_of_a_commit(
 def test_an_outcome_that_stays_unknown_is_said_so(
     proxy: Proxy, open_store: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_module, "RECONNECT_S", 0.2)
+    monkeypatch.setattr(patience, "RECONNECT_S", 0.2)
     campaign = make(open_store(proxy.url))
     campaign.decide("old")
     proxy.cut = "after"

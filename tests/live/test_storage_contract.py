@@ -12,8 +12,11 @@ from doral.errors import InvalidValue
 from doral.live.errors import CampaignExists, NewerDatabase, StorageError
 from doral.live.events import ANSWERED, CANCELLED, CLOSED, CREATED, DECIDED, Event
 from doral.live.storage.contract import KEPT_SNAPSHOTS, Log, Storage
-from doral.live.storage.dialects import SqliteConnection, sqlite_path
-from doral.live.storage.sql import _connect
+from doral.live.storage.migrating import HEAD
+from doral.live.storage.sql import _connect, _read_url
+from doral.live.storage.sqlite import SqliteConnection
+from doral.live.storage.sqlite_file import make
+from doral.live.storage.urls import read_sqlite
 from doral.live.store import _storage
 
 
@@ -26,7 +29,7 @@ def storage(url: str) -> Iterator[Storage]:
 
 @pytest.fixture
 def log(storage: Storage) -> Iterator[Log]:
-    opened = storage.open_log(storage.create(name="one", tag="00000001", first=created()).id)
+    opened = storage.open_log(storage.create(name="one", tag="00000001", first=created()))
     yield opened
     opened.close()
 
@@ -129,7 +132,7 @@ def test_a_failed_write_leaves_nothing(log: Log) -> None:
 
 def test_the_database_itself_refuses_a_second_event_of_a_number_or_key(durable_url: str) -> None:
     storage = _storage(durable_url)
-    log = storage.open_log(storage.create(name="one", tag="00000001", first=created()).id)
+    log = storage.open_log(storage.create(name="one", tag="00000001", first=created()))
     fill(log, decided(2, 1.0, key="d:x"))
     for twin in (decided(2, 2.0), decided(3, 2.0, key="d:x")):
         with pytest.raises(StorageError):
@@ -139,7 +142,7 @@ def test_the_database_itself_refuses_a_second_event_of_a_number_or_key(durable_u
 
 
 def test_campaigns_are_separate(storage: Storage, log: Log) -> None:
-    other = storage.open_log(storage.create(name="another", tag="00000002", first=created()).id)
+    other = storage.open_log(storage.create(name="another", tag="00000002", first=created()))
     fill(log, decided(2, 1.0, key="d:x"))
     fill(other, decided(2, 5.0, key="d:x"), about(3, 2))
     assert log.about([2]) == {}
@@ -161,7 +164,7 @@ def test_writers_exclude_each_other(storage: Storage, log: Log) -> None:
     """Each of several threads reads the last number and appends the next one: none is lost, none taken twice."""
 
     def work() -> None:
-        mine = storage.open_log(1)
+        mine = storage.open_log(storage.campaigns()[0])
         for _ in range(20):
             with mine.writing():
                 last = mine.last_sequence()
@@ -186,7 +189,7 @@ def test_snapshots(log: Log) -> None:
 
 
 def test_another_connection_sees_what_is_committed(storage: Storage, log: Log) -> None:
-    reader = storage.open_log(1)
+    reader = storage.open_log(storage.campaigns()[0])
     fill(log, decided(2, 1.0), Event(3, CLOSED, 1.0, 1.0, 99))
     assert reader.last_sequence() == 3
     reader.close()
@@ -201,11 +204,12 @@ def test_urls_that_are_none(bad: object) -> None:
 
 
 def test_sqlite_urls() -> None:
-    assert sqlite_path("sqlite:///a%20b.db") == Path("a b.db")
-    assert sqlite_path("sqlite:////tmp/x.db") == Path("/tmp/x.db")
+    assert read_sqlite("sqlite:///a%20b.db").path == Path.cwd() / "a b.db"
+    assert read_sqlite("sqlite:////tmp/x.db").path == Path("/tmp/x.db")
 
 
 def test_sqlite_commits_survive_a_power_cut(tmp_path: Path) -> None:
+    make(tmp_path / "x.db")
     connection = SqliteConnection(tmp_path / "x.db")
     assert connection.execute("PRAGMA journal_mode") == [("wal",)]
     assert connection.execute("PRAGMA synchronous") == [(2,)]  # FULL
@@ -214,12 +218,13 @@ def test_sqlite_commits_survive_a_power_cut(tmp_path: Path) -> None:
 
 def test_a_newer_database_is_refused_and_left_alone(durable_url: str) -> None:
     _storage(durable_url).close()
-    connection = _connect(durable_url)
-    connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection = _connect(_read_url(durable_url))
+    versions = f"{connection.schema}alembic_version"
+    connection.execute(f"UPDATE {versions} SET version_num = '9999'")
     try:
         with pytest.raises(NewerDatabase, match="newer version"):
             _storage(durable_url)
-        assert connection.execute("SELECT version_num FROM alembic_version") == [("9999",)]
+        assert connection.execute(f"SELECT version_num FROM {versions}") == [("9999",)]
     finally:
-        connection.execute("UPDATE alembic_version SET version_num = '0002'")
+        connection.execute(f"UPDATE {versions} SET version_num = '{HEAD}'")
         connection.close()

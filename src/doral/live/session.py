@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import RLock
@@ -18,16 +17,15 @@ from typing import Any
 from doral.live.apply import apply, replay
 from doral.live.definition import Definition
 from doral.live.drafts import Planned, Result
-from doral.live.errors import BrokenLog, ConnectionLost, OutcomeUnknown, StorageError
+from doral.live.errors import BrokenLog, ConnectionLost, OutcomeUnknown, StorageBusy, StorageError
 from doral.live.events import CREATED, Event
 from doral.live.fold import Fold
 from doral.live.snapshot import BadSnapshot, decode, encode
 from doral.live.storage.contract import CampaignRow, Log, Storage
+from doral.live.storage.patience import Patience
 
 SNAPSHOT_EVERY_EVENTS = 20_000
 _SNAPSHOT_BYTES_PER_EVENT = 100  # a large state is saved less often, so that saving never dominates
-RECONNECT_S = 20.0
-_PAUSE_S = 0.05
 
 
 class Session:
@@ -52,7 +50,7 @@ class Session:
     def read(self, ask: Callable[[Log, Fold], Result]) -> Result:
         """Ask something of the log and of a state that includes all that is committed."""
         with self._lock:
-            patience = _Patience()
+            patience = Patience()
             while True:
                 try:
                     log = self._open()
@@ -67,13 +65,13 @@ class Session:
         `plan` changes nothing. It is called again if the connection broke and nothing was stored.
         """
         with self._lock:
-            patience = _Patience()
+            patience = Patience()
             events: list[Event] = []
             answer: Callable[[Sequence[Event]], Result]
             while True:
                 try:
                     log = self._open()
-                    log.begin()
+                    log.begin(within_s=patience.left_s)
                     try:
                         fold = self._catch_up(log)
                         # Under the lock nobody is left who could still be committing: what is not there never will be.
@@ -91,6 +89,10 @@ class Session:
                 except ConnectionLost as error:
                     self._drop()
                     self._wait(patience, error, events)
+                except StorageBusy as error:
+                    if events:  # who holds the lock may be the other end of our own broken connection
+                        raise _unknown(error) from error
+                    raise
             self._save_if_due(log, fold)
             return answer(events)
 
@@ -100,14 +102,12 @@ class Session:
         self._fold = None  # until all is committed
         return apply(fold, drafts)
 
-    def _wait(self, patience: _Patience, error: ConnectionLost, attempted: list[Event]) -> None:
+    def _wait(self, patience: Patience, error: ConnectionLost, attempted: list[Event]) -> None:
         try:
             patience.wait(error)
         except ConnectionLost:
             if attempted:
-                raise OutcomeUnknown(
-                    f"{error}; whether the change was stored is not known: ask again with the same key"
-                ) from error
+                raise _unknown(error) from error
             raise
 
     def _is_stored(self, log: Log, attempted: list[Event]) -> bool:
@@ -185,7 +185,7 @@ class Session:
             self._log = self._fold = None
             self._pid, self.writer = os.getpid(), secrets.randbits(62)
         if self._log is None:
-            self._log = self._storage.open_log(self.row.id)
+            self._log = self._storage.open_log(self.row)
         return self._log
 
     def _drop(self) -> None:
@@ -201,17 +201,5 @@ class Session:
             self._drop()
 
 
-class _Patience:
-    """How long a broken connection is tried again."""
-
-    _give_up_at: float | None = None
-    _pause_s = _PAUSE_S
-
-    def wait(self, error: ConnectionLost) -> None:
-        now = time.monotonic()
-        if self._give_up_at is None:
-            self._give_up_at = now + RECONNECT_S
-        if now > self._give_up_at:
-            raise error
-        time.sleep(self._pause_s)
-        self._pause_s = min(1.0, 2.0 * self._pause_s)
+def _unknown(error: StorageError) -> OutcomeUnknown:
+    return OutcomeUnknown(f"{error}; whether the change was stored is not known: ask again with the same key")

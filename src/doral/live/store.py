@@ -15,20 +15,33 @@ from doral.live.campaign import Campaign
 from doral.live.definition import make_definition
 from doral.live.events import CREATED, Event
 from doral.live.session import Session
+from doral.live.storage.connection import Timeouts
 from doral.live.storage.contract import Storage
+from doral.live.storage.urls import redacted
 from doral.problem import Problem
 
 
-def open(url: str) -> Store:  # noqa: A001  (read as `doral.open`)
+def open(  # noqa: A001  (read as `doral.open`)
+    url: str,
+    *,
+    create: bool = True,
+    lock_timeout_s: float = 60.0,
+    statement_timeout_s: float = 20.0,
+    connect_timeout_s: float = 10.0,
+) -> Store:
     """A store: `memory://`, `sqlite:///file.db` (made if it is not there), or `postgresql://user@host/database`.
+
+    With `create=False` a file that is not there is an error. The time-outs are in seconds: how long to wait for others
+    who are writing, and, with PostgreSQL, for one answer and for a connection.
 
     >>> open("memory://").list()
     []
     """
-    return Store(_storage(url))
+    timeouts = Timeouts(lock_s=lock_timeout_s, statement_s=statement_timeout_s, connect_s=connect_timeout_s)
+    return Store(_storage(url, create=create, timeouts=timeouts))
 
 
-def _storage(url: object) -> Storage:
+def _storage(url: object, *, create: bool = True, timeouts: Timeouts | None = None) -> Storage:
     if isinstance(url, str):
         if url in ("memory://", "memory:"):
             from doral.live.storage.memory import MemoryStorage
@@ -37,8 +50,8 @@ def _storage(url: object) -> Storage:
         if url.startswith(("sqlite:", "postgresql://", "postgres://")):
             from doral.live.storage.sql import SqlStorage
 
-            return SqlStorage(url)
-    raise InvalidValue("url", url, "must be memory://, sqlite:///file.db or postgresql://...")
+            return SqlStorage(url, create=create, timeouts=timeouts)
+    raise InvalidValue("url", redacted(url), "must be memory://, sqlite:///file.db or postgresql://...")
 
 
 class Store:
@@ -49,6 +62,9 @@ class Store:
         self._campaigns: dict[str, Campaign] = {}
         self._sessions: list[Session] = []
         self._lock = Lock()
+
+    def __repr__(self) -> str:
+        return f"<Store {self._storage.url}>"
 
     def create(
         self,

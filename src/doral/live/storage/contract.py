@@ -27,12 +27,17 @@ class Log(ABC):
     """The log of one campaign through one connection; used by one thread at a time."""
 
     @abstractmethod
-    def begin(self) -> None:
-        """Start a transaction that nobody else on this campaign overlaps with."""
+    def begin(self, *, within_s: float | None = None) -> None:
+        """Start a transaction that nobody else on this campaign overlaps with; where it raises, there is none.
+
+        `within_s` shortens the wait for others; StorageBusy after it.
+        """
 
     @abstractmethod
     def commit(self) -> None:
-        """Make it durable. Raises ConnectionLost when the connection breaks; whether it happened is then open."""
+        """Make it durable. Whether it happened is open after ConnectionLost (the connection broke) and OutcomeUnknown
+        (the disk failed, or the file is not at its path any more).
+        """
 
     @abstractmethod
     def rollback(self) -> None:
@@ -113,7 +118,7 @@ class Log(ABC):
 class Storage(ABC):
     """All campaigns of one store."""
 
-    url: str
+    url: str  # to be shown: without a password
 
     @abstractmethod
     def create(self, *, name: str, tag: str, first: Event) -> CampaignRow:
@@ -124,8 +129,8 @@ class Storage(ABC):
         """All campaigns by name."""
 
     @abstractmethod
-    def open_log(self, campaign_id: int) -> Log:
-        """A log with a connection of its own."""
+    def open_log(self, row: CampaignRow) -> Log:
+        """A log with a connection of its own; StorageError where the campaign of that number is another one now."""
 
     @abstractmethod
     def close(self) -> None:

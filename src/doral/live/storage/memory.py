@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from threading import RLock
 
-from doral.live.errors import CampaignExists
+from doral.live.errors import CampaignExists, StorageBusy, StorageError
 from doral.live.events import DECIDED, Event
 from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Storage
 
@@ -36,8 +36,9 @@ class MemoryLog(Log):
         self._appended: list[Event] = []
         self._is_open = False
 
-    def begin(self) -> None:
-        self._kept.lock.acquire()
+    def begin(self, *, within_s: float | None = None) -> None:
+        if not self._kept.lock.acquire(timeout=-1 if within_s is None else within_s):
+            raise StorageBusy(f"campaign {self._kept.row.name!r}: others have kept it locked; try again")
         self._is_open = True
 
     def commit(self) -> None:
@@ -139,8 +140,11 @@ class MemoryStorage(Storage):
     def campaigns(self) -> list[CampaignRow]:
         return sorted((kept.row for kept in self._kept.values()), key=attrgetter("name"))
 
-    def open_log(self, campaign_id: int) -> Log:
-        return MemoryLog(next(kept for kept in self._kept.values() if kept.row.id == campaign_id))
+    def open_log(self, row: CampaignRow) -> Log:
+        kept = self._kept.get(row.name)
+        if kept is None or kept.row != row:
+            raise StorageError(f"campaign {row.name!r} is not the one that was opened")
+        return MemoryLog(kept)
 
     def close(self) -> None:
         """The log lives as long as this object."""

@@ -6,8 +6,10 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from doral.live.errors import NewerDatabase, StorageError
-from doral.live.storage.dialects import SCHEMA_LOCK, Connection, PostgresConnection, psycopg_url, sqlite_path
+from doral.live.errors import NewerDatabase, StorageBusy, StorageError
+from doral.live.storage import sqlite_file
+from doral.live.storage.connection import Connection, Timeouts
+from doral.live.storage.urls import PostgresDatabase, SqliteFile
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -18,32 +20,30 @@ _one_thread = Lock()
 _FOLDER = Path(__file__).parent.parent / "migrations"
 
 
-def revision(connection: Connection) -> str | None:
-    """The revision that a database has; None where there is no doral in it yet."""
-    if isinstance(connection, PostgresConnection):
-        there = connection.execute("SELECT to_regclass('alembic_version')")[0][0] is not None
-    else:
-        there = bool(connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'"))
-    rows = connection.execute("SELECT version_num FROM alembic_version") if there else []
+def revision(place: SqliteFile | PostgresDatabase, connection: Connection) -> str | None:
+    """The revision that a database has; None where there is no doral in it yet, or only in its old place."""
+    if isinstance(place, SqliteFile):
+        return sqlite_file.look_into(place.path, REVISIONS).revision
+    schema = connection.schema
+    there = connection.execute(f"SELECT to_regclass('{schema}alembic_version')")[0][0] is not None
+    rows = connection.execute(f"SELECT version_num FROM {schema}alembic_version") if there else []
     return rows[0][0] if rows else None
 
 
-def bring_up_to_date(url: str, connection: Connection) -> None:
+def bring_up_to_date(place: SqliteFile | PostgresDatabase, connection: Connection, timeouts: Timeouts) -> None:
     """Make or upgrade the tables; a database of a newer version is refused before anything is touched."""
-    found = revision(connection)
+    found = revision(place, connection)
     if found == HEAD:
         return
     _refuse_newer(found)
-    # Others may be doing the same: one at a time, and whoever comes second finds it done. Alembic keeps its context in
-    # globals, so threads take turns here; processes on SQLite in `env.py`.
+    if connection.is_read_only:
+        raise StorageError(
+            f"{place.shown}: its tables are of an older version ({found or 'none'}), and it is read-only here: "
+            "open it once where it can be written to"
+        )
+    # Alembic keeps its context in globals, so threads take turns here; processes in `env.py`, by the database's lock.
     with _one_thread:
-        if isinstance(connection, PostgresConnection):
-            connection.begin(SCHEMA_LOCK)
-        try:
-            if revision(connection) != HEAD:
-                upgrade(url)
-        finally:
-            connection.rollback()
+        upgrade(place, timeouts=timeouts)
 
 
 def _refuse_newer(found: str | None) -> None:
@@ -54,28 +54,30 @@ def _refuse_newer(found: str | None) -> None:
         )
 
 
-def config(url: str) -> Config:
+def config(place: SqliteFile | PostgresDatabase, timeouts: Timeouts) -> Config:
     """Alembic's settings, without a file."""
     from alembic.config import Config
 
     settings = Config()
     settings.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
-    settings.attributes["url"] = url
+    settings.attributes["place"] = place
+    settings.attributes["timeouts"] = timeouts
     return settings
 
 
-def sqlalchemy_url(url: str) -> str:
-    if url.startswith("sqlite:"):
-        return f"sqlite:///{sqlite_path(url)}"
-    return psycopg_url(url).replace("postgresql://", "postgresql+psycopg://", 1)
-
-
-def upgrade(url: str, to: str = HEAD) -> None:
+def upgrade(place: SqliteFile | PostgresDatabase, to: str = HEAD, timeouts: Timeouts | None = None) -> None:
     """Run Alembic."""
     from alembic import command
     from sqlalchemy.exc import SQLAlchemyError
 
+    timeouts = timeouts or Timeouts()
     try:
-        command.upgrade(config(url), to)
+        command.upgrade(config(place, timeouts), to)
     except SQLAlchemyError as error:
-        raise StorageError(f"the tables could not be brought up to date: {error}") from error
+        said = str(getattr(error, "orig", None) or error).strip()
+        if "lock timeout" in said or "database is locked" in said:
+            raise StorageBusy(
+                f"the tables could not be brought up to date: others have kept the database locked for "
+                f"{timeouts.lock_s:g} s; nothing was changed: try again"
+            ) from error
+        raise StorageError(f"the tables could not be brought up to date: {said}; nothing was changed") from error

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from doral.live.errors import CampaignExists
+from doral.live.errors import CampaignExists, ConnectionLost, OutcomeUnknown, StorageError
 from doral.live.events import COLUMNS, DECIDED, Event
-from doral.live.storage import migrating
+from doral.live.storage import migrating, sqlite_file
+from doral.live.storage.connection import SCHEMA_LOCK, Connection, Timeouts
 from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Storage
-from doral.live.storage.dialects import SCHEMA_LOCK, Connection, PostgresConnection, SqliteConnection, sqlite_path
+from doral.live.storage.patience import Patience
+from doral.live.storage.sqlite import SqliteConnection
+from doral.live.storage.urls import PostgresDatabase, SqliteFile, read_postgres, read_sqlite
 
 _BY_DECISION, _BY_KEY = "events_by_decision", "events_by_key"
 _MOST_PARAMETERS = 500  # in one IN (...)
 
 
-def _connect(url: str) -> Connection:
+def _read_url(url: str) -> SqliteFile | PostgresDatabase:
     if url.startswith("sqlite:"):
-        return SqliteConnection(sqlite_path(url))
-    return PostgresConnection(url)
+        return read_sqlite(url)
+    place = read_postgres(url)
+    try:
+        from doral.live.storage import postgres
+    except ImportError:
+        raise StorageError("PostgreSQL needs its driver: pip install 'doral[postgres]'") from None
+    postgres.check(place)
+    return place
+
+
+def _connect(place: SqliteFile | PostgresDatabase, timeouts: Timeouts | None = None) -> Connection:
+    if isinstance(place, SqliteFile):
+        return SqliteConnection(place.path, timeouts)
+    from doral.live.storage.postgres import PostgresConnection
+
+    return PostgresConnection(place, timeouts)
 
 
 class _Statements:
@@ -46,13 +64,12 @@ class _Statements:
 
 
 class SqlLog(Log):
-    def __init__(self, url: str, campaign_id: int) -> None:
-        self._url, self._id = url, campaign_id
-        self._connection = _connect(url)
-        self._sql = _Statements(self._connection)
+    def __init__(self, connection: Connection, campaign_id: int) -> None:
+        self._connection, self._id = connection, campaign_id
+        self._sql = _Statements(connection)
 
-    def begin(self) -> None:
-        self._connection.begin(self._id)
+    def begin(self, *, within_s: float | None = None) -> None:
+        self._connection.begin(self._id, within_s=within_s)
 
     def commit(self) -> None:
         self._connection.commit()
@@ -160,48 +177,117 @@ def _by_decision(events: Iterable[Event]) -> dict[int, list[Event]]:
 class SqlStorage(Storage):
     """A database, brought up to date when it is opened."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
-        connection = _connect(url)
+    def __init__(self, url: str, *, create: bool = True, timeouts: Timeouts | None = None) -> None:
+        self._place = _read_url(url)
+        self._timeouts = timeouts or Timeouts()
+        self.url = self._place.shown
+        if isinstance(self._place, SqliteFile):
+            _find_or_make(self._place.path, create=create)
+        connection = _connect(self._place, self._timeouts)
         try:
-            migrating.bring_up_to_date(url, connection)
+            migrating.bring_up_to_date(self._place, connection, self._timeouts)
         finally:
             connection.close()
+
+    def _opened(self) -> Connection:
+        """Another connection to what was opened; a file that has become something else since is not touched."""
+        if isinstance(self._place, SqliteFile):
+            sqlite_file.check_there(self._place.path)
+            found = sqlite_file.look_into(self._place.path, migrating.REVISIONS).revision
+            if found != migrating.HEAD:
+                raise StorageError(
+                    f"{self._place.path}: is not the database that was opened, which had schema {migrating.HEAD} "
+                    f"(this one: {found or 'none'}); nothing was changed: put it back, or open the store again"
+                )
+        return _connect(self._place, self._timeouts)
 
     def create(self, *, name: str, tag: str, first: Event) -> CampaignRow:
-        connection = _connect(self.url)
-        mark, schema = connection.placeholder, connection.schema
-        try:
-            connection.begin(SCHEMA_LOCK)
+        patience = Patience()
+        is_open = False  # whether an attempt of ours may have been stored
+        while True:
             try:
-                if connection.execute(f"SELECT 1 FROM {schema}campaigns WHERE name = {mark}", (name,)):
-                    raise CampaignExists(f"name = {name!r}: this store has a campaign of that name; choose another")
-                rows = connection.execute(
-                    f"INSERT INTO {schema}campaigns (name, tag, created_at) "
-                    f"VALUES ({mark}, {mark}, {mark}) RETURNING id",
-                    (name, tag, first.at),
-                )
-                campaign_id = int(rows[0][0])
-                connection.execute_many(_Statements(connection).insert, [(campaign_id, *first)])
-                connection.commit()
-            except BaseException:
-                connection.rollback()
-                raise
-        finally:
-            connection.close()
-        return CampaignRow(id=campaign_id, name=name, tag=tag, created_at=first.at)
+                connection = self._opened()
+                try:
+                    connection.begin(SCHEMA_LOCK, within_s=patience.left_s)
+                    try:
+                        campaign_id = self._find(connection, name, tag) if is_open else None
+                        if campaign_id is None:
+                            campaign_id = self._insert(connection, name, tag, first)
+                        is_open = True
+                        connection.commit()
+                    except BaseException:
+                        connection.rollback()
+                        raise
+                finally:
+                    connection.close()
+            except ConnectionLost as error:
+                try:
+                    patience.wait(error)
+                except ConnectionLost:
+                    if not is_open:
+                        raise
+                    raise OutcomeUnknown(
+                        f"{error}; whether campaign {name!r} was made is not known: see whether the store lists it"
+                    ) from error
+            else:
+                return CampaignRow(id=campaign_id, name=name, tag=tag, created_at=first.at)
+
+    def _find(self, connection: Connection, name: str, tag: str) -> int | None:
+        """The campaign that an attempt of ours has made, though its answer was lost."""
+        mark, schema = connection.placeholder, connection.schema
+        sql = f"SELECT id FROM {schema}campaigns WHERE name = {mark} AND tag = {mark}"
+        rows = connection.execute(sql, (name, tag))
+        return int(rows[0][0]) if rows else None
+
+    def _insert(self, connection: Connection, name: str, tag: str, first: Event) -> int:
+        mark, schema = connection.placeholder, connection.schema
+        if connection.execute(f"SELECT 1 FROM {schema}campaigns WHERE name = {mark}", (name,)):
+            raise CampaignExists(f"name = {name!r}: this store has a campaign of that name; choose another")
+        rows = connection.execute(
+            f"INSERT INTO {schema}campaigns (name, tag, created_at) VALUES ({mark}, {mark}, {mark}) RETURNING id",
+            (name, tag, first.at),
+        )
+        campaign_id = int(rows[0][0])
+        connection.execute_many(_Statements(connection).insert, [(campaign_id, *first)])
+        return campaign_id
 
     def campaigns(self) -> list[CampaignRow]:
-        connection = _connect(self.url)
-        try:
-            schema = connection.schema
-            rows = connection.execute(f"SELECT id, name, tag, created_at FROM {schema}campaigns ORDER BY name")
-        finally:
-            connection.close()
-        return [CampaignRow(id=row[0], name=row[1], tag=row[2], created_at=row[3]) for row in rows]
+        patience = Patience()
+        while True:
+            try:
+                connection = self._opened()
+                try:
+                    schema = connection.schema
+                    rows = connection.execute(f"SELECT id, name, tag, created_at FROM {schema}campaigns ORDER BY name")
+                finally:
+                    connection.close()
+            except ConnectionLost as error:
+                patience.wait(error)
+            else:
+                return [CampaignRow(id=row[0], name=row[1], tag=row[2], created_at=row[3]) for row in rows]
 
-    def open_log(self, campaign_id: int) -> Log:
-        return SqlLog(self.url, campaign_id)
+    def open_log(self, row: CampaignRow) -> Log:
+        connection = self._opened()
+        try:
+            sql = f"SELECT name, tag FROM {connection.schema}campaigns WHERE id = {connection.placeholder}"
+            found = connection.execute(sql, (row.id,))
+            if found != [(row.name, row.tag)]:
+                raise StorageError(
+                    f"campaign {row.name!r} of {self.url} is not the one that was opened: the database was replaced or "
+                    "restored since; open the store again"
+                )
+        except BaseException:
+            connection.close()
+            raise
+        return SqlLog(connection, row.id)
 
     def close(self) -> None:
         """Connections belong to logs, and each closes its own."""
+
+
+def _find_or_make(path: Path, *, create: bool) -> None:
+    """A file that is there is looked at first: what is not ours is not touched."""
+    if create:
+        sqlite_file.make(path)
+    sqlite_file.check_there(path)
+    sqlite_file.look_into(path, migrating.REVISIONS)

@@ -1,0 +1,75 @@
+"""What SQLite and PostgreSQL have in common: a DBAPI connection with explicit transactions and our errors."""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from doral import _check
+
+SCHEMA_LOCK = 0  # in the place of a campaign: taken while campaigns are made, and the schema is brought up to date
+_MOST_S = 1e6  # a week and more; PostgreSQL counts milliseconds in 31 bits
+_WORTH_A_LINE_S = 1.0
+_log = logging.getLogger("doral.live")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timeouts:
+    """How long to wait: for others' locks, for one answer of the server, and for a connection to be made."""
+
+    lock_s: float = 60.0
+    statement_s: float = 20.0
+    connect_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        for name in ("lock", "statement", "connect"):
+            given = getattr(self, f"{name}_s")
+            number = _check.finite_number(f"{name}_timeout_s", given, at_least=0.001, at_most=_MOST_S)
+            _check.set_fields(self, **{f"{name}_s": number})
+
+
+class Connection(ABC):
+    """One connection, used by one thread at a time."""
+
+    placeholder: str
+    schema: str  # before the name of a table
+    is_read_only = False
+
+    def index_hint(self, index: str) -> str:
+        """What follows a table's name where this index has to be used."""
+        del index
+        return ""
+
+    @abstractmethod
+    def begin(self, campaign_id: int, *, within_s: float | None = None) -> None:
+        """Start a transaction that excludes all other writers of the campaign; where it raises, there is none.
+
+        `within_s` shortens the wait for the lock.
+        """
+
+    @abstractmethod
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
+
+    @abstractmethod
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None: ...
+
+    @abstractmethod
+    def commit(self) -> None: ...
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Never raises: what cannot be rolled back is gone anyway."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+def note_wait(since: float, what: str) -> None:
+    """A line for who looks: a lock that was long in coming."""
+    waited = time.monotonic() - since
+    if waited > _WORTH_A_LINE_S:
+        _log.warning("waited %.1f s for the lock of %s", waited, what)

@@ -1,0 +1,200 @@
+"""Campaigns in a PostgreSQL database, in the schema `doral`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from typing import Any, NoReturn, TypeVar
+
+import psycopg
+
+from doral.errors import InvalidValue
+from doral.live.errors import ConnectionLost, StorageBusy, StorageError
+from doral.live.storage.connection import Connection, Timeouts, note_wait
+from doral.live.storage.urls import PostgresDatabase
+
+SCHEMA = "doral"
+CAMPAIGN_LOCKS = 0x646F72  # PostgreSQL's advisory locks are shared by all programs of a database: these are ours
+_GRACE_S = 2.0  # a server at work cancels a statement by itself before we give it up
+_KEEPALIVE = {"keepalives": 1, "keepalives_idle": 5, "keepalives_interval": 3, "keepalives_count": 4}
+T = TypeVar("T")
+
+
+class _Guarded(psycopg.Connection[tuple[Any, ...]]):
+    """Gives a server up that does not answer: a time-out of the server itself is of no use once it is silent."""
+
+    answer_within_s: float | None = None
+
+    def wait(self, gen: Any, *options: Any, **named: Any) -> Any:
+        """All that is said to a server passes through here; psycopg wakes the generator every 0.1 s."""
+        if self.answer_within_s is not None:
+            gen = self._bounded(gen, time.monotonic() + self.answer_within_s)
+        return super().wait(gen, *options, **named)
+
+    def _bounded(self, gen: Generator[Any, Any, T], until: float) -> Generator[Any, Any, T]:
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() > until:
+                    self.pgconn.finish()
+                    raise psycopg.OperationalError(f"no answer for {self.answer_within_s:g} s")
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            return end.value
+
+
+def connect(database: PostgresDatabase, timeouts: Timeouts, *, is_patient: bool = False) -> _Guarded:
+    """A connection in autocommit; a patient one lets a statement take as long as it needs."""
+    parameters: dict[str, Any] = {
+        "connect_timeout": max(1, round(timeouts.connect_s)),
+        "tcp_user_timeout": round(1000 * (timeouts.statement_s + _GRACE_S)),
+        **_KEEPALIVE,
+        **database.parameters,
+        "client_encoding": "UTF8",  # the server says what it cannot hold, and nothing is decoded by guessing
+    }
+    slice_s = min(timeouts.lock_s, timeouts.statement_s / 2)  # of the wait for a lock: silence is noticed in between
+    try:
+        connection = _Guarded.connect("", autocommit=True, **parameters)
+        connection.answer_within_s = timeouts.statement_s + _GRACE_S
+        connection.execute(
+            "SET synchronous_commit = on; "
+            f"SET lock_timeout = {_milliseconds(timeouts.lock_s if is_patient else slice_s)}; "
+            f"SET statement_timeout = {0 if is_patient else _milliseconds(timeouts.statement_s)}",
+            prepare=False,
+        )
+        if is_patient:
+            connection.answer_within_s = None
+    except (psycopg.Error, UnicodeError) as error:
+        said = database.without_secrets(str(error).strip())
+    else:
+        return connection
+    # Outside of the handler: what the driver said may quote the password, and would go along as the context.
+    raise ConnectionLost(f"cannot reach PostgreSQL at {database.shown}: {said}")
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(1, round(1000 * seconds))
+
+
+def check(database: PostgresDatabase) -> None:
+    """Options that libpq does not know are refused before anything is tried."""
+    known = {option.keyword.decode() for option in psycopg.pq.Conninfo.get_defaults()}
+    if not database.parameters.keys() <= known:
+        raise InvalidValue("url", database.shown + "?...", "has an option that PostgreSQL's client does not know")
+
+
+class PostgresConnection(Connection):
+    """One advisory lock per campaign and transaction: it goes with the transaction, however that ends."""
+
+    placeholder = "%s"
+    schema = f"{SCHEMA}."
+
+    def __init__(self, database: PostgresDatabase, timeouts: Timeouts | None = None) -> None:
+        self._database = database
+        self._timeouts = timeouts or Timeouts()
+        self._connection = connect(database, self._timeouts)
+
+    def _fail(self, error: Exception, parameters: Sequence[Any] = ()) -> NoReturn:
+        raise self._translated(error, parameters) from (None if isinstance(error, UnicodeError) else error)
+
+    def _translated(self, error: Exception, parameters: Sequence[Any]) -> StorageError | InvalidValue:
+        said = self._database.without_secrets(str(error).strip() or type(error).__name__)
+        errors = psycopg.errors
+        if isinstance(error, UnicodeError | errors.UntranslatableCharacter | errors.CharacterNotInRepertoire):
+            return self._not_held(parameters, said)
+        if self._connection.closed or isinstance(error, psycopg.InterfaceError):
+            return ConnectionLost(f"the connection to PostgreSQL broke: {said}")
+        if isinstance(error, errors.LockNotAvailable):
+            return self._busy()
+        if isinstance(error, errors.QueryCanceled):
+            return StorageError(
+                f"PostgreSQL: {said}; nothing was changed: try again, or give `doral.open` a longer statement_timeout_s"
+            )
+        if isinstance(error, errors.DiskFull):
+            return StorageError(f"PostgreSQL: {said}; nothing was changed: free some space and try again")
+        if isinstance(error, errors.ReadOnlySqlTransaction):
+            return StorageError(f"PostgreSQL: {said}; nothing was changed: connect to the primary server")
+        if isinstance(error, errors.InsufficientPrivilege):
+            return StorageError(
+                f"PostgreSQL: {said}; nothing was changed: have the owner of the schema {SCHEMA!r} grant its use "
+                "to this role"
+            )
+        if isinstance(error, errors.UndefinedTable):
+            return StorageError(
+                f"PostgreSQL: {said}; the tables are not there any more: was the database restored? "
+                "Open the store again"
+            )
+        return StorageError(f"PostgreSQL: {said}")
+
+    def _not_held(self, parameters: Sequence[Any], said: str) -> InvalidValue:
+        texts = [one for one in parameters if isinstance(one, str) and not one.isascii()]
+        encoding = self._connection.info.parameter_status("server_encoding") or "of the database"
+        return InvalidValue(
+            "text",
+            texts[0] if texts else said,
+            f"cannot be stored, because the database's encoding {encoding} does not hold it; nothing was changed: "
+            "use other characters, or a database with the encoding UTF8",
+        )
+
+    def _busy(self) -> StorageBusy:
+        return StorageBusy(
+            f"PostgreSQL: others have kept it locked for {self._timeouts.lock_s:g} s; nothing was changed: "
+            "try again, or give `doral.open` a longer lock_timeout_s"
+        )
+
+    def begin(self, campaign_id: int, *, within_s: float | None = None) -> None:
+        since = time.monotonic()
+        until = since + (self._timeouts.lock_s if within_s is None else min(within_s, self._timeouts.lock_s))
+        while True:
+            try:
+                # In one message. Read committed: what is read after the lock was granted includes all that came before.
+                self._connection.execute(
+                    "BEGIN ISOLATION LEVEL READ COMMITTED; "
+                    f"SELECT pg_advisory_xact_lock({CAMPAIGN_LOCKS:d}, {campaign_id:d})",
+                    prepare=False,
+                )
+            except psycopg.errors.LockNotAvailable as error:
+                self.rollback()
+                if time.monotonic() >= until - 0.01:
+                    raise self._busy() from error
+            except psycopg.Error as error:
+                self.rollback()
+                self._fail(error)
+            else:
+                note_wait(since, f"campaign {campaign_id}")
+                return
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        try:
+            cursor = self._connection.execute(sql, parameters)
+            return cursor.fetchall() if cursor.description else []
+        except (psycopg.Error, UnicodeError) as error:
+            self._fail(error, parameters)
+
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        try:
+            with self._connection.cursor() as cursor:
+                if len(rows) == 1:
+                    cursor.execute(sql, rows[0])
+                else:
+                    cursor.executemany(sql, rows)
+        except (psycopg.Error, UnicodeError) as error:
+            self._fail(error, [each for row in rows for each in row])
+
+    def commit(self) -> None:
+        try:
+            self._connection.execute("COMMIT", prepare=False)
+        except psycopg.Error as error:
+            self._fail(error)
+
+    def rollback(self) -> None:
+        if self._connection.closed:
+            return
+        try:
+            self._connection.execute("ROLLBACK", prepare=False)
+        except psycopg.Error:
+            self._connection.close()
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,202 @@
+"""Campaigns in a SQLite file."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from doral.errors import InvalidValue
+from doral.live.errors import OutcomeUnknown, StorageBusy, StorageError
+from doral.live.storage import sqlite_file
+from doral.live.storage.connection import Connection, Timeouts, note_wait
+from doral.live.storage.turns import Turns
+
+_LOOK_S = 0.0002
+_READ_AGAIN = 20
+T = TypeVar("T")
+
+
+class SqliteConnection(Connection):
+    """WAL and synchronous=FULL: a commit that was answered survives a killed process and a power cut.
+
+    A file that this user may not write to is only read, and no file is made beside it. The file must exist.
+    """
+
+    placeholder = "?"
+    schema = ""
+
+    def __init__(self, path: Path, timeouts: Timeouts | None = None) -> None:
+        self._path = path
+        self._timeouts = timeouts or Timeouts()
+        sqlite_file.check_there(path)
+        self.is_read_only = not sqlite_file.can_write(path)
+        self._stamp: tuple[object, ...] = ()
+        self._turns: Turns | None = None
+        self._open()
+        try:
+            if not self.is_read_only:
+                self._patiently(lambda: self._run("PRAGMA journal_mode = WAL").fetchall())
+                self.execute("PRAGMA synchronous = FULL")
+                self.execute("SELECT 1 FROM sqlite_master")  # makes the files beside it, if they are not there
+                self._watched.watch_log()
+                self._turns = Turns(path)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _open(self) -> None:
+        """Connect, to a file that is the same before and after."""
+        self._stamp = self._state_of_file() if self.is_read_only and sqlite_file.has_no_log(self._path) else ()
+        mode = "ro" if self.is_read_only else "rw"
+        address = sqlite_file.uri(self._path, mode, immutable=bool(self._stamp))
+        self._watched = sqlite_file.Watched(self._path)
+        try:
+            # Without SQLite's own waiting, which is neither fair nor bounded by what is left of a time-out.
+            self._connection = sqlite3.connect(
+                address, uri=True, timeout=0.0, isolation_level=None, check_same_thread=False, cached_statements=256
+            )
+        except sqlite3.Error as error:
+            raise sqlite_file.from_sqlite(error, self._path) from error
+        self._run = self._connection.execute
+        try:
+            self._watched.check()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def index_hint(self, index: str) -> str:
+        # Without statistics SQLite prefers the primary key, and reads the whole campaign.
+        return f" INDEXED BY {index}"
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    def begin(self, campaign_id: int, *, within_s: float | None = None) -> None:
+        if self.is_read_only:
+            raise StorageError(
+                f"{self._path}: is read-only here; nothing was changed: make the file and its folder writable, "
+                "and open the store again"
+            )
+        assert self._turns is not None
+        since = time.monotonic()
+        until = since + self._timeouts.lock_s if within_s is None else since + min(within_s, self._timeouts.lock_s)
+        if not self._turns.take(until):
+            raise self._busy("others are waiting for it, too")
+        try:
+            self._patiently(lambda: self._run("BEGIN IMMEDIATE"), until)
+        finally:
+            self._turns.leave()
+        try:
+            self._watched.check()
+        except BaseException:
+            self.rollback()
+            raise
+        note_wait(since, str(self._path))
+
+    def commit(self) -> None:
+        try:
+            self._run("COMMIT")
+        except sqlite3.Error as error:
+            if sqlite_file.primary_code(error) == sqlite3.SQLITE_IOERR:
+                raise OutcomeUnknown(
+                    f"{self._path}: {error} during a commit; whether the change was stored is not known: "
+                    "check the disk, then ask again with the same key"
+                ) from error
+            raise self._translated(error) from error
+        self._watched.check_committed()
+
+    def rollback(self) -> None:
+        try:
+            if self._connection.in_transaction:
+                self._run("ROLLBACK")
+        except sqlite3.Error:
+            pass
+
+    # --- statements -------------------------------------------------------------------------------------------------
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        if self._connection.in_transaction:
+            return self._translating(lambda: self._run(sql, parameters).fetchall(), parameters)
+        if self._stamp:
+            return self._read_unlocked(lambda: self._run(sql, parameters).fetchall(), parameters)
+        if not self._watched.is_same():
+            self._watched.check()
+        return self._translating(
+            lambda: self._patiently(lambda: self._run(sql, parameters).fetchall()),
+            parameters,
+        )
+
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        if len(rows) == 1:
+            self._translating(lambda: self._run(sql, rows[0]), rows[0])
+        else:
+            self._translating(lambda: self._connection.executemany(sql, rows), [each for row in rows for each in row])
+
+    def _read_unlocked(self, ask: Callable[[], T], parameters: Sequence[Any]) -> T:
+        """Nothing can be locked where nothing can be written: read again if somebody wrote meanwhile."""
+        for _ in range(_READ_AGAIN):
+            stamp = self._stamp
+            if stamp and self._state_of_file() != stamp:
+                self._reopen()
+                continue
+            try:
+                found = self._translating(ask, parameters)
+            except StorageError:
+                if not stamp or self._state_of_file() == stamp:
+                    raise
+                continue
+            if not stamp or self._state_of_file() == stamp:
+                return found
+        raise StorageBusy(f"{self._path}: is being written to all the time, and cannot be locked here: try again")
+
+    def _reopen(self) -> None:
+        self._connection.close()
+        self._open()
+
+    def _state_of_file(self) -> tuple[object, ...]:
+        try:
+            now = self._path.stat()
+        except OSError:
+            return ("gone",)
+        return now.st_dev, now.st_ino, now.st_mtime_ns, now.st_size, sqlite_file.has_no_log(self._path)
+
+    def _patiently(self, call: Callable[[], T], until: float | None = None) -> T:
+        while True:
+            try:
+                return call()
+            except sqlite3.Error as error:
+                if not sqlite_file.is_busy(error):
+                    raise self._translated(error) from error
+                if until is None:
+                    until = time.monotonic() + self._timeouts.lock_s
+                if time.monotonic() > until:
+                    raise self._busy(str(error)) from error
+            time.sleep(_LOOK_S)
+
+    def _busy(self, why: str) -> StorageBusy:
+        return StorageBusy(
+            f"{self._path}: {why}; others have kept it locked for {self._timeouts.lock_s:g} s; nothing was changed: "
+            "try again, or give `doral.open` a longer lock_timeout_s"
+        )
+
+    def _translating(self, call: Callable[[], T], parameters: Sequence[Any]) -> T:
+        try:
+            return call()
+        except sqlite3.Error as error:
+            raise self._translated(error) from error
+        except UnicodeEncodeError as error:
+            raise InvalidValue("text", error.object, "cannot be stored: it holds half a character") from None
+        except OverflowError as error:
+            raise StorageError(f"{self._path}: {error}; nothing was changed") from error
+
+    def _translated(self, error: sqlite3.Error) -> StorageError:
+        if sqlite_file.is_busy(error):
+            return self._busy(str(error))
+        return sqlite_file.from_sqlite(error, self._path)
+
+    def close(self) -> None:
+        self._connection.close()
+        if self._turns is not None:
+            self._turns.close()

@@ -1,0 +1,228 @@
+"""A SQLite file as it is found: what is in it, whether it can be written to, and whether it is still the same one.
+
+Nothing here opens the file but SQLite itself: a process that closes a file of its own opening loses the locks that
+SQLite holds on it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import stat
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from urllib.parse import quote
+
+from doral.live.errors import NewerDatabase, OutcomeUnknown, StorageBusy, StorageError
+
+Identity = tuple[int, int]  # device and inode
+_OURS = frozenset(("campaigns", "events", "alembic_version"))
+_OUR_REVISION = re.compile(r"\d{4}")
+_MOST_SHOWN = 5
+_LOOKS, _LOOK_AGAIN_S = 5, 0.0005
+_one_maker = Lock()  # see the note above: nobody opens the file between its making and our closing of it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """Of a database that is ours, or empty."""
+
+    revision: str | None
+
+
+def from_sqlite(error: sqlite3.Error, path: Path) -> StorageError:
+    """What an error means, and what to do."""
+    primary = primary_code(error)
+    said = f"{path}: {error}"
+    if is_busy(error):
+        return StorageBusy(f"{said}; nothing was changed: try again")
+    if primary == sqlite3.SQLITE_FULL:
+        return StorageError(f"{said}; nothing was changed: free some space and try again")
+    if primary == sqlite3.SQLITE_READONLY:
+        return StorageError(f"{said}; nothing was changed: make the file and its folder writable")
+    if primary == sqlite3.SQLITE_CANTOPEN and not has_no_log(path):
+        return StorageError(
+            f"{said}; its last changes are in {side(path, '-wal')}, which can only be read where files can be made "
+            "beside it: copy both to a folder of your own, or ask whoever writes to it to close it"
+        )
+    if primary == sqlite3.SQLITE_CANTOPEN:
+        return StorageError(f"{said}; does its folder exist, and may it be written to?")
+    if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return StorageError(f"{said}; the file is damaged or is no SQLite database: restore it from a backup")
+    return StorageError(said)
+
+
+def primary_code(error: sqlite3.Error) -> int | None:
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    return primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def side(path: Path, suffix: str) -> str:
+    return f"{path}{suffix}"
+
+
+def identity(path: str) -> Identity | None:
+    """None where there is nothing."""
+    try:
+        found = os.stat(path)  # noqa: PTH116  (before and after every commit: a Path costs as much as the call)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def uri(path: Path, mode: str, *, immutable: bool = False) -> str:
+    return f"file:{quote(str(path))}?mode={mode}" + ("&immutable=1" if immutable else "")
+
+
+def make(path: Path) -> None:
+    """An empty file for this user alone, whatever the umask; one that is there keeps its mode."""
+    with _one_maker:
+        try:
+            made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+        except FileExistsError:
+            return
+        except OSError as error:
+            raise StorageError(
+                f"{path}: cannot be made ({error.strerror}); does its folder exist, and may it be written to?"
+            ) from None
+        try:
+            if hasattr(os, "fchmod"):
+                os.fchmod(made, 0o600)
+        finally:
+            os.close(made)
+
+
+def check_there(path: Path) -> None:
+    """A file, or the error that says what else."""
+    with _one_maker:
+        try:
+            mode = path.stat().st_mode
+        except FileNotFoundError:
+            raise StorageError(
+                f"{path}: there is no such file: is the path right? (Only `doral.open` with `create=True` makes one.)"
+            ) from None
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be read ({error.strerror}); may its folder be entered?") from None
+    if stat.S_ISDIR(mode):
+        raise StorageError(f"{path}: is a folder; name a file in it")
+    if not stat.S_ISREG(mode):
+        raise StorageError(f"{path}: is not a plain file; name one")
+
+
+def has_no_log(path: Path) -> bool:
+    """Whether all that is committed is in the file itself, so that it can be read without making files beside it."""
+    for suffix in ("-wal", "-journal"):
+        try:
+            if os.stat(side(path, suffix)).st_size > 0:  # noqa: PTH116
+                return False
+        except OSError:
+            continue
+    return True
+
+
+def can_write(path: Path) -> bool:
+    """Whether this user may write to the database, with the files that SQLite needs beside it."""
+    for _ in range(_LOOKS):  # the files beside it come and go while others connect
+        beside = [Path(side(path, suffix)) for suffix in ("-wal", "-shm")]
+        is_forbidden = not _may_write(path) or any(one.exists() and not _may_write(one) for one in beside)
+        if not is_forbidden and (_may_write(path.parent) or all(one.exists() for one in beside)):
+            return True
+        time.sleep(_LOOK_AGAIN_S)
+    return False
+
+
+def _may_write(path: Path) -> bool:
+    as_effective = os.access in os.supports_effective_ids
+    return os.access(path, os.W_OK, effective_ids=as_effective)
+
+
+def look_into(path: Path, known: tuple[str, ...]) -> Content:
+    """What is in a file, without a trace left of having looked; a foreign or newer one is refused."""
+    try:
+        quietly = has_no_log(path)
+        try:
+            return _content(path, known, immutable=quietly)
+        except (sqlite3.Error, StorageError):
+            if not quietly or has_no_log(path):
+                raise
+            return _content(path, known, immutable=False)  # somebody began to write to it meanwhile
+    except sqlite3.Error as error:
+        raise from_sqlite(error, path) from error
+
+
+def _content(path: Path, known: tuple[str, ...], *, immutable: bool) -> Content:
+    with closing(sqlite3.connect(uri(path, "ro", immutable=immutable), uri=True, timeout=10.0)) as connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if not tables:
+            return Content(revision=None)
+        found = ""
+        if tables >= _OURS:
+            rows = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+            found = str(rows[0][0]) if rows else ""
+    if found in known:
+        return Content(revision=found)
+    if _OUR_REVISION.fullmatch(found):
+        raise NewerDatabase(
+            f"{path}: the database has schema {found!r}, and this doral knows {known[0]} to {known[-1]}: "
+            "it was written by a newer version; install that one"
+        )
+    raise StorageError(
+        f"{path}: belongs to another program (it has the tables {', '.join(sorted(tables)[:_MOST_SHOWN])}); "
+        "nothing was changed: give campaigns a file of their own"
+    )
+
+
+class Watched:
+    """The file that a connection opened, and those beside it: still at their path, or gone?"""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._names = [str(path)]
+        self._known = [self._found(str(path))]
+
+    def _found(self, name: str) -> Identity:
+        found = identity(name)
+        if found is None:
+            raise self._gone(name)
+        return found
+
+    def is_same(self) -> bool:
+        return identity(self._names[0]) == self._known[0]
+
+    def watch_log(self) -> None:
+        """From now on also the write-ahead log and its index: both stay as long as anybody is connected."""
+        for suffix in ("-wal", "-shm"):
+            name = side(self._path, suffix)
+            known = self._found(name)
+            self._names.append(name)
+            self._known.append(known)
+
+    def check(self) -> None:
+        """Before anything is written."""
+        for name, known in zip(self._names, self._known, strict=True):
+            if identity(name) != known:
+                raise self._gone(name)
+
+    def check_committed(self) -> None:
+        """After a commit, before anybody is told."""
+        for name, known in zip(self._names, self._known, strict=True):
+            if identity(name) != known:
+                raise OutcomeUnknown(
+                    f"{name}: was removed, moved or replaced during a commit; the change may be lost with it: "
+                    "put the file back or restore a backup, open the store again, and ask again with the same key"
+                )
+
+    def _gone(self, name: str) -> StorageError:
+        what = "is gone" if identity(name) is None else "is another file now"
+        return StorageError(
+            f"{name}: {what}; it was removed, moved or replaced while the campaign was open. Nothing was changed: "
+            "put the file back or restore a backup, then open the store again"
+        )
