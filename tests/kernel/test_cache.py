@@ -38,14 +38,20 @@ def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", nobody)
-    assert cache.cache_folder().is_relative_to(tmp_path)
+    folder = cache.cache_folder()
+    assert folder is not None
+    assert folder.is_relative_to(tmp_path)
 
 
-def test_a_folder_that_belongs_to_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     shared = tmp_path / "shared"
     monkeypatch.setenv("DORAL_CACHE_DIR", str(shared))
     theirs = cache.cache_folder()
+    assert theirs is not None
     assert theirs.is_relative_to(shared)
+    assert caplog.messages == []
     cache.cache_folder.cache_clear()
 
     def refuse(path: Path) -> None:
@@ -53,13 +59,18 @@ def test_a_folder_that_belongs_to_somebody_else(tmp_path: Path, monkeypatch: pyt
             raise PermissionError(13, "Operation not permitted")
 
     monkeypatch.setattr(os, "utime", refuse)
-    assert not cache.cache_folder().is_relative_to(shared)
+    other = cache.cache_folder()
+    assert other is not None
+    assert not other.is_relative_to(shared)
+    assert len(caplog.messages) == 1
+    assert "Operation not permitted; set DORAL_CACHE_DIR" in caplog.text
 
 
 def test_others_tidy_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DORAL_CACHE_DIR", str(tmp_path))
     for number in range(50):
-        (tmp_path / f"kernels-{number}").mkdir()
+        (tmp_path / f"kernels-{number:016x}").mkdir()
+        (tmp_path / f"kernels-{number:016x}" / cache.MADE_BY_US).touch()
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(lambda _: cache.cache_folder.__wrapped__(), range(8)))) == 1
     assert len(list(tmp_path.glob("kernels-*"))) <= cache.KEPT_FOLDERS

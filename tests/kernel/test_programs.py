@@ -3,7 +3,6 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from numba.core.errors import NumbaError
 
 from doral._kernel import Block, Entry, Program, kernel, store
-from doral._kernel import cache as cache_module
 from doral._kernel.prepared import prepare
 from tests.kernel import tiny
 from tests.kernel.tiny import High, Shapeless, Tree, Wide, new_program, new_tree, walk
@@ -219,14 +217,3 @@ def test_a_mistake_in_a_kernel_is_an_error_and_no_reason_to_compile_otherwise() 
     program = Program(name="wrong", entries={"wrong": Entry(wrong, (new_tree(), int), float)})
     with pytest.raises(NumbaError, match="no_such_field"):
         program["wrong"](Block(new_tree()), 0)
-
-
-def test_a_temporary_folder_of_somebody_else_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    ours = cache_module._private_temporary_folder()
-    assert ours == cache_module._private_temporary_folder()
-    assert ours.stat().st_mode & 0o077 == 0
-    ours.chmod(0o777)  # anybody could have written there
-    other = cache_module._private_temporary_folder()
-    assert other != ours
-    assert other.stat().st_mode & 0o077 == 0

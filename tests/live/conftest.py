@@ -68,7 +68,9 @@ class Zygote:
 @pytest.fixture(scope="session", autouse=True)
 def compiled() -> None:
     """The kernels: one process compiles them, the others wait and then load what it made."""
-    with (cache_folder() / "tests-live.lock").open("w") as lock:
+    folder = cache_folder()
+    assert folder is not None
+    with (folder / "tests-live.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         writer.warm_up()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
 LONG_S = 2.0  # shorter waits explain themselves
@@ -20,8 +21,17 @@ def announce_waiting(what: str) -> None:
     _say(f"waiting for another process that compiles {what}")
 
 
-def _say(words: str) -> None:
-    """To a terminal or a notebook, and to nobody else."""
-    if sys.stderr is not None and ("ipykernel" in sys.modules or sys.stderr.isatty()):
-        sys.stderr.write(f"doral: {words}\n")
-        sys.stderr.flush()
+def announce_no_cache(reason: str) -> None:
+    """Every process compiles for itself: where nobody is looking, it belongs into the log."""
+    words = f"compiled code is not kept: {reason}; set DORAL_CACHE_DIR to a folder that only you can write to"
+    if not _say(words):
+        logging.getLogger("doral").warning(words)
+
+
+def _say(words: str) -> bool:
+    """To a terminal or a notebook, and to nobody else; whether there was one."""
+    if sys.stderr is None or not ("ipykernel" in sys.modules or sys.stderr.isatty()):
+        return False
+    sys.stderr.write(f"doral: {words}\n")
+    sys.stderr.flush()
+    return True

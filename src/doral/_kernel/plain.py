@@ -25,11 +25,12 @@ OPTIONS = {
 
 def plain_dispatcher(kernel: Kernel) -> Any:
     """The ordinary Numba function of a kernel."""
-    is_file = not kernel.function.__code__.co_filename.startswith("<")
+    folder = cache_folder()
+    is_kept = folder is not None and not kernel.function.__code__.co_filename.startswith("<")
     earlier = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_folder())  # read when Numba decorates; other libraries keep theirs
+    numba.config.CACHE_DIR = str(folder or "")  # read when Numba decorates; other libraries keep theirs
     try:
-        return numba.njit(cache=is_file, forceinline=kernel.kind == INLINED, no_cfunc_wrapper=True, **OPTIONS)(
+        return numba.njit(cache=is_kept, forceinline=kernel.kind == INLINED, no_cfunc_wrapper=True, **OPTIONS)(
             kernel.function
         )
     finally:

@@ -8,6 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from doral._kernel.ownership import read_beside
+
 if TYPE_CHECKING:
     from doral._kernel.program import Program
 
@@ -23,10 +25,11 @@ def prepared_path(program: Program) -> Path:
 
 
 def prepared_bitcode(program: Program) -> bytes | None:
-    """The bitcode; None if there is none, or if it is damaged."""
+    """The bitcode; None if there is none, if it is damaged, or if others could write it and not our sources."""
+    data = read_beside(prepared_path(program), Path(__file__))
     try:
-        return zlib.decompress(prepared_path(program).read_bytes())
-    except (OSError, zlib.error):
+        return None if data is None else zlib.decompress(data)
+    except zlib.error:
         return None
 
 

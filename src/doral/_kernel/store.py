@@ -1,6 +1,7 @@
 """Compiled programs between processes: loaded where they are, compiled once where they are not.
 
-A file that is damaged is compiled anew. One process compiles while the others wait for it.
+A file that is damaged, or that somebody else could have written, is compiled anew. One process compiles while the
+others wait for it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from doral._kernel.cache import cache_folder
 from doral._kernel.notice import announce_compiling, announce_waiting
+from doral._kernel.ownership import read_ours, why_not_ours
 from doral._kernel.prepared import prepared_bitcode
 
 if TYPE_CHECKING:
@@ -29,7 +31,10 @@ def load(program: Program) -> Loaded:
     """The code of a program, in memory."""
     from doral._kernel.machine import Loaded
 
-    path = _path(program)
+    folder = cache_folder()
+    if folder is None or why_not_ours(folder) is not None:
+        return Loaded(compile_program(program))
+    path = folder / _name(program)
     code = _read(path)
     if code is None:
         with _only_one(path.with_suffix(".lock"), program.label):
@@ -40,11 +45,11 @@ def load(program: Program) -> Loaded:
     return Loaded(code)
 
 
-def _path(program: Program) -> Path:
+def _name(program: Program) -> str:
     from doral._kernel.machine import cpu_features, cpu_name
 
     target = f"{program.key} {cpu_name()} {cpu_features()}"
-    return cache_folder() / f"{program.name}-{hashlib.sha256(target.encode()).hexdigest()[:24]}.code"
+    return f"{program.name}-{hashlib.sha256(target.encode()).hexdigest()[:24]}.code"
 
 
 def compile_program(program: Program) -> bytes:
@@ -82,10 +87,9 @@ def _without_collection() -> Iterator[None]:
 
 
 def _read(path: Path) -> bytes | None:
-    """The code, if the file is there and whole."""
-    try:
-        data = path.read_bytes()
-    except OSError:
+    """The code, if the file is there, ours and whole."""
+    data = read_ours(path)
+    if data is None:
         return None
     code = data[_DIGEST_BYTES:]
     return code if _digest(path, code) == data[:_DIGEST_BYTES] else None
@@ -97,7 +101,7 @@ def _digest(path: Path, code: bytes) -> bytes:
 
 
 def _write(path: Path, code: bytes) -> None:
-    """All of it or nothing; a full disk only means that the next process compiles again."""
+    """All of it or nothing, for us alone; a full disk only means that the next process compiles again."""
     with suppress(OSError):
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             written = Path(file.name)
@@ -119,7 +123,7 @@ def _only_one(path: Path, what: str) -> Iterator[None]:
         yield
         return
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError:
         yield
         return

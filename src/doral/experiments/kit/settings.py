@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 import doral
-from doral._kernel.cache import cache_folder
+from doral._kernel.cache import kernels_version
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.extent import Extent
 from doral.simulation.scenario import Scenario
@@ -32,7 +32,7 @@ def versions() -> dict[str, str]:
 
 def sources_version() -> str:
     """A hash of the sources: a changed line anywhere gives another."""
-    return cache_folder().name.removeprefix("kernels-")
+    return kernels_version()
 
 
 def cpu_count() -> int:
