@@ -14,17 +14,18 @@ UNFINISHED_SUFFIX = ".unfinished"
 
 
 @contextmanager
-def replacing(path: Path | str) -> Iterator[BinaryIO]:
+def replacing(path: Path | str, *, is_private: bool = False) -> Iterator[BinaryIO]:
     """A file to write to; it takes the place of `path` when the block ends, and only if it ends well.
 
-    An exception, Ctrl-C, a full disk or a killed process leaves the old file as it was. The folder must exist.
+    An exception, Ctrl-C, a full disk or a killed process leaves the old file as it was. The folder must exist. A new
+    file that `is_private` is for its owner alone; one that is replaced keeps its permissions in any case.
     """
     # A link stays a link: what it points to is replaced.
     target = Path(path).resolve()
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(8)}{UNFINISHED_SUFFIX}")
     try:
-        # Exclusive, and with the permissions that any other new file would get.
-        with unfinished.open("xb") as file:
+        # Exclusive, and with the permissions that any other new file would get, unless it is private.
+        with open(unfinished, "xb", opener=_open_private if is_private else None) as file:
             yield file
             file.flush()
             _keep_permissions(target, unfinished)
@@ -59,6 +60,10 @@ def remove_unfinished(folder: Path, *, older_than_s: float, now_s: float) -> Non
         with suppress(OSError):  # another process may remove it first
             if now_s - left.stat().st_mtime > older_than_s:
                 left.unlink()
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _keep_permissions(target: Path, unfinished: Path) -> None:

@@ -1,26 +1,116 @@
-"""Decisions as a file for other tools: Parquet or CSV."""
+"""Decisions as a file for other tools, Parquet or CSV, and back. Written page by page: memory does not grow with them.
+
+Names and keys come from outside. A spreadsheet runs text that begins like a formula, so that in CSV such text gets an
+apostrophe in front, as OWASP advises; `read_decisions` takes it away again. Parquet holds everything as it is.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from doral._files import replacing
 from doral.errors import InvalidValue
 from doral.live.decision import Decision
 
+if TYPE_CHECKING:
+    import polars as pl
+
 _PAGE = 20_000
+_SUFFIXES = (".parquet", ".csv")
+# What spreadsheets take for the beginning of a formula; also behind blanks and quotes, which some of them drop.
+_SKIPPED = r"""\s'"\x{2018}\x{2019}\x{201C}\x{201D}\x{200B}\x{FEFF}"""
+_SIGNS = r"=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}"  # the latter are the full-width ones
+_FORMULA = rf"^(?:[{_SKIPPED}]*[{_SIGNS}]|[\t\r\n])"
+_NEUTRALISED = _FORMULA.replace("^", "^'", 1)
 
 
 def write_decisions(path: Path, decisions: Iterable[Decision]) -> int:
-    """One row per decision; the file is there whole or not at all."""
+    """One row per decision; the file is there whole or not at all, and a new one is for its owner alone."""
+    check_suffix(path)
+    counted = _Counted(decisions)
+    with replacing(path, is_private=True) as file:
+        if path.suffix == ".csv":
+            _write_csv(file, counted)
+        else:
+            _write_parquet(file, counted)
+    return counted.count
+
+
+def read_decisions(path: str | Path) -> pl.DataFrame:
+    """The rows of an exported file as they were, whichever of the two it is."""
     import polars as pl
 
-    if path.suffix not in (".parquet", ".csv"):
+    path = Path(path)
+    check_suffix(path)
+    if path.suffix == ".parquet":
+        return pl.read_parquet(path)
+    schema = _schema()
+    frame = pl.read_csv(path, schema={**schema, "available": pl.String})
+    given = [
+        pl.when(pl.col(name).str.contains(_NEUTRALISED)).then(pl.col(name).str.slice(1)).otherwise(name).alias(name)
+        for name in _texts()
+    ]
+    return frame.with_columns(*given, pl.col("available").str.json_decode(schema["available"]))
+
+
+def check_suffix(path: Path) -> None:
+    if path.suffix not in _SUFFIXES:
         raise InvalidValue("path", str(path), "must end in .parquet or .csv")
-    schema: dict[str, Any] = {
+
+
+class _Counted:
+    """Decisions as frames of some thousand rows, and how many there were."""
+
+    def __init__(self, decisions: Iterable[Decision]) -> None:
+        self.count = 0
+        self._remaining = iter(decisions)
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        import polars as pl
+
+        schema = _schema()
+        while page := [tuple(getattr(one, name) for name in schema) for one in islice(self._remaining, _PAGE)]:
+            self.count += len(page)
+            yield pl.DataFrame(page, schema=schema, orient="row")
+
+
+def _write_csv(file: BinaryIO, pages: Iterable[pl.DataFrame]) -> None:
+    import polars as pl
+
+    pl.DataFrame(schema={**_schema(), "available": pl.String}).write_csv(file)  # the header
+    harmless = [
+        pl.when(pl.col(name).str.contains(_FORMULA)).then("'" + pl.col(name)).otherwise(name).alias(name)
+        for name in _texts()
+    ]
+    for page in pages:
+        lists = [None if one is None else json.dumps(one, ensure_ascii=False) for one in page["available"].to_list()]
+        cells = page.with_columns(*harmless, pl.Series("available", lists, dtype=pl.String))
+        cells.write_csv(file, include_header=False)
+
+
+def _write_parquet(file: BinaryIO, pages: Iterable[pl.DataFrame]) -> None:
+    from polars.io.plugins import register_io_source
+
+    def source(*_: Any) -> Iterator[pl.DataFrame]:
+        yield from pages
+
+    register_io_source(source, schema=_schema()).sink_parquet(file, row_group_size=_PAGE)
+
+
+def _texts() -> list[str]:
+    import polars as pl
+
+    return [name for name, kind in _schema().items() if kind == pl.String]
+
+
+def _schema() -> dict[str, Any]:
+    import polars as pl
+
+    return {
         "id": pl.String,
         "round": pl.Int64,
         "decided_at": pl.Float64,
@@ -39,17 +129,3 @@ def write_decisions(path: Path, decisions: Iterable[Decision]) -> int:
         "delay": pl.Float64,
         "key": pl.String,
     }
-    pages = [pl.DataFrame(page, schema=schema, orient="row") for page in _pages(decisions, tuple(schema))]
-    frame = pl.concat(pages) if pages else pl.DataFrame(schema=schema)
-    with replacing(path) as file:
-        if path.suffix == ".csv":
-            frame.with_columns(pl.col("available").list.join("|")).write_csv(file)
-        else:
-            frame.write_parquet(file)
-    return frame.height
-
-
-def _pages(decisions: Iterable[Decision], columns: tuple[str, ...]) -> Iterator[list[tuple[Any, ...]]]:
-    remaining = iter(decisions)
-    while page := [tuple(getattr(one, column) for column in columns) for one in islice(remaining, _PAGE)]:
-        yield page
