@@ -182,7 +182,7 @@ BAD_NUMBERS = [math.nan, math.inf, -math.inf, True, np.True_, "7", None, 1j, [7]
 
 @pytest.mark.parametrize("value", [*BAD_NUMBERS, 0, -3])
 def test_bad_budget(value: Any) -> None:
-    with pytest.raises(InvalidValue, match="^budget = .*: must be a finite number above 0$"):
+    with pytest.raises(InvalidValue, match="^budget = .*: must be a finite number of at least 1e-12 and at most 1e\\+15; count"):
         make(budget=value)
 
 
@@ -194,13 +194,13 @@ def test_bad_horizon(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [bad for bad in [*BAD_NUMBERS, 0, -3] if bad is not None])
 def test_bad_deadline(value: Any) -> None:
-    with pytest.raises(InvalidValue, match="^deadline = .*: must be a finite number above 0, in rounds, or None$"):
+    with pytest.raises(InvalidValue, match="^deadline = .*: must be a finite number of at least 1e-09 and at most 1e\\+12, in rounds, or None$"):
         make(deadline=value)
 
 
 @pytest.mark.parametrize("value", [*BAD_NUMBERS, 0, -3])
 def test_bad_cost(value: Any) -> None:
-    with pytest.raises(InvalidValue, match="^cost of arm 'a' = .*: must be a finite number above 0$"):
+    with pytest.raises(InvalidValue, match="^cost of arm 'a' = .*: must be a finite number of at least 1e-12 and"):
         Arm("a", features=[1.0], cost=value)
 
 
@@ -246,7 +246,7 @@ def test_bad_names(value: Any, remedy: str) -> None:
 
 @pytest.mark.parametrize("value", [bad for bad in [*BAD_NUMBERS, 0.0, -0.1, 1.1] if bad is not None])
 def test_bad_share(value: Any) -> None:
-    expected = "^share of context 'a' = .*: must be a finite number above 0 and at most 1; leave the context out"
+    expected = "^share of context 'a' = .*: must be a finite number of at least 1e-12 and at most 1; leave the context out"
     with pytest.raises(InvalidValue, match=expected):
         make(contexts={"a": value})
 
@@ -347,3 +347,31 @@ def test_describing_a_problem_does_not_start_the_compiler() -> None:
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=60
     )
     assert found.stdout.strip() == "[]"
+
+
+def test_a_reward_range_is_kept_and_checked() -> None:
+    problem = make(reward_range=[-1, 2])
+    assert problem.reward_range == (-1.0, 2.0)
+    assert Problem.from_dict(json.loads(json.dumps(problem.to_dict()))) == problem
+    assert [problem.check_reward(value) for value in (-1, np.float32(0.5), 2.0)] == [-1.0, 0.5, 2.0]
+    for value in (-1.0000001, 2.1, math.nan, math.inf, None, "1", True):
+        with pytest.raises(InvalidValue, match="^reward = .* of at least -1 and at most 2 .*reward_range"):
+            problem.check_reward(value)
+
+
+def test_a_problem_without_a_reward_range_takes_what_the_arithmetic_can_hold() -> None:
+    stored = make().to_dict()
+    del stored["reward_range"]  # as older versions wrote it
+    problem = Problem.from_dict(stored)
+    assert problem == make()
+    assert problem.check_reward(-1e9) == -1e9
+    with pytest.raises(InvalidValue, match=r"^reward = 1e\+160"):
+        problem.check_reward(1e160)
+
+
+@pytest.mark.parametrize(
+    "value", [(1, 1), (2, 1), (0, 1e10), (-math.inf, 1), (0,), (0, 1, 2), 5, None, "ab", (0, math.nan), {0: 1}]
+)
+def test_bad_reward_ranges(value: Any) -> None:
+    with pytest.raises(InvalidValue, match="reward_range"):
+        make(reward_range=value)

@@ -23,6 +23,19 @@ MAX_PAIRS = 10**8
 MAX_HORIZON = 10**10
 MAX_FEATURE_SIZE = 1e6
 
+# Amounts of money and what they are multiplied with. Values per unit of cost, budgets per round and their products then
+# stay between 1e-60 and 1e60, far from where floats overflow or lose digits.
+MIN_AMOUNT, MAX_AMOUNT = 1e-12, 1e15
+MIN_WEIGHT, MAX_WEIGHT = 1e-9, 1e9
+MIN_SHARE = 1e-12
+MIN_AGE, MAX_AGE = 1e-9, 1e12  # of deadlines and cut-offs: a nanosecond of a clock in seconds; longer than any horizon
+
+# The largest reward, either way. Two things limit it. Over the longest horizon, sums of squares reach 1e18 * 1e10, and
+# with features and weights squared 1e58: finite. And sums are kept in two floats of 53 bits each, so that a wrong
+# reward of 1e9, whose square is 1e18, leaves an error of 1e18 * 2^-106, about 1e-14, when it is taken back: rewards
+# around 1 come out of that with 14 digits. Whoever counts in smaller units than millionths should scale them.
+MAX_REWARD = 1e9
+
 MAX_TIERS = 100
 
 SHARES_TOLERANCE = 1e-6
@@ -57,7 +70,9 @@ class Arm:
                 _check.finite_number(label, value, at_least=-MAX_FEATURE_SIZE, at_most=MAX_FEATURE_SIZE)
                 for value in values
             ),
-            cost=_check.finite_number(f"cost of arm {shown(name)}", cost, above=0),
+            cost=_check.finite_number(
+                f"cost of arm {shown(name)}", cost, at_least=MIN_AMOUNT, at_most=MAX_AMOUNT, hint=_OTHER_UNIT
+            ),
         )
 
 
@@ -94,7 +109,7 @@ class Context:
             share = _check.finite_number(
                 f"share of context {shown(name)}",
                 share,
-                above=0,
+                at_least=MIN_SHARE,
                 at_most=1,
                 hint="; leave the context out if it never arrives",
             )
@@ -102,7 +117,9 @@ class Context:
             self,
             name=name,
             share=share,
-            weight=_check.finite_number(f"weight of context {shown(name)}", weight, above=0),
+            weight=_check.finite_number(
+                f"weight of context {shown(name)}", weight, at_least=MIN_WEIGHT, at_most=MAX_WEIGHT
+            ),
             deadline=deadline,
             tier=_check.whole_number(f"tier of context {shown(name)}", tier, at_least=0, at_most=MAX_TIERS - 1),
         )
@@ -121,6 +138,7 @@ class Problem:
     means that every answer counts. `feedback` is "explicit" where an answer is seen also when its reward is 0, and
     "silent" where no news and a reward of 0 look the same, as with conversions. `reserves` maps a tier to the share of
     the budget that contexts of lower tiers cannot take; what is not needed is released towards the end.
+    `reward_range` is (lowest, highest): a live answer outside of it is refused as a slip. Policies do not use it.
 
     >>> problem = Problem(
     ...     arms=[Arm("clinic-a", features=[0.2, 0.7]), Arm("clinic-b", features=[0.9, 0.1], cost=2.5)],
@@ -140,6 +158,7 @@ class Problem:
     deadline: float | None
     feedback: Feedback
     reserves: tuple[tuple[int, float], ...]  # (tier, share of the budget), ascending
+    reward_range: tuple[float, float]
 
     def __init__(
         self,
@@ -151,6 +170,7 @@ class Problem:
         deadline: float | None = None,
         feedback: Feedback = "explicit",
         reserves: Mapping[int, float] | Sequence[tuple[int, float]] = (),
+        reward_range: Sequence[float] = (-MAX_REWARD, MAX_REWARD),
     ) -> None:
         checked_arms = _checked_arms(arms)
         checked_contexts = _checked_contexts(contexts)
@@ -165,11 +185,12 @@ class Problem:
             self,
             arms=checked_arms,
             contexts=checked_contexts,
-            budget=_check.finite_number("budget", budget, above=0),
+            budget=_check.finite_number("budget", budget, at_least=MIN_AMOUNT, at_most=MAX_AMOUNT, hint=_OTHER_UNIT),
             horizon=_check.whole_number("horizon", horizon, at_least=1, at_most=MAX_HORIZON),
             deadline=deadline,
             feedback=feedback,
             reserves=_checked_reserves(reserves, checked_contexts),
+            reward_range=_checked_range(reward_range),
         )
 
     @property
@@ -224,6 +245,13 @@ class Problem:
         own = [self.deadline if context.deadline is None else context.deadline for context in self.contexts]
         return _read_only([math.inf if deadline is None else deadline for deadline in own])
 
+    def check_reward(self, value: object) -> float:
+        """A reward of this problem, as a float; whatever is outside of `reward_range` is refused."""
+        low, high = self.reward_range
+        return _check.finite_number(
+            "reward", value, at_least=low, at_most=high, hint=" (the problem's reward_range); is it a slip?"
+        )
+
     def arm_index(self, name: str) -> int:
         return _index("arm", name, self._arm_indices)
 
@@ -250,6 +278,7 @@ class Problem:
             "deadline": self.deadline,
             "feedback": self.feedback,
             "reserves": [list(pair) for pair in self.reserves],
+            "reward_range": list(self.reward_range),
         }
 
     @classmethod
@@ -259,7 +288,7 @@ class Problem:
             "problem",
             data,
             required=("arms", "contexts", "budget", "horizon"),
-            optional=("deadline", "feedback", "reserves"),
+            optional=("deadline", "feedback", "reserves", "reward_range"),
         )
         arms = _check.items("arms", given.pop("arms"), what="mappings", at_most=MAX_ARMS)
         contexts = _check.items("contexts", given.pop("contexts"), what="mappings", at_most=MAX_CONTEXTS)
@@ -286,8 +315,24 @@ def reserve_depths(problem: Problem) -> NDArray[np.int64]:
 _CONTEXT_OPTIONS = ("share", "weight", "deadline", "tier")
 
 
+_OTHER_UNIT = "; count in another unit"
+
+
 def _checked_deadline(field: str, value: object) -> float:
-    return _check.finite_number(field, value, above=0, hint=", in rounds, or None")
+    return _check.finite_number(field, value, at_least=MIN_AGE, at_most=MAX_AGE, hint=", in rounds, or None")
+
+
+def _checked_range(value: object) -> tuple[float, float]:
+    ends = _check.items("reward_range", value, what="two numbers, the lowest and the highest reward", at_most=2)
+    if len(ends) != 2:
+        raise InvalidValue("reward_range", value, "must be two numbers, the lowest and the highest reward")
+    low, high = (
+        _check.finite_number(f"{which} of reward_range", end, at_least=-MAX_REWARD, at_most=MAX_REWARD)
+        for which, end in zip(("lowest", "highest"), ends, strict=True)
+    )
+    if low >= high:
+        raise InvalidValue("reward_range", value, "the lowest reward must be below the highest")
+    return low, high
 
 
 def _checked_reserves(reserves: object, contexts: tuple[Context, ...]) -> tuple[tuple[int, float], ...]:

@@ -30,6 +30,7 @@ def plan_correction(log: Log, fold: Fold, asked: AnswerRequest, writer: int) -> 
     """A later, better value for an answer."""
     subject, known = _find(log, fold, asked)
     if known is None:
+        fold.problem.check_reward(asked.reward)
         return _planned(subject, _draft_correction(subject, asked), asked, writer)
     check_same(known, CORRECTED, subject.decided.sequence, asked.reward)
     return _planned(subject, None, asked, writer)

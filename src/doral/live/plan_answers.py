@@ -32,6 +32,7 @@ def plan_answers(log: Log, fold: Fold, answers: Sequence[AnswerRequest], writer:
         if answer.key is not None and answer.key in known:
             check_same(known[answer.key], ANSWERED, sequence, answer.reward)
             continue
+        fold.problem.check_reward(answer.reward)
         reading, at = moment(fold, answer.at, wall)
         clock = max(clock, reading)
         draft = _draft_answer(subject, answer, clock)

@@ -12,6 +12,7 @@ from doral.engine.state import State
 from doral.estimators.ridge import Ridge, refactor_rows
 from doral.estimators.shrinkage import COUNT, REWARD, SQUARE
 from doral.estimators.survival import ReturnCurves
+from doral.problem import MAX_AGE
 
 if TYPE_CHECKING:
     from doral.engine.blueprint import Blueprint
@@ -37,7 +38,7 @@ def is_in(options: PolicyOptions, problem: Problem) -> bool:
 
 def check(options: PolicyOptions) -> None:
     if options.half_life is not None:
-        _check.set_fields(options, half_life=_check.finite_number("half_life", options.half_life, above=0))
+        _check.set_fields(options, half_life=_check.finite_number("half_life", options.half_life, at_least=1e-3, at_most=MAX_AGE))
 
 
 def memory(blueprint: Blueprint) -> ForgetMemory:

@@ -86,7 +86,7 @@ def check(options: PolicyOptions) -> None:
         options,
         min_answers=_check.whole_number("min_answers", options.min_answers, at_least=1, at_most=10**9),
         race_delta=_check.finite_number("race_delta", options.race_delta, at_least=1e-12, at_most=0.5),
-        tail_exponent=_check.finite_number("tail_exponent", options.tail_exponent, above=0),
+        tail_exponent=_check.finite_number("tail_exponent", options.tail_exponent, at_least=1e-3, at_most=1e3),
         race_budget_share=_check.finite_number("race_budget_share", options.race_budget_share, at_least=0, at_most=1),
     )
 

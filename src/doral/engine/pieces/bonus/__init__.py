@@ -29,5 +29,5 @@ def check(options: PolicyOptions) -> None:
     _check.set_fields(
         options,
         delta=_check.finite_number("delta", options.delta, at_least=1e-12, at_most=1),
-        exploration=_check.finite_number("exploration", options.exploration, at_least=0),
+        exploration=_check.finite_number("exploration", options.exploration, at_least=0, at_most=1e6),
     )

@@ -26,7 +26,7 @@ class IndexOptions:
 
 
 def check(options: PolicyOptions) -> None:
-    optimism = _check.finite_number("return_optimism", options.return_optimism, at_least=0)
+    optimism = _check.finite_number("return_optimism", options.return_optimism, at_least=0, at_most=1e6)
     _check.set_fields(options, return_optimism=optimism)
 
 

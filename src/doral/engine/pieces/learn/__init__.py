@@ -29,7 +29,7 @@ class LearnOptions:
 
 
 def check(options: PolicyOptions) -> None:
-    _check.set_fields(options, penalty=_check.finite_number("penalty", options.penalty, above=0))
+    _check.set_fields(options, penalty=_check.finite_number("penalty", options.penalty, at_least=1e-9, at_most=1e9))
 
 
 def word(options: PolicyOptions, problem: Problem) -> str:

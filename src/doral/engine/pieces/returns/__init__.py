@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from doral import _check
 from doral.errors import InvalidValue
+from doral.problem import MAX_AGE
 
 if TYPE_CHECKING:
     from doral.engine.options import PolicyOptions
@@ -44,7 +45,7 @@ def check(options: PolicyOptions) -> None:
         if options.cutoff not in ("adaptive", "none"):
             raise InvalidValue("cutoff", options.cutoff, "must be a number of rounds, adaptive, none or None")
     elif options.cutoff is not None:
-        _check.set_fields(options, cutoff=_check.finite_number("cutoff", options.cutoff, at_least=1))
+        _check.set_fields(options, cutoff=_check.finite_number("cutoff", options.cutoff, at_least=1, at_most=MAX_AGE))
     if options.cutoff == "adaptive" and options.return_probability != "estimated":
         raise InvalidValue("cutoff", options.cutoff, "follows return curves: needs return_probability='estimated'")
     points = _check.whole_number("curve_points", options.curve_points, at_least=2, at_most=MAX_CURVE_POINTS)
