@@ -182,7 +182,9 @@ BAD_NUMBERS = [math.nan, math.inf, -math.inf, True, np.True_, "7", None, 1j, [7]
 
 @pytest.mark.parametrize("value", [*BAD_NUMBERS, 0, -3])
 def test_bad_budget(value: Any) -> None:
-    with pytest.raises(InvalidValue, match="^budget = .*: must be a finite number of at least 1e-12 and at most 1e\\+15; count"):
+    with pytest.raises(
+        InvalidValue, match="^budget = .*: must be a finite number of at least 1e-12 and at most 1e\\+15; count"
+    ):
         make(budget=value)
 
 
@@ -194,7 +196,10 @@ def test_bad_horizon(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [bad for bad in [*BAD_NUMBERS, 0, -3] if bad is not None])
 def test_bad_deadline(value: Any) -> None:
-    with pytest.raises(InvalidValue, match="^deadline = .*: must be a finite number of at least 1e-09 and at most 1e\\+12, in rounds, or None$"):
+    with pytest.raises(
+        InvalidValue,
+        match="^deadline = .*: must be a finite number of at least 1e-09 and at most 1e\\+12, in rounds, or None$",
+    ):
         make(deadline=value)
 
 
@@ -246,7 +251,9 @@ def test_bad_names(value: Any, remedy: str) -> None:
 
 @pytest.mark.parametrize("value", [bad for bad in [*BAD_NUMBERS, 0.0, -0.1, 1.1] if bad is not None])
 def test_bad_share(value: Any) -> None:
-    expected = "^share of context 'a' = .*: must be a finite number of at least 1e-12 and at most 1; leave the context out"
+    expected = (
+        "^share of context 'a' = .*: must be a finite number of at least 1e-12 and at most 1; leave the context out"
+    )
     with pytest.raises(InvalidValue, match=expected):
         make(contexts={"a": value})
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from doral._version import VERSION
+
 if TYPE_CHECKING:
     from doral import delays as delays
     from doral.engine.options import PolicyOptions as PolicyOptions
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from doral.simulation.scenario import Scenario as Scenario
     from doral.simulation.scenarios.catalogue import scenario as scenario
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _HOMES = {
     "Answer": "doral.simulation.python_policy",

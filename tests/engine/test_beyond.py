@@ -13,7 +13,7 @@ import doral
 from doral._arrays import Floats
 from doral.delays import ByOutcome, Geometric
 from doral.engine.blueprint import Blueprint
-from doral.engine.engine import Engine
+from doral.engine.engine import Engine, Heard
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import policy
 from doral.problem import Arm, Context, Problem
@@ -205,7 +205,7 @@ def spending(options: PolicyOptions, problem: Problem) -> Floats:
     for round_ in range(1, HORIZON + 1):
         while open_decisions and open_decisions[0][0] <= round_:
             _, decision, reward = open_decisions.pop(0)
-            engine.answer([decision], [reward], [float(round_)])
+            engine.answer([Heard(decision, reward, float(round_))])
         context = URGENT if round_ > LATE else ORDINARY
         decided = engine.decide(context, ALL_ARMS, float(round_))
         if round_ > 1:

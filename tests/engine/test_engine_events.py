@@ -16,7 +16,7 @@ from doral._arrays import Bits
 from doral.delays import Fixed, Geometric
 from doral.engine import compose
 from doral.engine.blueprint import Blueprint
-from doral.engine.engine import Engine
+from doral.engine.engine import Engine, Heard
 from doral.engine.events import AFTER_CUTOFF, GONE, LEARNED, REPEATED
 from doral.engine.leaves import leaves
 from doral.engine.options import PolicyOptions
@@ -89,7 +89,7 @@ class Driver:
         return self.engine.state
 
     def answer(self, decision: int, reward: float, clock: int) -> int:
-        [outcome] = self.engine.answer([decision], [reward], [float(clock)])
+        [outcome] = self.engine.answer([Heard(decision, reward, float(clock))])
         return outcome
 
     def arrive(self, clock: int, context: int, available: Bits = ALL_ARMS) -> int:

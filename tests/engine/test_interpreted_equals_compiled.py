@@ -7,7 +7,7 @@ import pytest
 
 from doral._arrays import Floats
 from doral.engine.blueprint import Blueprint
-from doral.engine.engine import Engine
+from doral.engine.engine import Engine, Heard
 from doral.engine.leaves import leaves
 from doral.engine.presets import POLICY_NAMES, policy
 from tests.engine.interpreted import SEED, Player, as_arrays, first, small_problem
@@ -28,7 +28,9 @@ def test_a_campaign_goes_the_same_way(name: str) -> None:
     rng, due = np.random.default_rng(7), dict[int, list[tuple[int, float]]]()
     for clock in range(1, ROUNDS + 1):
         for number, reward in due.pop(clock, []):
-            assert compiled.answer([number], [reward], [float(clock)]) == [player.answer(number, reward, float(clock))]
+            assert compiled.answer([Heard(number, reward, float(clock))]) == [
+                player.answer(number, reward, float(clock))
+            ]
         context, offered = int(rng.integers(2)), (rng.random((1, 3)) < 0.8).astype(np.uint8)
         decided = compiled.decide(context, offered, float(clock))
         choice = player.decide(context, float(clock), offered[0])

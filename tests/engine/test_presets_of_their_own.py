@@ -15,7 +15,7 @@ import pytest
 from doral.engine.blueprint import Blueprint
 from doral.engine.choice import PLAYED
 from doral.engine.compose import chosen_pieces
-from doral.engine.engine import Engine
+from doral.engine.engine import Engine, Heard
 from doral.engine.events import LEARNED
 from doral.engine.leaves import leaves
 from doral.engine.presets import POLICY_NAMES, policy
@@ -87,14 +87,14 @@ def test_live_a_preset_decides_alike_on_its_own(monkeypatch: pytest.MonkeyPatch)
             if decided.arm >= 0:
                 played.append((decided.number, round_ % 3, decided.arm))
             if len(played) > 3 and round_ % 2:
-                engine.answer([played[-3][0]], [0.3 + 0.1 * (round_ % 5)], [round_ + 0.5])
+                engine.answer([Heard(played[-3][0], 0.3 + 0.1 * (round_ % 5), round_ + 0.5)])
         assert len(played) > 50
-        [outcome] = engine.answer([played[-1][0]], [0.2], [201.0])
+        [outcome] = engine.answer([Heard(played[-1][0], 0.2, 201.0)])
         assert outcome == LEARNED
         number, context, arm = played[-1]
         engine.correct(number=number, context=context, arm=arm, reason=PLAYED, previous=0.2, reward=0.9)
         number, context, arm = played[-2]
-        engine.cancel(number=number, context=context, arm=arm, reason=PLAYED, clock=202.0)
+        engine.cancel(number=number, context=context, arm=arm, cost=1.0, reason=PLAYED, clock=202.0)
         engine.pass_time(230.0)
         states.append(engine.state)
     assert _differences(states[1], states[0]) == []

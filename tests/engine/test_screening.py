@@ -223,7 +223,7 @@ def test_a_cancelled_pull_gives_its_cost_back(censoring: str) -> None:
     for clock in (1.0, 2.0):
         player.decide(0, clock)
     state = player.state
-    on_cancel(state, 1, 0, 1, True, 6.0)
+    on_cancel(state, 1, 0, 1, COSTS[1], True, 6.0)
     assert state.race.progress[0].spend == COSTS[0]
     if censoring == "returned":
         assert state.race.field.arms.records["pulls"].tolist() == [1, 0, 0]
@@ -235,8 +235,8 @@ def test_a_cancelled_pull_gives_its_cost_back(censoring: str) -> None:
 def test_a_decision_of_stage_2_is_none_of_the_race() -> None:
     player = Player(racing())
     player.decide(0, 1.0)
-    on_cancel(player.state, 0, 0, 0, False, 2.0)
+    on_cancel(player.state, 0, 0, 0, COSTS[0], False, 2.0)
     assert player.state.race.progress[0].spend == COSTS[0]
     player.state.now[0].racing = 0
-    on_cancel(player.state, 0, 0, 0, True, 2.0)
+    on_cancel(player.state, 0, 0, 0, COSTS[0], True, 2.0)
     assert player.state.race.progress[0].spend == COSTS[0]

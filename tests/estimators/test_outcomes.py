@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from doral._arrays import Flags, Floats, Ints
 from doral.engine.blueprint import Blueprint
-from doral.engine.engine import Engine
+from doral.engine.engine import Engine, Heard
 from doral.engine.presets import policy
 from doral.estimators.outcomes import (
     BY,
@@ -199,7 +199,7 @@ def learned_mean(outcome_split: float | None, seed: int) -> float:
     due: list[tuple[int, int, float]] = []
     for round_ in range(1, 162):  # the last reading is in the last round
         for _, decision, reward in sorted(one for one in due if one[0] == round_):
-            engine.answer([decision], [reward], [float(round_)])
+            engine.answer([Heard(decision, reward, float(round_))])
         decided = engine.decide(0, ALL_ARMS, float(round_))
         if decided.arm >= 0:
             reward = float(rng.random() < 0.5)

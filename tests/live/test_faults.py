@@ -23,12 +23,12 @@ from doral.live.campaign import Campaign
 from doral.live.errors import BrokenLog, NewerDatabase, OutcomeUnknown, StorageError
 from doral.live.events import Event
 from doral.live.storage import patience
-from doral.live.storage.migrating import HEAD, REVISIONS
 from doral.live.storage.sqlite import SqliteConnection
 from doral.live.storage.sqlite_file import make as make_file
 from doral.live.store import Store
 from tests.live import writer
 from tests.live.checks import adds_up, fold_of, log_is_whole
+from tests.live.damage import rewrite
 from tests.live.tapes import same_bits
 
 Opener = Callable[[str], Store]
@@ -115,31 +115,30 @@ def test_a_snapshot_that_cannot_be_written_does_no_harm(tmp_path: Path, open_sto
 # --- the log ------------------------------------------------------------------------------------------------------
 
 
-def rewrite(campaign: Campaign, sql: str) -> None:
-    campaign._session._open()._connection.execute(sql)  # type: ignore[attr-defined]
-    campaign._session.close()
-
-
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
-        ("UPDATE events SET arm = (arm + 1) % 3 WHERE sequence = 9", "this engine decides"),
-        ("UPDATE events SET round = round + 1 WHERE sequence = 9", "this engine decides"),
-        ("DELETE FROM events WHERE sequence = 5", "gap|lacks"),
+        ("UPDATE events SET round = round + 1 WHERE sequence = 9", "round"),
+        ("DELETE FROM events WHERE sequence = 5", "gap"),
         ("UPDATE events SET clock = 0.5 WHERE sequence = 9", "clock"),
         ("UPDATE events SET kind = 99 WHERE sequence = 9", "unknown kind"),
-        ("DELETE FROM events WHERE sequence = 1", "no beginning"),
-        ("UPDATE events SET arm = NULL, number = NULL WHERE sequence = 9", "this engine decides"),
+        ("DELETE FROM events WHERE sequence = 1", "no beginning|event 2"),
+        ("UPDATE events SET arm = NULL, number = NULL WHERE sequence = 9", "number"),
+        ("UPDATE events SET context = 1000000000 WHERE sequence = 9", "context"),
+        ("UPDATE events SET arm = -7 WHERE sequence = 9", "arm"),
+        ("UPDATE events SET arm = 3 WHERE sequence = 9", "arm"),
     ],
 )
-def test_a_log_that_this_engine_would_not_write_is_refused(
-    sql: str, words: str, tmp_path: Path, open_store: Opener
+@pytest.mark.parametrize("with_chain", [False, True])
+def test_a_log_that_contradicts_itself_is_refused(
+    sql: str, words: str, with_chain: bool, tmp_path: Path, open_store: Opener
 ) -> None:
+    """Also where whoever tampered with it has computed the chain anew."""
     campaign = make(open_store(sqlite_url(tmp_path)))
     campaign.decide_many(["old", "young"] * 10)
-    rewrite(campaign, sql)
+    rewrite(campaign, sql, with_chain=with_chain)
     campaign = open_store(sqlite_url(tmp_path)).campaign("kits")
-    with pytest.raises(BrokenLog, match=words):
+    with pytest.raises(BrokenLog, match=words if with_chain else "not what was written|no beginning"):
         campaign.decide("old")
 
 
@@ -147,7 +146,7 @@ def test_a_log_that_overdraws_is_refused(tmp_path: Path, open_store: Opener) -> 
     campaign = make(open_store(sqlite_url(tmp_path)))
     made = campaign.decide("old")
     campaign.feedback(made.id, 1.0, actual_cost=0.0)
-    rewrite(campaign, "UPDATE events SET previous_cost = 1e6 WHERE kind = 3")
+    rewrite(campaign, "UPDATE events SET previous_cost = 1e6 WHERE kind = 3", with_chain=True)
     with pytest.raises(BrokenLog, match="overdrawn"):
         campaign.report()
 
@@ -157,14 +156,19 @@ def test_a_log_restored_from_a_backup_is_the_truth(tmp_path: Path, open_store: O
     campaign.decide_many(["old"] * 10)
     log = campaign._session._open()
     campaign.decide_many(["old"] * 5)
-    log._connection.execute("DELETE FROM events WHERE sequence > 11")  # type: ignore[attr-defined]
+    run = log._connection.execute  # type: ignore[attr-defined]
+    run("DELETE FROM events WHERE sequence > 11")
+    with pytest.raises(BrokenLog, match="11"):  # that alone is damage
+        campaign.report()
+    run("UPDATE campaigns SET last_sequence = 11, head = (SELECT chain FROM events WHERE sequence = 11)")
     assert campaign.report().arrivals == 10
     assert campaign.decide("old").round == 11
 
 
 def test_an_event_of_a_newer_definition_is_refused(tmp_path: Path, open_store: Opener) -> None:
     campaign = make(open_store(sqlite_url(tmp_path)))
-    rewrite(campaign, """UPDATE events SET data = replace(data, '"format": 1', '"format": 2') WHERE sequence = 1""")
+    newer = """UPDATE events SET data = replace(data, '"format": 1', '"format": 2') WHERE sequence = 1"""
+    rewrite(campaign, newer, with_chain=True)
     with pytest.raises(NewerDatabase, match="format 2"):
         campaign.report()
 
@@ -306,23 +310,6 @@ def test_an_exception_in_the_middle_throws_the_state_away(tmp_path: Path, open_s
 
 
 # --- the schema ---------------------------------------------------------------------------------------------------
-
-
-def test_migrations_from_the_first_schema_on(durable_url: str, open_store: Opener) -> None:
-    """A campaign that was written under the first schema goes on under the newest."""
-    from tests.live.first_schema import downgrade_to_first
-
-    campaign = make(open_store(durable_url))
-    busy(campaign, 30)
-    state = fold_of(campaign).to_json()
-    campaign._session.close()
-    downgrade_to_first(durable_url)
-    assert REVISIONS[-1] == HEAD
-    again = open_store(durable_url).campaign("kits")
-    assert fold_of(again).to_json() == state
-    again.save_snapshot()
-    busy(again, 10, seed=5)
-    log_is_whole(again)
 
 
 def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

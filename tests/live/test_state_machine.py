@@ -151,7 +151,7 @@ class CampaignMachine(RuleBasedStateMachine):
             model.decisions[one.id] = One(context, one.arm, one.cost, at, "pending")
         if model.rounds > model.horizon:
             assert one.reason == "skipped: the horizon is over"
-        assert 0.0 < one.probability <= 1.0
+        assert 0.0 < (one.probability or 0.0) <= 1.0
 
     available = st.none() | st.lists(st.sampled_from(sorted(COSTS)), max_size=3)
     keys = st.none() | st.sampled_from([f"k{i}" for i in range(5)])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from doral.errors import InvalidValue
+from doral.live.chain import beginning, hash_key, seal
 from doral.live.errors import CampaignExists, NewerDatabase, StorageError
 from doral.live.events import ANSWERED, CANCELLED, CLOSED, CREATED, DECIDED, Event
 from doral.live.storage.contract import KEPT_SNAPSHOTS, Log, Storage
@@ -34,8 +36,8 @@ def log(storage: Storage) -> Iterator[Log]:
     opened.close()
 
 
-def created() -> Event:
-    return Event(1, CREATED, 0.0, 12.5, 99, data="{}")
+def created(tag: str = "00000001") -> Event:
+    return seal(Event(1, CREATED, 0.0, 12.5, 99, data="{}"), before=beginning(tag), salt=b"", engine=1)
 
 
 def decided(sequence: int, clock: float, arm: int | None = 0, key: str | None = None) -> Event:
@@ -64,19 +66,34 @@ def about(sequence: int, decision: int, kind: int = ANSWERED) -> Event:
     return Event(sequence, kind, 50.0, 50.0, 99, decision=decision, reward=0.25, was=1, state=2, outcome=0)
 
 
-def fill(log: Log, *events: Event) -> None:
+def fill(log: Log, *events: Event) -> list[Event]:
+    """Append them, sealed as they follow what is there."""
     with log.writing():
-        log.append(events)
+        return append(log, *events)
+
+
+def append(log: Log, *events: Event) -> list[Event]:
+    head, salt = log.head()[1], salt_of(log)
+    sealed = []
+    for event in events:
+        sealed.append(seal(event, before=head, salt=salt, engine=1))
+        head = sealed[-1].chain or b""
+    log.append(sealed)
+    return sealed
+
+
+def salt_of(log: Log) -> bytes:
+    return log.after(0, limit=1)[0].chain or b""
 
 
 def test_events_come_back_bit_for_bit(log: Log) -> None:
     events = [decided(2, 1.0, key="d:é'\"%s?"), about(3, 2), decided(4, 2.0, arm=None)]
-    fill(log, *events)
+    events = fill(log, *events)
     assert log.after(0) == [created(), *events]
     assert log.after(1, limit=2) == events[:2]
     assert log.after(1, upto=3) == events[:2]
     assert log.after(4) == []
-    assert log.last_sequence() == 4
+    assert log.head() == (4, events[-1].chain)
     assert log.events([2, 4, 17]) == {2: events[0], 4: events[2]}
 
 
@@ -84,7 +101,8 @@ def test_events_by_decision_and_key(log: Log) -> None:
     fill(log, decided(2, 1.0, key="d:x"), decided(3, 2.0), about(4, 3), about(5, 3, CANCELLED), about(6, 2))
     assert {d: [e.sequence for e in found] for d, found in log.about([2, 3, 9]).items()} == {2: [6], 3: [4, 5]}
     assert {d: [e.sequence for e in found] for d, found in log.about_range(3, 9).items()} == {3: [4, 5]}
-    assert {key: event.sequence for key, event in log.by_keys(["d:x", "d:y"]).items()} == {"d:x": 2}
+    used = hash_key(salt_of(log), "d:x")
+    assert {hashed: event.sequence for hashed, event in log.by_keys([used, b"unused"]).items()} == {used: 2}
     assert log.about([]) == {}
     assert log.events([]) == {}
     assert log.by_keys([]) == {}
@@ -109,44 +127,61 @@ def test_overdue_decisions(log: Log) -> None:
         about(6, 4),
         decided(7, 9.0, arm=2),
     )
-    assert log.overdue(after=0, clock=12.0, age_limit=9.5) == (4, [(0, 1)])
-    assert log.overdue(after=0, clock=12.0, age_limit=9.0) == (4, [(0, 1)])  # an age of exactly 9 is inside the limit
-    assert log.overdue(after=4, clock=14.0, age_limit=9.0) == (5, [(1, 1)])
-    assert log.overdue(after=0, clock=100.0, age_limit=9.0) == (7, [(0, 1), (1, 1), (2, 1)])
-    assert log.overdue(after=5, clock=12.0, age_limit=float("inf")) == (5, [])
+    log_overdue = partial(log.overdue, upto=7)
+    assert log_overdue(after=0, clock=12.0, age_limit=9.5) == (4, [(1, 0.1, 1)])
+    assert log_overdue(after=0, clock=12.0, age_limit=9.0) == (4, [(1, 0.1, 1)])  # of exactly 9 is inside the limit
+    assert log_overdue(after=4, clock=14.0, age_limit=9.0) == (6, [(1, 0.1, 1)])
+    assert log_overdue(after=0, clock=100.0, age_limit=9.0) == (7, [(1, 0.1, 3)])
+    assert log_overdue(after=0, clock=100.0, age_limit=9.0, contexts=[0]) == (7, [])
+    assert log_overdue(after=5, clock=12.0, age_limit=float("inf")) == (5, [])
+
+
+def test_overdue_by_their_own_time(log: Log) -> None:
+    """Decisions of the past wait for younger ones that stand before them; a clock that was set back made none later."""
+    fill(
+        log,
+        decided(2, 50.0)._replace(happened=10.0),
+        decided(3, 50.0),
+        decided(4, 50.0, arm=2)._replace(happened=5.0, cost=0.7),
+    )
+    assert log.overdue(after=0, upto=4, clock=55.0, age_limit=9.0) == (2, [(1, 0.1, 1)])
+    assert log.overdue(after=2, upto=4, clock=59.5, age_limit=9.0) == (4, [(1, 0.1, 1), (1, 0.7, 1)])
+    back = [(4, 20.0), (9, 45.0)]
+    assert log.overdue(after=0, upto=4, clock=31.0, age_limit=9.0, repairs=back) == (4, [(1, 0.1, 2), (1, 0.7, 1)])
+    assert log.overdue(after=0, upto=4, clock=28.0, age_limit=9.0, repairs=back) == (2, [(1, 0.1, 1)])
 
 
 def test_a_failed_write_leaves_nothing(log: Log) -> None:
     def fails() -> None:
         with log.writing():
-            log.append([decided(2, 1.0, key="d:x")])
+            append(log, decided(2, 1.0, key="d:x"))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fails()
-    assert log.last_sequence() == 1
-    assert log.by_keys(["d:x"]) == {}
+    assert log.head() == (1, created().chain)
+    assert log.by_keys([hash_key(salt_of(log), "d:x")]) == {}
     fill(log, decided(2, 1.0, key="d:x"))
-    assert log.last_sequence() == 2
+    assert log.head()[0] == 2
 
 
 def test_the_database_itself_refuses_a_second_event_of_a_number_or_key(durable_url: str) -> None:
     storage = _storage(durable_url)
     log = storage.open_log(storage.create(name="one", tag="00000001", first=created()))
-    fill(log, decided(2, 1.0, key="d:x"))
+    there = fill(log, decided(2, 1.0, key="d:x"))
     for twin in (decided(2, 2.0), decided(3, 2.0, key="d:x")):
         with pytest.raises(StorageError):
             fill(log, twin)
-    assert log.after(1) == [decided(2, 1.0, key="d:x")]
+    assert log.after(1) == there
     log.close()
 
 
 def test_campaigns_are_separate(storage: Storage, log: Log) -> None:
-    other = storage.open_log(storage.create(name="another", tag="00000002", first=created()))
+    other = storage.open_log(storage.create(name="another", tag="00000002", first=created("00000002")))
     fill(log, decided(2, 1.0, key="d:x"))
     fill(other, decided(2, 5.0, key="d:x"), about(3, 2))
     assert log.about([2]) == {}
-    assert other.by_keys(["d:x"])["d:x"].clock == 5.0
+    assert [event.clock for event in other.by_keys([hash_key(salt_of(other), "d:x")]).values()] == [5.0]
     assert [(row.name, row.tag, row.created_at) for row in storage.campaigns()] == [
         ("another", "00000002", 12.5),
         ("one", "00000001", 12.5),
@@ -167,8 +202,8 @@ def test_writers_exclude_each_other(storage: Storage, log: Log) -> None:
         mine = storage.open_log(storage.campaigns()[0])
         for _ in range(20):
             with mine.writing():
-                last = mine.last_sequence()
-                mine.append([decided(last + 1, float(last))])
+                last = mine.head()[0]
+                append(mine, decided(last + 1, float(last)))
         mine.close()
 
     threads = [threading.Thread(target=work) for _ in range(4)]
@@ -191,7 +226,8 @@ def test_snapshots(log: Log) -> None:
 def test_another_connection_sees_what_is_committed(storage: Storage, log: Log) -> None:
     reader = storage.open_log(storage.campaigns()[0])
     fill(log, decided(2, 1.0), Event(3, CLOSED, 1.0, 1.0, 99))
-    assert reader.last_sequence() == 3
+    assert reader.head() == log.head()
+    assert reader.head()[0] == 3
     reader.close()
 
 

@@ -9,16 +9,71 @@ from typing import Any
 
 import numpy as np
 
-from doral._kernel import rare
-from doral.engine.hooks import learn_correction, on_cancel, refresh_prior
+from doral._kernel import position, rare
+from doral.engine.events import AFTER_CUTOFF, LEARNED, REPEATED, commit, count_arrival, learn, tick
+from doral.engine.hooks import (
+    learn_correction,
+    learn_recalled,
+    on_answer,
+    on_cancel,
+    on_recall,
+    refresh_prior,
+    watch,
+)
 from doral.engine.leaves import leaves, replace_leaves
 from doral.engine.state import RESERVED, SPENT, State, has, is_racing, mark_stale
 from doral.estimators.ridge import refactor_rows
 from doral.racing import ACCEPTED
 
+WATCH_EVERY = 512  # decisions that were made elsewhere
+
 
 @rare
-def cancel(state: State, number: int, context: int, arm: int, in_race: bool, clock: float) -> None:
+def record(state: State, context: int, arm: int, cost: float, time: float, clock: float, is_arrival: bool) -> None:
+    """A decision that was made elsewhere teaches as one of ours does. It is an arrival only if it is one of those that
+    are expected; `cost` is what it takes from the budget, and the arm is below 0 for a skip.
+    """
+    now = state.now[0]
+    tick(state, clock)
+    if is_arrival:
+        now.round += 1
+    elif now.round == 0:
+        now.opened = clock
+    if state.limits.learns_shares:
+        count_arrival(state, context)
+    if arm >= 0:
+        commit(state, context, arm, cost, time)
+        if now.next % WATCH_EVERY == 0:  # nobody arrives who would take stock: the ring must not hold all of a log
+            watch(state)
+
+
+@rare
+def recall(state: State, number: int, context: int, arm: int, reward: float, age: float) -> int:
+    """Hear an answer that came long ago: what silence has taught meanwhile is taken back."""
+    now = state.now[0]
+    if number >= now.first:
+        slot = position(number & (state.ring.size - 1))
+        if state.ring[slot].answer_age < math.inf:
+            return REPEATED
+        state.ring[slot].answer_age = age
+        on_answer(state, slot, reward, age)
+    on_recall(state, number, context, arm, reward, age)
+    if age > now.cutoff or age > state.limits.learnable_age:
+        return AFTER_CUTOFF
+    return LEARNED
+
+
+@rare
+def learn_late(state: State, number: int, context: int, arm: int, trains: bool, reward: float) -> None:
+    """What such an answer teaches, if it came inside the cut-off."""
+    if number >= state.now[0].settled:
+        learn(state, number, reward)
+    elif trains:
+        learn_recalled(state, number, context, arm, reward)
+
+
+@rare
+def cancel(state: State, number: int, context: int, arm: int, cost: float, in_race: bool, clock: float) -> None:
     """A decision that has no answer is taken back: its cost is free again and it is forgotten as far as possible.
 
     Undone: the reservation; its place among the pulls of its context (the bonus) and of its arm (the race); its risk
@@ -28,11 +83,10 @@ def cancel(state: State, number: int, context: int, arm: int, in_race: bool, clo
     silence; a `min_age` race keeps the pull with the age that it had; what was decided meanwhile was decided with it.
     """
     now = state.now[0]
-    cost = state.hulls.costs[arm]
     now.budget_left += cost
     state.tiers[SPENT, state.demand.depth[context]] -= cost
     state.contexts[context].pulls = max(0.0, state.contexts[context].pulls - 1.0)
-    on_cancel(state, number, context, arm, in_race, clock)
+    on_cancel(state, number, context, arm, cost, in_race, clock)
     if number >= now.first:
         # neither answered nor at risk: every comparison with it is false
         state.ring[number & (state.ring.size - 1)].answer_age = math.nan
@@ -54,6 +108,15 @@ def recompute(state: State) -> None:
     """After `widened`: whatever follows from the sums."""
     refresh_prior(state)
     refactor_rows(state.ridge, 0, state.ridge.weight.shape[0])
+
+
+def set_clock(state: State, clock: float) -> None:
+    """The clock was wrong, and shows this: whatever seems to have been decided later was decided now at the latest."""
+    now = state.now
+    now["clock"] = clock
+    now["opened"] = np.minimum(now["opened"], clock)
+    watched = np.arange(now["first"][0], now["next"][0]) & (state.ring.size - 1)
+    state.ring["time"][watched] = np.minimum(state.ring["time"][watched], clock)
 
 
 def give_back(state: State, context: int, amount: float) -> None:

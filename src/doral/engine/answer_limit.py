@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from doral._kernel import kernel
-from doral.engine.state import State, clock_left
+from doral.engine.state import State, clock_left, clock_passed
 
 YOUNG_SHARE = 0.1  # of the age by which answers have to come
 
@@ -18,6 +18,6 @@ def answer_limit(state: State, context: int) -> float:
     if state.limits.by_cutoff or math.isinf(limit):
         limit = now.cutoff
     # A young campaign knows no pace of arrivals yet: the first of them may come as one batch.
-    if state.limits.until_end and now.round > 0 and now.clock >= YOUNG_SHARE * limit:
+    if state.limits.until_end and now.round > 0 and clock_passed(state) >= YOUNG_SHARE * limit:
         limit = min(limit, clock_left(state))
     return limit

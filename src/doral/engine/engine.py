@@ -18,7 +18,16 @@ from doral.engine import amend
 from doral.engine.blueprint import Blueprint
 from doral.engine.choice import PLAYED_RACING
 from doral.engine.compose import first_state, grown
-from doral.engine.entries import VERDICT, Answers, Arrivals, live_entries, new_arrivals, program_of
+from doral.engine.entries import (
+    ANSWER,
+    ASK,
+    VERDICT,
+    Answers,
+    Arrivals,
+    live_entries,
+    new_arrivals,
+    program_of,
+)
 from doral.engine.leaves import leaves, replace_leaves
 from doral.engine.state import State, is_racing
 from doral.problem import Problem
@@ -34,6 +43,20 @@ class Decided(NamedTuple):
     probability: float
     value: float
     price: float
+
+
+class Heard(NamedTuple):
+    """An answer, as `entries.ANSWER` has it but for what becomes of it."""
+
+    number: int  # of the decision
+    reward: float
+    clock: float  # when it came
+    recorded: int = ASK
+    is_recalled: bool = False  # it came before what the clock shows, and is told only now
+    context: int = 0  # of the decision, which may be gone by then; and so on
+    arm: int = 0
+    trains: bool = True
+    age: float = 0.0
 
 
 class Engine:
@@ -52,23 +75,44 @@ class Engine:
 
     # --- events -----------------------------------------------------------------------------------------------------
 
-    def decide(self, context: int, offered: Bits, clock: float) -> Decided:
-        """One arrival. `offered` is (1, arms), or (1, 0) where all arms are."""
+    def decide(self, context: int, offered: Bits, clock: float, *, time: float | None = None) -> Decided:
+        """One arrival. `offered` is (1, arms), or (1, 0) where all arms are; `time`, if it is not what the clock shows,
+        is when the decision counts as made.
+        """
         if offered.shape[1] != self._one.tree.available.shape[1]:
             self._one = Block(new_arrivals(1, offered.shape[1]))
         one = self._one.tree
-        one.contexts[0], one.clocks[0] = context, clock
+        one.contexts[0], one.clocks[0], one.times[0] = context, clock, clock if time is None else time
         one.available[0] = offered[0]
         self._arrive(self._one)
         return Decided(*one.decided[0].item())
 
-    def decide_many(self, contexts: Sequence[int], offered: Bits, clocks: Sequence[float]) -> Iterator[Decided]:
-        """Arrivals in their order, in one call."""
+    def decide_many(
+        self,
+        contexts: Sequence[int],
+        offered: Bits,
+        clocks: Sequence[float],
+        *,
+        times: Sequence[float] | None = None,
+        recorded: Sequence[tuple[int, float]] | None = None,
+    ) -> Iterator[Decided]:
+        """Arrivals in their order, in one call.
+
+        `recorded` says what was decided for them once, an arm (below 0: a skip) and its cost: that is what happens, and
+        what the engine would choose is only told.
+        """
+        n = len(contexts)
+        arms, costs = [ASK] * n, [0.0] * n
+        if recorded is not None:
+            arms, costs = [arm for arm, _ in recorded], [cost for _, cost in recorded]
         arrivals = Arrivals(
             np.array(contexts, dtype=np.int64),
             np.ascontiguousarray(offered),
             np.array(clocks, dtype=np.float64),
-            np.zeros(len(contexts), dtype=VERDICT),
+            np.array(clocks if times is None else times, dtype=np.float64),
+            np.array(arms, dtype=np.int64),
+            np.array(costs, dtype=np.float64),
+            np.zeros(n, dtype=VERDICT),
         )
         self._arrive(Block(arrivals))
         return map(Decided._make, arrivals.decided.tolist())
@@ -78,19 +122,24 @@ class Engine:
         while (done := arrive(self._block, arrivals, done)) < n:
             self._block.tree = grown(self.state)
 
-    def answer(self, numbers: Sequence[int], rewards: Sequence[float], clocks: Sequence[float]) -> list[int]:
+    def answer(self, heard: Sequence[Heard]) -> list[int]:
         """Answers in their order, and what the engine made of each."""
-        answers = Answers(
-            np.array(numbers, dtype=np.int64),
-            np.array(rewards, dtype=np.float64),
-            np.array(clocks, dtype=np.float64),
-            np.zeros(len(numbers), dtype=np.int64),
-        )
-        answer, block, done, n = self._program["answer"], Block(answers), 0, len(numbers)
+        answers = Answers(np.array([(*one, 0) for one in heard], dtype=ANSWER))
+        answer, block, done, n = self._program["answer"], Block(answers), 0, len(heard)
         while (done := answer(self._block, block, done)) < n:
             self._block.tree = grown(self.state)
-        found: list[int] = answers.outcomes.tolist()
+        found: list[int] = answers.rows["outcome"].tolist()
         return found
+
+    def record(self, *, context: int, arm: int, cost: float, time: float, clock: float, is_arrival: bool) -> int:
+        """A decision that was made elsewhere; its number. The arm is below 0 for a skip, which has none."""
+        while not self._program["record"](self._block, context, arm, cost, time, clock, is_arrival):
+            self._block.tree = grown(self.state)
+        return self.played - 1
+
+    def set_clock(self, clock: float) -> None:
+        """The clock was wrong, and shows this."""
+        amend.set_clock(self.state, clock)
 
     def pass_time(self, clock: float) -> None:
         """Time has passed and nobody has arrived."""
@@ -100,12 +149,16 @@ class Engine:
 
     def correct(self, *, number: int, context: int, arm: int, reason: int, previous: float, reward: float) -> None:
         """A reward that came in time is another one. What was not learned, such as answers to a race, stays so."""
-        if self.blueprint.options.race_trains or reason != PLAYED_RACING:
+        if self.is_training(reason):
             self._program["correct"](self._block, number, context, arm, previous, reward)
 
-    def cancel(self, *, number: int, context: int, arm: int, reason: int, clock: float) -> None:
+    def cancel(self, *, number: int, context: int, arm: int, cost: float, reason: int, clock: float) -> None:
         """A decision that has no answer is taken back; its cost comes back with it."""
-        self._program["cancel"](self._block, number, context, arm, reason == PLAYED_RACING, clock)
+        self._program["cancel"](self._block, number, context, arm, cost, reason == PLAYED_RACING, clock)
+
+    def is_training(self, reason: int) -> bool:
+        """Whether answers to decisions that were made for this reason train the rewards."""
+        return self.blueprint.options.race_trains or reason != PLAYED_RACING
 
     def give_back(self, context: int, amount: float) -> None:
         """A decision in this context cost less than was reserved for it (below 0: a corrected cost adds to it)."""
@@ -138,6 +191,11 @@ class Engine:
     @property
     def is_racing(self) -> bool:
         return is_racing(self.state)
+
+    @property
+    def clock(self) -> float:
+        """What it showed last."""
+        return float(self.state.now["clock"][0])
 
     @property
     def budget_left(self) -> float:

@@ -9,10 +9,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from doral._arrays import Bits, Floats, Ints, Record
-from doral._kernel import Entry, Program, TreeLayout, kernel, layout_of, rare, shared
+from doral._kernel import Entry, Program, TreeLayout, kernel, layout_of, position, rare, shared
 from doral.engine import amend
 from doral.engine.choice import Choice
-from doral.engine.events import decide, is_full, is_stock_due, observe, open_round, take_stock, tick
+from doral.engine.events import (
+    AFTER_CUTOFF,
+    LEARNED,
+    choose,
+    commit,
+    decide,
+    hear,
+    is_full,
+    is_stock_due,
+    learn,
+    open_round,
+    take_stock,
+    tick,
+)
 from doral.engine.state import State
 from doral.estimators.ridge import refactor_rows
 
@@ -31,34 +44,60 @@ VERDICT = np.dtype(
 )
 
 
+# An answer, and what became of it.
+ANSWER = np.dtype(
+    [
+        ("number", np.int64),  # of the decision
+        ("reward", np.float64),
+        ("clock", np.float64),  # when it came
+        ("recorded", np.int64),  # what became of it according to the log, or ASK
+        ("is_recalled", np.int64),  # 1: it came before what the clock shows, and is told only now
+        ("context", np.int64),  # of the decision, which may be gone by then; and so on
+        ("arm", np.int64),
+        ("trains", np.int64),
+        ("age", np.float64),  # of the decision when it came
+        ("outcome", np.int64),  # to be filled in
+    ],
+    align=True,
+)
+
+ASK = -2  # in the place of an arm or an outcome: not a fact of the log, but for the engine to say
+
+
 class Arrivals(NamedTuple):
     """In their order."""
 
     contexts: Ints  # (n,)
     available: Bits  # (n, A), or (n, 0) where all arms are
     clocks: Floats  # (n,)
+    times: Floats  # (n,) when the decision counts as made: what the clock shows, or earlier
+    arms: Ints  # (n,) that were played according to the log, below 0 for a skip; or ASK
+    costs: Floats  # (n,) of those
     decided: Record  # (n,) of VERDICT, to be filled in
 
 
 class Answers(NamedTuple):
     """In their order."""
 
-    numbers: Ints  # (n,) of the decisions
-    rewards: Floats  # (n,)
-    clocks: Floats  # (n,)
-    outcomes: Ints  # (n,) to be filled in: what became of each
+    rows: Record  # (n,) of ANSWER
 
 
 def new_arrivals(n: int, n_arms: int) -> Arrivals:
-    """Room for n arrivals; `n_arms` is 0 where all arms are available."""
+    """Room for n arrivals that the engine decides; `n_arms` is 0 where all arms are available."""
     return Arrivals(
-        np.zeros(n, dtype=np.int64), np.zeros((n, n_arms), dtype=np.uint8), np.zeros(n), np.zeros(n, dtype=VERDICT)
+        np.zeros(n, dtype=np.int64),
+        np.zeros((n, n_arms), dtype=np.uint8),
+        np.zeros(n),
+        np.zeros(n),
+        np.full(n, ASK, dtype=np.int64),
+        np.zeros(n),
+        np.zeros(n, dtype=VERDICT),
     )
 
 
 def new_answers(n: int) -> Answers:
     """Room for n answers."""
-    return Answers(np.zeros(n, dtype=np.int64), np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64))
+    return Answers(np.zeros(n, dtype=ANSWER))
 
 
 @rare
@@ -80,11 +119,23 @@ def step(state: State, context: int, available: Bits, clock: float) -> Choice:
 
 @shared
 def arrive(state: State, arrivals: Arrivals, start: int) -> int:
-    """Decide for arrivals from `start` on; returns where it stopped: at the end, or earlier if the state is full."""
+    """Decide for arrivals from `start` on; returns where it stopped: at the end, or earlier if the state is full.
+
+    Where the log says what was decided, that is what happens; the engine only says what it would have chosen.
+    """
     for i in range(start, arrivals.contexts.size):
         if is_full(state):
             return i
-        choice = step(state, arrivals.contexts[i], arrivals.available[i], arrivals.clocks[i])
+        context = position(arrivals.contexts[i])
+        open_round(state, arrivals.clocks[i])
+        if is_stock_due(state):
+            take_stock(state)
+        choice = choose(state, context, arrivals.available[i])
+        arm = choice.arm if arrivals.arms[i] == ASK else arrivals.arms[i]
+        if arm >= 0:
+            arm = position(arm)
+            cost = state.hulls.costs[arm] if arrivals.arms[i] == ASK else arrivals.costs[i]
+            commit(state, context, arm, cost, arrivals.times[i])
         decided = arrivals.decided[i]
         decided.arm, decided.reason = choice.arm, choice.reason
         decided.round, decided.number = state.now[0].round, state.now[0].next - 1
@@ -95,11 +146,32 @@ def arrive(state: State, arrivals: Arrivals, start: int) -> int:
 @shared
 def answer(state: State, answers: Answers, start: int) -> int:
     """Take in answers from `start` on; returns where it stopped."""
-    for i in range(start, answers.numbers.size):
+    for i in range(start, answers.rows.size):
         if is_full(state):
             return i
-        answers.outcomes[i] = observe(state, answers.numbers[i], answers.rewards[i], answers.clocks[i])
-    return answers.numbers.size
+        row = answers.rows[i]
+        context, arm = position(row.context), position(row.arm)
+        if row.is_recalled != 0:
+            row.outcome = amend.recall(state, row.number, context, arm, row.reward, row.age)
+        else:
+            row.outcome = hear(state, row.number, row.reward, row.clock)
+        if row.recorded != ASK and row.outcome <= AFTER_CUTOFF and row.recorded <= AFTER_CUTOFF:
+            row.outcome = row.recorded
+        if row.outcome == LEARNED:
+            if row.is_recalled != 0:
+                amend.learn_late(state, row.number, context, arm, row.trains != 0, row.reward)
+            else:
+                learn(state, row.number, row.reward)
+    return answers.rows.size
+
+
+@rare
+def record(state: State, context: int, arm: int, cost: float, time: float, clock: float, is_arrival: bool) -> int:
+    """A decision that was made elsewhere; 0 if the state is full, and nothing has happened."""
+    if is_full(state):
+        return 0
+    amend.record(state, context, arm, cost, time, clock, is_arrival)
+    return 1
 
 
 @rare
@@ -117,7 +189,8 @@ def live_entries(state: TreeLayout) -> dict[str, Entry]:
         "arrive": Entry(arrive, (state, new_arrivals(1, 1), int), int),
         "answer": Entry(answer, (state, new_answers(1), int), int),
         "pass_time": Entry(pass_time, (state, float)),
-        "cancel": Entry(amend.cancel, (state, int, int, int, bool, float)),
+        "record": Entry(record, (state, int, int, float, float, float, bool), int),
+        "cancel": Entry(amend.cancel, (state, int, int, int, float, bool, float)),
         "correct": Entry(amend.correct, (state, int, int, int, float, float)),
         "recompute": Entry(amend.recompute, (state,)),
     }

@@ -12,9 +12,11 @@ A policy is this state machine with its pieces chosen: D-LinUCB, Random and D-AL
 hold the control flow; what a piece adds stands in its own file and is called from here by a hook or a slot (hooks.py).
 Whoever drives it, simulator or live campaign, calls these events in the order in which they happen:
 
-    an arrival     open_round, take_stock if is_stock_due, decide
-    an answer      observe
+    an arrival     open_round, take_stock if is_stock_due, decide (= choose and commit)
+    an answer      observe (= hear and learn)
     time alone     tick, take_stock if is_stock_due
+
+A log is replayed with the same events, but what was decided then is a fact: it is committed in place of the choice.
 
 Clocks are numbers that never decrease (rounds in simulation, seconds live). A decision of age d is inside an age limit
 while d <= limit and leaves when d > limit, so the order of events within one tick does not matter; with one exception:
@@ -66,11 +68,21 @@ def open_round(state: State, clock: float) -> None:
 @kernel
 def decide(state: State, context: int, available: Bits) -> Choice:
     """An arrival: choose an arm or skip, reserve its cost, remember it. `available` is empty when all arms are."""
+    choice = choose(state, context, available)
+    if choice.arm != NO_ARM:
+        arm = position(choice.arm)
+        commit(state, position(context), arm, state.hulls.costs[arm], state.now[0].clock)
+    return choice
+
+
+@kernel
+def choose(state: State, context: int, available: Bits) -> Choice:
+    """What this arrival is offered, and with which probability."""
     now = state.now[0]
     context = position(context)
     now.round += 1
     if state.limits.learns_shares:
-        _count_arrival(state, context)
+        count_arrival(state, context)
     if now.round > now.horizon:
         return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_OVER)
     n_available, n_affordable = _set_allowed(state, available)
@@ -79,15 +91,21 @@ def decide(state: State, context: int, available: Bits) -> Choice:
     if n_affordable == 0:
         return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_BUDGET)
     restricted = n_affordable < state.allowed.size
-    choice = pull(state) if now.racing != 0 else spend(state, context, restricted)  # stage 1, stage 2
-    if choice.arm != NO_ARM:
-        _commit(state, context, position(choice.arm))
-    return choice
+    return pull(state) if now.racing != 0 else spend(state, context, restricted)  # stage 1, stage 2
 
 
 @shared
 def observe(state: State, decision: int, reward: float, clock: float) -> int:
     """An answer returned. It counts once; after the cut-off it only feeds the return curve."""
+    outcome = hear(state, decision, reward, clock)
+    if outcome == LEARNED:
+        learn(state, decision, reward)
+    return outcome
+
+
+@kernel
+def hear(state: State, decision: int, reward: float, clock: float) -> int:
+    """When an answer came, and whether there is something to learn from it."""
     now = state.now[0]
     if decision < now.first:
         return GONE
@@ -99,9 +117,15 @@ def observe(state: State, decision: int, reward: float, clock: float) -> int:
     on_answer(state, slot, reward, age)
     if age > now.cutoff or age > state.limits.learnable_age:
         return AFTER_CUTOFF
+    return LEARNED
+
+
+@kernel
+def learn(state: State, decision: int, reward: float) -> None:
+    """What an answer inside the cut-off teaches."""
+    slot = position(decision & (state.ring.size - 1))
     if state.ring[slot].trains != 0:
         learn_answer(state, slot, reward)
-    return LEARNED
 
 
 @kernel
@@ -149,7 +173,7 @@ def take_stock(state: State) -> None:
 
 
 @shared
-def _count_arrival(state: State, context: int) -> None:
+def count_arrival(state: State, context: int) -> None:
     """Shares that are not given are smoothed counts of those who have arrived."""
     state.contexts[context].arrivals += 1.0
     reweigh(state.hulls, state.demand, context, state.contexts[context].arrivals + 1.0)
@@ -175,13 +199,12 @@ def _set_allowed(state: State, available: Bits) -> tuple[int, int]:
 
 
 @kernel
-def _commit(state: State, context: int, arm: int) -> None:
-    """Reserve the cost and enter the decision into the ring."""
+def commit(state: State, context: int, arm: int, cost: float, time: float) -> None:
+    """Reserve the cost and enter the decision into the ring, as one that was made at this time."""
     now = state.now[0]
     slot = position(now.next & (state.ring.size - 1))
-    cost = state.hulls.costs[arm]
     decision = state.ring[slot]
-    decision.time = now.clock
+    decision.time = time
     decision.context = context
     decision.arm = arm
     decision.trains = 1 if now.racing == 0 else now.race_trains
@@ -191,7 +214,7 @@ def _commit(state: State, context: int, arm: int) -> None:
     now.budget_left -= cost
     state.contexts[context].pulls += 1.0
     state.tiers[SPENT, state.demand.depth[context]] += cost
-    on_commit(state, slot, context, arm)
+    on_commit(state, slot, context, arm, cost)
     mark_stale(state, context)
 
 

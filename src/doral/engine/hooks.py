@@ -76,7 +76,7 @@ def on_scored(state: State, context: int, restricted: bool, scale: float, norm: 
 
 
 @hook
-def on_commit(state: State, slot: int, context: int, arm: int) -> None:
+def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> None:
     """An arm is played: its decision is in the ring and its cost reserved."""
 
 
@@ -91,6 +91,21 @@ def on_answer(state: State, slot: int, reward: float, age: float) -> None:
 @slot
 def learn_answer(state: State, slot: int, reward: float) -> None:
     """An answer inside the cut-off teaches something about rewards."""
+
+
+@hook
+def on_recall(state: State, number: int, context: int, arm: int, reward: float, age: float) -> None:
+    """An answer of this age is told after its time: the decision may have passed ages as unanswered, or be gone."""
+
+
+@slot
+def learn_recalled(state: State, number: int, context: int, arm: int, reward: float) -> None:
+    """An answer inside the cut-off, told after its decision has left it, teaches something about rewards."""
+
+
+@hook
+def on_recalled(state: State, context: int, arm: int) -> None:
+    """The answer to a decision that is gone has been learned."""
 
 
 @slot
@@ -188,7 +203,7 @@ def renew(state: State) -> None:
 
 
 @hook
-def on_cancel(state: State, number: int, context: int, arm: int, in_race: bool, clock: float) -> None:
+def on_cancel(state: State, number: int, context: int, arm: int, cost: float, in_race: bool, clock: float) -> None:
     """A decision without an answer is taken back; it may have left the ring."""
 
 

@@ -64,6 +64,7 @@ NOW = np.dtype(
     [
         ("round", np.int64),  # arrivals seen
         ("clock", np.float64),
+        ("opened", np.float64),  # what the clock showed when the first arrival was still to come
         ("horizon", np.int64),
         ("budget", np.float64),
         ("budget_left", np.float64),
@@ -172,10 +173,16 @@ def mark_all_stale(state: State) -> None:
 
 
 @kernel
+def clock_passed(state: State) -> float:
+    """Since arrivals began: decisions that were made elsewhere before that say nothing of their pace."""
+    return state.now[0].clock - state.now[0].opened
+
+
+@kernel
 def clock_left(state: State) -> float:
     """Until the end: the clock of one round, on average, times the rounds that are left; not before the first round."""
     now = state.now[0]
-    return (now.horizon - now.round) * (now.clock / now.round)
+    return (now.horizon - now.round) * (clock_passed(state) / now.round)
 
 
 @kernel

@@ -1,20 +1,31 @@
 """The one way in which a campaign's state changes, live and on replay.
 
 A draft says what was asked; applied, it becomes an event, completed by what the engine made of it. Live, that event is
-stored. On replay the stored events are the drafts, and what they become must be what they were: a log that this engine
-would not have written is refused, not guessed at.
+sealed and stored. On replay the stored events go the same way, but they are facts: what was decided then is what
+happens, and what today's engine would have made of it is only told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 
 from doral.live.apply_answers import apply_answers, apply_cancellation, apply_correction, apply_expiry
-from doral.live.apply_changes import apply_arm_status, apply_budget, apply_closing, apply_horizon, apply_new_arm
-from doral.live.apply_decisions import apply_decisions
-from doral.live.errors import BrokenLog
+from doral.live.apply_changes import (
+    apply_arm_status,
+    apply_budget,
+    apply_clock,
+    apply_closing,
+    apply_engine,
+    apply_forgetting,
+    apply_horizon,
+    apply_new_arm,
+    apply_note,
+)
+from doral.live.apply_decisions import apply_decisions, apply_record
+from doral.live.chain import check
+from doral.live.errors import BrokenLog, StorageError
 from doral.live.events import (
     ANSWERED,
     ARM_ADDED,
@@ -22,11 +33,16 @@ from doral.live.events import (
     ARM_RESUMED,
     ARM_RETIRED,
     CANCELLED,
+    CLOCK_SET,
     CLOSED,
     CORRECTED,
     DECIDED,
+    ENGINE_JOINED,
     EXPIRED,
     EXTENDED,
+    FORGOTTEN,
+    NOTED,
+    RECORDED,
     TOPPED_UP,
     Event,
 )
@@ -34,6 +50,7 @@ from doral.live.fold import Fold
 
 _BATCHES = {DECIDED: apply_decisions, ANSWERED: apply_answers}
 _ONE_BY_ONE = {
+    RECORDED: apply_record,
     CORRECTED: apply_correction,
     CANCELLED: apply_cancellation,
     EXPIRED: apply_expiry,
@@ -44,43 +61,48 @@ _ONE_BY_ONE = {
     TOPPED_UP: apply_budget,
     EXTENDED: apply_horizon,
     CLOSED: apply_closing,
+    ENGINE_JOINED: apply_engine,
+    CLOCK_SET: apply_clock,
+    FORGOTTEN: apply_forgetting,
+    NOTED: apply_note,
 }
+
+Differs = Callable[[Event, Event], None]  # is told what the log says, and what today's engine makes of it
 
 
 def apply(fold: Fold, drafts: Sequence[Event]) -> list[Event]:
-    """Change the fold by drafts of one kind, in their order; what they become."""
-    kind = drafts[0].kind
+    """Change the fold by drafts, in their order; what they become."""
+    return [made for group in _by_kind(drafts) for made in _apply(fold, group)]
+
+
+def _by_kind(events: Sequence[Event]) -> Iterator[list[Event]]:
+    for _, group in groupby(events, key=attrgetter("kind")):
+        yield list(group)
+
+
+def _apply(fold: Fold, events: Sequence[Event]) -> list[Event]:
+    kind = events[0].kind
     if kind in _BATCHES:
-        return _BATCHES[kind](fold, drafts)
+        return _BATCHES[kind](fold, events)
     if kind not in _ONE_BY_ONE:
-        raise BrokenLog(f"event {drafts[0].sequence} is of the unknown kind {kind}: written by a newer doral")
-    return [_ONE_BY_ONE[kind](fold, draft) for draft in drafts]
+        raise BrokenLog(f"event {events[0].sequence} is of the unknown kind {kind!r}: written by a newer doral")
+    return [_ONE_BY_ONE[kind](fold, event) for event in events]
 
 
-def replay(fold: Fold, stored: Sequence[Event]) -> None:
-    """Apply events that are in the log."""
-    for _, group in groupby(stored, key=attrgetter("kind")):
-        events = list(group)
-        for event, made in zip(events, apply(fold, events), strict=True):
-            if made != event:
-                _compare(event, made)
-
-
-def _compare(stored: Event, made: Event) -> None:
-    """Refuse an event of which this engine makes something else."""
-    if stored.kind == DECIDED:
-        # What it decided must be the same; what it thought of the arm may differ in a digit.
-        if (stored.arm, stored.round, stored.number) != (made.arm, made.round, made.number):
-            raise BrokenLog(
-                f"event {stored.sequence}: the log says {_choice(stored)}, this engine decides {_choice(made)}; "
-                "open the campaign with the version of doral that wrote it"
-            )
-    elif stored.kind == ANSWERED:
-        if stored.outcome != made.outcome:
-            raise BrokenLog(f"event {stored.sequence}: the engine makes {made.outcome} of it, not {stored.outcome}")
-    else:
-        raise BrokenLog(f"event {stored.sequence}: the engine makes something else of it")
-
-
-def _choice(decided: Event) -> str:
-    return f"arm {-1 if decided.arm is None else decided.arm} in round {decided.round}"
+def replay(fold: Fold, stored: Sequence[Event], differs: Differs | None = None) -> None:
+    """Apply events that are in the log, after the chain was found whole."""
+    check(stored, before=fold.head, salt=fold.salt)
+    fold.erased.update(event.sequence for event in stored if event.key_hash is not None and event.key is None)
+    for events in _by_kind(stored):
+        try:
+            made = _apply(fold, events)
+        except StorageError:
+            raise
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            said = f"events {events[0].sequence} to {events[-1].sequence} cannot be understood: {error}"
+            raise BrokenLog(said) from error
+        if differs is not None:
+            for event, one in zip(events, made, strict=True):
+                if one != event:
+                    differs(event, one)
+    fold.head = stored[-1].chain or b""

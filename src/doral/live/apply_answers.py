@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 
+from doral.engine.engine import Heard
+from doral.engine.entries import ASK
 from doral.engine.events import LEARNED
 from doral.live.errors import BrokenLog
 from doral.live.events import (
@@ -36,12 +39,13 @@ def apply_answers(fold: Fold, drafts: Sequence[Event]) -> list[Event]:
 
 def apply_correction(fold: Fold, draft: Event) -> Event:
     fold.advance(draft)
+    fold.check_arm(draft)
     previous, reward = known(draft.previous), known(draft.reward)
     if draft.data is not None:  # the engine has heard nothing so far: to it this is the answer
         draft = with_outcome(draft, _tell(fold, [draft])[0])
-    elif draft.outcome == LEARNED:
+    elif fold.made_otherwise.get(known(draft.decision), draft.outcome) == LEARNED:
         fold.engine.correct(
-            number=known(draft.number),
+            number=_number(fold, draft),
             context=known(draft.context),
             arm=known(draft.arm),
             reason=known(draft.reason),
@@ -56,31 +60,54 @@ def apply_correction(fold: Fold, draft: Event) -> Event:
 
 def apply_cancellation(fold: Fold, draft: Event) -> Event:
     fold.advance(draft)
-    number, context, arm, reason = (
-        known(draft.number),
-        known(draft.context),
-        known(draft.arm),
-        known(draft.reason),
+    fold.check_arm(draft)
+    fold.engine.cancel(
+        number=_number(fold, draft),
+        context=known(draft.context),
+        arm=known(draft.arm),
+        cost=known(draft.previous_cost),
+        reason=known(draft.reason),
+        clock=draft.clock,
     )
-    fold.engine.cancel(number=number, context=context, arm=arm, reason=reason, clock=draft.clock)
     fold.counts.move(known(draft.was), known(draft.state))
-    fold.counts.arm_plays[arm] -= 1
+    fold.counts.arm_plays[known(draft.arm)] -= 1
     _settle(fold, draft)
     return draft
 
 
 def apply_expiry(fold: Fold, draft: Event) -> Event:
-    """What is too old is spent."""
+    """What is too old is spent, or comes back where the caller says that nothing was spent on it."""
     fold.advance(draft)
-    expired = json.loads(known(draft.data))
+    said = json.loads(known(draft.data))
+    upto, releases = said["upto"], said.get("release", False)
+    if len(upto) != len(fold.expiries.upto) or any(
+        new < old for new, old in zip(upto, fold.expiries.upto, strict=True)
+    ):
+        raise BrokenLog(f"event {draft.sequence}: decisions expired up to {fold.expiries.upto} already")
     fold.engine.pass_time(draft.clock)
-    for arm, count in expired["by_arm"]:
+    for context, cost, count in _expired(fold, said):
+        amount = times(cost, count)
         fold.counts.move(IS_PENDING, IS_EXPIRED, count)
-        fold.ledger.spend(times(fold.roster.exact_costs[arm], count))
-    if any(new < old for new, old in zip(expired["upto"], fold.expired_upto, strict=True)):
-        raise BrokenLog(f"event {fold.sequence}: decisions expired up to {fold.expired_upto} already")
-    fold.expired_upto = expired["upto"]
+        fold.ledger.spend(amount, amount if releases else Decimal(0))
+        if releases and amount:
+            fold.engine.give_back(context, float(amount))
+    fold.expiries.add(upto, releases=releases)
     return draft
+
+
+def _expired(fold: Fold, said: dict[str, list[list[float]]]) -> list[tuple[int, Decimal, int]]:
+    """How many decisions, by context and cost; version 0.1 counted them by arm."""
+    if "by_arm" in said:
+        return [(0, fold.roster.exact_costs[int(arm)], int(count)) for arm, count in said["by_arm"]]
+    return [(int(context), exact(cost), int(count)) for context, cost, count in said["expired"]]
+
+
+def _number(fold: Fold, draft: Event) -> int:
+    """Of the decision, which the engine has made."""
+    number = known(draft.number)
+    if not 0 <= number < fold.engine.played:
+        raise BrokenLog(f"event {draft.sequence}: there is no decision of number {number}")
+    return number
 
 
 def _tell(fold: Fold, drafts: Sequence[Event]) -> list[int]:
@@ -92,13 +119,31 @@ def _tell(fold: Fold, drafts: Sequence[Event]) -> list[int]:
     heard = [draft for draft, is_one in zip(drafts, is_heard, strict=True) if is_one]
     if not heard:
         return [UNHEARD] * len(drafts)
-    outcomes = fold.engine.answer(
-        [known(draft.number) for draft in heard],
-        [known(draft.reward) for draft in heard],
-        [draft.clock for draft in heard],
-    )
+    now = fold.engine.clock
+    outcomes = fold.engine.answer([_heard(fold, draft, now) for draft in heard])
+    for draft, outcome in zip(heard, outcomes, strict=True):
+        if draft.chain is not None and outcome != draft.outcome:
+            fold.made_otherwise[known(draft.decision)] = outcome
     following = iter(outcomes)
     return [next(following) if is_one else UNHEARD for is_one in is_heard]
+
+
+def _heard(fold: Fold, draft: Event, now: float) -> Heard:
+    """The answer as the engine hears it: at its own time, which may have passed while others were heard."""
+    fold.check_arm(draft)
+    number = _number(fold, draft)
+    came = draft.clock if draft.happened is None else draft.happened
+    return Heard(
+        number,
+        known(draft.reward),
+        came,
+        ASK if draft.chain is None else known(draft.outcome),
+        came < now or number < fold.swept,
+        known(draft.context),
+        known(draft.arm),
+        fold.engine.is_training(known(draft.reason)),
+        0.0 if draft.delay is None else draft.delay,
+    )
 
 
 def _settle(fold: Fold, draft: Event) -> None:
@@ -107,7 +152,7 @@ def _settle(fold: Fold, draft: Event) -> None:
     after = before if draft.actual_cost is None else exact(draft.actual_cost)
     released = minus(before, after)
     if draft.was == IS_PENDING:
-        fold.ledger.spend(fold.roster.exact_costs[known(draft.arm)], released)
+        fold.ledger.spend(before, released)
     elif released:
         fold.ledger.refund(released)
     if released and draft.kind != CANCELLED:  # the engine's own `cancel` gives back by itself

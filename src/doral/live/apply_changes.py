@@ -46,3 +46,32 @@ def apply_closing(fold: Fold, draft: Event) -> Event:
     fold.advance(draft)
     fold.closed = True
     return draft
+
+
+def apply_engine(fold: Fold, draft: Event) -> Event:
+    """Another engine writes from now on."""
+    fold.advance(draft)
+    fold.engines[known(draft.data)] = draft.sequence
+    return draft
+
+
+def apply_clock(fold: Fold, draft: Event) -> Event:
+    """The clock had been carried away: what seems to have been decided later was decided now at the latest."""
+    fold.advance(draft)
+    fold.names.repairs.append((draft.sequence, draft.clock))
+    fold.swept = fold.engine.played
+    fold.engine.set_clock(draft.clock)
+    return draft
+
+
+def apply_forgetting(fold: Fold, draft: Event) -> Event:
+    """Keys were erased on purpose."""
+    fold.advance(draft)
+    fold.erased.difference_update(json.loads(known(draft.data))["events"])
+    return draft
+
+
+def apply_note(fold: Fold, draft: Event) -> Event:
+    """Nothing changed but that the key is used."""
+    fold.advance(draft)
+    return draft

@@ -1,16 +1,18 @@
-"""Arrivals: the engine decides, and the cost is reserved."""
+"""Arrivals: the engine decides, and the cost is reserved. On replay, what was decided is taken as it is."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
 
 from doral._arrays import Bits
 from doral.engine.engine import Decided
-from doral.live.events import Event, known, with_choice
+from doral.live.errors import BrokenLog
+from doral.live.events import IS_EXPIRED, IS_PENDING, Event, known, with_choice
 from doral.live.fold import Fold
-from doral.live.ledger import times
+from doral.live.ledger import exact, times
 
 _ALL_TO_ONE: Bits = np.zeros((1, 0), dtype=np.uint8)  # one arrival to which all arms are offered
 
@@ -21,12 +23,24 @@ def apply_decisions(fold: Fold, drafts: Sequence[Event]) -> list[Event]:
     if n == 1 or fold.ledger.left < times(roster.dearest, n) or (roster.retired and fold.engine.is_racing):
         return [_decide(fold, draft) for draft in drafts]
     _keep_retired_out(fold)
+    return _decide_many(fold, drafts, roster.off)
+
+
+def _decide_many(fold: Fold, drafts: Sequence[Event], off: Sequence[int]) -> list[Event]:
+    recorded = None
+    if drafts[0].chain is not None:
+        for draft in drafts:
+            fold.check_arm(draft, may_skip=True)
+        recorded = [(-1 if draft.arm is None else draft.arm, known(draft.cost)) for draft in drafts]
     chosen = fold.engine.decide_many(
         [known(draft.context) for draft in drafts],
-        roster.offered([draft.available for draft in drafts], roster.off),
+        fold.roster.offered([draft.available for draft in drafts], off),
         [draft.clock for draft in drafts],
+        times=[draft.clock if draft.happened is None else draft.happened for draft in drafts],
+        recorded=recorded,
     )
-    return [_enter(fold, draft, one) for draft, one in zip(drafts, chosen, strict=True)]
+    enter = _enter if recorded is None else _adopt
+    return [enter(fold, draft, one) for draft, one in zip(drafts, chosen, strict=True)]
 
 
 def _decide(fold: Fold, draft: Event) -> Event:
@@ -37,9 +51,11 @@ def _decide(fold: Fold, draft: Event) -> Event:
         _keep_retired_out(fold)
     if fold.ledger.left < roster.dearest:
         off = off + _beyond_budget(fold)
+    if draft.chain is not None:
+        return _decide_many(fold, [draft], off)[0]
     all_arms = draft.available is None and not off
     offered = _ALL_TO_ONE if all_arms else roster.offered((draft.available,), off)
-    return _enter(fold, draft, fold.engine.decide(known(draft.context), offered, draft.clock))
+    return _enter(fold, draft, fold.engine.decide(known(draft.context), offered, draft.clock, time=draft.happened))
 
 
 def _keep_retired_out(fold: Fold) -> None:
@@ -68,3 +84,51 @@ def _enter(fold: Fold, draft: Event, chosen: Decided) -> Event:
     fold.ledger.reserve(fold.roster.exact_costs[arm])
     cost = fold.roster.costs[arm]
     return with_choice(draft, number, draft.context, arm, cost, round_, reason, value, price, probability)
+
+
+def _adopt(fold: Fold, fact: Event, chosen: Decided) -> Event:
+    """Count the decision as it was made; the event with what today's engine would have chosen."""
+    fold.advance(fact)
+    arm, reason, round_, number, probability, value, price = chosen
+    if fact.round != round_ or (fact.arm is not None and fact.number != number):
+        raise BrokenLog(f"event {fact.sequence}: round {fact.round} and number {fact.number} do not follow")
+    fold.round = round_
+    if fact.arm is None:
+        fold.counts.skip(known(fact.reason))
+    else:
+        fold.counts.play(fact.arm, known(fact.reason))
+        fold.ledger.reserve(exact(known(fact.cost)))
+    if arm < 0:
+        return with_choice(fact, None, fact.context, None, 0.0, round_, reason, value, price, probability)
+    cost = fold.roster.costs[arm]
+    number = number if fact.arm is not None else number + 1
+    return with_choice(fact, number, fact.context, arm, cost, round_, reason, value, price, probability)
+
+
+def apply_record(fold: Fold, draft: Event) -> Event:
+    """A decision that was made elsewhere."""
+    fold.advance(draft)
+    fold.check_arm(draft, may_skip=True)
+    is_ours = json.loads(known(draft.data))["spend"]
+    cost = known(draft.cost)
+    number = fold.engine.record(
+        context=known(draft.context),
+        arm=-1 if draft.arm is None else draft.arm,
+        cost=cost,
+        time=draft.clock if draft.happened is None else draft.happened,
+        clock=draft.clock,
+        is_arrival=is_ours,
+    )
+    fold.round += is_ours
+    fold.counts.outside += not is_ours
+    if draft.arm is None:
+        fold.counts.skip(known(draft.reason))
+        return draft._replace(round=fold.round)
+    fold.counts.play(draft.arm, known(draft.reason))
+    fold.ledger.reserve(exact(cost))
+    if draft.state == IS_EXPIRED:
+        fold.counts.move(IS_PENDING, IS_EXPIRED)
+        fold.ledger.spend(exact(cost))
+    if draft.number is not None and draft.number != number:
+        raise BrokenLog(f"event {draft.sequence}: number {draft.number} does not follow")
+    return draft._replace(round=fold.round, number=number)

@@ -25,6 +25,7 @@ from doral.live.plan_amendments import plan_cancellation, plan_correction
 from doral.live.plan_answers import plan_answers
 from doral.live.plan_changes import (
     plan_arm_status,
+    plan_clock_repair,
     plan_closing,
     plan_expiry,
     plan_extension,
@@ -32,8 +33,19 @@ from doral.live.plan_changes import (
     plan_top_up,
 )
 from doral.live.plan_decisions import plan_decision, plan_decisions
+from doral.live.plan_records import plan_records
 from doral.live.report import Report, make_report
-from doral.live.requests import CancelRequest, answer_of, arrival_of, as_batch, make_answer, make_arrival, scoped_key
+from doral.live.requests import (
+    CancelRequest,
+    answer_of,
+    arrival_of,
+    as_batch,
+    make_answer,
+    make_arrival,
+    make_record,
+    record_of,
+    scoped_key,
+)
 from doral.live.session import Session
 from doral.live.storage.contract import Log
 from doral.live.subject import Subject
@@ -114,9 +126,45 @@ class Campaign:
         """The decision was not carried out: its budget comes back, and it is forgotten as far as possible."""
         return self._session.write(plan_cancellation, CancelRequest(decision_id, scoped_key(ANSWER_SCOPE, key), at))
 
-    def expire(self, now: object = None) -> int:
-        """Decisions that are too old for an answer to count become `expired`; returns how many."""
-        return self._session.write(plan_expiry, now)
+    def expire(self, now: object = None, release: bool = False) -> int:
+        """Decisions that are too old for an answer to count become `expired`; returns how many.
+
+        What was reserved for them is spent; with `release` it comes back, for offers that cost nothing unless used.
+        """
+        if not isinstance(release, bool):
+            raise InvalidValue("release", release, "must be True or False")
+        return self._session.write(plan_expiry, now, release)
+
+    # --- decisions that were made elsewhere -------------------------------------------------------------------------
+
+    def record(
+        self,
+        context: str,
+        arm: str | None,
+        at: object,
+        reward: float | None = None,
+        answered_at: object = None,
+        cost: float | None = None,
+        probability: float | None = None,
+        spend: bool = False,
+        key: str | None = None,
+    ) -> Decision:
+        """A decision that was made elsewhere, or before: it teaches the policy as one of its own does.
+
+        `at` says when it was made, `answered_at` when its reward came; an answer may also follow by `feedback`. It
+        costs the campaign nothing and is none of the arrivals that are expected, unless `spend` says so. `arm` is None
+        for somebody who got nothing; `probability` is that of this choice, where it is known.
+        """
+        asked = make_record(context, arm, at, reward, answered_at, cost, probability, spend, key)
+        return self._session.write(plan_records, [asked])[0]
+
+    def record_many(self, records: Iterable[Mapping[str, Any]]) -> list[Decision]:
+        """Many of them, entered in the order in which they happened, stored together or not at all.
+
+        Each is a mapping with the arguments of `record`.
+        """
+        asked = [record_of(one) for one in as_batch("records", records)]
+        return self._session.write(plan_records, asked) if asked else []
 
     # --- changes while it runs --------------------------------------------------------------------------------------
 
@@ -148,6 +196,13 @@ class Campaign:
         rounds = _check.whole_number("rounds", rounds, at_least=1, at_most=MAX_HORIZON)
         self._session.write(plan_extension, rounds, scoped_key(CHANGE_SCOPE, key))
 
+    def repair_clock(self, to: object = None) -> None:
+        """Set the campaign's clock back, to this host's or to a timestamp, after a wrong one has carried it away.
+
+        Decisions that seem to have been made later count as made then.
+        """
+        self._session.write(plan_clock_repair, to)
+
     def close(self) -> None:
         """End the campaign: no more decisions. Answers to open ones are still taken."""
         self._session.write(plan_closing)
@@ -168,7 +223,7 @@ class Campaign:
             raise UnknownName("state", state, STATE_NAMES)
         after = 0
         if state == STATE_NAMES[IS_PENDING]:
-            after = self._session.read(lambda _, fold: min(fold.expired_upto))
+            after = self._session.read(lambda _, fold: min(fold.expiries.upto))
         return self._pages(state, after)
 
     def _pages(self, state: str | None, after: int) -> Iterator[Decision]:
@@ -177,9 +232,7 @@ class Campaign:
             if not decided:
                 return after, []
             about = log.about_range(decided[0].sequence, decided[-1].sequence)
-            made = [
-                make_decision(fold.names, event, about.get(event.sequence, ()), fold.expired_upto) for event in decided
-            ]
+            made = [make_decision(fold.names, event, about.get(event.sequence, ()), fold.expiries) for event in decided]
             return decided[-1].sequence, made
 
         while True:

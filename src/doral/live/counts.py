@@ -19,6 +19,7 @@ class Counts:
     arm_rewards: list[float] = field(default_factory=list)
     clock_went_back: int = 0  # events for which the clock stood still instead
     corrections: int = 0
+    outside: int = 0  # decisions that were made elsewhere and are no arrivals of this campaign
 
     def add_arm(self) -> None:
         self.arm_plays.append(0)
@@ -45,6 +46,10 @@ class Counts:
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "reasons": list(self.reasons.items())}
+
+    @property
+    def arrivals(self) -> int:
+        return sum(self.states) - self.outside
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Counts:

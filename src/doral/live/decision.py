@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from doral.errors import shown
 from doral.live.errors import UnknownDecision
-from doral.live.events import ANSWERED, CANCELLED, CORRECTED, IS_EXPIRED, IS_PENDING, IS_SKIPPED, STATE_NAMES, Event
+from doral.live.events import (
+    ANSWERED,
+    CANCELLED,
+    CORRECTED,
+    IS_EXPIRED,
+    IS_PENDING,
+    IS_SKIPPED,
+    RECORDED,
+    STATE_NAMES,
+    Event,
+    known,
+)
+from doral.live.expiries import Expiries
 from doral.live.reasons import in_words
 
 _ID = re.compile(r"([0-9a-f]{8})-([1-9][0-9]{0,17})")
@@ -35,18 +48,19 @@ def read_id(tag: str, decision_id: object) -> int:
 class Decision:
     """What was decided for one arrival, and what became of it.
 
-    Times are seconds since 1970, or rounds where the campaign's clock counts rounds. `probability` is that of this very
-    choice (this arm, or to skip), so that other policies can be evaluated on the log later.
+    Times are when things happened, as the caller said or the clock showed: in seconds since 1970, or in rounds.
+    `probability` is that of this very choice (this arm, or to skip), so that other policies can be evaluated on the log
+    later; None where a decision was made elsewhere and nobody said it.
     """
 
     id: str
     state: str  # skipped, pending, returned, expired, late or cancelled
     context: str
     arm: str | None  # None: skipped
-    cost: float  # reserved; 0 when skipped
+    cost: float  # reserved, unless it is not in the ledger; 0 when skipped
     value: float  # what the arm seemed worth
     price: float  # what a unit of budget seemed worth
-    probability: float
+    probability: float | None
     reason: str
     round: int
     decided_at: float
@@ -55,6 +69,8 @@ class Decision:
     answered_at: float | None = None
     actual_cost: float | None = None  # None while it is open
     available: tuple[str, ...] | None = None  # None: all arms
+    is_recorded: bool = False  # made elsewhere
+    is_in_ledger: bool = True  # its cost is paid from the campaign's budget
 
     @property
     def delay(self) -> float | None:
@@ -65,56 +81,70 @@ class Decision:
 class Names:
     """What turns the numbers of an event into names."""
 
-    __slots__ = ("arms", "contexts", "epoch", "tag")
+    __slots__ = ("arms", "contexts", "epoch", "repairs", "tag")
 
     def __init__(self, *, tag: str, epoch: float, contexts: Sequence[str], arms: Sequence[str]) -> None:
         self.tag, self.epoch, self.contexts, self.arms = tag, epoch, contexts, arms
+        self.repairs: list[tuple[int, float]] = []  # events that set the clock back, and to what
+
+    def own_time(self, event: Event) -> float:
+        """When something happened, on the campaign's clock: no later than what the clock was set back to after it."""
+        own = event.clock if event.happened is None else event.happened
+        for sequence, clock in self.repairs:
+            if event.sequence < sequence and own > clock:
+                own = clock
+        return own
 
 
-def state_of(decided: Event, later: Sequence[Event], expired_upto: Sequence[int] | None) -> int:
-    """The state of a decision, given all later events about it and, by context, the last decision that has expired."""
+def state_of(decided: Event, later: Sequence[Event], expiries: Expiries | None) -> int:
+    """The state of a decision, given all later events about it and what has expired."""
     if decided.arm is None:
         return IS_SKIPPED
     if later:
-        assert later[-1].state is not None
-        return later[-1].state
-    if expired_upto is None or decided.context is None or decided.sequence > expired_upto[decided.context]:
+        return known(later[-1].state)
+    if decided.state is not None:  # it was too old already when it was recorded
+        return decided.state
+    if expiries is None or not expiries.has(known(decided.context), decided.sequence):
         return IS_PENDING
     return IS_EXPIRED
 
 
 def make_decision(
-    names: Names, decided: Event, later: Sequence[Event] = (), expired_upto: Sequence[int] | None = None
+    names: Names, decided: Event, later: Sequence[Event] = (), expiries: Expiries | None = None
 ) -> Decision:
     """The decision whose events these are."""
-    value, price, probability = decided.value or 0.0, decided.price or 0.0, decided.probability or 0.0
-    cost = decided.cost or 0.0
-    assert decided.context is not None
-    assert decided.reason is not None
-    assert decided.round is not None
-    state = state_of(decided, later, expired_upto)
+    value, price = decided.value or 0.0, decided.price or 0.0
+    cost, is_recorded, is_in_ledger = decided.cost or 0.0, False, True
+    reason, context = known(decided.reason), known(decided.context)
+    if decided.kind == RECORDED:
+        is_recorded, said = True, json.loads(known(decided.data))
+        cost, is_in_ledger = said["cost"], said["spend"]
+    state = state_of(decided, later, expiries)
     reward = answered_at = actual_cost = None
+    if state == IS_EXPIRED or later:
+        is_released = expiries is not None and expiries.is_released(context, decided.sequence)
+        actual_cost = 0.0 if is_released else cost
     if later:
-        reward, answered_at, actual_cost = _outcome(names, cost, later)
-    elif state == IS_EXPIRED:
-        actual_cost = cost
+        reward, answered_at, actual_cost = _outcome(names, actual_cost or 0.0, later)
     return Decision(
         id=f"{names.tag}-{decided.sequence}",
         state=STATE_NAMES[state],
-        context=names.contexts[decided.context],
+        context=names.contexts[context],
         arm=None if decided.arm is None else names.arms[decided.arm],
         cost=cost,
         value=value,
         price=price,
-        probability=probability,
-        reason=in_words(decided.reason, value=value, price=price, probability=probability),
-        round=decided.round,
-        decided_at=names.epoch + decided.clock,
+        probability=decided.probability,
+        reason=in_words(reason, value=value, price=price, probability=decided.probability),
+        round=known(decided.round),
+        decided_at=names.epoch + names.own_time(decided),
         key=None if decided.key is None else decided.key[2:],
         reward=reward,
         answered_at=answered_at,
         actual_cost=actual_cost,
         available=None if decided.available is None else tuple(_named(names.arms, decided.available)),
+        is_recorded=is_recorded,
+        is_in_ledger=is_in_ledger,
     )
 
 
@@ -127,7 +157,7 @@ def _outcome(names: Names, cost: float, later: Sequence[Event]) -> tuple[float |
         if event.kind in (ANSWERED, CORRECTED):
             reward = event.reward
         if event.kind == ANSWERED:
-            answered_at = names.epoch + event.clock
+            answered_at = names.epoch + names.own_time(event)
         if event.actual_cost is not None:
             actual = event.actual_cost
     return reward, answered_at, actual

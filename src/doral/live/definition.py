@@ -13,11 +13,13 @@ from doral.engine.compose import check_fit
 from doral.engine.options import PolicyOptions, check_option_names
 from doral.engine.presets import policy as policy_by_name
 from doral.errors import InvalidValue
+from doral.live.engine_name import engine_name
 from doral.live.errors import NewerDatabase
 from doral.problem import Problem
 
 ClockKind = Literal["seconds", "rounds"]
 DEFINITION_FORMAT = 1
+OLD_ENGINE = '{"doral": "0.1"}'  # did not say its name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +30,8 @@ class Definition:
     policy: PolicyOptions
     seed: int
     clock: ClockKind
-    created_at: float  # seconds since 1970
+    engine: str  # that made it, see `engine_name`
+    created_at: float  # seconds since 1970: where the clock starts, which may be before it was made
 
     @property
     def is_in_seconds(self) -> bool:
@@ -48,6 +51,7 @@ class Definition:
                 "seed": self.seed,
                 "clock": self.clock,
                 "created_at": self.created_at,
+                "engine": self.engine,
             },
             allow_nan=False,
         )
@@ -70,6 +74,7 @@ class Definition:
             seed=stored["seed"],
             clock=stored["clock"],
             created_at=stored["created_at"],
+            engine=stored.get("engine", OLD_ENGINE),
         )
 
 
@@ -96,4 +101,11 @@ def make_definition(
         raise InvalidValue("deadline", None, remedy)
     seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
     check_fit(policy=options, problem=problem, seed=seed)
-    return Definition(problem=problem, policy=options, seed=seed, clock=clock, created_at=created_at)  # type: ignore[arg-type]
+    return Definition(
+        problem=problem,
+        policy=options,
+        seed=seed,
+        clock=clock,  # type: ignore[arg-type]
+        created_at=created_at,
+        engine=engine_name(),
+    )

@@ -2,56 +2,120 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from doral import _check
 from doral.errors import InvalidValue
-from doral.live.definition import Definition
-from doral.live.errors import BrokenLog
+from doral.live.errors import ClockDisagrees
 from doral.live.events import Event
 from doral.live.fold import Fold
 
 Result = TypeVar("Result")
 
-# What a request comes to: drafts of one kind (or none), and what makes the answer of the events that they became.
+# What a request comes to: drafts (or none), and what makes the answer of the events that they became.
 Planned: TypeAlias = tuple[list[Event], Callable[[Sequence[Event]], Result]]
 
-
-def stamped(draft: Event, fold: Fold, writer: int, at: object) -> Event:
-    """The draft with its place in the log and on the clock."""
-    clock, recorded = moment(fold, at, time.time())
-    return draft._replace(sequence=fold.sequence + 1, clock=clock, at=recorded, writer=writer)
+MOST_ROUNDS_AHEAD = 1e9  # seconds since 1970 are more: a clock that counts rounds cannot be carried away by them
+_MILLISECONDS = 1e11  # as seconds since 1970 it would be the year 5138
 
 
-def moment(fold: Fold, given: object, wall: float, rounds_ahead: int = 0) -> tuple[float, float]:
-    """What the campaign's clock shows, and the timestamp to record. A clock that goes back stands still."""
-    definition = fold.definition
-    recorded = wall
-    if given is not None:
-        clock = _clock_reading(definition, given)
-        if definition.is_in_seconds:
-            recorded = definition.epoch + clock
-    elif definition.is_in_seconds:
-        clock = wall - definition.created_at
-    else:
-        clock = float(fold.round + 1 + rounds_ahead)
-    return (clock if clock > fold.clock else fold.clock), recorded
+class Moment(NamedTuple):
+    """When something happens."""
+
+    clock: float  # what the campaign's clock shows by then
+    happened: float | None  # on that clock, where the caller says when; it may lie before
+
+    @property
+    def own(self) -> float:
+        """By what lateness and delays are judged."""
+        return self.clock if self.happened is None else self.happened
 
 
-def _clock_reading(definition: Definition, at: object) -> float:
-    """A timestamp as the caller gave it, on the campaign's clock; it may lie in the past."""
-    if isinstance(at, datetime):
+class Stamp(NamedTuple):
+    """Who writes, and what his clock shows."""
+
+    writer: int
+    wall: float  # seconds since 1970
+    tolerance_s: float  # how far clocks may disagree
+
+    def put(self, draft: Event, fold: Fold, at: object = None) -> Event:
+        """The draft with its place in the log and on the clock."""
+        moment = self.moment(fold, at)
+        return draft._replace(
+            sequence=fold.sequence + 1,
+            clock=moment.clock,
+            happened=moment.happened,
+            at=self.wall,
+            writer=self.writer,
+        )
+
+    def moment(self, fold: Fold, given: object, rounds_ahead: int = 0, clock: float | None = None) -> Moment:
+        """What the clock shows: it does not go back for an event of the past, nor for a host that is a little behind.
+
+        `clock` is what it shows after events that are drafted already.
+        """
+        shows = fold.clock if clock is None else clock
+        definition = fold.definition
+        told = self.reading(fold, given, shows)
+        if told is not None:
+            return Moment(max(told, shows), told)
         if not definition.is_in_seconds:
+            return Moment(max(float(fold.round + 1 + rounds_ahead), shows), None)
+        reading = self.wall - definition.epoch
+        if shows - reading > self.tolerance_s:
+            raise ClockDisagrees(
+                f"this host's clock is {_duration(shows - reading)} behind the campaign's: if the host is wrong, set "
+                "its clock; if the campaign's clock was carried away, set it back with repair_clock() "
+                "(`doral campaign repair-clock`)"
+            )
+        return Moment(max(reading, shows), None)
+
+    def reading(self, fold: Fold, at: object, shows: float) -> float | None:
+        """A timestamp as the caller gave it, on the campaign's clock, which shows what it does; None if he did not."""
+        if at is None:
+            return None
+        definition = fold.definition
+        stamp = timestamp("at", at, in_seconds=definition.is_in_seconds)
+        reading = stamp - definition.epoch
+        if definition.is_in_seconds:
+            self.refuse_ahead("at", stamp)
+            if reading < 0:
+                remedy = (
+                    f"is before the campaign began, at {definition.epoch!r}: give create(at=...) a time before all "
+                    "that is filled in later"
+                )
+                raise InvalidValue("at", at, remedy)
+        elif not 0 <= reading <= shows + MOST_ROUNDS_AHEAD:
             raise InvalidValue("at", at, "this campaign counts rounds: give a number of rounds, or nothing")
+        return reading
+
+    def refuse_ahead(self, field: str, stamp: float) -> None:
+        """No time may lie further ahead than clocks may disagree: the campaign's would be carried away for good."""
+        ahead = stamp - self.wall
+        if ahead > self.tolerance_s:
+            hint = "it seems to be in milliseconds: give seconds since 1970" if stamp > _MILLISECONDS else (
+                "give the time at which it happened, in seconds since 1970; or open the store with a larger "
+                "clock_tolerance_s"
+            )  # fmt: skip
+            raise InvalidValue(field, stamp, f"is {_duration(ahead)} ahead of this host's clock: {hint}")
+
+
+def timestamp(field: str, at: object, *, in_seconds: bool) -> float:
+    """Seconds since 1970, or a number of rounds."""
+    if isinstance(at, datetime):
+        if not in_seconds:
+            raise InvalidValue(field, at, "this campaign counts rounds: give a number of rounds, or nothing")
         if at.tzinfo is None:
-            raise InvalidValue("at", at, "must say its time zone, such as datetime.now(timezone.utc)")
+            raise InvalidValue(field, at, "must say its time zone, such as datetime.now(timezone.utc)")
         at = at.timestamp()
-    what = "seconds since 1970 or a datetime" if definition.is_in_seconds else "a number of rounds"
-    reading = _check.finite_number("at", at, hint=f": {what}") - definition.epoch
-    if not math.isfinite(reading):
-        raise BrokenLog(f"clock reading {reading}")
-    return reading
+    what = "seconds since 1970 or a datetime" if in_seconds else "a number of rounds"
+    return _check.finite_number(field, at, hint=f": {what}")
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("years", 31_557_600.0), ("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.3g} {unit}"
+    return f"{seconds:.3g} s"

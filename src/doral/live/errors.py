@@ -25,6 +25,10 @@ class CampaignClosed(CampaignError):
     """The campaign has ended and takes no more decisions."""
 
 
+class ClockDisagrees(CampaignError):
+    """The clock of this host and that of the campaign are too far apart to tell how late an answer is."""
+
+
 class CampaignExists(CampaignError):
     """A campaign of this name is there already."""
 
@@ -53,4 +57,4 @@ class NewerDatabase(StorageError):
 
 
 class BrokenLog(StorageError):
-    """The log contradicts itself or this engine: a bug, another version of the engine, or a damaged database."""
+    """The log contradicts itself: a damaged database, or a bug."""

@@ -1,7 +1,8 @@
 """The log: append-only events with a strictly increasing sequence per campaign. Everything else is a fold over them.
 
 An event carries all that its fold needs, so that a log is read once, from first to last, in constant memory: an answer
-repeats the number, context, arm and cost of the decision that it answers.
+repeats the number, context, arm and cost of the decision that it answers. What an event says is a fact: whoever reads
+it later takes it as it is, and does not ask what he would have decided himself.
 """
 
 from __future__ import annotations
@@ -26,6 +27,13 @@ ARM_RETIRED = 10
 TOPPED_UP = 11
 EXTENDED = 12
 CLOSED = 13
+ENGINE_JOINED = 14  # an engine writes to this log for the first time
+RECORDED = 15  # a decision that was made elsewhere
+CLOCK_SET = 16  # the campaign's clock had been carried away, and was set back
+FORGOTTEN = 17  # the keys of some events were erased
+NOTED = 18  # a request with a key of its own that changed nothing, because it had been granted before
+
+MAKES_DECISION = (DECIDED, RECORDED)
 
 # States of a decision. Stored as well.
 IS_SKIPPED, IS_PENDING, IS_RETURNED, IS_EXPIRED, IS_LATE, IS_CANCELLED = 0, 1, 2, 3, 4, 5
@@ -43,15 +51,15 @@ class Event(NamedTuple):
 
     sequence: int
     kind: int
-    clock: float  # on the campaign's clock; never decreases
-    at: float  # wall clock when it was recorded, in seconds since 1970
+    clock: float  # what the campaign's clock shows; it goes back only when it is set
+    at: float  # wall clock of the host when it was written, in seconds since 1970
     writer: int  # who appended it: settles whether a commit of unknown outcome happened
     key: str | None = None  # with the scope in front
     decision: int | None = None  # sequence of the decided event that this one is about
     number: int | None = None  # of the decision in the engine, which counts only those that were played
     context: int | None = None
     arm: int | None = None
-    cost: float | None = None  # reserved
+    cost: float | None = None  # reserved; 0 where it does not enter the ledger
     round: int | None = None
     reason: int | None = None
     value: float | None = None
@@ -66,6 +74,11 @@ class Event(NamedTuple):
     state: int | None = None  # and after
     outcome: int | None = None  # what the engine made of an answer
     data: str | None = None  # JSON, for events that are rare
+    engine: int | None = None  # who wrote it: sequence of the event with which that engine joined; None: version 0.1
+    happened: float | None = None  # on the campaign's clock, where the caller said when
+    delay: float | None = None  # of an answer
+    key_hash: bytes | None = None  # of the key, which may be erased
+    chain: bytes | None = None  # checksum of this event and all before it; None: a draft
 
 
 COLUMNS = Event._fields
@@ -74,17 +87,19 @@ _CHOICE = slice(COLUMNS.index("number"), COLUMNS.index("available"))
 _BEFORE_CHOICE, _AFTER_CHOICE = slice(_CHOICE.start), slice(_CHOICE.stop, None)
 _OUTCOME = COLUMNS.index("outcome")
 _BEFORE_OUTCOME, _AFTER_OUTCOME = slice(_OUTCOME), slice(_OUTCOME + 1, None)
+_BEFORE_ENGINE = slice(COLUMNS.index("engine"))
 
 # Every decision and every answer comes through here: keywords and `_replace` would take three times as long.
 
 
 def arrival(
-    sequence: int, clock: float, at: float, writer: int, key: str | None, context: int, available: bytes | None
-) -> Event:
+    sequence: int, clock: float, happened: float | None, at: float, writer: int, key: str | None, context: int,
+    available: bytes | None,
+) -> Event:  # fmt: skip
     """A decision that the engine has not made yet."""
     return tuple.__new__(Event, (
         sequence, DECIDED, clock, at, writer, key, None, None, context, None, None, None, None, None, None, None,
-        available, None, None, None, None, None, None, None, None,
+        available, None, None, None, None, None, None, None, None, None, happened, None, None, None,
     ))  # fmt: skip
 
 
@@ -102,6 +117,12 @@ def with_outcome(draft: Event, outcome: int) -> Event:
     if row[_OUTCOME] == outcome:
         return draft
     return tuple.__new__(Event, (*row[_BEFORE_OUTCOME], outcome, *row[_AFTER_OUTCOME]))
+
+
+def sealed(event: Event, engine: int, key_hash: bytes | None, chain: bytes | None) -> Event:
+    """The event with who wrote it, and with its place in the chain."""
+    row: tuple[Any, ...] = event
+    return tuple.__new__(Event, (*row[_BEFORE_ENGINE], engine, event.happened, event.delay, key_hash, chain))
 
 
 def known(value: Value | None) -> Value:

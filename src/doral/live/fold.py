@@ -13,8 +13,10 @@ from doral.engine.engine import Engine
 from doral.live.counts import Counts
 from doral.live.decision import Names
 from doral.live.definition import Definition
+from doral.live.engine_name import engine_name
 from doral.live.errors import BrokenLog, CampaignClosed
-from doral.live.events import IS_SKIPPED, Event
+from doral.live.events import CLOCK_SET, IS_SKIPPED, Event
+from doral.live.expiries import Expiries
 from doral.live.ledger import Ledger, exact
 from doral.live.roster import Roster
 from doral.problem import Problem
@@ -38,11 +40,19 @@ class Fold:
             self.counts.add_arm()
         self.names = Names(tag=tag, epoch=definition.epoch, contexts=problem.context_names, arms=problem.arm_names)
         self.sequence = 1
+        self.head = b""  # checksum of the last event
+        self.salt = b""  # that of the first: keys are hashed with it
         self.clock = 0.0
         self.round = 0
-        # Per context: decisions up to this sequence number have expired, unless something became of them.
-        self.expired_upto = [0] * problem.n_contexts
+        self.expiries = Expiries(problem.n_contexts)
         self.closed = False
+        self.engines = {definition.engine: 1}  # who wrote, and since which event
+        # Decisions up to this number of the engine were made before the clock was set back: what silence has taught of
+        # them may be wrong.
+        self.swept = 0
+        # What today's engine made of an answer, by decision, where the log says that another made something else of it.
+        self.made_otherwise: dict[int, int] = {}
+        self.erased: set[int] = set()  # events whose key is gone, until the log says that it was erased on purpose
 
     @property
     def problem(self) -> Problem:
@@ -58,12 +68,25 @@ class Fold:
         if self.closed:
             raise CampaignClosed("the campaign is closed: it takes answers, and nothing else")
 
+    @property
+    def is_new_engine(self) -> bool:
+        """Whether this process's engine has not written to the log yet."""
+        return engine_name() not in self.engines
+
+    def check_arm(self, event: Event, *, may_skip: bool = False) -> None:
+        """Compiled code checks no index: an event that would lead it astray is refused."""
+        context, arm = event.context, event.arm
+        if not (isinstance(context, int) and 0 <= context < self.problem.n_contexts):
+            raise BrokenLog(f"event {event.sequence}: there is no context {context!r}")
+        if not ((may_skip and arm is None) or (isinstance(arm, int) and 0 <= arm < self.problem.n_arms)):
+            raise BrokenLog(f"event {event.sequence}: there is no arm {arm!r}")
+
     def advance(self, event: Event) -> None:
         """This event is next: its place in the log and on the clock."""
         if event.sequence != self.sequence + 1:
             raise BrokenLog(f"event {event.sequence} follows event {self.sequence}: the log has a gap")
-        if event.clock < self.clock:
-            raise BrokenLog(f"event {event.sequence}: its clock {event.clock} is before {self.clock}")
+        if not 0.0 <= event.clock < math.inf or (event.clock < self.clock and event.kind != CLOCK_SET):
+            raise BrokenLog(f"event {event.sequence}: its clock {event.clock} does not follow {self.clock}")
         if self._is_in_seconds and event.at - self.definition.created_at < event.clock:
             self.counts.clock_went_back += 1
         self.sequence = event.sequence
@@ -75,10 +98,16 @@ class Fold:
         """Everything but the engine's state, in plain values."""
         return {
             "sequence": self.sequence,
+            "head": self.head.hex(),
+            "salt": self.salt.hex(),
             "clock": self.clock,
             "round": self.round,
-            "expired_upto": self.expired_upto,
+            "expiries": self.expiries.to_json(),
             "closed": self.closed,
+            "engines": list(self.engines.items()),
+            "swept": self.swept,
+            "repairs": self.names.repairs,
+            "made_otherwise": list(self.made_otherwise.items()),
             "ledger": self.ledger.to_json(),
             "counts": self.counts.to_json(),
             "arms": self.roster.to_json(),
@@ -93,7 +122,11 @@ class Fold:
             fold.names.arms = fold.problem.arm_names
             fold.engine.start(_blueprint(definition, fold.problem))
         fold.sequence, fold.clock, fold.round = stored["sequence"], stored["clock"], stored["round"]
-        fold.expired_upto, fold.closed = stored["expired_upto"], stored["closed"]
+        fold.head, fold.salt = bytes.fromhex(stored["head"]), bytes.fromhex(stored["salt"])
+        fold.expiries = Expiries.from_json(fold.problem.n_contexts, stored["expiries"])
+        fold.closed, fold.engines, fold.swept = stored["closed"], dict(stored["engines"]), stored["swept"]
+        fold.names.repairs = [(sequence, clock) for sequence, clock in stored["repairs"]]
+        fold.made_otherwise = dict(stored["made_otherwise"])
         fold.ledger = Ledger.from_json(stored["ledger"])
         fold.counts = Counts.from_json(stored["counts"])
         return fold
@@ -102,7 +135,7 @@ class Fold:
         """Assertions over the whole state: the ledger, the counts and the engine agree."""
         states = self.counts.states
         played = sum(states) - states[IS_SKIPPED]
-        if self.round != sum(states) or self.engine.played != played:
+        if self.round != self.counts.arrivals or self.engine.played != played:
             raise BrokenLog(f"counts disagree: {self.round} arrivals, {states} decisions by state")
         drift = abs(self.engine.budget_left - float(self.ledger.left))
         if drift > _BUDGET_DRIFT * float(self.ledger.total) or self.ledger.left > self.ledger.total:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from doral.live.decision import Decision, read_id
-from doral.live.drafts import Planned, stamped
+from doral.live.drafts import Planned, Stamp
 from doral.live.events import (
     CANCELLED,
     CORRECTED,
@@ -19,49 +19,60 @@ from doral.live.events import (
     Event,
 )
 from doral.live.fold import Fold
-from doral.live.ledger import exact, minus
-from doral.live.plan_answers import check_cost, check_same
+from doral.live.keys import check_same, note_of, used_keys
 from doral.live.requests import AnswerRequest, CancelRequest
 from doral.live.storage.contract import Log
 from doral.live.subject import Subject
 
 
-def plan_correction(log: Log, fold: Fold, asked: AnswerRequest, writer: int) -> Planned[Decision]:
+def plan_correction(log: Log, fold: Fold, asked: AnswerRequest, stamp: Stamp) -> Planned[Decision]:
     """A later, better value for an answer."""
-    subject, known = _find(log, fold, asked)
-    if known is None:
-        fold.problem.check_reward(asked.reward)
-        return _planned(subject, _draft_correction(subject, asked), asked, writer)
-    check_same(known, CORRECTED, subject.decided.sequence, asked.reward)
-    return _planned(subject, None, asked, writer)
-
-
-def plan_cancellation(log: Log, fold: Fold, asked: CancelRequest, writer: int) -> Planned[Decision]:
-    """A decision that was not carried out."""
-    subject, known = _find(log, fold, asked)
-    if known is None:
-        return _planned(subject, _draft_cancellation(subject, asked.key), asked, writer)
-    check_same(known, CANCELLED, subject.decided.sequence, None)
-    return _planned(subject, None, asked, writer)
-
-
-def _find(log: Log, fold: Fold, asked: AnswerRequest | CancelRequest) -> tuple[Subject, Event | None]:
-    """The decision, and the event that has used the key already."""
+    fold.problem.check_reward(asked.reward)
     subject = Subject.find(log, fold, read_id(fold.names.tag, asked.decision_id))
-    return subject, None if asked.key is None else log.by_keys([asked.key]).get(asked.key)
-
-
-def _planned(
-    subject: Subject, draft: Event | None, asked: AnswerRequest | CancelRequest, writer: int
-) -> Planned[Decision]:
-    if draft is None:
+    draft = subject.draft(
+        CORRECTED,
+        key=asked.key,
+        reward=asked.reward,
+        actual_cost=asked.actual_cost,
+        happened=stamp.reading(fold, asked.at, fold.clock),
+    )
+    if _is_known(log, fold, draft):
         return [], lambda _: subject.decision()
-    draft = stamped(draft, subject.fold, writer, asked.at)
+    return _planned(subject, draft, _complete_correction(subject, draft), stamp, asked.at)
+
+
+def plan_cancellation(log: Log, fold: Fold, asked: CancelRequest, stamp: Stamp) -> Planned[Decision]:
+    """A decision that was not carried out."""
+    subject = Subject.find(log, fold, read_id(fold.names.tag, asked.decision_id))
+    draft = subject.draft(CANCELLED, key=asked.key, happened=stamp.reading(fold, asked.at, fold.clock))
+    if _is_known(log, fold, draft):
+        return [], lambda _: subject.decision()
+    return _planned(subject, draft, _complete_cancellation(subject, draft), stamp, asked.at)
+
+
+def _is_known(log: Log, fold: Fold, asked: Event) -> bool:
+    """Whether the key has served this request already."""
+    if asked.key is None:
+        return False
+    before = used_keys(log, fold, [asked.key]).get(asked.key)
+    if before is not None:
+        check_same(before, asked, asked.key)
+    return before is not None
+
+
+def _planned(subject: Subject, asked: Event, draft: Event | None, stamp: Stamp, at: object) -> Planned[Decision]:
+    if draft is None:
+        notes = [] if asked.key is None else [stamp.put(note_of(asked), subject.fold)]
+        return notes, lambda _: subject.decision()
+    age = subject.age_at(stamp.moment(subject.fold, at))
+    draft = stamp.put(draft, subject.fold, at)
+    if draft.data is not None:  # to the engine it is the answer
+        draft = draft._replace(delay=age)
     subject.later.append(draft)
     return [draft], lambda _: subject.decision()
 
 
-def _draft_correction(subject: Subject, asked: AnswerRequest) -> Event | None:
+def _complete_correction(subject: Subject, asked: Event) -> Event | None:
     """The correction as a draft, or None where it changes nothing."""
     reward, actual_cost = asked.reward, asked.actual_cost
     if subject.state not in (IS_RETURNED, IS_LATE):
@@ -70,24 +81,17 @@ def _draft_correction(subject: Subject, asked: AnswerRequest) -> Event | None:
         )
     if reward == subject.reward and actual_cost in (None, subject.actual_cost):
         return None
-    check_cost(subject, actual_cost)
-    before = subject.actual_cost
-    if actual_cost is not None and minus(exact(actual_cost), exact(before)) > subject.fold.ledger.left:
-        raise subject.refuse(f"cannot cost {actual_cost!r}: the budget has only {subject.fold.ledger.left} left")
-    return subject.draft(
-        CORRECTED,
-        key=asked.key,
-        reward=reward,
+    subject.check_cost(actual_cost)
+    return asked._replace(
         previous=subject.reward,
-        actual_cost=actual_cost,
-        previous_cost=before,
+        previous_cost=subject.actual_cost,
         state=subject.state,
         outcome=subject.outcome,
         data=UNHEARD_BEFORE if subject.outcome == UNHEARD else None,
     )
 
 
-def _draft_cancellation(subject: Subject, key: str | None) -> Event | None:
+def _complete_cancellation(subject: Subject, asked: Event) -> Event | None:
     """The cancellation as a draft, or None where it is cancelled already."""
     if subject.state == IS_CANCELLED:
         return None
@@ -95,4 +99,4 @@ def _draft_cancellation(subject: Subject, key: str | None) -> Event | None:
         raise subject.refuse("was skipped: nothing is reserved for it")
     if subject.state not in (IS_PENDING, IS_EXPIRED):
         raise subject.refuse(f"is {STATE_NAMES[subject.state]}: what has been answered cannot be cancelled")
-    return subject.draft(CANCELLED, key=key, actual_cost=0.0, previous_cost=subject.decided.cost, state=IS_CANCELLED)
+    return asked._replace(actual_cost=0.0, previous_cost=subject.actual_cost, state=IS_CANCELLED)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from doral import _check
 from doral.errors import InvalidValue
 from doral.live.apply_changes import STATUS_AFTER
-from doral.live.drafts import Planned, stamped
-from doral.live.errors import KeyReused
-from doral.live.events import ARM_ADDED, CLOSED, EXPIRED, EXTENDED, TOPPED_UP, Event
+from doral.live.drafts import Planned, Stamp
+from doral.live.events import ARM_ADDED, CLOCK_SET, CLOSED, EXPIRED, EXTENDED, TOPPED_UP, Event
 from doral.live.fold import Fold
+from doral.live.keys import check_same, note_of, used_keys
 from doral.live.roster import ARM_IS_RETIRED, arm_to_json
 from doral.live.storage.contract import Log
 from doral.problem import Arm
@@ -19,7 +19,7 @@ from doral.problem import Arm
 _DRAFT = Event(0, 0, 0.0, 0.0, 0)
 
 
-def plan_new_arm(log: Log, fold: Fold, arm: Arm, key: str | None, writer: int) -> Planned[None]:
+def plan_new_arm(log: Log, fold: Fold, arm: Arm, key: str | None, stamp: Stamp) -> Planned[None]:
     def is_new(fold: Fold) -> bool:
         fold.refuse_if_closed()
         if arm in fold.problem.arms:
@@ -31,10 +31,10 @@ def plan_new_arm(log: Log, fold: Fold, arm: Arm, key: str | None, writer: int) -
         return True
 
     draft = _DRAFT._replace(kind=ARM_ADDED, key=key, data=json.dumps(arm_to_json(arm)))
-    return _plan_once(log, fold, draft, writer, is_new)
+    return _plan_once(log, fold, draft, stamp, is_new)
 
 
-def plan_arm_status(log: Log, fold: Fold, name: str, kind: int, writer: int) -> Planned[None]:
+def plan_arm_status(log: Log, fold: Fold, name: str, kind: int, stamp: Stamp) -> Planned[None]:
     """An arm is paused, resumed or retired."""
     del log
     arm = fold.problem.arm_index(name)
@@ -43,62 +43,82 @@ def plan_arm_status(log: Log, fold: Fold, name: str, kind: int, writer: int) -> 
         return [], _no_answer
     if fold.roster.status[arm] == ARM_IS_RETIRED:
         raise InvalidValue("arm", name, "is retired, for good; add it under a new name")
-    return [stamped(_DRAFT._replace(kind=kind, arm=arm), fold, writer, None)], _no_answer
+    return [stamp.put(_DRAFT._replace(kind=kind, arm=arm), fold)], _no_answer
 
 
-def plan_top_up(log: Log, fold: Fold, amount: float, key: str | None, writer: int) -> Planned[None]:
+def plan_top_up(log: Log, fold: Fold, amount: float, key: str | None, stamp: Stamp) -> Planned[None]:
     draft = _DRAFT._replace(kind=TOPPED_UP, key=key, value=amount)
-    return _plan_once(log, fold, draft, writer, _always)
+    return _plan_once(log, fold, draft, stamp, _always)
 
 
-def plan_extension(log: Log, fold: Fold, rounds: int, key: str | None, writer: int) -> Planned[None]:
+def plan_extension(log: Log, fold: Fold, rounds: int, key: str | None, stamp: Stamp) -> Planned[None]:
     draft = _DRAFT._replace(kind=EXTENDED, key=key, data=json.dumps({"rounds": rounds}))
-    return _plan_once(log, fold, draft, writer, _always)
+    return _plan_once(log, fold, draft, stamp, _always)
 
 
-def plan_closing(log: Log, fold: Fold, writer: int) -> Planned[None]:
-    return _plan_once(log, fold, _DRAFT._replace(kind=CLOSED), writer, lambda fold: not fold.closed)
+def plan_closing(log: Log, fold: Fold, stamp: Stamp) -> Planned[None]:
+    return _plan_once(log, fold, _DRAFT._replace(kind=CLOSED), stamp, lambda fold: not fold.closed)
 
 
-def plan_expiry(log: Log, fold: Fold, now: object, writer: int) -> Planned[int]:
+def plan_clock_repair(log: Log, fold: Fold, to: object, stamp: Stamp) -> Planned[None]:
+    """The campaign's clock was carried away: it shows what this host's does, or what the caller says."""
+    del log
+    definition = fold.definition
+    target = stamp.reading(fold, to, fold.clock)
+    if target is None:
+        target = max(0.0, stamp.wall - definition.epoch) if definition.is_in_seconds else float(fold.round + 1)
+    if target >= fold.clock:
+        shown = definition.epoch + fold.clock
+        raise InvalidValue("to", to, f"the campaign's clock shows {shown!r}, which is not ahead of that")
+    draft = _DRAFT._replace(
+        kind=CLOCK_SET, sequence=fold.sequence + 1, clock=target, at=stamp.wall, writer=stamp.writer
+    )
+    return [draft], _no_answer
+
+
+def plan_expiry(log: Log, fold: Fold, now: object, release: bool, stamp: Stamp) -> Planned[int]:
     """Decisions that are too old for an answer to count; how many."""
-    draft = stamped(_DRAFT._replace(kind=EXPIRED), fold, writer, now)
-    upto, by_arm = _overdue(log, fold, draft.clock)
-    count = sum(many for _, many in by_arm)
+    draft = stamp.put(_DRAFT._replace(kind=EXPIRED), fold, now)
+    own = draft.clock if draft.happened is None else draft.happened
+    upto, expired = _overdue(log, fold, own)
+    count = sum(many for _, _, many in expired)
     if count == 0:
         return [], lambda _: 0
-    return [draft._replace(data=json.dumps({"upto": upto, "by_arm": by_arm}))], lambda _: count
+    said = {"upto": upto, "expired": expired, "release": release}
+    return [draft._replace(data=json.dumps(said))], lambda _: count
 
 
-def _overdue(log: Log, fold: Fold, clock: float) -> tuple[list[int], list[tuple[int, int]]]:
-    """Up to which decision each context's have expired by now, and how many of each arm's expire with it."""
-    by_deadline: dict[float, list[int]] = {}
-    for context, deadline in enumerate(fold.problem.deadlines.tolist()):
-        by_deadline.setdefault(deadline, []).append(context)
-    upto, by_arm = list(fold.expired_upto), dict[int, int]()
-    for contexts in by_deadline.values():
+def _overdue(log: Log, fold: Fold, now: float) -> tuple[list[int], list[tuple[int, float, int]]]:
+    """Up to which event each context's decisions have expired, and how many expire with it, by context and cost."""
+    alike: dict[tuple[float, int], list[int]] = {}
+    for context, done in enumerate(fold.expiries.upto):
+        alike.setdefault((fold.age_limit(context), done), []).append(context)
+    upto, expired = list(fold.expiries.upto), list[tuple[int, float, int]]()
+    for (limit, done), contexts in alike.items():
         last, found = log.overdue(
-            after=upto[contexts[0]],
-            clock=clock,
-            age_limit=fold.age_limit(contexts[0]),
-            contexts=None if len(by_deadline) == 1 else contexts,
+            after=done,
+            upto=fold.sequence,
+            clock=now,
+            age_limit=limit,
+            repairs=fold.names.repairs,
+            contexts=None if len(alike) == 1 else contexts,
         )
         for context in contexts:
             upto[context] = last
-        for arm, count in found:
-            by_arm[arm] = by_arm.get(arm, 0) + count
-    return upto, sorted(by_arm.items())
+        expired += found
+    return upto, sorted(expired)
 
 
-def _plan_once(log: Log, fold: Fold, draft: Event, writer: int, is_needed: Callable[[Fold], bool]) -> Planned[None]:
+def _plan_once(log: Log, fold: Fold, draft: Event, stamp: Stamp, is_needed: Callable[[Fold], bool]) -> Planned[None]:
     """The change, unless it was made before under the same key."""
-    known = None if draft.key is None else log.by_keys([draft.key]).get(draft.key)
-    if known is None and is_needed(fold):
-        return [stamped(draft, fold, writer, None)], _no_answer
-    if known is not None and (known.kind, known.value, known.data) != (draft.kind, draft.value, draft.data):
-        said = (draft.key or "")[2:]
-        raise KeyReused(f"key = {said!r}: was used before with another content; make a new key for each request")
-    return [], _no_answer
+    if draft.key is not None:
+        before = used_keys(log, fold, [draft.key]).get(draft.key)
+        if before is not None:
+            check_same(before, draft, draft.key)
+            return [], _no_answer
+    if is_needed(fold):
+        return [stamp.put(draft, fold)], _no_answer
+    return ([] if draft.key is None else [stamp.put(note_of(draft), fold)]), _no_answer
 
 
 def _always(fold: Fold) -> bool:

@@ -13,7 +13,10 @@ from doral.engine.choice import (
     SKIPPED_WORTHLESS,
 )
 
+MADE_ELSEWHERE = 100  # in the place of a reason of the engine
+
 _FIXED = {
+    MADE_ELSEWHERE: "made elsewhere",
     PLAYED_RACING: "played: racing, to learn how fast this arm answers",
     SKIPPED_BUDGET: "skipped: budget, what is left does not pay for any arm",
     SKIPPED_UNAVAILABLE: "skipped: no arm is available",
@@ -21,6 +24,7 @@ _FIXED = {
 }
 # For counts in a report.
 SHORT = {
+    MADE_ELSEWHERE: "made elsewhere",
     PLAYED_RACING: "played: racing",
     PLAYED: "played",
     PLAYED_MARGINAL: "played: marginal",
@@ -32,7 +36,7 @@ SHORT = {
 }
 
 
-def in_words(reason: int, *, value: float, price: float, probability: float) -> str:
+def in_words(reason: int, *, value: float, price: float, probability: float | None) -> str:
     """One line for one decision.
 
     >>> in_words(SKIPPED_PACED, value=0.31, price=0.42, probability=1.0)
@@ -43,7 +47,7 @@ def in_words(reason: int, *, value: float, price: float, probability: float) -> 
     worth = f"worth {value:.3g}"
     if price > 0.0:
         worth += f", a unit of budget is worth {price:.3g}"
-    chance = "" if probability >= 1.0 else f", chosen with probability {probability:.3g}"
+    chance = "" if probability is None or probability >= 1.0 else f", chosen with probability {probability:.3g}"
     if reason == PLAYED:
         return f"played: {worth}"
     if reason == PLAYED_MARGINAL:

@@ -66,6 +66,7 @@ class Report:
             f" ({self.spent_share:.1%} used; {ledger.released} came back)",
             "decisions " + ", ".join(f"{count:,} {state}" for state, count in self.decisions.items() if count),
             f"reward    {self.reward:.6g}" + (f", and {self.late_reward:.6g} too late" if self.late_reward else ""),
+            *self._clock_lines(),
             "stage     " + ("race" if self.is_racing else f"allocation, cut-off {self.cutoff:g}"),
         ]
         width = max(len(arm.name) for arm in self.arms)
@@ -76,6 +77,11 @@ class Report:
                 f"{arm.answers:,} answers, reward {arm.reward:.6g}, {returned}{self._ruled_out(arm.name)}"
             )
         return "\n".join(lines)
+
+    def _clock_lines(self) -> list[str]:
+        if not self.clock_went_back:
+            return []
+        return [f"clock     stood still for {self.clock_went_back:,} events, of hosts whose clocks were behind"]
 
     def _ruled_out(self, arm: str) -> str:
         out = sum(certificate.arm == arm for certificate in self.certificates)

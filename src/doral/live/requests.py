@@ -34,6 +34,59 @@ class CancelRequest:
         self.decision_id, self.key, self.at = decision_id, key, at
 
 
+class RecordRequest:
+    __slots__ = ("answered_at", "arm", "at", "context", "cost", "key", "probability", "reward", "spend")
+
+    def __init__(
+        self,
+        context: str,
+        arm: str | None,
+        at: object,
+        *,
+        reward: float | None,
+        answered_at: object,
+        cost: float | None,
+        probability: float | None,
+        spend: bool,
+        key: str | None,
+    ) -> None:
+        self.context, self.arm, self.at, self.reward, self.answered_at = context, arm, at, reward, answered_at
+        self.cost, self.probability, self.spend, self.key = cost, probability, spend, key
+
+
+def make_record(
+    context: str,
+    arm: str | None,
+    at: object,
+    reward: float | None = None,
+    answered_at: object = None,
+    cost: float | None = None,
+    probability: float | None = None,
+    spend: bool = False,
+    key: str | None = None,
+) -> RecordRequest:
+    if not isinstance(spend, bool):
+        raise InvalidValue("spend", spend, "must be True or False")
+    return RecordRequest(
+        context,
+        arm,
+        at,
+        reward=None if reward is None else _check.finite_number("reward", reward) + 0.0,
+        answered_at=answered_at,
+        cost=None if cost is None else _check.finite_number("cost", cost, at_least=0) + 0.0,
+        probability=None
+        if probability is None
+        else _check.finite_number("probability", probability, above=0, at_most=1),
+        spend=spend,
+        key=scoped_key(DECIDE_SCOPE, key),
+    )
+
+
+def record_of(one: object) -> RecordRequest:
+    optional = ("reward", "answered_at", "cost", "probability", "spend", "key")
+    return make_record(**_check.keys("record", one, required=("context", "arm", "at"), optional=optional))
+
+
 def make_arrival(
     context: str, available: Iterable[str] | None = None, key: str | None = None, at: object = None
 ) -> ArrivalRequest:
@@ -52,9 +105,14 @@ def make_answer(
     decision_id: str, reward: float, key: str | None = None, actual_cost: float | None = None, at: object = None
 ) -> AnswerRequest:
     if actual_cost is not None:
-        actual_cost = _check.finite_number("actual_cost", actual_cost, at_least=0)
+        actual_cost = _check.finite_number("actual_cost", actual_cost, at_least=0) + 0.0
     return AnswerRequest(
-        decision_id, _check.finite_number("reward", reward), scoped_key(ANSWER_SCOPE, key), actual_cost, at
+        # A negative zero is a zero: SQLite gives it back as one.
+        decision_id,
+        _check.finite_number("reward", reward) + 0.0,
+        scoped_key(ANSWER_SCOPE, key),
+        actual_cost,
+        at,
     )
 
 

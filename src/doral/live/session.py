@@ -1,29 +1,37 @@
 """One process's view of one campaign: a connection, a folded state, and how both are replaced when something breaks.
 
-A write takes the campaign's lock, folds what others have appended meanwhile, applies its own drafts, appends what they
-became and commits; its answer leaves only after that. A state that has seen events which were not committed is thrown
-away.
+A write takes the campaign's lock, folds what others have appended meanwhile, applies its own drafts, seals what they
+became, appends it and commits; its answer leaves only after that. A state that has seen events which were not committed
+is thrown away, and so is one that does not lead to the log as it is: somebody has put a backup in its place.
 """
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 import secrets
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import RLock
 from typing import Any
 
-from doral.live.apply import apply, replay
+from doral.live.apply import Differs, apply, replay
+from doral.live.chain import beginning, check, is_intact, seal
 from doral.live.definition import Definition
-from doral.live.drafts import Planned, Result
+from doral.live.drafts import Planned, Result, Stamp
+from doral.live.engine_name import engine_name
 from doral.live.errors import BrokenLog, ConnectionLost, OutcomeUnknown, StorageBusy, StorageError
-from doral.live.events import CREATED, Event
+from doral.live.events import CREATED, ENGINE_JOINED, Event, known
 from doral.live.fold import Fold
-from doral.live.snapshot import BadSnapshot, decode, encode
+from doral.live.snapshot import decode, encode
 from doral.live.storage.contract import CampaignRow, Log, Storage
 from doral.live.storage.patience import Patience
 
+logger = logging.getLogger("doral.live")
+
+CLOCK_TOLERANCE_S = 300.0  # how far clocks may disagree
 SNAPSHOT_EVERY_EVENTS = 20_000
 _SNAPSHOT_BYTES_PER_EVENT = 100  # a large state is saved less often, so that saving never dominates
 
@@ -31,13 +39,13 @@ _SNAPSHOT_BYTES_PER_EVENT = 100  # a large state is saved less often, so that sa
 class Session:
     """Safe to share between threads; a forked process makes its own connection."""
 
-    def __init__(self, storage: Storage, row: CampaignRow) -> None:
+    def __init__(self, storage: Storage, row: CampaignRow, *, clock_tolerance_s: float = CLOCK_TOLERANCE_S) -> None:
         self.row = row
+        self._clock_tolerance_s = clock_tolerance_s
         self._storage = storage
         self._lock = RLock()
         self._log: Log | None = None
         self._fold: Fold | None = None
-        self._definition: Definition | None = None
         self._pid = os.getpid()
         self._inherited: list[Log | None] = []
         self.writer = secrets.randbits(62)
@@ -76,8 +84,11 @@ class Session:
                         fold = self._catch_up(log)
                         # Under the lock nobody is left who could still be committing: what is not there never will be.
                         if not events or not self._is_stored(log, events):
-                            drafts, answer = plan(log, fold, *asked, self.writer)
-                            events = self._apply(fold, drafts)
+                            events = self._join(fold)
+                            stamp = Stamp(self.writer, time.time(), self._clock_tolerance_s)
+                            drafts, answer = plan(log, fold, *asked, stamp)
+                            joined = len(events)
+                            events += self._apply(fold, drafts)
                             if events:
                                 log.append(events)
                         log.commit()
@@ -94,13 +105,27 @@ class Session:
                         raise _unknown(error) from error
                     raise
             self._save_if_due(log, fold)
-            return answer(events)
+            return answer(events[joined:])
+
+    def _join(self, fold: Fold) -> list[Event]:
+        """An engine that writes to this log for the first time says so."""
+        if not fold.is_new_engine:
+            return []
+        stamp = Stamp(self.writer, time.time(), math.inf)
+        name = engine_name()
+        return self._apply(fold, [stamp.put(Event(0, ENGINE_JOINED, 0.0, 0.0, 0, data=name), fold)])
 
     def _apply(self, fold: Fold, drafts: list[Event]) -> list[Event]:
         if not drafts:
             return []
         self._fold = None  # until all is committed
-        return apply(fold, drafts)
+        engine = fold.engines.get(engine_name(), drafts[0].sequence)
+        events = []
+        for event in apply(fold, drafts):
+            event = seal(event, before=fold.head, salt=fold.salt, engine=engine)
+            fold.head = known(event.chain)
+            events.append(event)
+        return events
 
     def _wait(self, patience: Patience, error: ConnectionLost, attempted: list[Event]) -> None:
         try:
@@ -119,38 +144,75 @@ class Session:
 
     def _catch_up(self, log: Log) -> Fold:
         fold = self._fold
-        last = log.last_sequence()
-        if fold is not None and fold.sequence == last:
+        last, head = log.head()
+        if fold is not None and fold.sequence == last and fold.head == head:
             return fold
         self._fold = None  # until it is whole again
-        if fold is None or fold.sequence > last:  # a log that was restored from a backup is the truth, too
-            fold = self._restore(log, last)
+        if fold is not None and self._leads_to(fold, log, last):
+            self._follow(fold, log, last)
+        else:
+            fold = self.fold_anew(log)
+        if fold.head != head:
+            raise BrokenLog(f"campaign {self.row.name!r}: event {last} is not the last that was written")
+        self._fold = fold
+        return fold
+
+    def _leads_to(self, fold: Fold, log: Log, last: int) -> bool:
+        """Whether the log goes on from this state: a log that was restored from a backup is the truth, too."""
+        following = log.after(fold.sequence, upto=last, limit=1)
+        leads = bool(following) and is_intact(following[0], fold.head, fold.salt)
+        if not leads:
+            logger.warning("campaign %r: its log is not the one that was read; reading it anew", self.row.name)
+        return leads
+
+    def _follow(self, fold: Fold, log: Log, last: int, differs: Differs | None = None) -> None:
         while fold.sequence < last:
             events = log.after(fold.sequence, upto=last)
             if not events:
                 raise BrokenLog(f"campaign {self.row.name!r}: the log lacks the events after {fold.sequence}")
-            replay(fold, events)
-        self._fold = fold
+            replay(fold, events, differs)
+        if fold.erased:
+            raise BrokenLog(f"campaign {self.row.name!r}: the key of event {min(fold.erased)} was removed")
+
+    def fold_anew(self, log: Log, differs: Differs | None = None) -> Fold:
+        """The state as the log has it; from its very beginning where somebody wants to hear what differs."""
+        last, _ = log.head()
+        fold = self._restore(log, last) if differs is None else self._first_fold(log)
+        self._follow(fold, log, last, differs)
+        return fold
+
+    def _first_fold(self, log: Log) -> Fold:
+        """After the first event."""
+        first = log.after(0, limit=1)
+        if not first or first[0].kind != CREATED or first[0].data is None:
+            raise BrokenLog(f"campaign {self.row.name!r}: its log has no beginning")
+        check(first, before=beginning(self.row.tag), salt=None)
+        fold = Fold(Definition.from_json(first[0].data), self.row.tag)
+        fold.head = fold.salt = known(first[0].chain)
         return fold
 
     def _restore(self, log: Log, last: int) -> Fold:
-        """From the newest snapshot that can be used, else from the beginning."""
-        if self._definition is None:
-            first = log.after(0, limit=1)
-            if not first or first[0].kind != CREATED or first[0].data is None:
-                raise BrokenLog(f"campaign {self.row.name!r}: its log has no beginning")
-            self._definition = Definition.from_json(first[0].data)
+        """From the newest snapshot that can be used, whatever is wrong with the others; else from the beginning."""
         self._saved_at = self._saved_bytes = 0
+        first = self._first_fold(log)
         for sequence in log.snapshots():
-            data = log.load_snapshot(sequence)
             try:
-                fold = decode(data, self._definition, self.row.tag)
-            except BadSnapshot:
+                data = log.load_snapshot(sequence)
+                fold = decode(data, first.definition, self.row.tag)
+            except ConnectionLost:
+                raise
+            except Exception as error:  # noqa: BLE001  (a snapshot only saves time)
+                logger.warning("campaign %r: snapshot %s is skipped: %s", self.row.name, sequence, error)
                 continue
-            if fold.sequence == sequence <= last:
+            if fold.sequence == sequence <= last and self._is_of(log, fold, first):
                 self._saved_at, self._saved_bytes = sequence, len(data)
                 return fold
-        return Fold(self._definition, self.row.tag)
+            logger.warning("campaign %r: snapshot %s is skipped: it is of another log", self.row.name, sequence)
+        return first
+
+    def _is_of(self, log: Log, fold: Fold, first: Fold) -> bool:
+        at = log.events([fold.sequence]).get(fold.sequence)
+        return at is not None and at.chain == fold.head and fold.salt == first.salt
 
     def _save_if_due(self, log: Log, fold: Fold) -> None:
         """A snapshot only saves time: where it cannot be written, the campaign goes on without."""

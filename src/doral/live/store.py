@@ -12,9 +12,11 @@ from doral import _check
 from doral.engine.options import PolicyOptions
 from doral.errors import InvalidValue, UnknownName
 from doral.live.campaign import Campaign
+from doral.live.chain import beginning, seal
 from doral.live.definition import make_definition
+from doral.live.drafts import Stamp, timestamp
 from doral.live.events import CREATED, Event
-from doral.live.session import Session
+from doral.live.session import CLOCK_TOLERANCE_S, Session
 from doral.live.storage.connection import Timeouts
 from doral.live.storage.contract import Storage
 from doral.live.storage.urls import redacted
@@ -28,17 +30,20 @@ def open(  # noqa: A001  (read as `doral.open`)
     lock_timeout_s: float = 60.0,
     statement_timeout_s: float = 20.0,
     connect_timeout_s: float = 10.0,
+    clock_tolerance_s: float = CLOCK_TOLERANCE_S,
 ) -> Store:
     """A store: `memory://`, `sqlite:///file.db` (made if it is not there), or `postgresql://user@host/database`.
 
     With `create=False` a file that is not there is an error. The time-outs are in seconds: how long to wait for others
-    who are writing, and, with PostgreSQL, for one answer and for a connection.
+    who are writing, and, with PostgreSQL, for one answer and for a connection. `clock_tolerance_s` is how far clocks
+    may disagree: a time that is further ahead of this host's clock is refused.
 
     >>> open("memory://").list()
     []
     """
     timeouts = Timeouts(lock_s=lock_timeout_s, statement_s=statement_timeout_s, connect_s=connect_timeout_s)
-    return Store(_storage(url, create=create, timeouts=timeouts))
+    tolerance_s = _check.finite_number("clock_tolerance_s", clock_tolerance_s, at_least=0)
+    return Store(_storage(url, create=create, timeouts=timeouts), clock_tolerance_s=tolerance_s)
 
 
 def _storage(url: object, *, create: bool = True, timeouts: Timeouts | None = None) -> Storage:
@@ -57,8 +62,9 @@ def _storage(url: object, *, create: bool = True, timeouts: Timeouts | None = No
 class Store:
     """Campaigns that are kept in one place. Safe to share between threads; use as a context manager or `close` it."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, *, clock_tolerance_s: float = CLOCK_TOLERANCE_S) -> None:
         self._storage = storage
+        self._clock_tolerance_s = clock_tolerance_s
         self._campaigns: dict[str, Campaign] = {}
         self._sessions: list[Session] = []
         self._lock = Lock()
@@ -73,24 +79,35 @@ class Store:
         policy: str | PolicyOptions = "doral-otf",
         seed: int | None = None,
         clock: str = "seconds",
+        at: object = None,
     ) -> Campaign:
         """A new campaign. The seed of its coin is drawn if none is given.
 
         `clock` says how delays are measured, and in what the deadline and the cut-off are: in "seconds", or in "rounds"
-        (arrivals), as in a simulation.
+        (arrivals), as in a simulation. `at` is where a clock in seconds starts, if not now: nothing can be filled in
+        from before that.
         """
         name = _check.name("name of a campaign", name)
         now = time.time()
+        if at is not None and clock != "seconds":
+            raise InvalidValue("at", at, "is for a clock in seconds; one that counts rounds starts at 0")
         definition = make_definition(
             problem=problem,
             policy=policy,
             seed=secrets.randbits(53) if seed is None else seed,
             clock=clock,
-            created_at=now,
+            created_at=now if at is None else self._beginning(at, now),
         )
+        tag = secrets.token_hex(4)
         first = Event(1, CREATED, 0.0, now, secrets.randbits(62), data=definition.to_json())
-        self._storage.create(name=name, tag=secrets.token_hex(4), first=first)
+        first = seal(first, before=beginning(tag), salt=b"", engine=1)
+        self._storage.create(name=name, tag=tag, first=first)
         return self.campaign(name)
+
+    def _beginning(self, at: object, now: float) -> float:
+        began = timestamp("at", at, in_seconds=True)
+        Stamp(0, now, self._clock_tolerance_s).refuse_ahead("at", began)
+        return began
 
     def campaign(self, name: str) -> Campaign:
         """A campaign by name; the same object every time."""
@@ -99,7 +116,7 @@ class Store:
                 rows = {row.name: row for row in self._storage.campaigns()}
                 if name not in rows:
                     raise UnknownName("campaign", name, rows)
-                session = Session(self._storage, rows[name])
+                session = Session(self._storage, rows[name], clock_tolerance_s=self._clock_tolerance_s)
                 self._sessions.append(session)
                 self._campaigns[name] = Campaign(session)
             return self._campaigns[name]

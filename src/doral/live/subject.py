@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from doral.errors import shown
+from doral.errors import InvalidValue, shown
 from doral.live.decision import Decision, make_decision, make_id, state_of
+from doral.live.drafts import Moment
 from doral.live.errors import UnknownDecision, WrongState
-from doral.live.events import ANSWERED, CORRECTED, DECIDED, Event
+from doral.live.events import ANSWERED, CORRECTED, IS_EXPIRED, MAKES_DECISION, Event, known
 from doral.live.fold import Fold
+from doral.live.ledger import exact, minus
 from doral.live.storage.contract import Log
 
 
@@ -18,7 +21,7 @@ class Subject:
     __slots__ = ("decided", "fold", "later")
 
     def __init__(self, fold: Fold, decided: Event | None, later: Sequence[Event], sequence: int) -> None:
-        if decided is None or decided.kind != DECIDED:
+        if decided is None or decided.kind not in MAKES_DECISION:
             raise UnknownDecision(
                 f"decision_id = {shown(make_id(fold.names.tag, sequence))}: this campaign has no such decision"
             )
@@ -35,12 +38,30 @@ class Subject:
 
     @property
     def state(self) -> int:
-        return state_of(self.decided, self.later, self.fold.expired_upto)
+        return state_of(self.decided, self.later, self.fold.expiries)
 
     @property
-    def age_limit(self) -> float:
-        assert self.decided.context is not None
-        return self.fold.age_limit(self.decided.context)
+    def context(self) -> int:
+        return known(self.decided.context)
+
+    def age_at(self, moment: Moment) -> float:
+        """How old it is by then; nothing can happen to it before it was made."""
+        made = self.fold.names.own_time(self.decided)
+        age = moment.own - made
+        if age < 0 and moment.happened is not None:
+            epoch = self.fold.names.epoch
+            raise InvalidValue("at", epoch + moment.happened, f"is before decision {self.id}, made at {epoch + made!r}")
+        return max(age, 0.0)
+
+    def is_late(self, age: float, *, is_told: bool) -> bool:
+        """Whether an answer at this age comes too late to count; `is_told`: the caller said when it came.
+
+        Without a deadline the policy's cut-off decides, and what has expired by it stays so.
+        """
+        if age > self.fold.age_limit(self.context):
+            return True
+        has_deadline = self.fold.problem.deadlines[self.context] < math.inf
+        return self.state == IS_EXPIRED and not has_deadline and not is_told
 
     @property
     def outcome(self) -> int | None:
@@ -53,15 +74,37 @@ class Subject:
         return answers[-1].reward if answers else None
 
     @property
+    def reserved(self) -> float:
+        """What it may cost the campaign at most."""
+        return known(self.decided.cost)
+
+    @property
     def actual_cost(self) -> float:
-        """What it costs as far as is known."""
-        assert self.decided.cost is not None
+        """What it costs the campaign as far as is known."""
         said = [event.actual_cost for event in self.later if event.actual_cost is not None]
-        return said[-1] if said else self.decided.cost
+        if said:
+            return said[-1]
+        expiries, sequence = self.fold.expiries, self.decided.sequence
+        is_released = expiries.has(self.context, sequence) and expiries.is_released(self.context, sequence)
+        return 0.0 if is_released and not self._was_answered_before_expiry() else self.reserved
+
+    def _was_answered_before_expiry(self) -> bool:
+        """Then the expiry passed it by."""
+        return bool(self.later) and self.later[0].was != IS_EXPIRED
+
+    def check_cost(self, actual_cost: float | None) -> None:
+        """It costs at most what was reserved for it; and if more than it was taken to cost, there must be budget."""
+        if actual_cost is None:
+            return
+        if actual_cost > self.reserved:
+            raise self.refuse(f"reserved {self.reserved!r}: its actual_cost can be at most that, not {actual_cost!r}")
+        more = minus(exact(actual_cost), exact(self.actual_cost))
+        if more > self.fold.ledger.left:
+            raise self.refuse(f"cannot cost {actual_cost!r}: the budget has only {self.fold.ledger.left} left")
 
     def decision(self) -> Decision:
         """As it stands."""
-        return make_decision(self.fold.names, self.decided, self.later, self.fold.expired_upto)
+        return make_decision(self.fold.names, self.decided, self.later, self.fold.expiries)
 
     def refuse(self, problem: str) -> WrongState:
         return WrongState(f"decision {self.id} {problem}")

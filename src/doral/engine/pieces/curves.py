@@ -46,7 +46,22 @@ def watch(state: State) -> None:
 
 
 @kernel
-def on_cancel(state: State, number: int, context: int, arm: int, in_race: bool, clock: float) -> None:
+def on_recall(state: State, number: int, context: int, arm: int, reward: float, age: float) -> None:
+    """Ages that the decision has passed as unanswered were counted so: now it is known when the answer came."""
+    curves = state.curves
+    group = arm
+    if is_by_context(curves):
+        group += curves.arm_at_risk.shape[0] * context
+    for g in range(curves.ages.size):
+        if number < curves.cursor[g]:
+            if g > 0 and age <= curves.ages[g - 1]:
+                curves.at_risk[group, g] = max(0.0, curves.at_risk[group, g] - 1.0)
+            elif age <= curves.ages[g]:
+                curves.returned[group, g] = min(curves.returned[group, g] + 1.0, curves.at_risk[group, g])
+
+
+@kernel
+def on_cancel(state: State, number: int, context: int, arm: int, cost: float, in_race: bool, clock: float) -> None:
     """Take an unanswered decision out of every age that it has passed."""
     curves = state.curves
     n_arms = curves.arm_at_risk.shape[0]

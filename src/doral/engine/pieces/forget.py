@@ -38,7 +38,9 @@ def is_in(options: PolicyOptions, problem: Problem) -> bool:
 
 def check(options: PolicyOptions) -> None:
     if options.half_life is not None:
-        _check.set_fields(options, half_life=_check.finite_number("half_life", options.half_life, at_least=1e-3, at_most=MAX_AGE))
+        _check.set_fields(
+            options, half_life=_check.finite_number("half_life", options.half_life, at_least=1e-3, at_most=MAX_AGE)
+        )
 
 
 def memory(blueprint: Blueprint) -> ForgetMemory:

@@ -105,6 +105,16 @@ def on_passage(state: State, slot: int, g: int, age: float) -> None:
             decision.weight = weight
 
 
+@rare
+def on_recall(state: State, number: int, context: int, arm: int, reward: float, age: float) -> None:
+    """Ages that the decision has passed since its answer came are counted for its kind."""
+    ages = state.curves.ages
+    kind = HIGH if reward > state.outcomes.split else LOW
+    for g in range(ages.size):
+        if number < state.curves.cursor[g] and age <= ages[g]:
+            count_answer(state.outcomes.counts, ages, kind, arm, g, age)
+
+
 @kernel
 def read_returns(state: State) -> None:
     """Weights, over the ages that count."""

@@ -45,7 +45,7 @@ def norm_row(state: State, context: int) -> int:
 
 
 @kernel
-def on_commit(state: State, slot: int, context: int, arm: int) -> None:
+def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> None:
     decision = state.ring[slot]
     decision.expected, decision.reading = min(state.tau[context, arm], 1.0), state.now[0].read_last
     update(state.ridge, state.contexts.size + context, arm, decision.expected, 0.0)
@@ -65,12 +65,18 @@ def on_fate(state: State, slot: int, answered: float) -> None:
 
 
 @kernel
+def on_recalled(state: State, context: int, arm: int) -> None:
+    """It left the norms when it settled, and is answered after all."""
+    add_weight(state.ridge, state.contexts.size + context, arm, 1.0)
+
+
+@kernel
 def on_settle(state: State, slot: int) -> None:
     on_fate(state, slot, settled_weight(state, slot))
 
 
 @kernel
-def on_cancel(state: State, number: int, context: int, arm: int, in_race: bool, clock: float) -> None:
+def on_cancel(state: State, number: int, context: int, arm: int, cost: float, in_race: bool, clock: float) -> None:
     if number >= state.now[0].first:
         on_fate(state, number & (state.ring.size - 1), 0.0)
         refactor(state.ridge, state.contexts.size + context)

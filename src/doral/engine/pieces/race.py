@@ -207,20 +207,20 @@ def pull(state: State) -> Choice:
     arm = next_pull(state.race.field, state.allowed)
     if arm == NO_ARM:
         return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
-    state.race.progress[0].pass_left -= 1
     return Choice(arm, 1.0, 0.0, 0.0, PLAYED_RACING)
 
 
 @kernel
-def on_commit(state: State, slot: int, context: int, arm: int) -> None:
+def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> None:
     """Count the pull."""
     if state.now[0].racing != 0:
         progress, race = state.race.progress[0], state.race.field
+        progress.pass_left -= 1
         progress.rounds += 1
-        progress.spend += state.hulls.costs[arm]
+        progress.spend += cost
         race.arms[arm].pulls += 1
         if state.race.rules.censoring == CENSOR_MIN_AGE:
-            state.ring[slot].position = add_open_pull(race.delays, arm, state.now[0].clock)
+            state.ring[slot].position = add_open_pull(race.delays, arm, state.ring[slot].time)
 
 
 @kernel
@@ -245,12 +245,12 @@ def on_delay_known(state: State, arm: int, delay: float) -> None:
 
 
 @kernel
-def on_cancel(state: State, number: int, context: int, arm: int, in_race: bool, clock: float) -> None:
+def on_cancel(state: State, number: int, context: int, arm: int, cost: float, in_race: bool, clock: float) -> None:
     """Its budget is free again; a `min_age` race keeps the pull, with the age that it had."""
     now, race = state.now[0], state.race.field
     if not in_race or now.racing == 0:
         return
-    state.race.progress[0].spend -= state.hulls.costs[arm]
+    state.race.progress[0].spend -= cost
     if state.race.rules.censoring != CENSOR_MIN_AGE:
         race.arms[arm].pulls -= 1
     elif number >= now.first:

@@ -38,7 +38,7 @@ def memory(blueprint: Blueprint) -> Floats:
 
 
 @kernel
-def on_commit(state: State, slot: int, context: int, arm: int) -> None:
+def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> None:
     state.window[context, arm] += 1.0
 
 

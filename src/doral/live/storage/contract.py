@@ -55,8 +55,11 @@ class Log(ABC):
             raise
 
     @abstractmethod
-    def last_sequence(self) -> int:
-        """The sequence number of the last event; 0 where there is none."""
+    def head(self) -> tuple[int, bytes]:
+        """The sequence number and the checksum of the last event, as noted beside the log.
+
+        BrokenLog where the last event that is there is another one.
+        """
 
     @abstractmethod
     def append(self, events: Sequence[Event]) -> None:
@@ -64,7 +67,9 @@ class Log(ABC):
 
     @abstractmethod
     def after(self, sequence: int, *, upto: int | None = None, limit: int = PAGE_EVENTS) -> list[Event]:
-        """The next events in order, after this one."""
+        """The next events in order, after this one. Whoever folds them checks the chain; all others give only events
+        that are what was written after the one before them, and raise BrokenLog where one is not.
+        """
 
     @abstractmethod
     def events(self, sequences: Iterable[int]) -> dict[int, Event]:
@@ -79,8 +84,8 @@ class Log(ABC):
         """The same for all decisions from `first` to `last`."""
 
     @abstractmethod
-    def by_keys(self, keys: Iterable[str]) -> dict[str, Event]:
-        """Events by key; unknown keys are left out."""
+    def by_keys(self, hashes: Iterable[bytes]) -> dict[bytes, Event]:
+        """Events by the hash of their key; unknown ones are left out."""
 
     @abstractmethod
     def decided_after(self, sequence: int, *, upto: int, limit: int) -> list[Event]:
@@ -92,10 +97,19 @@ class Log(ABC):
 
     @abstractmethod
     def overdue(
-        self, *, after: int, clock: float, age_limit: float, contexts: Sequence[int] | None = None
-    ) -> tuple[int, list[tuple[int, int]]]:
-        """The last decision after `after` that is older than the limit (or `after`), and how many of each arm's have
-        had nothing become of them; only of these contexts, where some are given.
+        self,
+        *,
+        after: int,
+        upto: int,
+        clock: float,
+        age_limit: float,
+        repairs: Sequence[tuple[int, float]] = (),
+        contexts: Sequence[int] | None = None,
+    ) -> tuple[int, list[tuple[int, float, int]]]:
+        """The last event up to which all decisions after `after` are older than the limit, and of how many of those
+        nothing has become, by context and cost; only of these contexts, where some are given.
+
+        `repairs` says to what the clock was set back after which event: no decision before it was made later.
         """
 
     @abstractmethod

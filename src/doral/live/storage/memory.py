@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from threading import RLock
 
 from doral.live.errors import CampaignExists, StorageBusy, StorageError
-from doral.live.events import DECIDED, Event
+from doral.live.events import MAKES_DECISION, Event, known
 from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Storage
 
 
@@ -19,15 +20,15 @@ class _Kept:
         self.lock = RLock()
         self.events: list[Event] = []  # the event with sequence s is at s - 1
         self.about: dict[int, list[Event]] = {}
-        self.keys: dict[str, Event] = {}
+        self.keys: dict[bytes, Event] = {}
         self.snapshots: dict[int, bytes] = {}
 
     def append(self, event: Event) -> None:
         self.events.append(event)
         if event.decision is not None:
             self.about.setdefault(event.decision, []).append(event)
-        if event.key is not None:
-            self.keys[event.key] = event
+        if event.key_hash is not None:
+            self.keys[event.key_hash] = event
 
 
 class MemoryLog(Log):
@@ -52,8 +53,9 @@ class MemoryLog(Log):
             self._is_open = False
             self._kept.lock.release()
 
-    def last_sequence(self) -> int:
-        return len(self._kept.events)
+    def head(self) -> tuple[int, bytes]:
+        last = self._kept.events[-1]
+        return last.sequence, known(last.chain)
 
     def append(self, events: Sequence[Event]) -> None:
         self._appended.extend(events)
@@ -73,15 +75,15 @@ class MemoryLog(Log):
     def about_range(self, first: int, last: int) -> dict[int, list[Event]]:
         return self.about(range(first, last + 1))
 
-    def by_keys(self, keys: Iterable[str]) -> dict[str, Event]:
-        known = self._kept.keys
-        return {key: known[key] for key in keys if key in known}
+    def by_keys(self, hashes: Iterable[bytes]) -> dict[bytes, Event]:
+        used = self._kept.keys
+        return {hashed: used[hashed] for hashed in hashes if hashed in used}
 
     def decided_after(self, sequence: int, *, upto: int, limit: int) -> list[Event]:
         found: list[Event] = []
         events = self._kept.events
         while sequence < min(upto, len(events)) and len(found) < limit:
-            if events[sequence].kind == DECIDED:
+            if events[sequence].kind in MAKES_DECISION:
                 found.append(events[sequence])
             sequence += 1
         return found
@@ -90,19 +92,31 @@ class MemoryLog(Log):
         return [event for event in self._kept.events if event.kind in kinds]
 
     def overdue(
-        self, *, after: int, clock: float, age_limit: float, contexts: Sequence[int] | None = None
-    ) -> tuple[int, list[tuple[int, int]]]:
-        last = after
-        by_arm: dict[int, int] = {}
-        for event in self._kept.events[after:]:
-            if event.kind != DECIDED or (contexts is not None and event.context not in contexts):
+        self,
+        *,
+        after: int,
+        upto: int,
+        clock: float,
+        age_limit: float,
+        repairs: Sequence[tuple[int, float]] = (),
+        contexts: Sequence[int] | None = None,
+    ) -> tuple[int, list[tuple[int, float, int]]]:
+        if age_limit == math.inf:
+            return after, []
+        last = upto
+        found: dict[tuple[int, float], int] = {}
+        for event in self._kept.events[after:upto]:
+            if event.kind not in MAKES_DECISION or (contexts is not None and event.context not in contexts):
                 continue
-            if not clock - event.clock > age_limit:
+            made = event.clock if event.happened is None else event.happened
+            made = min([made, *(shown for sequence, shown in repairs if event.sequence < sequence)])
+            if not clock - made > age_limit:
+                last = event.sequence - 1
                 break
-            last = event.sequence
-            if event.arm is not None and event.sequence not in self._kept.about:
-                by_arm[event.arm] = by_arm.get(event.arm, 0) + 1
-        return last, sorted(by_arm.items())
+            if event.arm is not None and event.state is None and event.sequence not in self._kept.about:
+                group = (known(event.context), known(event.cost))
+                found[group] = found.get(group, 0) + 1
+        return last, [(context, cost, count) for (context, cost), count in sorted(found.items())]
 
     def save_snapshot(self, sequence: int, data: bytes) -> None:
         snapshots = self._kept.snapshots

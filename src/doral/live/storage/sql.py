@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from doral.live.errors import CampaignExists, ConnectionLost, OutcomeUnknown, StorageError
-from doral.live.events import COLUMNS, DECIDED, Event
+from doral.live.chain import beginning, damaged, is_intact
+from doral.live.errors import BrokenLog, CampaignExists, ConnectionLost, OutcomeUnknown, StorageError
+from doral.live.events import COLUMNS, MAKES_DECISION, Event, known
 from doral.live.storage import migrating, sqlite_file
 from doral.live.storage.connection import SCHEMA_LOCK, Connection, Timeouts
 from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Storage
@@ -14,7 +16,7 @@ from doral.live.storage.patience import Patience
 from doral.live.storage.sqlite import SqliteConnection
 from doral.live.storage.urls import PostgresDatabase, SqliteFile, read_postgres, read_sqlite
 
-_BY_DECISION, _BY_KEY = "events_by_decision", "events_by_key"
+_BY_DECISION, _BY_KEY = "events_by_decision", "events_by_key_hash"
 _MOST_PARAMETERS = 500  # in one IN (...)
 
 
@@ -47,26 +49,34 @@ class _Statements:
         marks = ", ".join([mark] * (len(COLUMNS) + 1))
         self.mark, self.schema = mark, schema
         self.insert = f"INSERT INTO {schema}events (campaign_id, {columns}) VALUES ({marks})"
-        self.last = f"SELECT coalesce(max(sequence), 0) FROM {schema}events WHERE campaign_id = {mark}"
-        self.select = f"SELECT {columns} FROM {schema}events{{}} WHERE campaign_id = {mark}"
-        self.overdue_last = (
-            f"SELECT coalesce(max(sequence), 0) FROM {schema}events "
-            f"WHERE campaign_id = {mark} AND sequence > {mark} AND kind = {DECIDED} AND {mark} - clock > {mark}{{}}"
+        self.set_head = f"UPDATE {schema}campaigns SET last_sequence = {mark}, head = {mark} WHERE id = {mark}"
+        self.head = (
+            f"SELECT last_sequence, head, (SELECT max(sequence) FROM {schema}events WHERE campaign_id = {mark}) "
+            f"FROM {schema}campaigns WHERE id = {mark}"
         )
+        self.select = f"SELECT {columns} FROM {schema}events WHERE campaign_id = {mark}"
+        self.select_checked = (
+            f"SELECT {', '.join(f'one.{column}' for column in COLUMNS)}, "
+            f"(SELECT before.chain FROM {schema}events AS before "
+            "WHERE before.campaign_id = one.campaign_id AND before.sequence = one.sequence - 1) "
+            f"FROM {schema}events AS one{{}} WHERE one.campaign_id = {mark}"
+        )
+        made = f"FROM {schema}events AS made WHERE campaign_id = {mark} AND sequence > {mark} AND sequence <= {mark}"
+        kinds = ", ".join(map(str, MAKES_DECISION))
+        self.first_young = f"SELECT min(sequence) {made} AND kind IN ({kinds}){{}} AND NOT ({{}})"
         self.overdue = (
-            f"SELECT arm, count(*) FROM {schema}events AS made "
-            f"WHERE campaign_id = {mark} AND sequence > {mark} AND sequence <= {mark} "
-            f"AND kind = {DECIDED} AND arm IS NOT NULL{{}} AND NOT EXISTS "
-            f"(SELECT 1 FROM {schema}events AS later "
+            f"SELECT context, cost, count(*) {made} AND kind IN ({kinds}) AND arm IS NOT NULL AND state IS NULL{{}} "
+            f"AND NOT EXISTS (SELECT 1 FROM {schema}events AS later "
             "WHERE later.campaign_id = made.campaign_id AND later.decision = made.sequence) "
-            "GROUP BY arm ORDER BY arm"
+            "GROUP BY context, cost ORDER BY context, cost"
         )
 
 
 class SqlLog(Log):
-    def __init__(self, connection: Connection, campaign_id: int) -> None:
-        self._connection, self._id = connection, campaign_id
+    def __init__(self, connection: Connection, row: CampaignRow) -> None:
+        self._connection, self._id, self._tag = connection, row.id, row.tag
         self._sql = _Statements(connection)
+        self._salt: bytes | None = None
 
     def begin(self, *, within_s: float | None = None) -> None:
         self._connection.begin(self._id, within_s=within_s)
@@ -77,30 +87,55 @@ class SqlLog(Log):
     def rollback(self) -> None:
         self._connection.rollback()
 
-    def last_sequence(self) -> int:
-        return int(self._connection.execute(self._sql.last, (self._id,))[0][0])
+    def head(self) -> tuple[int, bytes]:
+        rows = self._connection.execute(self._sql.head, (self._id, self._id))
+        if not rows:
+            raise StorageError("the campaign is no longer there: it was deleted")
+        sequence, head, stored = rows[0]
+        if not isinstance(sequence, int) or not isinstance(head, bytes) or sequence != stored:
+            raise BrokenLog(
+                f"the last event must be {sequence!r}, and the log has events up to {stored!r}: it was damaged; "
+                "restore a backup"
+            )
+        return sequence, head
 
     def append(self, events: Sequence[Event]) -> None:
-        head = (self._id,)
-        self._connection.execute_many(self._sql.insert, [head + event for event in events])
+        first = (self._id,)
+        self._connection.execute_many(self._sql.insert, [first + event for event in events])
+        self._connection.execute(self._sql.set_head, (events[-1].sequence, events[-1].chain, self._id))
 
     def _select(self, condition: str, *parameters: object, index: str = "") -> list[Event]:
-        sql = f"{self._sql.select} AND {condition} ORDER BY sequence".replace("?", self._sql.mark)
+        """Events, each of which is what was written."""
+        sql = f"{self._sql.select_checked} AND {condition} ORDER BY one.sequence".replace("?", self._sql.mark)
         hint = self._connection.index_hint(index) if index else ""
-        return list(map(Event._make, self._connection.execute(sql.format(hint), (self._id, *parameters))))
+        rows = self._connection.execute(sql.format(hint), (self._id, *parameters))
+        if rows and self._salt is None:
+            first = self._connection.execute(f"{self._sql.select} AND sequence = 1", (self._id,))
+            self._salt = Event._make(first[0]).chain if first else None
+        found = []
+        for *columns, before in rows:
+            event = Event._make(columns)
+            if event.sequence == 1:
+                before = beginning(self._tag)
+            if not is_intact(event, before, self._salt):
+                raise damaged(event.sequence)
+            found.append(event)
+        return found
 
     def _select_in(self, column: str, values: Iterable[object], index: str = "") -> list[Event]:
         wanted = list(values)
         found: list[Event] = []
         for start in range(0, len(wanted), _MOST_PARAMETERS):
             some = wanted[start : start + _MOST_PARAMETERS]
-            condition = f"{column} IS NOT NULL AND {column} IN ({', '.join('?' * len(some))})"
+            condition = f"one.{column} IS NOT NULL AND one.{column} IN ({', '.join('?' * len(some))})"
             found += self._select(condition, *some, index=index)
         return found
 
     def after(self, sequence: int, *, upto: int | None = None, limit: int = PAGE_EVENTS) -> list[Event]:
         last = sequence + limit if upto is None else min(upto, sequence + limit)
-        return self._select("sequence > ? AND sequence <= ?", sequence, last)
+        mark = self._sql.mark
+        sql = f"{self._sql.select} AND sequence > {mark} AND sequence <= {mark} ORDER BY sequence"
+        return list(map(Event._make, self._connection.execute(sql, (self._id, sequence, last))))
 
     def events(self, sequences: Iterable[int]) -> dict[int, Event]:
         return {event.sequence: event for event in self._select_in("sequence", sequences)}
@@ -109,17 +144,19 @@ class SqlLog(Log):
         return _by_decision(self._select_in("decision", decisions, _BY_DECISION))
 
     def about_range(self, first: int, last: int) -> dict[int, list[Event]]:
-        return _by_decision(self._select("decision >= ? AND decision <= ?", first, last, index=_BY_DECISION))
+        return _by_decision(self._select("one.decision >= ? AND one.decision <= ?", first, last, index=_BY_DECISION))
 
-    def by_keys(self, keys: Iterable[str]) -> dict[str, Event]:
-        return {event.key: event for event in self._select_in("key", keys, _BY_KEY) if event.key is not None}
+    def by_keys(self, hashes: Iterable[bytes]) -> dict[bytes, Event]:
+        return {known(event.key_hash): event for event in self._select_in("key_hash", hashes, _BY_KEY)}
 
     def decided_after(self, sequence: int, *, upto: int, limit: int) -> list[Event]:
         # Decided events are dense: a page of any events that is long enough holds the next decided ones.
         found: list[Event] = []
+        kinds = ", ".join(map(str, MAKES_DECISION))
         while sequence < upto and len(found) < limit:
             last = min(upto, sequence + limit)
-            found += self._select(f"sequence > ? AND sequence <= ? AND kind = {DECIDED}", sequence, last)
+            page = f"one.sequence > ? AND one.sequence <= ? AND one.kind IN ({kinds})"
+            found += self._select(page, sequence, last)
             sequence = last
         return found[:limit]
 
@@ -127,14 +164,35 @@ class SqlLog(Log):
         return self._select_in("kind", kinds)
 
     def overdue(
-        self, *, after: int, clock: float, age_limit: float, contexts: Sequence[int] | None = None
-    ) -> tuple[int, list[tuple[int, int]]]:
-        run = self._connection.execute
-        only = "" if contexts is None else f" AND context IN ({', '.join(str(int(one)) for one in contexts)})"
-        last = int(run(self._sql.overdue_last.format(only), (self._id, after, clock, age_limit))[0][0])
-        if last == 0:
+        self,
+        *,
+        after: int,
+        upto: int,
+        clock: float,
+        age_limit: float,
+        repairs: Sequence[tuple[int, float]] = (),
+        contexts: Sequence[int] | None = None,
+    ) -> tuple[int, list[tuple[int, float, int]]]:
+        if age_limit == math.inf:
             return after, []
-        return last, [(arm, count) for arm, count in run(self._sql.overdue.format(only), (self._id, after, last))]
+        run, mark = self._connection.execute, self._sql.mark
+        only = "" if contexts is None else f" AND context IN ({', '.join(str(int(one)) for one in contexts)})"
+        is_old = f"{mark} - coalesce(happened, clock) > {mark}"
+        limits = [clock, age_limit]
+        latest = math.inf
+        bands = []
+        for sequence, shown in reversed(repairs):  # what was made before several of them, was so before the earliest
+            latest = min(latest, shown)
+            bands.append(f"WHEN sequence < {sequence:d} THEN {latest!r}")
+        if bands:
+            cap = f"CASE {' '.join(reversed(bands))} ELSE coalesce(happened, clock) END"
+            is_old, limits = f"{is_old} OR {mark} - {cap} > {mark}", [*limits, *limits]
+        young = run(self._sql.first_young.format(only, is_old), (self._id, after, upto, *limits))[0][0]
+        last = upto if young is None else int(young) - 1
+        return last, [
+            (int(one[0]), float(one[1]), int(one[2]))
+            for one in run(self._sql.overdue.format(only), (self._id, after, last))
+        ]
 
     def save_snapshot(self, sequence: int, data: bytes) -> None:
         mark, schema = self._sql.mark, self._sql.schema
@@ -244,8 +302,9 @@ class SqlStorage(Storage):
         if connection.execute(f"SELECT 1 FROM {schema}campaigns WHERE name = {mark}", (name,)):
             raise CampaignExists(f"name = {name!r}: this store has a campaign of that name; choose another")
         rows = connection.execute(
-            f"INSERT INTO {schema}campaigns (name, tag, created_at) VALUES ({mark}, {mark}, {mark}) RETURNING id",
-            (name, tag, first.at),
+            f"INSERT INTO {schema}campaigns (name, tag, created_at, last_sequence, head) "
+            f"VALUES ({mark}, {mark}, {mark}, {mark}, {mark}) RETURNING id",
+            (name, tag, first.at, first.sequence, first.chain),
         )
         campaign_id = int(rows[0][0])
         connection.execute_many(_Statements(connection).insert, [(campaign_id, *first)])
@@ -279,7 +338,7 @@ class SqlStorage(Storage):
         except BaseException:
             connection.close()
             raise
-        return SqlLog(connection, row.id)
+        return SqlLog(connection, row)
 
     def close(self) -> None:
         """Connections belong to logs, and each closes its own."""

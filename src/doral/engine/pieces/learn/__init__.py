@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from doral.problem import Problem
 
 OPTION = "learner"
-FILLS = ("learn_answer", "learn_correction")
+FILLS = ("learn_answer", "learn_recalled", "learn_correction")
 ALSO = ("auto",)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from doral._kernel import kernel, position
-from doral.engine.hooks import answer_weight, correction_weight, on_fate, on_learned
+from doral.engine.hooks import answer_weight, correction_weight, on_fate, on_learned, on_recalled
 from doral.engine.state import State, mark_stale
 from doral.estimators.ridge import update
 from doral.estimators.shrinkage import add_to_tally, correct_tally
@@ -20,6 +20,19 @@ def learn_answer(state: State, slot: int, reward: float) -> None:
     update(state.ridge, j, a, weight, weight * reward)
     on_learned(state)
     state.ring[slot].reading = state.now[0].read_last  # from now on it is the answer that is forgotten
+
+
+@kernel
+def learn_recalled(state: State, number: int, context: int, arm: int, reward: float) -> None:
+    """Nothing was learned of it so far."""
+    if number >= state.now[0].first:
+        learn_answer(state, position(number & (state.ring.size - 1)), reward)
+        return
+    mark_stale(state, context)
+    on_recalled(state, context, arm)
+    add_to_tally(state.tally, context, arm, reward, 1.0)
+    update(state.ridge, context, arm, 1.0, reward)
+    on_learned(state)
 
 
 @kernel

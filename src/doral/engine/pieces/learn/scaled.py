@@ -52,13 +52,21 @@ def relearn(state: State) -> None:
 
 
 @kernel
-def on_cancel(state: State, number: int, context: int, arm: int, in_race: bool, clock: float) -> None:
+def on_cancel(state: State, number: int, context: int, arm: int, cost: float, in_race: bool, clock: float) -> None:
     """The silence taught something, if the decision has settled."""
     if (not in_race or state.now[0].race_trains != 0) and number < state.now[0].settled:
         thin = state.thinning[context, arm]
         state.tally[COUNT, context, arm] = max(0.0, state.tally[COUNT, context, arm] - 1.0)
         state.ridge.weight[context, arm] = thin * thin * state.tally[COUNT, context, arm]
         refactor(state.ridge, context)
+
+
+@kernel
+def learn_recalled(state: State, number: int, context: int, arm: int, reward: float) -> None:
+    """Its silence was learned when it settled: V stays, G moves."""
+    if number >= state.now[0].first:
+        state.ring[number & (state.ring.size - 1)].reward = reward
+    learn_correction(state, number, context, arm, 0.0, reward)
 
 
 @kernel

@@ -9,7 +9,7 @@ from doral.estimators.ridge import refactor, update
 
 
 @kernel
-def on_commit(state: State, slot: int, context: int, arm: int) -> None:
+def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> None:
     if state.ring[slot].trains != 0:
         update(state.ridge, context, arm, 1.0, 0.0)
 
@@ -24,7 +24,17 @@ def learn_answer(state: State, slot: int, reward: float) -> None:
 
 
 @kernel
-def on_cancel(state: State, number: int, context: int, arm: int, in_race: bool, clock: float) -> None:
+def learn_recalled(state: State, number: int, context: int, arm: int, reward: float) -> None:
+    """V has it since it was played, whether or not it is still watched."""
+    if number >= state.now[0].first:
+        learn_answer(state, position(number & (state.ring.size - 1)), reward)
+    else:
+        update(state.ridge, context, arm, 0.0, reward)
+        mark_stale(state, context)
+
+
+@kernel
+def on_cancel(state: State, number: int, context: int, arm: int, cost: float, in_race: bool, clock: float) -> None:
     """The pull itself taught something."""
     if not in_race or state.now[0].race_trains != 0:
         state.ridge.weight[context, arm] = max(0.0, state.ridge.weight[context, arm] - 1.0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from doral._kernel import kernel
 from doral.engine.answer_limit import answer_limit
 from doral.engine.hooks import thins
-from doral.engine.state import State
+from doral.engine.state import State, clock_passed
 from doral.estimators.survival import (
     age_of_share,
     is_by_context,
@@ -78,10 +78,10 @@ def _follow_curves(state: State) -> None:
     if state.returns.cutoff_follows:
         m = age_of_share(curves, state.returns.cutoff_share)
         now.cutoff = m if m < math.inf else now.cutoff
-    if state.limits.until_end and now.clock > 0.0:  # what is decided so near the end mostly earns nothing
+    if state.limits.until_end and clock_passed(state) > 0.0:  # what is decided so near the end mostly earns nothing
         age = mean_age(curves, state.limits.longest_deadline)
         if age > 0.0:
-            now.lost_rounds = int(age * now.round / now.clock)
+            now.lost_rounds = int(age * now.round / clock_passed(state))
 
 
 @kernel

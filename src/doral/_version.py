@@ -1,0 +1,3 @@
+"""The version, where every layer can read it."""
+
+VERSION = "0.2.0.dev0"

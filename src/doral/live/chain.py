@@ -1,0 +1,78 @@
+"""The checksum chain: each event carries a checksum of itself and of the one before it.
+
+    chain(i) = blake2b( chain(i - 1)  columns of event i as a JSON list )         16 bytes
+
+The columns are those of `Event` in their order, without those at the end that are null, so that new ones can be added;
+bytes are written in hexadecimal. A key itself is not among them, so that it can be erased: its hash is. Before the
+first event stand fixed words and the campaign's tag.
+
+Whoever changes, removes, inserts or swaps events without computing all that follows anew is found out, and where.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from hashlib import blake2b
+
+from doral.live.errors import BrokenLog
+from doral.live.events import COLUMNS, Event, sealed
+
+_BYTES = 16
+_KEY, _AVAILABLE, _KEY_HASH, _CHAIN = (COLUMNS.index(name) for name in ("key", "available", "key_hash", "chain"))
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def beginning(tag: str) -> bytes:
+    """What stands before the first event of a campaign."""
+    return f"doral log 1 {tag}".encode()
+
+
+def link(before: bytes, event: Event) -> bytes:
+    """The checksum of an event that follows one with the checksum `before`."""
+    row = list(event)
+    row[_KEY] = row[_CHAIN] = None
+    if event.available is not None:
+        row[_AVAILABLE] = event.available.hex()
+    if event.key_hash is not None:
+        row[_KEY_HASH] = event.key_hash.hex()
+    while row[-1] is None:
+        row.pop()
+    return blake2b(before + _encode(row).encode(), digest_size=_BYTES).digest()
+
+
+def hash_key(salt: bytes, key: str) -> bytes:
+    """What is left of a key when it is erased: enough to know it again. `salt` is the checksum of the first event."""
+    return blake2b(key.encode(), key=salt, digest_size=_BYTES).digest()
+
+
+def seal(event: Event, *, before: bytes, salt: bytes, engine: int) -> Event:
+    """An event that may be stored."""
+    key_hash = None if event.key is None else hash_key(salt, event.key)
+    event = sealed(event, engine, key_hash, None)
+    return sealed(event, engine, key_hash, link(before, event))
+
+
+def is_intact(event: Event, before: bytes | None, salt: bytes | None) -> bool:
+    """Whether an event is what was written after one with this checksum."""
+    try:
+        if before is None or link(before, event) != event.chain:
+            return False
+        return salt is None or event.key is None or hash_key(salt, event.key) == event.key_hash
+    except (AttributeError, TypeError, ValueError):  # a column of another type
+        return False
+
+
+def check(events: Iterable[Event], *, before: bytes, salt: bytes | None) -> None:
+    """Events that follow each other; BrokenLog names the first that is not what was written."""
+    for event in events:
+        if not is_intact(event, before, salt):
+            raise damaged(event.sequence)
+        before = event.chain or b""
+
+
+def damaged(sequence: object) -> BrokenLog:
+    return BrokenLog(
+        f"event {sequence!r} is not what was written, or the one before it is missing: the log was damaged; "
+        "restore a backup, and see `doral campaign verify` for how far it can be trusted"
+    )

@@ -1,0 +1,77 @@
+"""Events are facts: who wrote them, when they happened, and a checksum chain over all of them."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+from doral.live.chain import beginning, hash_key, link
+from doral.live.events import COLUMNS, Event
+
+revision = "0003"
+down_revision = "0002"
+branch_labels = None
+depends_on = None
+
+_PAGE = 5_000
+
+
+def upgrade() -> None:
+    schema = op.get_context().version_table_schema
+    op.add_column("campaigns", sa.Column("last_sequence", sa.BigInteger), schema=schema)
+    op.add_column("campaigns", sa.Column("head", sa.LargeBinary), schema=schema)
+    for name, kind in (
+        ("engine", sa.BigInteger),
+        ("happened", sa.Double),
+        ("delay", sa.Double),
+        ("key_hash", sa.LargeBinary),
+        ("chain", sa.LargeBinary),
+    ):
+        op.add_column("events", sa.Column(name, kind), schema=schema)
+    connection = op.get_bind()
+    campaigns = sa.table("campaigns", *map(sa.column, ("id", "tag", "last_sequence", "head")), schema=schema)
+    for campaign_id, tag in connection.execute(sa.select(campaigns.c.id, campaigns.c.tag)).fetchall():
+        last, head = _seal(connection, schema, campaign_id, tag)
+        noted = campaigns.update().where(campaigns.c.id == campaign_id).values(last_sequence=last, head=head)
+        connection.execute(noted)
+    op.drop_index("events_by_key", "events", schema=schema)
+    only = sa.text("key_hash IS NOT NULL")
+    op.create_index(
+        "events_by_key_hash",
+        "events",
+        ["campaign_id", "key_hash"],
+        unique=True,
+        schema=schema,
+        sqlite_where=only,
+        postgresql_where=only,
+    )
+    # Made by other code, and quick to make again.
+    connection.execute(sa.table("snapshots", schema=schema).delete())
+
+
+def _seal(connection: sa.Connection, schema: str | None, campaign_id: int, tag: str) -> tuple[int, bytes]:
+    """Give the events of a campaign their place in the chain; its last event, and the checksum of that."""
+    events = sa.table("events", *map(sa.column, ("campaign_id", *COLUMNS)), schema=schema)
+    of_campaign = events.c.campaign_id == campaign_id
+    change = (
+        events.update()
+        .where(of_campaign, events.c.sequence == sa.bindparam("_sequence"))
+        .values(key_hash=sa.bindparam("_key_hash"), chain=sa.bindparam("_chain"))
+    )
+    last, head, salt = 0, beginning(tag), b""
+    while True:
+        columns = [events.c[name] for name in COLUMNS]
+        page = sa.select(*columns).where(of_campaign, events.c.sequence > last).order_by(events.c.sequence).limit(_PAGE)
+        rows = connection.execute(page).fetchall()
+        if not rows:
+            return last, head
+        changes = []
+        for row in rows:
+            event = Event._make(row)
+            if event.key is not None:
+                event = event._replace(key_hash=hash_key(salt, event.key))
+            head = link(head, event)
+            salt = salt or head
+            changes.append({"_sequence": event.sequence, "_key_hash": event.key_hash, "_chain": head})
+        connection.execute(change, changes)
+        last = rows[-1].sequence

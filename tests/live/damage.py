@@ -1,0 +1,38 @@
+"""Logs that somebody has tampered with: by SQL, and if he is thorough with a chain that fits again."""
+
+from __future__ import annotations
+
+from doral.live.campaign import Campaign
+from doral.live.chain import beginning, hash_key, link
+from doral.live.events import COLUMNS, Event
+
+
+def rewrite(campaign: Campaign, *statements: str, with_chain: bool = False) -> None:
+    """Run SQL on the campaign's database, and have the campaign forget what it knows."""
+    session = campaign._session
+    connection = session._open()._connection  # type: ignore[attr-defined]
+    for sql in statements:
+        connection.execute(sql.replace(" events", f" {connection.schema}events"))
+    if with_chain:
+        _seal_anew(connection, session.row.id, session.row.tag)
+    session.close()
+
+
+def _seal_anew(connection: object, campaign_id: int, tag: str) -> None:
+    run, schema, mark = connection.execute, connection.schema, connection.placeholder  # type: ignore[attr-defined]
+    of_campaign = f"WHERE campaign_id = {campaign_id:d}"
+    rows = run(f"SELECT {', '.join(COLUMNS)} FROM {schema}events {of_campaign} ORDER BY sequence")
+    head, salt = beginning(tag), b""
+    for event in map(Event._make, rows):
+        if event.key is not None:
+            event = event._replace(key_hash=hash_key(salt, event.key))
+        head = link(head, event)
+        salt = salt or head
+        run(
+            f"UPDATE {schema}events SET chain = {mark}, key_hash = {mark} {of_campaign} AND sequence = {mark}",
+            (head, event.key_hash, event.sequence),
+        )
+    run(
+        f"UPDATE {schema}campaigns SET head = {mark}, last_sequence = {mark} WHERE id = {campaign_id:d}",
+        (head, rows[-1][0]),
+    )

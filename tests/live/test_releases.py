@@ -1,0 +1,105 @@
+"""Databases that released versions wrote, kept as they were: they open, say what they said, export, and go on.
+
+Each folder of `releases/` holds a SQLite file of that version and what the version itself said of it. The same rows are
+put into PostgreSQL, in tables as that version made them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import psycopg
+import pytest
+
+from doral.live.store import Store
+from tests.live.checks import adds_up, log_is_whole
+
+RELEASES = sorted(path.name for path in (Path(__file__).parent / "releases").iterdir())
+CAMPAIGNS = ("closed", "otf", "race", "seconds", "silent")
+
+
+def said_then(release: str) -> dict[str, Any]:
+    packed = (Path(__file__).parent / "releases" / release / "expected.json.gz").read_bytes()
+    found: dict[str, Any] = json.loads(gzip.decompress(packed))
+    return found
+
+
+def unpack(release: str, path: Path) -> None:
+    path.write_bytes(gzip.decompress((Path(__file__).parent / "releases" / release / "campaigns.db.gz").read_bytes()))
+
+
+def copy_into_postgres(path: Path, url: str) -> None:
+    """The same tables and rows, where version 0.1 had them: in `public`."""
+    old = sqlite3.connect(path)
+    with psycopg.connect(url) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS doral CASCADE")
+        for (sql,) in old.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type DESC").fetchall():
+            sql = sql.replace("DOUBLE", "DOUBLE PRECISION").replace("BLOB", "BYTEA").replace("WITHOUT ROWID", "")
+            connection.execute(sql.replace("id INTEGER NOT NULL, \n\tname", "id SERIAL NOT NULL, name"))
+        for table in ("alembic_version", "campaigns", "events", "snapshots"):
+            rows = old.execute(f"SELECT * FROM {table}").fetchall()
+            marks = ", ".join(["%s"] * len(rows[0]))
+            with connection.cursor() as cursor:
+                cursor.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+        connection.execute("SELECT setval('campaigns_id_seq', (SELECT max(id) FROM campaigns))")
+    old.close()
+
+
+@pytest.fixture(params=RELEASES)
+def release(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def old_store(
+    release: str, request: pytest.FixtureRequest, tmp_path: Path, open_store: Callable[[str], Store]
+) -> Store:
+    path = tmp_path / "old.db"
+    unpack(release, path)
+    if request.param == "sqlite":
+        return open_store(f"sqlite:///{path}")
+    url = str(request.getfixturevalue("postgres_url"))
+    copy_into_postgres(path, url)
+    return open_store(url)
+
+
+def test_history_is_what_it_was(release: str, old_store: Store, tmp_path: Path) -> None:
+    expected = said_then(release)
+    assert tuple(old_store.list()) == CAMPAIGNS
+    for name in CAMPAIGNS:
+        campaign = old_store.campaign(name)
+        rows = [[getattr(one, field) for field in expected["fields"]] for one in adds_up(campaign)]
+        assert json.loads(json.dumps(rows)) == expected[name]["decisions"]
+        report = campaign.report()
+        assert {key: str(value) for key, value in report.ledger.to_json().items()} == expected[name]["ledger"]
+        then = expected[name]["report"]
+        for field in ("arrivals", "horizon", "decisions", "reasons", "reward", "late_reward", "corrections", "events"):
+            assert getattr(report, field) == then[field], field
+        assert campaign.export(tmp_path / f"{name}.parquet") == len(rows)
+        assert pl.read_parquet(tmp_path / f"{name}.parquet")["id"].to_list() == [row[0] for row in rows]
+        log_is_whole(campaign)
+
+
+def test_it_goes_on(old_store: Store) -> None:
+    for name in CAMPAIGNS:
+        campaign = old_store.campaign(name)
+        before = {one.id: one for one in campaign.decisions()}
+        pending = next(one for one in before.values() if one.state == "pending")
+        if name != "closed":
+            key = next(one for one in before.values() if one.key is not None)
+            assert campaign.decide(key.context, key.available, key=key.key) == key
+            campaign.decide_many(["x", "y"] * 10)
+            campaign.top_up(1.0, key="invoice-1b")
+        assert campaign.feedback(pending.id, 0.5).reward == 0.5
+        campaign._session.close()
+        after = {one.id: one for one in adds_up(campaign)}
+        assert {id_: after[id_] for id_ in before if id_ != pending.id} == {
+            id_: one for id_, one in before.items() if id_ != pending.id
+        }
+        log_is_whole(campaign)
