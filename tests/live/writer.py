@@ -1,7 +1,8 @@
 """A process to be killed: it writes to a campaign, and notes every intention before and every answer after.
 
 Run as a program it loads the compiled code once, then forks a writer for each line `forever url campaign seed notes`
-that it reads, or several for `shared url campaign count notes`: starting Python anew for hundreds of kills takes hours.
+that it reads, or several for `shared url campaign count notes` or `compete ...`: starting Python anew for hundreds of
+kills takes hours.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import random
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -106,6 +108,19 @@ def share_keys(url: str, campaign: str, seed: int, notes: str, *, steps: int = 4
             opened.feedback(first.id, 0.25, key=f"{named[0][0]}-answer")
 
 
+def compete(url: str, campaign: str, seed: int, notes: str, *, seconds: float = 3.0) -> None:
+    """Decide as often as the others let one."""
+    opened = doral.open(url).campaign(campaign)
+    opened.report()
+    until = time.monotonic() + seconds
+    made = 0
+    while time.monotonic() < until:
+        opened.decide(CONTEXTS[seed % 2])
+        made += 1
+    descriptor = os.open(notes, os.O_WRONLY | os.O_CREAT)
+    os.write(descriptor, str(made).encode())
+
+
 def fork(work: Callable[..., None], *arguments: Any) -> int:
     child = os.fork()
     if child == 0:
@@ -145,7 +160,8 @@ def main() -> None:
             children = [fork(write_forever, url, name, int(seed), notes)]
             say(children[0])
         else:  # several at once
-            children = [fork(share_keys, url, name, one, f"{notes}-{one}") for one in range(int(seed))]
+            alike = share_keys if work == "shared" else compete
+            children = [fork(alike, url, name, one, f"{notes}-{one}") for one in range(int(seed))]
         codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
         say(f"ended {' '.join(map(str, codes))}")
 

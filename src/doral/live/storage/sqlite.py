@@ -62,7 +62,7 @@ class SqliteConnection(Connection):
             raise sqlite_file.from_sqlite(error, self._path) from error
         self._run = self._connection.execute
         try:
-            self._watched.check()
+            self._watched.check_path()
         except BaseException:
             self._connection.close()
             raise
@@ -85,7 +85,7 @@ class SqliteConnection(Connection):
         if not self._turns.take(until):
             raise self._busy("others are waiting for it, too")
         try:
-            self._patiently(lambda: self._run("BEGIN IMMEDIATE"), until)
+            self._patiently(self._begin, until)
         finally:
             self._turns.leave()
         try:
@@ -94,6 +94,9 @@ class SqliteConnection(Connection):
             self.rollback()
             raise
         note_wait(since, str(self._path))
+
+    def _begin(self) -> None:
+        self._run("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
         try:
@@ -117,16 +120,15 @@ class SqliteConnection(Connection):
     # --- statements -------------------------------------------------------------------------------------------------
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        def ask() -> list[tuple[Any, ...]]:
+            return self._run(sql, parameters).fetchall()
+
         if self._connection.in_transaction:
-            return self._translating(lambda: self._run(sql, parameters).fetchall(), parameters)
+            return self._translating(ask, parameters)
         if self._stamp:
-            return self._read_unlocked(lambda: self._run(sql, parameters).fetchall(), parameters)
-        if not self._watched.is_same():
-            self._watched.check()
-        return self._translating(
-            lambda: self._patiently(lambda: self._run(sql, parameters).fetchall()),
-            parameters,
-        )
+            return self._read_unlocked(ask, parameters)
+        self._watched.check_path()
+        return self._translating(lambda: self._patiently(ask), parameters)
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         if len(rows) == 1:

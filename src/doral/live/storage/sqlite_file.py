@@ -24,6 +24,7 @@ _OURS = frozenset(("campaigns", "events", "alembic_version"))
 _OUR_REVISION = re.compile(r"\d{4}")
 _MOST_SHOWN = 5
 _LOOKS, _LOOK_AGAIN_S = 5, 0.0005
+_LOOK_BESIDE_S = 0.1
 _one_maker = Lock()  # see the note above: nobody opens the file between its making and our closing of it
 
 
@@ -184,9 +185,11 @@ class Watched:
     """The file that a connection opened, and those beside it: still at their path, or gone?"""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._names = [str(path)]
-        self._known = [self._found(str(path))]
+        self._path = str(path)
+        self._path_was = self._found(self._path)
+        self._beside = (side(path, "-wal"), side(path, "-shm"))
+        self._beside_was: tuple[Identity, ...] = ()
+        self._seen_at = 0.0
 
     def _found(self, name: str) -> Identity:
         found = identity(name)
@@ -194,31 +197,46 @@ class Watched:
             raise self._gone(name)
         return found
 
-    def is_same(self) -> bool:
-        return identity(self._names[0]) == self._known[0]
-
     def watch_log(self) -> None:
         """From now on also the write-ahead log and its index: both stay as long as anybody is connected."""
-        for suffix in ("-wal", "-shm"):
-            name = side(self._path, suffix)
-            known = self._found(name)
-            self._names.append(name)
-            self._known.append(known)
+        self._beside_was = tuple(self._found(name) for name in self._beside)
+
+    def check_path(self) -> None:
+        """Before anything is read."""
+        if identity(self._path) != self._path_was:
+            raise self._gone(self._path)
 
     def check(self) -> None:
-        """Before anything is written."""
-        for name, known in zip(self._names, self._known, strict=True):
-            if identity(name) != known:
-                raise self._gone(name)
+        """Before anything is written. Without the index of the log, writers would not exclude each other."""
+        self.check_path()
+        gone = self._missing(self._beside)
+        if gone is not None:
+            raise self._gone(gone)
 
     def check_committed(self) -> None:
-        """After a commit, before anybody is told."""
-        for name, known in zip(self._names, self._known, strict=True):
-            if identity(name) != known:
-                raise OutcomeUnknown(
-                    f"{name}: was removed, moved or replaced during a commit; the change may be lost with it: "
-                    "put the file back or restore a backup, open the store again, and ask again with the same key"
-                )
+        """After a commit, before anybody is told. (The index can be made again.)"""
+        if identity(self._path) == self._path_was and self._missing(self._beside[:1]) is None:
+            return
+        raise OutcomeUnknown(
+            f"{self._path}: it or its write-ahead log was removed, moved or replaced during a commit; the change may "
+            "be lost with it: put the file back or restore a backup, open the store again, and ask with the same key"
+        )
+
+    def _missing(self, names: tuple[str, ...]) -> str | None:
+        """Whether they are there, every time; whether they are the same, now and then.
+
+        What takes less than that, for another process to make a file anew that was removed, is not noticed at once.
+        """
+        for name in names:
+            if not os.access(name, os.F_OK):
+                return name
+        now = time.monotonic()
+        if now > self._seen_at + _LOOK_BESIDE_S:
+            for name, was in zip(self._beside, self._beside_was, strict=True):
+                if identity(name) != was:
+                    return name
+            self._seen_at = now
+        return None
 
     def _gone(self, name: str) -> StorageError:
         what = "is gone" if identity(name) is None else "is another file now"
