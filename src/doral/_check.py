@@ -80,6 +80,11 @@ def name(field: str, value: object) -> str:
     return str(value)  # numpy's strings become plain ones
 
 
+def is_among(value: object, words: Iterable[str]) -> bool:
+    """Whether it is one of these words; whatever it is, asking is no error."""
+    return isinstance(value, str) and value in words
+
+
 def items(field: str, value: object, *, what: str, at_most: int) -> list[Any]:
     """The elements of a sequence or of an array with one axis; its length is checked before anything is copied."""
     is_sequence = isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)

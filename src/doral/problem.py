@@ -179,7 +179,7 @@ class Problem:
             raise InvalidValue("contexts x arms", n_pairs, f"must be at most {MAX_PAIRS:,}; group contexts or arms")
         if deadline is not None:
             deadline = _checked_deadline("deadline", deadline)
-        if feedback not in get_args(Feedback):
+        if not _check.is_among(feedback, get_args(Feedback)):
             raise InvalidValue("feedback", feedback, "must be explicit or silent")
         _check.set_fields(
             self,
@@ -338,7 +338,7 @@ def _checked_range(value: object) -> tuple[float, float]:
 def _checked_reserves(reserves: object, contexts: tuple[Context, ...]) -> tuple[tuple[int, float], ...]:
     try:
         pairs = dict(reserves.items() if isinstance(reserves, Mapping) else reserves)  # type: ignore[call-overload]
-    except (TypeError, ValueError):
+    except Exception:  # noqa: BLE001  (whatever a foreign object raises, it is no mapping)
         raise InvalidValue("reserves", reserves, "must map tiers to shares of the budget, as in {1: 0.2}") from None
     checked = []
     for tier, share in pairs.items():

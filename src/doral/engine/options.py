@@ -60,7 +60,7 @@ class PolicyOptions(
         _check.name("name of a policy", self.name)
         for option, allowed in option_words().items():
             word = getattr(self, option)
-            if word not in allowed:
+            if not _check.is_among(word, allowed):
                 raise InvalidValue(option, word, f"must be one of {', '.join(allowed)}")
         for option in _flags():
             flag = getattr(self, option)

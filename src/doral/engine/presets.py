@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from doral import _check
 from doral.engine.options import PolicyOptions, check_option_names
 from doral.errors import InvalidValue, UnknownName
 
@@ -90,7 +92,7 @@ def policy(name: str, /, *, reading: str | None = None, label: str | None = None
         raise UnknownName("policy", name, POLICY_NAMES)
     if reading is None:
         reading = suffix or "corrected"
-    elif reading not in _READINGS:
+    elif not _check.is_among(reading, _READINGS):
         raise UnknownName("reading", reading, _READINGS)
     elif suffix and suffix != reading:
         raise InvalidValue("reading", reading, f"contradicts the name {name!r}; give one of the two")
@@ -98,6 +100,8 @@ def policy(name: str, /, *, reading: str | None = None, label: str | None = None
         raise InvalidValue("reading", reading, f"{preset} is not the paper's; it has no literal reading")
     check_option_names(options)
     shown = preset if reading == "corrected" else f"{preset}/{reading}"
+    made = PolicyOptions(**{**_READINGS[reading][preset], **options, "name": shown})  # checked before it is named
     changed = ", ".join(f"{option}={value}" for option, value in sorted(options.items()))
-    default_label = f"{shown}({changed})" if changed else shown
-    return PolicyOptions(**{**_READINGS[reading][preset], **options, "name": label or default_label})
+    if label is not None:
+        return replace(made, name=_check.name("label", label))
+    return replace(made, name=f"{shown}({changed})") if changed else made

@@ -219,7 +219,7 @@ class Campaign:
 
     def decisions(self, state: str | None = None) -> Iterator[Decision]:
         """All decisions in their order, or those in one state; read page by page, never all at once."""
-        if state is not None and state not in STATE_NAMES:
+        if state is not None and not _check.is_among(state, STATE_NAMES):
             raise UnknownName("state", state, STATE_NAMES)
         after = 0
         if state == STATE_NAMES[IS_PENDING]:
@@ -254,7 +254,7 @@ class Campaign:
 
     def export(self, path: str | Path) -> int:
         """Every decision into a .parquet or .csv file, whole or not at all; returns how many."""
-        return write_decisions(Path(path), self.decisions())
+        return write_decisions(path, self.decisions())
 
     def save_snapshot(self) -> None:
         """Write a snapshot now, so that the next opening is quick. Happens by itself now and then."""

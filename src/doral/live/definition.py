@@ -87,7 +87,7 @@ def make_definition(
     options = policy_by_name(policy) if isinstance(policy, str) else policy
     if not isinstance(options, PolicyOptions):
         raise InvalidValue("policy", policy, "must be a name or doral.policy(...); policies in Python only simulate")
-    if clock not in get_args(ClockKind):
+    if not _check.is_among(clock, get_args(ClockKind)):
         raise InvalidValue("clock", clock, "must be seconds or rounds")
     if options.return_probability == "oracle":
         remedy = "needs the true delays, which only a simulation has; choose estimated or one"

@@ -40,9 +40,10 @@ class Stamp(NamedTuple):
     wall: float  # seconds since 1970
     tolerance_s: float  # how far clocks may disagree
 
-    def put(self, draft: Event, fold: Fold, at: object = None) -> Event:
-        """The draft with its place in the log and on the clock."""
-        moment = self.moment(fold, at)
+    def put(self, draft: Event, fold: Fold, at: object = None, *, field: str = "at") -> Event:
+        """The draft with its place in the log and on the clock; `field` is what the caller calls his timestamp."""
+        told = self.reading(fold, at, fold.clock, field=field)
+        moment = self.moment(fold, None) if told is None else Moment(max(told, fold.clock), told)
         return draft._replace(
             sequence=fold.sequence + 1,
             clock=moment.clock,
@@ -72,23 +73,23 @@ class Stamp(NamedTuple):
             )
         return Moment(max(reading, shows), None)
 
-    def reading(self, fold: Fold, at: object, shows: float) -> float | None:
+    def reading(self, fold: Fold, at: object, shows: float, *, field: str = "at") -> float | None:
         """A timestamp as the caller gave it, on the campaign's clock, which shows what it does; None if he did not."""
         if at is None:
             return None
         definition = fold.definition
-        stamp = timestamp("at", at, in_seconds=definition.is_in_seconds)
+        stamp = timestamp(field, at, in_seconds=definition.is_in_seconds)
         reading = stamp - definition.epoch
         if definition.is_in_seconds:
-            self.refuse_ahead("at", stamp)
+            self.refuse_ahead(field, stamp)
             if reading < 0:
                 remedy = (
                     f"is before the campaign began, at {definition.epoch!r}: give create(at=...) a time before all "
                     "that is filled in later"
                 )
-                raise InvalidValue("at", at, remedy)
+                raise InvalidValue(field, at, remedy)
         elif not 0 <= reading <= shows + MOST_ROUNDS_AHEAD:
-            raise InvalidValue("at", at, "this campaign counts rounds: give a number of rounds, or nothing")
+            raise InvalidValue(field, at, "this campaign counts rounds: give a number of rounds, or nothing")
         return reading
 
     def refuse_ahead(self, field: str, stamp: float) -> None:

@@ -7,14 +7,16 @@ apostrophe in front, as OWASP advises; `read_decisions` takes it away again. Par
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from doral._files import replacing
-from doral.errors import InvalidValue
+from doral.errors import InvalidValue, shown
 from doral.live.decision import Decision
+from doral.live.errors import StorageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,15 +30,19 @@ _FORMULA = rf"^(?:[{_SKIPPED}]*[{_SIGNS}]|[\t\r\n])"
 _NEUTRALISED = _FORMULA.replace("^", "^'", 1)
 
 
-def write_decisions(path: Path, decisions: Iterable[Decision]) -> int:
+def write_decisions(path: str | Path, decisions: Iterable[Decision]) -> int:
     """One row per decision; the file is there whole or not at all, and a new one is for its owner alone."""
-    check_suffix(path)
+    path = _checked(path)
     counted = _Counted(decisions)
-    with replacing(path, is_private=True) as file:
-        if path.suffix == ".csv":
-            _write_csv(file, counted)
-        else:
-            _write_parquet(file, counted)
+    try:
+        with replacing(path, is_private=True) as file:
+            if path.suffix == ".csv":
+                _write_csv(file, counted)
+            else:
+                _write_parquet(file, counted)
+    except OSError as error:
+        remedy = "nothing was written: does its folder exist, has it space, and may it be written to?"
+        raise StorageError(f"path = {shown(str(path))}: {error.strerror or error}; {remedy}") from error
     return counted.count
 
 
@@ -44,8 +50,7 @@ def read_decisions(path: str | Path) -> pl.DataFrame:
     """The rows of an exported file as they were, whichever of the two it is."""
     import polars as pl
 
-    path = Path(path)
-    check_suffix(path)
+    path = _checked(path)
     if path.suffix == ".parquet":
         return pl.read_parquet(path)
     schema = _schema()
@@ -57,9 +62,19 @@ def read_decisions(path: str | Path) -> pl.DataFrame:
     return frame.with_columns(*given, pl.col("available").str.json_decode(schema["available"]))
 
 
-def check_suffix(path: Path) -> None:
-    if path.suffix not in _SUFFIXES:
-        raise InvalidValue("path", str(path), "must end in .parquet or .csv")
+def _checked(path: object) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidValue("path", path, "must be a string or a Path")
+    try:
+        is_possible = b"\0" not in os.fsencode(path)
+    except UnicodeError:
+        is_possible = False
+    if not is_possible:
+        raise InvalidValue("path", path, "must not contain characters that no file name can hold")
+    checked = Path(os.fsdecode(path))
+    if checked.suffix not in _SUFFIXES:
+        raise InvalidValue("path", str(checked), "must end in .parquet or .csv")
+    return checked
 
 
 class _Counted:

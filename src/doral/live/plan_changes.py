@@ -64,7 +64,7 @@ def plan_clock_repair(log: Log, fold: Fold, to: object, stamp: Stamp) -> Planned
     """The campaign's clock was carried away: it shows what this host's does, or what the caller says."""
     del log
     definition = fold.definition
-    target = stamp.reading(fold, to, fold.clock)
+    target = stamp.reading(fold, to, fold.clock, field="to")
     if target is None:
         target = max(0.0, stamp.wall - definition.epoch) if definition.is_in_seconds else float(fold.round + 1)
     if target >= fold.clock:
@@ -78,7 +78,7 @@ def plan_clock_repair(log: Log, fold: Fold, to: object, stamp: Stamp) -> Planned
 
 def plan_expiry(log: Log, fold: Fold, now: object, release: bool, stamp: Stamp) -> Planned[int]:
     """Decisions that are too old for an answer to count; how many."""
-    draft = stamp.put(_DRAFT._replace(kind=EXPIRED), fold, now)
+    draft = stamp.put(_DRAFT._replace(kind=EXPIRED), fold, now, field="now")
     own = draft.clock if draft.happened is None else draft.happened
     upto, expired = _overdue(log, fold, own)
     count = sum(many for _, _, many in expired)

@@ -73,7 +73,7 @@ def _entry(fold: Fold, asked: RecordRequest, stamp: Stamp) -> _Entry:
     if asked.reward is not None:
         problem.check_reward(asked.reward)
     made = stamp.reading(fold, asked.at, fold.clock)
-    answered = stamp.reading(fold, asked.answered_at, fold.clock)
+    answered = stamp.reading(fold, asked.answered_at, fold.clock, field="answered_at")
     if made is None:
         raise InvalidValue("at", None, "say when the decision was made")
     if (answered is None) != (asked.reward is None) or (arm is None and answered is not None):

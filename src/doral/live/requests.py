@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from doral import _check
-from doral.errors import InvalidValue
+from doral.errors import DoralError, InvalidValue
 from doral.live.events import ANSWER_SCOPE, DECIDE_SCOPE
+from doral.problem import MAX_ARMS
 
 MAX_BATCH = 100_000
 
@@ -90,9 +92,9 @@ def record_of(one: object) -> RecordRequest:
 def make_arrival(
     context: str, available: Iterable[str] | None = None, key: str | None = None, at: object = None
 ) -> ArrivalRequest:
-    if isinstance(available, str):
-        raise InvalidValue("available", available, "must be a list of names of arms")
-    return ArrivalRequest(context, None if available is None else list(available), scoped_key(DECIDE_SCOPE, key), at)
+    if available is not None:
+        available = _read_all("available", available, "must be a list of names of arms", at_most=MAX_ARMS)
+    return ArrivalRequest(context, available, scoped_key(DECIDE_SCOPE, key), at)
 
 
 def arrival_of(one: object) -> ArrivalRequest:
@@ -128,9 +130,24 @@ def scoped_key(scope: str, key: str | None) -> str | None:
 
 
 def as_batch(field: str, given: Iterable[Any]) -> Sequence[Any]:
-    if isinstance(given, str | Mapping):
-        raise InvalidValue(field, given, "must be a list")
-    batch = list(given)
-    if len(batch) > MAX_BATCH:
-        raise InvalidValue(f"number of {field}", len(batch), f"must be at most {MAX_BATCH:,} at once")
+    return _read_all(field, given, "must be a list", at_most=MAX_BATCH)
+
+
+def _read_all(field: str, given: object, remedy: str, *, at_most: int) -> list[Any]:
+    """What a list, a set, an array or a generator gives; never more than is allowed, even if it would go on."""
+    if isinstance(given, str | bytes | bytearray | Mapping):
+        raise InvalidValue(field, given, remedy)
+    try:
+        found = iter(given)  # type: ignore[call-overload]
+    except Exception as error:
+        raise InvalidValue(field, given, remedy) from error
+    try:
+        batch = list(islice(found, at_most + 1))
+    except DoralError:
+        raise
+    except Exception as error:  # a generator of the caller's
+        said = f"could not be read to its end: {type(error).__name__}: {error}"
+        raise InvalidValue(field, given, said) from error
+    if len(batch) > at_most:
+        raise InvalidValue(f"number of {field}", f"more than {at_most:,}", f"must be at most {at_most:,} at once")
     return batch

@@ -111,6 +111,7 @@ class Store:
 
     def campaign(self, name: str) -> Campaign:
         """A campaign by name; the same object every time."""
+        name = _check.name("name of a campaign", name)
         with self._lock:
             if name not in self._campaigns:
                 rows = {row.name: row for row in self._storage.campaigns()}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from doral import _check
 from doral._kernel import Block
 from doral.engine.blueprint import MAX_SEED
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import policy as policy_by_name
-from doral.errors import InvalidValue
+from doral.errors import DoralError, InvalidValue
 from doral.simulation.outcome import Outcome
 from doral.simulation.players import CompiledPlayer, Player
 from doral.simulation.python_player import PythonPlayer
@@ -81,12 +83,24 @@ def _name(policy: PolicyOptions | PolicyMaker) -> str:
 
 
 def _policies(given: AnyPolicy | Iterable[AnyPolicy]) -> list[PolicyOptions | PolicyMaker]:
-    several = [given] if isinstance(given, str | PolicyOptions) or callable(given) else list(given)
+    is_one = isinstance(given, str | PolicyOptions) or callable(given)
+    several = [given] if is_one else _listed("policies", given, "must be a policy or a list of them")
     if not several:
         raise InvalidValue("policies", given, "must name at least one policy")
     made = [_policy(one) for one in several]
     _check.no_duplicates("policies", [_name(one) for one in made])
     return made
+
+
+def _listed(field: str, given: object, remedy: str) -> list[Any]:
+    if isinstance(given, Mapping):
+        raise InvalidValue(field, given, remedy)
+    try:
+        return list(given)  # type: ignore[call-overload]
+    except DoralError:
+        raise
+    except Exception as error:  # whatever a foreign object or generator raises
+        raise InvalidValue(field, given, remedy) from error
 
 
 def _policy(one: object) -> PolicyOptions | PolicyMaker:
@@ -106,7 +120,8 @@ def _scenario(one: object) -> Scenario:
 
 
 def _scenarios(given: str | Scenario | Iterable[str | Scenario]) -> list[Scenario]:
-    several = [given] if isinstance(given, str | Scenario) else list(given)
+    is_one = isinstance(given, str | Scenario)
+    several = [given] if is_one else _listed("scenario", given, "must be a scenario or a list of them")
     if not several:
         raise InvalidValue("scenario", given, "must name at least one scenario")
     made = [_scenario(one) for one in several]
@@ -138,6 +153,10 @@ def simulate(
     n_jobs = _check.whole_number("n_jobs", n_jobs, at_least=-1, at_most=MAX_JOBS)
     if n_jobs == 0:
         raise InvalidValue("n_jobs", n_jobs, "must be 1 or more, or -1 for all cores")
+    if not isinstance(keep_decisions, bool | np.bool_):
+        raise InvalidValue("keep_decisions", keep_decisions, "must be True or False")
+    if on_run is not None and not callable(on_run):
+        raise InvalidValue("on_run", on_run, "must be a function without arguments, or None")
     outcomes: list[Outcome] = []
     tasks = ((place, run) for place in places for run in range(first_run, first_run + runs))
     for played in _played(chosen, tasks, seed=seed, keep_decisions=keep_decisions, n_jobs=n_jobs):

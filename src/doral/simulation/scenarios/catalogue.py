@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from doral import _check
 from doral.errors import UnknownName
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios import paper_scenarios, stress_scenarios
@@ -15,6 +16,6 @@ def scenario(name: str) -> Scenario:
     >>> scenario("paper/diverse-pareto").problem.budget
     85000.0
     """
-    if name not in SCENARIOS:
+    if not _check.is_among(name, SCENARIOS):
         raise UnknownName("scenario", name, SCENARIOS)
     return SCENARIOS[name]
