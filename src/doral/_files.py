@@ -34,7 +34,8 @@ def replacing(path: Path | str, *, is_private: bool = False) -> Iterator[BinaryI
         unfinished.replace(target)
     except OSError as error:
         _remove(unfinished)
-        if error.filename is None or error.filename == str(unfinished):
+        is_of_the_system = error.errno is not None  # others would lose their message with it
+        if is_of_the_system and (error.filename is None or error.filename == str(unfinished)):
             error.filename, error.filename2 = str(path), None  # the name that the caller knows
         raise
     except BaseException:

@@ -103,6 +103,45 @@ def test_whole_or_not_at_all(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
 
 
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+from doral.live.errors import StorageError
+from doral.live.export import write_decisions
+from tests.live.test_export import decision
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    write_decisions(Path(sys.argv[1]), (decision(f"{i * 7919 % 100_003}", None, i) for i in range(40_000)))
+except StorageError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_full_disk(suffix: str, tmp_path: Path) -> None:
+    (tmp_path / f"d.{suffix}").write_text("old")
+    said = run(FULL, tmp_path / f"d.{suffix}")
+    assert f"d.{suffix}'" in said
+    assert "File too large" in said
+    assert "nothing was written" in said
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def run(program: str, path: Path) -> str:
+    root = Path(__file__).parent.parent.parent
+    environment = {"PYTHONPATH": f"{root / 'src'}:{root}", "POLARS_MAX_THREADS": "2"}
+    return subprocess.run(
+        [sys.executable, "-c", program, str(path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
+
+
 MEMORY = """
 import resource, sys
 from pathlib import Path
@@ -126,13 +165,4 @@ print(peak_mib() - before)
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_memory_does_not_grow_with_decisions(suffix: str, tmp_path: Path) -> None:
-    root = Path(__file__).parent.parent.parent
-    done = subprocess.run(
-        [sys.executable, "-c", MEMORY, str(tmp_path / f"d.{suffix}")],
-        env={"PYTHONPATH": f"{root / 'src'}:{root}", "POLARS_MAX_THREADS": "2"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert float(done.stdout) < 40  # MiB; all at once it would be some 120
+    assert float(run(MEMORY, tmp_path / f"d.{suffix}")) < 40  # MiB; all at once it would be some 120

@@ -108,12 +108,18 @@ def _write_csv(file: BinaryIO, pages: Iterable[pl.DataFrame]) -> None:
 
 
 def _write_parquet(file: BinaryIO, pages: Iterable[pl.DataFrame]) -> None:
+    from polars.exceptions import ComputeError
     from polars.io.plugins import register_io_source
 
     def source(*_: Any) -> Iterator[pl.DataFrame]:
         yield from pages
 
-    register_io_source(source, schema=_schema()).sink_parquet(file, row_group_size=_PAGE)
+    try:
+        register_io_source(source, schema=_schema()).sink_parquet(file, row_group_size=_PAGE)
+    except ComputeError as error:
+        if "os error" not in str(error):
+            raise
+        raise OSError(str(error)) from error  # as it is with CSV
 
 
 def _texts() -> list[str]:
