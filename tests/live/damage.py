@@ -12,7 +12,8 @@ def rewrite(campaign: Campaign, *statements: str, with_chain: bool = False) -> N
     session = campaign._session
     connection = session._open()._connection  # type: ignore[attr-defined]
     for sql in statements:
-        connection.execute(sql.replace(" events", f" {connection.schema}events"))
+        sql = sql.replace(" events", f" {connection.schema}events")
+        connection.execute(sql.replace("%", "%%") if connection.placeholder == "%s" else sql)
     if with_chain:
         _seal_anew(connection, session.row.id, session.row.tag)
     session.close()

@@ -43,6 +43,7 @@ def record(state: State, context: int, arm: int, cost: float, time: float, clock
         count_arrival(state, context)
     if arm >= 0:
         commit(state, context, arm, cost, time)
+        now.read_at = min(now.read_at, now.round)  # whoever arrives next is to know it
         if now.next % WATCH_EVERY == 0:  # nobody arrives who would take stock: the ring must not hold all of a log
             watch(state)
 

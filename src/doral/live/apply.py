@@ -67,7 +67,7 @@ _ONE_BY_ONE = {
     NOTED: apply_note,
 }
 
-Differs = Callable[[Event, Event], None]  # is told what the log says, and what today's engine makes of it
+Differs = Callable[[Event, Event], None]  # is told what the log says of each event, and what today's engine makes of it
 
 
 def apply(fold: Fold, drafts: Sequence[Event]) -> list[Event]:
@@ -103,6 +103,5 @@ def replay(fold: Fold, stored: Sequence[Event], differs: Differs | None = None) 
             raise BrokenLog(said) from error
         if differs is not None:
             for event, one in zip(events, made, strict=True):
-                if one != event:
-                    differs(event, one)
+                differs(event, one)
     fold.head = stored[-1].chain or b""

@@ -49,6 +49,7 @@ from doral.live.requests import (
 from doral.live.session import Session
 from doral.live.storage.contract import Log
 from doral.live.subject import Subject
+from doral.live.verify import Verification, Verifier
 from doral.problem import MAX_HORIZON, Arm
 
 PAGE_DECISIONS = 1_000
@@ -251,6 +252,18 @@ class Campaign:
     def report(self) -> Report:
         """Spend, pace, pending, return curves, cut-off and values: the campaign at a glance."""
         return self._session.read(lambda _, fold: make_report(self.name, fold))
+
+    def verify(self) -> Verification:
+        """Read the whole log: is it what was written, and where would this version have decided otherwise?
+
+        BrokenLog where it was damaged. Differences are information: history stays what it is.
+        """
+
+        def look(log: Log, fold: Fold) -> Verification:
+            verifier = Verifier()
+            return verifier.found(self._session.fold_anew(log, verifier.hear), in_use=fold)
+
+        return self._session.read(look)
 
     def export(self, path: str | Path) -> int:
         """Every decision into a .parquet or .csv file, whole or not at all; returns how many."""

@@ -1,0 +1,100 @@
+"""Decisions in the log are facts: another engine's are adopted, and `verify` says where this one would have differed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import doral
+from doral.live.campaign import Campaign
+from doral.live.errors import BrokenLog
+from doral.live.store import Store
+from tests.live.checks import adds_up
+from tests.live.damage import rewrite
+
+Opener = Callable[[str], Store]
+
+
+def make(store: Store, policy: str = "doral-otf") -> Campaign:
+    problem = doral.Problem(
+        arms=[doral.Arm(name, features=[i, 1.0]) for i, name in enumerate("abc")],
+        contexts=["old", "young"],
+        budget=300,
+        horizon=300,
+        deadline=30,
+    )
+    return store.create("kits", problem, policy=policy, seed=1, clock="rounds")
+
+
+def busy(campaign: Campaign) -> None:
+    for i in range(60):
+        made = campaign.decide("old" if i % 3 else "young")
+        if made.arm is not None and i % 2:
+            campaign.feedback(made.id, {"a": 0.1, "b": 0.9, "c": 0.5}[made.arm])
+
+
+def test_a_whole_log_of_this_engine(store: Store) -> None:
+    campaign = make(store)
+    busy(campaign)
+    found = campaign.verify()
+    assert (found.events, found.n_differences, found.differences) == (campaign.report().events, 0, ())
+    [stretch] = found.engines
+    assert (stretch.first, stretch.last, stretch.engine["doral"]) == (1, found.events, doral.__version__)
+    assert len(found.head) == 32
+    before = found.head
+    campaign.decide("old")
+    assert campaign.verify().head != before
+
+
+@pytest.mark.parametrize("policy", ["doral-otf", "doral", "random", "d-lints"])
+def test_other_decisions_are_adopted(policy: str, durable_url: str, open_store: Opener) -> None:
+    """As if an engine that chooses otherwise had written the log, and named itself."""
+    campaign = make(open_store(durable_url), policy)
+    busy(campaign)
+    before = {one.id: one for one in campaign.decisions()}
+    rewrite(
+        campaign,
+        "UPDATE events SET arm = (arm + 1) % 3 WHERE arm IS NOT NULL AND number % 5 = 0",
+        "UPDATE events SET data = replace(data, 'sources', 'hidden') WHERE sequence = 1",
+        with_chain=True,
+    )
+    campaign = open_store(durable_url).campaign("kits")
+    after = {one.id: one for one in adds_up(campaign)}
+    other = {"a": "b", "b": "c", "c": "a"}
+    changed = [id_ for id_ in before if after[id_].arm != before[id_].arm]
+    assert all(after[id_].arm == other[before[id_].arm or ""] for id_ in changed)
+    assert len(changed) > 8
+    assert {id_: one.state for id_, one in after.items()} == {id_: one.state for id_, one in before.items()}
+    found = campaign.verify()
+    assert {one.decision_id for one in found.differences} <= set(after)
+    assert found.n_differences >= len(changed) / 2
+    made = campaign.decide("old")
+    assert made.round == 61
+    campaign.feedback(next(one.id for one in after.values() if one.state == "pending"), 0.3)
+    names = [stretch.engine for stretch in campaign.verify().engines]
+    assert "hidden" in names[0]
+    assert "sources" in names[1]
+    adds_up(campaign)
+
+
+def test_damage_under_a_snapshot_is_found(durable_url: str, open_store: Opener) -> None:
+    campaign = make(open_store(durable_url))
+    busy(campaign)
+    campaign.save_snapshot()
+    rewrite(
+        campaign, "UPDATE events SET reward = 0.8 WHERE sequence = (SELECT min(sequence) FROM events WHERE kind = 3)"
+    )
+    campaign.report()  # what the snapshot says is right
+    with pytest.raises(BrokenLog, match="event 4 is not what was written"):
+        campaign.verify()
+    with pytest.raises(BrokenLog, match="event 4"):
+        list(campaign.decisions())
+
+
+def test_a_snapshot_that_says_something_else_is_found(durable_url: str, open_store: Opener) -> None:
+    campaign = make(open_store(durable_url))
+    busy(campaign)
+    campaign._session._fold.counts.reward += 1.0  # type: ignore[union-attr]
+    with pytest.raises(BrokenLog, match="counts in use"):
+        campaign.verify()
