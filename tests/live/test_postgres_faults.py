@@ -227,7 +227,7 @@ def test_making_and_listing_wait_for_a_server_that_restarts(local: str, request:
     with doral.open(local) as store:
         restarting = threading.Thread(target=lambda: (server.stop(), server.start()))
         restarting.start()
-        names = []
+        names: list[str] = []
         while restarting.is_alive() or len(names) < 3:
             names.append(f"campaign {len(names):06d}")
             make(store, names[-1])

@@ -205,6 +205,35 @@ def test_a_campaign_is_known_by_its_tag(campaign: Campaign, path: Path) -> None:
     assert arrivals(path) == 1
 
 
+def test_another_store_restored_into_the_file_is_noticed(campaign: Campaign, path: Path) -> None:
+    """The same file, by SQLite's own means, while it is open."""
+    with doral.open(f"sqlite:///{path.with_name('other.db')}") as store:
+        make(store).decide_many(["young"] * 5)
+    with sqlite3.connect(path.with_name("other.db")) as other, sqlite3.connect(path) as here:
+        other.backup(here)
+    other.close()
+    here.close()
+    for attempt in (campaign.report, lambda: campaign.decide("old")):
+        with pytest.raises(StorageError, match="not the one that was opened"):
+            attempt()
+    assert arrivals(path) == 5
+
+
+def test_a_link_leads_to_one_file_and_one_queue(campaign: Campaign, path: Path, open_store: Opener) -> None:
+    (path.parent / "links").mkdir()
+    link = path.parent / "links" / "link.db"
+    link.symlink_to(path)
+    through = open_store(f"sqlite:///{link}").campaign("kits")
+    through.decide("old")
+    assert [one.name for one in link.parent.iterdir()] == ["link.db"]
+    assert campaign.report().arrivals == 6
+    link.unlink()
+    link.symlink_to(path.with_name("campaigns.db-queue"))
+    with pytest.raises(StorageError, match="another file"):
+        through.decide("old")
+    campaign.decide("old")
+
+
 def test_a_file_that_has_become_something_else_is_not_touched(campaign: Campaign, path: Path) -> None:
     campaign._session.close()
     delete_all(path)

@@ -51,7 +51,7 @@ class _Statements:
         self.insert = f"INSERT INTO {schema}events (campaign_id, {columns}) VALUES ({marks})"
         self.set_head = f"UPDATE {schema}campaigns SET last_sequence = {mark}, head = {mark} WHERE id = {mark}"
         self.head = (
-            f"SELECT last_sequence, head, (SELECT max(sequence) FROM {schema}events WHERE campaign_id = {mark}) "
+            f"SELECT tag, last_sequence, head, (SELECT max(sequence) FROM {schema}events WHERE campaign_id = {mark}) "
             f"FROM {schema}campaigns WHERE id = {mark}"
         )
         self.select = f"SELECT {columns} FROM {schema}events WHERE campaign_id = {mark}"
@@ -74,7 +74,7 @@ class _Statements:
 
 class SqlLog(Log):
     def __init__(self, connection: Connection, row: CampaignRow) -> None:
-        self._connection, self._id, self._tag = connection, row.id, row.tag
+        self._connection, self._row, self._id = connection, row, row.id
         self._sql = _Statements(connection)
         self._salt: bytes | None = None
 
@@ -90,8 +90,10 @@ class SqlLog(Log):
     def head(self) -> tuple[int, bytes]:
         rows = self._connection.execute(self._sql.head, (self._id, self._id))
         if not rows:
-            raise StorageError("the campaign is no longer there: it was deleted")
-        sequence, head, stored = rows[0]
+            raise StorageError(f"campaign {self._row.name!r} is no longer there: it was deleted")
+        tag, sequence, head, stored = rows[0]
+        if tag != self._row.tag:  # restored in place, from a backup of something else
+            raise _not_the_same(self._row)
         if not isinstance(sequence, int) or not isinstance(head, bytes) or sequence != stored:
             raise BrokenLog(
                 f"the last event must be {sequence!r}, and the log has events up to {stored!r}: it was damaged; "
@@ -116,7 +118,7 @@ class SqlLog(Log):
         for *columns, before in rows:
             event = Event._make(columns)
             if event.sequence == 1:
-                before = beginning(self._tag)
+                before = beginning(self._row.tag)
             if not is_intact(event, before, self._salt):
                 raise damaged(event.sequence)
             found.append(event)
@@ -222,6 +224,13 @@ class SqlLog(Log):
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _not_the_same(row: CampaignRow) -> StorageError:
+    return StorageError(
+        f"campaign {row.name!r} is not the one that was opened: the database was replaced or restored since; nothing "
+        "was changed: open the store again"
+    )
 
 
 def _by_decision(events: Iterable[Event]) -> dict[int, list[Event]]:
@@ -331,10 +340,7 @@ class SqlStorage(Storage):
             sql = f"SELECT name, tag FROM {connection.schema}campaigns WHERE id = {connection.placeholder}"
             found = connection.execute(sql, (row.id,))
             if found != [(row.name, row.tag)]:
-                raise StorageError(
-                    f"campaign {row.name!r} of {self.url} is not the one that was opened: the database was replaced or "
-                    "restored since; open the store again"
-                )
+                raise _not_the_same(row)
         except BaseException:
             connection.close()
             raise

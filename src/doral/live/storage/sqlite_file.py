@@ -67,7 +67,8 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def side(path: Path, suffix: str) -> str:
-    return f"{path}{suffix}"
+    """A file beside the database; where that is a link, beside what it leads to, as SQLite has it."""
+    return os.path.realpath(path) + suffix
 
 
 def identity(path: str) -> Identity | None:
@@ -134,7 +135,7 @@ def can_write(path: Path) -> bool:
     for _ in range(_LOOKS):  # the files beside it come and go while others connect
         beside = [Path(side(path, suffix)) for suffix in ("-wal", "-shm")]
         is_forbidden = not _may_write(path) or any(one.exists() and not _may_write(one) for one in beside)
-        if not is_forbidden and (_may_write(path.parent) or all(one.exists() for one in beside)):
+        if not is_forbidden and (_may_write(path.resolve().parent) or all(one.exists() for one in beside)):
             return True
         time.sleep(_LOOK_AGAIN_S)
     return False
@@ -179,6 +180,16 @@ def _content(path: Path, known: tuple[str, ...], *, immutable: bool) -> Content:
         f"{path}: belongs to another program (it has the tables {', '.join(sorted(tables)[:_MOST_SHOWN])}); "
         "nothing was changed: give campaigns a file of their own"
     )
+
+
+def _after_fork() -> None:
+    """A child whose parent was making a file just then: the lock would never be given back."""
+    global _one_maker
+    _one_maker = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Watched:

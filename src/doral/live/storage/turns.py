@@ -68,7 +68,7 @@ def _opened(database: Path) -> int | None:
     """The file, made with the mode of the database so that whoever may write to one may queue at the other."""
     if not HAS_LOCKS:
         return None
-    name = f"{database}{SUFFIX}"
+    name = os.path.realpath(database) + SUFFIX
     flags = os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
     try:
         mode = database.stat().st_mode & 0o666
