@@ -109,6 +109,10 @@ def test_a_locked_table_is_not_waited_for_without_end(postgres_url: str) -> None
             with pytest.raises(StorageBusy):
                 attempt()
         other.rollback()
+        other.execute("LOCK TABLE doral.events IN SHARE MODE")  # which only keeps off those who write
+        with pytest.raises(StorageBusy, match="nothing was changed"):
+            campaign.decide("old")
+        other.rollback()
         campaign.decide("old")
         log_is_whole(campaign)
 
@@ -177,8 +181,9 @@ def test_a_server_that_stops_answering_during_a_commit(local: str, monkeypatch: 
         log.append = stop_after  # type: ignore[method-assign]
         since = time.monotonic()
         try:
-            with pytest.raises(OutcomeUnknown, match="same key"):
+            with pytest.raises(OutcomeUnknown, match="same key") as caught:
                 campaign.decide("old", key="k")
+            assert "nothing was changed" not in str(caught.value)
             assert time.monotonic() - since < 8.0
         finally:
             os.kill(pid, signal.SIGCONT)
@@ -235,14 +240,21 @@ def test_making_and_listing_wait_for_a_server_that_restarts(local: str, request:
         restarting.join()
 
 
-def test_a_server_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch, local: str) -> None:
+def test_a_server_that_stays_away_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, local: str, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(patience, "RECONNECT_S", 0.3)
     proxy = Proxy(local)
     with doral.open(proxy.url) as store:
         proxy.close()
         for attempt in (store.list, lambda: make(store)):
-            with pytest.raises(StorageError, match="cannot reach PostgreSQL"):
+            caplog.clear()
+            with (
+                caplog.at_level(logging.WARNING, "doral.live"),
+                pytest.raises(StorageError, match="cannot reach PostgreSQL"),
+            ):
                 attempt()
+            assert "trying again" in caplog.text
 
 
 # --- a schema of its own ------------------------------------------------------------------------------------------

@@ -75,6 +75,7 @@ class Session:
         with self._lock:
             patience = Patience()
             events: list[Event] = []
+            is_open = False  # whether they may have been stored through a connection that broke
             answer: Callable[[Sequence[Event]], Result]
             while True:
                 try:
@@ -99,10 +100,11 @@ class Session:
                     break
                 except ConnectionLost as error:
                     self._drop()
+                    is_open = bool(events)
                     self._wait(patience, error, events)
                 except StorageBusy as error:
-                    if events:  # who holds the lock may be the other end of our own broken connection
-                        raise _unknown(error) from error
+                    if is_open:  # who holds the lock may be the other end of our own broken connection
+                        raise _unknown("the connection broke, and others have held the lock since") from error
                     raise
             self._save_if_due(log, fold)
             return answer(events[joined:])
@@ -132,7 +134,7 @@ class Session:
             patience.wait(error)
         except ConnectionLost:
             if attempted:
-                raise _unknown(error) from error
+                raise _unknown(str(error)) from error
             raise
 
     def _is_stored(self, log: Log, attempted: list[Event]) -> bool:
@@ -263,5 +265,5 @@ class Session:
             self._drop()
 
 
-def _unknown(error: StorageError) -> OutcomeUnknown:
-    return OutcomeUnknown(f"{error}; whether the change was stored is not known: ask again with the same key")
+def _unknown(what: str) -> OutcomeUnknown:
+    return OutcomeUnknown(f"{what}; whether the change was stored is not known: ask again with the same key")

@@ -28,17 +28,20 @@ class _Guarded(psycopg.Connection[tuple[Any, ...]]):
     def wait(self, gen: Any, *options: Any, **named: Any) -> Any:
         """All that is said to a server passes through here; psycopg wakes the generator every 0.1 s."""
         if self.answer_within_s is not None:
-            gen = self._bounded(gen, time.monotonic() + self.answer_within_s)
+            gen = self._bounded(gen, self.answer_within_s)
         return super().wait(gen, *options, **named)
 
-    def _bounded(self, gen: Generator[Any, Any, T], until: float) -> Generator[Any, Any, T]:
+    def _bounded(self, gen: Generator[Any, Any, T], within_s: float) -> Generator[Any, Any, T]:
+        heard_at = time.monotonic()
         try:
             wanted = next(gen)
             while True:
                 ready = yield wanted
-                if not ready and time.monotonic() > until:
+                if ready:
+                    heard_at = time.monotonic()
+                elif time.monotonic() > heard_at + within_s:
                     self.pgconn.finish()
-                    raise psycopg.OperationalError(f"no answer for {self.answer_within_s:g} s")
+                    raise psycopg.OperationalError(f"no answer for {within_s:g} s")
                 wanted = gen.send(ready)
         except StopIteration as end:
             return end.value
