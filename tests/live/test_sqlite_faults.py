@@ -219,6 +219,27 @@ def test_another_store_restored_into_the_file_is_noticed(campaign: Campaign, pat
     assert arrivals(path) == 5
 
 
+@pytest.mark.parametrize("what", ["an old copy", "another store", "nonsense"])
+def test_a_file_that_is_overwritten_is_noticed(what: str, campaign: Campaign, path: Path) -> None:
+    """A copy over the file, which stays the same file: `cp backup.db campaigns.db`."""
+    backup = path.with_name("backup.db")
+    campaign._session.close()  # so that the file itself holds all
+    shutil.copyfile(path, backup)
+    if what == "another store":
+        backup.unlink()
+        with doral.open(f"sqlite:///{backup}") as store:
+            make(store).decide_many(["young"] * 500)
+    elif what == "nonsense":
+        backup.write_bytes(b"nonsense" * 4000)
+    campaign.decide_many(["old"] * 300)
+    campaign._session.close()
+    campaign.decide("old")
+    shutil.copyfile(backup, path)
+    for _ in range(3):
+        with pytest.raises(StorageError, match="overwritten with something else"):
+            campaign.decide("old")
+
+
 def test_a_link_leads_to_one_file_and_one_queue(campaign: Campaign, path: Path, open_store: Opener) -> None:
     (path.parent / "links").mkdir()
     link = path.parent / "links" / "link.db"

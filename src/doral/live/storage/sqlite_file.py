@@ -182,6 +182,15 @@ def _content(path: Path, known: tuple[str, ...], *, immutable: bool) -> Content:
     )
 
 
+def _tags(path: Path) -> dict[int, str] | None:
+    """Of the campaigns in the file itself, as far as they can be read without its log; None for no database at all."""
+    try:
+        with closing(sqlite3.connect(uri(path, "ro", immutable=True), uri=True)) as connection:
+            return dict(connection.execute("SELECT id, tag FROM campaigns").fetchall())
+    except sqlite3.Error as error:
+        return None if primary_code(error) == sqlite3.SQLITE_NOTADB else {}
+
+
 def _after_fork() -> None:
     """A child whose parent was making a file just then: the lock would never be given back."""
     global _one_maker
@@ -201,6 +210,8 @@ class Watched:
         self._beside = (side(path, "-wal"), side(path, "-shm"))
         self._beside_was: tuple[Identity, ...] = ()
         self._seen_at = 0.0
+        self._written_at = self._size = 0
+        self._tags: dict[int, str] = {}
 
     def _found(self, name: str) -> Identity:
         found = identity(name)
@@ -219,7 +230,15 @@ class Watched:
 
     def check(self) -> None:
         """Before anything is written. Without the index of the log, writers would not exclude each other."""
-        self.check_path()
+        try:
+            found = os.stat(self._path)  # noqa: PTH116
+        except OSError:
+            raise self._gone(self._path) from None
+        if (found.st_dev, found.st_ino) != self._path_was:
+            raise self._gone(self._path)
+        if found.st_mtime_ns != self._written_at:
+            self._check_content(found.st_size)
+            self._written_at = found.st_mtime_ns
         gone = self._missing(self._beside)
         if gone is not None:
             raise self._gone(gone)
@@ -232,6 +251,21 @@ class Watched:
             f"{self._path}: it or its write-ahead log was removed, moved or replaced during a commit; the change may "
             "be lost with it: put the file back or restore a backup, open the store again, and ask with the same key"
         )
+
+    def _check_content(self, size: int) -> None:
+        """The file was written to: by a checkpoint, after which it holds more than before, or by somebody's copy.
+
+        Whoever copies an old file over one that is in use destroys what is written from then on. A checkpoint that is
+        under way, or was cut off, may leave anything else, but no shorter file and no other tags.
+        """
+        tags = _tags(Path(self._path))
+        is_other = tags is None or any(tags.get(number, tag) != tag for number, tag in self._tags.items())
+        if size < self._size or is_other:
+            raise StorageError(
+                f"{self._path}: was overwritten with something else while the campaign was open. Nothing was changed: "
+                "end all processes that use it, restore a backup, then open the store again"
+            )
+        self._size, self._tags = size, {**self._tags, **(tags or {})}
 
     def _missing(self, names: tuple[str, ...]) -> str | None:
         """Whether they are there, every time; whether they are the same, now and then.
