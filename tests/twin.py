@@ -15,6 +15,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 
 import numpy as np
 from numpy.random import Philox
@@ -38,6 +39,7 @@ WELL_KNOWN = 10.0  # decisions behind a return probability that others are shrun
 RETURN_PRIOR_SD = 0.3  # of return probabilities around their mean, before any arm is known well
 FACTOR_PRIOR_SD = 0.3  # of the factors of silent feedback, around 1
 CONTEXT_DEGREES, NOISE_FLOOR = 20.0, 1e-12  # of the measured noise
+SPREAD_FLOOR = 1e-9  # of s^2
 SPREAD_GUESS = 0.1  # omega^2 as a share of s^2, thought of as one observation of it
 FEWEST_ANSWERS = 100  # before anything is certain
 ALIKE = 1e-9  # relative: arms that differ by less do not rule each other out
@@ -283,6 +285,7 @@ class Twin:
             self.cutoff = float(self.deadlines.max()) if self._chosen_cutoff is None else self._chosen_cutoff
         # the prior
         self.noise, self.sigma = 1.0, np.ones(self.n_contexts)
+        self.doubt, self.mean_square = 1.0, 0.0  # the noise as it may be while few answers tell; of rewards
         self.noiseless = False  # answers differ by no more than rounding
         self.spread = math.nan  # omega^2, once rewards have given a scale
         # what theta_j is thought to be before its own data, as mean and precision; without features cell by cell
@@ -350,6 +353,14 @@ class Twin:
         for cost in self.costs[self.arms].tolist():
             left -= cost
         return left
+
+    def _can_pay(self, arm: int) -> bool:
+        """In decimals, as people mean them."""
+        with localcontext(prec=60):
+            left = Decimal(repr(self.problem.budget))
+            for cost in self.costs[self.arms].tolist():
+                left -= Decimal(repr(cost))
+            return Decimal(repr(float(self.costs[arm]))) <= left
 
     def note(self, round_: int, context: int, arm: int, reward: float, delay: float) -> None:
         """A decision was made; its outcome is written down here, and looked at when its time has come."""
@@ -782,6 +793,8 @@ class Twin:
         noise = (float(inside.sum()) + overall) / (float(degrees.sum()) + 1.0)
         self.noise = max(noise, NOISE_FLOOR * second_moment)
         self.noiseless = noise < self.noise
+        self.doubt = (float(inside.sum()) + second_moment) / (float(degrees.sum()) + 1.0)
+        self.mean_square = second_moment
         own, own_degrees = inside.sum(axis=1), degrees.sum(axis=1)
         self.sigma = np.sqrt((CONTEXT_DEGREES * self.noise + own) / (CONTEXT_DEGREES + own_degrees))
         return second_moment
@@ -807,6 +820,7 @@ class Twin:
         scale = second_moment / (size if size > 0.0 else 1.0)
         if math.isnan(self.spread):
             self.spread = SPREAD_GUESS * scale
+        self.spread = max(self.spread, SPREAD_FLOOR * scale)
         squares, condition = 0.0, 1.0
         for group in groups:
             hierarchy = Hierarchy(group, weight, target, noise=self.noise, spread=self.spread, scale=scale)
@@ -929,7 +943,7 @@ class Twin:
         if self.options.return_optimism > 0.0:
             n = int((self.contexts == context).sum())
             doubt = self.options.return_optimism * math.sqrt(math.log(math.e + n)) * self.tau_error[context]
-            worth = weight * (tau * mean + np.hypot(tau * extra, doubt * mean))
+            worth = weight * (tau * mean + np.hypot(tau * extra, doubt * np.maximum(mean, 0.0)))
         values = np.full(self.n_arms, -math.inf)
         values[list(arms)] = worth[list(arms)]
         self._margin = min(self._margin, gap(values.tolist()))
@@ -941,7 +955,36 @@ class Twin:
             width = self._expected_norm(context) if self.options.pending == "expected" else norm
             best = self._cheapest_lesson(values, weight * tau * mean, tau * np.log1p(width**2) / 2)
             values[[a for a in range(self.n_arms) if a != best]] = -math.inf
+        doubts = self.options.bonus == "calibrated" and self.options.sampling != "thompson"
+        if doubts and self.options.pacing == "lp" and self.mean_square > 0.0 and not (values > 0.0).any():
+            return self._reconsidered(context, values, arms, mean, norm)
         return values
+
+    def _reconsidered(self, context: int, values: Floats, arms: Sequence[int], mean: Floats, norm: Floats) -> Floats:
+        """No arm is worth anything by its index: the answers alone, with a noise that they may be too few to show.
+
+        Before any of them, arms are around 0, as far as rewards are; the doubt grows with all who have arrived.
+        """
+        size = (self.features**2).sum(axis=1) if self.n_features else np.ones(self.n_arms)
+        before = self.mean_square * (size / size.mean() if size.any() else np.ones(self.n_arms))
+        precision = np.divide(1.0, before, out=np.full(self.n_arms, math.inf), where=before > 0.0)
+        error = self.doubt * norm**2
+        variance = 1.0 / (precision + 1.0 / error)
+        doubts = math.log(math.e + self.arrivals.count(context))
+        hope = variance / error * mean + self.options.exploration * np.sqrt(doubts * variance)
+        hope *= self.problem.contexts[context].weight * self.tau[context]
+        self._margin = min([self._margin, *(abs(float(hope[a])) for a in arms)])
+        hopeful = [a for a in arms if hope[a] > 0.0]
+        found = np.full(self.n_arms, -math.inf)
+        if not hopeful:
+            return found
+        highest = max(hopeful, key=lambda a: (hope[a], -a))
+        valued = [a for a in hopeful if values[a] > -math.inf]
+        if valued:
+            found[valued] = values[valued] - values[valued].max() + hope[highest]
+        else:
+            found[highest] = hope[highest]
+        return found
 
     def _cheapest_lesson(self, upper: Floats, mean: Floats, gain: Floats) -> int:
         """The arm with the smallest squared loss per unit of information, times its cost."""
@@ -1118,8 +1161,8 @@ class Twin:
         self._tick(now)
         self._margin, self._condition = self.certain_margin, 1.0
         self.arrivals.append(context)
-        left = self.budget_left
-        allowed = [a for a in available if self.costs[a] <= left]
+        can_pay = {cost: self._can_pay(a) for a, cost in enumerate(self.costs.tolist())}
+        allowed = [a for a in available if can_pay[float(self.costs[a])]]
         if not allowed:
             return Wish(None, math.inf)
         if self.racing:
@@ -1219,8 +1262,8 @@ def _same_ending(twin: Twin, outcome: Outcome) -> None:
     assert outcome.race_capped == twin.race_capped
     assert math.isclose(outcome.race_spend, sum(twin.costs[twin.arms[twin.in_race]].tolist()), abs_tol=1e-9)
     assert outcome.cutoff == twin.cutoff or math.isclose(outcome.cutoff, twin.cutoff, rel_tol=1e-12)
-    assert outcome.spend == twin.problem.budget - twin.budget_left
-    assert twin.budget_left >= 0.0
+    assert math.isclose(outcome.spend, twin.problem.budget - twin.budget_left, rel_tol=1e-12)
+    assert outcome.spend <= twin.problem.budget
     if twin.certain_margin >= NEAR:
         contexts = twin.problem.context_names
         ours = {(contexts[j], names[a]): ruling for (j, a), ruling in twin.rulings.items()}

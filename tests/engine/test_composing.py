@@ -61,6 +61,7 @@ def test_every_word_of_a_place_leads_to_its_piece(place: str, word: str) -> None
     [
         ("screening", "race", "race"),
         ("dropping", "certified", "drop"),
+        ("bonus", "calibrated", "doubt"),
         ("half_life", 10.0, "forget"),
         ("outcome_split", 0.5, "outcomes"),
         ("pending", "expected", "pending"),
@@ -84,7 +85,7 @@ def _other_values(option: str) -> tuple[Any, ...]:
 def test_the_list_of_other_pieces_is_complete() -> None:
     single = {name for name in PIECES if "." not in name}
     assert single == {
-        "race", "drop", "forget", "outcomes", "pending", "window", "unweighted", "curves", "unwatched",
+        "race", "drop", "doubt", "forget", "outcomes", "pending", "window", "unweighted", "curves", "unwatched",
     }  # fmt: skip
 
 

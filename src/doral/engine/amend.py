@@ -21,6 +21,7 @@ from doral.engine.hooks import (
     watch,
 )
 from doral.engine.leaves import leaves, replace_leaves
+from doral.engine.purse import add_budget, added, decimal_rest, rest_of
 from doral.engine.state import RESERVED, SPENT, State, has, is_racing, mark_stale
 from doral.estimators.ridge import refactor_rows
 from doral.racing import ACCEPTED
@@ -39,6 +40,7 @@ def record(state: State, context: int, arm: int, cost: float, time: float, clock
         now.round += 1
     elif now.round == 0:
         now.opened = clock
+    state.contexts[context].arrivals += 1.0
     if state.limits.learns_shares:
         count_arrival(state, context)
     if arm >= 0:
@@ -84,7 +86,7 @@ def cancel(state: State, number: int, context: int, arm: int, cost: float, in_ra
     silence; a `min_age` race keeps the pull with the age that it had; what was decided meanwhile was decided with it.
     """
     now = state.now[0]
-    now.budget_left += cost
+    add_budget(state, cost, rest_of(state, arm, cost))
     state.tiers[SPENT, state.demand.depth[context]] -= cost
     state.contexts[context].pulls = max(0.0, state.contexts[context].pulls - 1.0)
     on_cancel(state, number, context, arm, cost, in_race, clock)
@@ -98,8 +100,10 @@ def cancel(state: State, number: int, context: int, arm: int, cost: float, in_ra
 def correct(state: State, number: int, context: int, arm: int, previous: float, reward: float) -> None:
     """A reward that was learned turns out to be another one.
 
-    With a half-life it moves by what is still remembered of the answer, and not at all once the decision is too old to
-    be watched. With `outcome_split`, ages that the decision has passed stay counted for the outcome as it was.
+    What was learned is then what it would be had the answer been right at once, however wrong it was, and stock is
+    taken with the next arrival; in a large problem, when it is due. With a half-life the answer moves by what is still
+    remembered of it, and not at all once the decision is too old to be watched. With `outcome_split`, ages that the
+    decision has passed stay counted for the outcome as it was.
     """
     learn_correction(state, number, context, arm, previous, reward)
 
@@ -122,15 +126,21 @@ def set_clock(state: State, clock: float) -> None:
 
 def give_back(state: State, context: int, amount: float) -> None:
     """Give back what a decision turned out not to cost (or, below 0, take what a corrected cost adds)."""
-    state.now["budget_left"] += amount
+    _add_budget(state, amount)
     state.tiers[SPENT, state.demand.depth[context]] -= amount
+
+
+def _add_budget(state: State, amount: float) -> None:
+    now = state.now[0]
+    left, rest, dust = (float(now[name]) for name in ("budget_left", "budget_rest", "budget_dust"))
+    now["budget_left"], now["budget_rest"], now["budget_dust"] = added(left, rest, dust, amount, decimal_rest(amount))
 
 
 def top_up(state: State, amount: float) -> None:
     """More budget. The race's share of it grows too, and so does what is reserved."""
     state.tiers[RESERVED] *= 1.0 + amount / state.now["budget"][0]
     state.now["budget"] += amount
-    state.now["budget_left"] += amount
+    _add_budget(state, amount)
 
 
 def extend(state: State, rounds: int) -> None:

@@ -19,6 +19,8 @@ from doral.engine.guards import first_chosen, flag_name, if_chosen
 from doral.engine.options import PolicyOptions
 from doral.engine.pieces import forget, race
 from doral.engine.presets import POLICY_NAMES, policy
+from doral.engine.purse import decimal_rest
+from doral.engine.room import check_room
 from doral.engine.schedule import stock_rounds
 from doral.engine.state import (
     COMMON,
@@ -33,6 +35,7 @@ from doral.engine.state import (
     State,
     has,
 )
+from doral.estimators.exact_sums import new_exact_sums
 from doral.estimators.ridge import new_ridge, padded
 from doral.estimators.survival import new_return_curves
 from doral.pacing import new_demand, new_hulls
@@ -125,6 +128,7 @@ def _memory_name(piece: str) -> str:
 def first_state(blueprint: Blueprint) -> State:
     """The state before the first arrival, still to be prepared by compiled code (`entries.prepare`)."""
     pieces = chosen_pieces(blueprint.options, blueprint.problem)
+    check_room(blueprint, pieces)
     memories = {
         _memory_name(name): PIECES[name].memory(blueprint) for name in pieces if hasattr(PIECES[name], "memory")
     }
@@ -202,11 +206,13 @@ def _common(blueprint: Blueprint, pieces: tuple[str, ...]) -> dict[str, Any]:
             is_drawn_from=options.sampling == "thompson",
         ),
         "tally": np.zeros((3, n_contexts, n_arms)),
+        "exact": new_exact_sums(n_contexts, n_arms),
         "thinning": np.ones((n_contexts, n_arms)),
         "tau": np.ones((n_contexts, room)),
         "tau_error": np.full((n_contexts, room), 1.0 if is_uncertain else 0.0),
         "curves": new_return_curves(n_arms, n_contexts if options.curves_by == "context" else 1, ages),
         "hulls": new_hulls(problem.costs, n_contexts, len(problem.reserves) + 1),
+        "cost_rest": np.array([decimal_rest(cost) for cost in problem.costs.tolist()]),
         "barrier": barrier,
         "stale": np.arange(n_contexts)[::-1].copy(),
         "ring": np.zeros(FIRST_CAPACITY, dtype=DECISION),
@@ -235,6 +241,7 @@ def _now(blueprint: Blueprint, races: bool) -> Any:
     problem = blueprint.problem
     now = np.zeros(1, dtype=NOW)
     now["horizon"], now["budget"], now["budget_left"] = problem.horizon, problem.budget, problem.budget
+    now["budget_rest"] = decimal_rest(problem.budget)
     now["racing"], now["race_trains"] = races, blueprint.options.race_trains
     now["cutoff"] = math.inf if races else blueprint.cutoff
     now["calibrate_at"] = 1
@@ -281,6 +288,11 @@ def _limits(blueprint: Blueprint, pieces: tuple[str, ...]) -> Limits:
 def _has_stock_work(piece: str) -> bool:
     """Pieces that must be asked at every reading, whatever tau is."""
     return PIECES[piece] is forget or isinstance(getattr(PIECES[piece], "examine", None), Kernel)
+
+
+def check_size(*, policy: PolicyOptions, problem: Problem) -> None:
+    """Complain about a problem that is too large for this policy on this machine; nothing is allocated."""
+    check_room(Blueprint(options=policy, problem=problem, seed=0), chosen_pieces(policy, problem))
 
 
 def check_fit(*, policy: PolicyOptions, problem: Problem, seed: int) -> None:

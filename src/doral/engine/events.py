@@ -49,6 +49,7 @@ from doral.engine.hooks import (
     spend,
     watch,
 )
+from doral.engine.purse import add_budget, can_pay, rest_of
 from doral.engine.schedule import has_prior_moved, set_next_look, set_next_reading
 from doral.engine.state import SPENT, State, mark_all_stale, mark_stale
 from doral.pacing import NO_ARM, reweigh
@@ -81,6 +82,7 @@ def choose(state: State, context: int, available: Bits) -> Choice:
     now = state.now[0]
     context = position(context)
     now.round += 1
+    state.contexts[context].arrivals += 1.0
     if state.limits.learns_shares:
         count_arrival(state, context)
     if now.round > now.horizon:
@@ -175,23 +177,21 @@ def take_stock(state: State) -> None:
 @shared
 def count_arrival(state: State, context: int) -> None:
     """Shares that are not given are smoothed counts of those who have arrived."""
-    state.contexts[context].arrivals += 1.0
     reweigh(state.hulls, state.demand, context, state.contexts[context].arrivals + 1.0)
 
 
 @kernel
 def _set_allowed(state: State, available: Bits) -> tuple[int, int]:
     """allowed[a] = available and affordable; how many are available, and how many both."""
-    left = state.now[0].budget_left
     allowed, costs = state.allowed, state.hulls.costs
-    dearest = costs[state.hulls.by_cost[costs.size - 1]]
-    if available.size == 0 and left >= dearest and state.now[0].racing == 0:
+    dearest = position(state.hulls.by_cost[costs.size - 1])
+    if available.size == 0 and state.now[0].racing == 0 and can_pay(state, dearest):
         return costs.size, costs.size  # the common case: nobody reads `allowed`
     n_available = 0
     n_affordable = 0
     for a in range(allowed.size):
         is_available = available.size == 0 or available[a] != 0
-        is_allowed = is_available and costs[a] <= left
+        is_allowed = is_available and can_pay(state, a)
         allowed[a] = is_allowed
         n_available += is_available
         n_affordable += is_allowed
@@ -211,7 +211,7 @@ def commit(state: State, context: int, arm: int, cost: float, time: float) -> No
     decision.answer_age = math.inf
     decision.reward, decision.weight, decision.expected = 0.0, 0.0, -1.0
     now.next += 1
-    now.budget_left -= cost
+    add_budget(state, -cost, -rest_of(state, arm, cost))
     state.contexts[context].pulls += 1.0
     state.tiers[SPENT, state.demand.depth[context]] += cost
     on_commit(state, slot, context, arm, cost)

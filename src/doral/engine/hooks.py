@@ -76,6 +76,16 @@ def on_scored(state: State, context: int, restricted: bool, scale: float, norm: 
 
 
 @hook
+def before_spending(state: State, context: int) -> None:
+    """Stage 2 is about to decide for somebody of this context."""
+
+
+@hook
+def on_valued(state: State, context: int, restricted: bool, is_worthless: bool) -> None:
+    """The hull of a context is set, from values that may be changed now if none of them is above 0."""
+
+
+@hook
 def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> None:
     """An arm is played: its decision is in the ring and its cost reserved."""
 
@@ -121,6 +131,11 @@ def on_fate(state: State, slot: int, answered: float) -> None:
 @hook
 def on_learned(state: State) -> None:
     """A reward has entered V and G."""
+
+
+@slot
+def unit_at(state: State, reading: int) -> float:
+    """In which unit exact sums count what is learned after this reading: where the past fades, it grows instead."""
 
 
 @hook
@@ -219,12 +234,17 @@ def remembered(state: State, slot: int) -> float:
 
 @slot
 def correction_weight(state: State, number: int, reward: float) -> float:
-    """What a corrected answer counts for; 0: it is too late for a correction."""
+    """With which weight a corrected answer was learned; 0: it is too late for a correction."""
 
 
 @slot
 def learn_correction(state: State, number: int, context: int, arm: int, previous: float, reward: float) -> None:
     """A reward that was learned turns out to be another one."""
+
+
+@hook
+def on_corrected(state: State) -> None:
+    """A reward has been replaced by another one in all sums."""
 
 
 @slot

@@ -34,7 +34,10 @@ DECISION = np.dtype(  # 64 bytes, a line of the cache
         ("time", np.float64),
         ("answer_age", np.float64),  # infinite while unanswered
         ("reward", np.float64),
-        ("weight", np.float64),  # with which its answer counts; 0: not learned
+        (
+            "weight",
+            np.float64,
+        ),  # with which its answer counts; 0: not learned. `scaled`: after which reading it settled
         ("expected", np.float64),  # with what it counts as if answered; -1 once its fate is known
         ("reading", np.int64),  # the last one before it: what is forgotten since
         ("context", np.int32),
@@ -81,6 +84,8 @@ NOW = np.dtype(
         ("read_last", np.int64),  # round in which the return curves were last read
         ("settled", np.int64),  # first decision still inside the cut-off
         ("next", np.int64),  # sequence number of the next decision
+        ("budget_rest", np.float64),  # by how much `budget_left` is wrong, see `purse`
+        ("budget_dust", np.float64),  # and by how much `budget_rest` is
     ],
     align=True,
 )
@@ -125,11 +130,13 @@ class State(NamedTuple):
     tiers: Floats  # (5, D) by depth, rows RESERVED, SPENT, CAP, SLACK, TIER_PRICE
     ridge: Ridge  # J rows; J more where open decisions count, see `pending`
     tally: Floats  # (3, J, A) raw sums of rewards, see `shrinkage`
+    exact: Floats  # (J, A, 4) the same without rounding, for corrections, see `exact_sums`
     thinning: Floats  # (J, A) what multiplies the features of the learner: 1, or tau for `scaled`
     tau: Floats  # (J, A+) by the deadline
     tau_error: Floats  # (J, A+) its standard error
     curves: ReturnCurves
     hulls: Hulls
+    cost_rest: Floats  # (A,) what a cost lacks to be the decimal that is meant, see `purse`
     barrier: Floats  # (J + 1, A+) 0 for arms in play, -inf for others; the last row: whatever has been certified
     stale: Ints  # (J,) the first `n_stale` are contexts whose hull must be rebuilt before it is used
     ring: Record  # (capacity,) of DECISION
@@ -149,6 +156,7 @@ class State(NamedTuple):
     returns: ReturnsMemory
     oracle: Floats
     drop: DropMemory
+    doubt: Ints
     forget: ForgetMemory
     period: PeriodMemory
 

@@ -31,6 +31,10 @@ CONTEXT_DEGREES = 20.0  # the pooled noise counts like so many observations in a
 NOISE_FLOOR = 1e-12  # of the mean square of rewards: exact rewards must not divide by zero
 SPREAD_GUESS, SPREAD_DEGREES = 0.1, 1.0  # of s^2: what omega^2 is thought to be, and like how many observations
 
+SPREAD_FLOOR = (
+    1e-9  # of s^2, far below what is ever learned: rewards that leap by orders of magnitude leave omega behind
+)
+
 ADDED_ONE_BY_ONE = 64  # up to here, every context is added up by itself
 
 # Rows of a tally (3, J, A): raw sums of what has been learned. The ridge can be rebuilt from them under any prior.
@@ -41,13 +45,16 @@ class Prior(NamedTuple):
     """What contexts have in common."""
 
     sigma: Floats  # (J,) noise of a context
-    scale: Floats  # (5,) see below
+    scale: Floats  # (8,) see below
     inverse: Floats  # (J + 4, k, k) scratch: (lambda I + V_data)^-1 of every context, and four more matrices
     pull: Floats  # (J + 1, k) scratch: what a context says about mu; the last row over all
 
 
-# Of `scale`: pooled noise variance, omega^2, s^2, lambda = noise / omega^2, and whether rewards have set them.
-NOISE, SPREAD, RANGE, PENALTY, IS_SET = 0, 1, 2, 3, 4
+# Of `scale`: pooled noise variance, omega^2, s^2, lambda = noise / omega^2, whether rewards have set them, lambda
+# before they did; the noise as it may be while few answers tell, the mean square of rewards (0: only zeros so far).
+NOISE, SPREAD, RANGE, PENALTY, IS_SET, FIRST_PENALTY, DOUBT, MEAN_SQUARE = 0, 1, 2, 3, 4, 5, 6, 7
+ANEW = -1.0  # in place of IS_SET: they were set by a reward that turned out to be another one
+ANEW_STEPS = 8  # of EM, after which omega is where it would be
 # The last matrices of `inverse`: precision of mu, its inverse, and two for one context at a time.
 _ALL, _ALL_INVERSE, _ONE, _ONE_INVERSE = -4, -3, -2, -1
 
@@ -56,7 +63,7 @@ def new_prior(n_contexts: int, n_features: int, penalty: float) -> Prior:
     """Before any data: no common mean, noise and spread of 1; only ratios matter until rewards are seen."""
     return Prior(
         sigma=np.ones(n_contexts),
-        scale=np.array([1.0, 1.0 / penalty, 1.0 / penalty, penalty, 0.0]),
+        scale=np.array([1.0, 1.0 / penalty, 1.0 / penalty, penalty, 0.0, penalty, 1.0, 0.0]),
         inverse=np.zeros((n_contexts + 4, n_features, n_features)),
         pull=np.zeros((n_contexts + 1, n_features)),
     )
@@ -70,13 +77,6 @@ def add_to_tally(tally: Floats, context: int, arm: int, reward: float, weight: f
     tally[SQUARE, context, arm] += weight * reward * reward
 
 
-@kernel
-def correct_tally(tally: Floats, context: int, arm: int, previous: float, reward: float, weight: float) -> None:
-    """A reward that was counted with this weight turns out to be another one."""
-    tally[REWARD, context, arm] += weight * (reward - previous)
-    tally[SQUARE, context, arm] += weight * (reward * reward - previous * previous)
-
-
 @rare
 def calibrate(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats) -> None:
     """Measure the noise, learn what contexts have in common, and rebuild the ridge around it.
@@ -88,14 +88,34 @@ def calibrate(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats) -> No
     rebuild(ridge, tally, thinning)
     if second_moment > 0.0:  # else nothing but zeros so far: no scale to go by
         prior.scale[RANGE] = second_moment / _feature_size(ridge)
-        if prior.scale[IS_SET] == 0.0:
+        steps = ANEW_STEPS if prior.scale[IS_SET] == ANEW else 1
+        if prior.scale[IS_SET] != 1.0:
             prior.scale[SPREAD], prior.scale[IS_SET] = SPREAD_GUESS * prior.scale[RANGE], 1.0
-        prior.scale[PENALTY] = prior.scale[NOISE] / prior.scale[SPREAD]
-        if ridge.features.shape[1] > 0:
-            _share(prior, ridge)
-        else:
-            _share_cells(prior, ridge)
+        prior.scale[SPREAD] = max(prior.scale[SPREAD], SPREAD_FLOOR * prior.scale[RANGE])
+        for _ in range(steps):
+            prior.scale[PENALTY] = prior.scale[NOISE] / prior.scale[SPREAD]
+            if ridge.features.shape[1] > 0:
+                _share(prior, ridge)
+            else:
+                _share_cells(prior, ridge)
+    elif prior.scale[IS_SET] == ANEW:
+        _start_over(prior, ridge)
     refactor_rows(ridge, 0, n_contexts)
+
+
+@rare
+def _start_over(prior: Prior, ridge: Ridge) -> None:
+    """The only rewards that were not 0 have been corrected to it: back to before any data."""
+    penalty = prior.scale[FIRST_PENALTY]
+    prior.scale[SPREAD], prior.scale[RANGE], prior.scale[PENALTY] = 1.0 / penalty, 1.0 / penalty, penalty
+    prior.scale[IS_SET] = 0.0
+    n_contexts, n_rows, n_columns = ridge.precision.shape
+    for j in range(n_contexts):
+        for i in range(n_rows):
+            for l in range(n_columns):  # noqa: E741
+                ridge.precision[j, i, l] = penalty if i == l or n_columns == 1 else 0.0
+        for a in range(ridge.offset.shape[1]):
+            ridge.offset[j, a] = 0.0
 
 
 @rare
@@ -302,11 +322,16 @@ def measure_noise(prior: Prior, tally: Floats) -> float:
                 inside += max(0.0, tally[SQUARE, j, a] - tally[REWARD, j, a] * tally[REWARD, j, a] / tally[COUNT, j, a])
                 degrees += max(0.0, tally[COUNT, j, a] - 1.0)
     if square == 0.0:
+        if prior.scale[IS_SET] == ANEW:
+            prior.scale[NOISE], prior.scale[MEAN_SQUARE] = 1.0, 0.0
+            for j in range(n_contexts):
+                prior.sigma[j] = 1.0
         return 0.0
     second_moment = square / n
     overall = max(square / n - (reward / n) * (reward / n), 0.0)  # all that there is to go by at first
     noise = max((inside + overall) / (degrees + 1.0), NOISE_FLOOR * second_moment)
     prior.scale[NOISE] = noise
+    prior.scale[DOUBT], prior.scale[MEAN_SQUARE] = (inside + second_moment) / (degrees + 1.0), second_moment
     for j in range(n_contexts):
         mine, mine_degrees = CONTEXT_DEGREES * noise, CONTEXT_DEGREES
         for a in range(n_arms):

@@ -14,6 +14,7 @@ from doral.live.events import IS_EXPIRED, IS_PENDING, Event, known, with_choice
 from doral.live.fold import Fold
 from doral.live.ledger import exact, times
 
+_ROUNDING = 1e-8  # of what is left: how far the engine's floats may be from it
 _ALL_TO_ONE: Bits = np.zeros((1, 0), dtype=np.uint8)  # one arrival to which all arms are offered
 
 
@@ -66,8 +67,8 @@ def _keep_retired_out(fold: Fold) -> None:
 
 
 def _beyond_budget(fold: Fold) -> list[int]:
-    """The engine counts in floats: where their rounding would overdraw the exact ledger, the arm is not offered."""
-    left, roster = fold.engine.budget_left, fold.roster
+    """The engine counts in pairs of floats: where their rounding would overdraw the ledger, the arm is not offered."""
+    left, roster = fold.engine.budget_left * (1.0 + _ROUNDING), fold.roster
     costs = zip(roster.costs, roster.exact_costs, strict=True)
     return [arm for arm, (cost, exact_cost) in enumerate(costs) if cost <= left and exact_cost > fold.ledger.left]
 

@@ -10,6 +10,7 @@ import numpy as np
 from doral import _check
 from doral._kernel import Block
 from doral.engine.blueprint import MAX_SEED
+from doral.engine.compose import check_size
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import policy as policy_by_name
 from doral.errors import DoralError, InvalidValue
@@ -157,6 +158,10 @@ def simulate(
         raise InvalidValue("keep_decisions", keep_decisions, "must be True or False")
     if on_run is not None and not callable(on_run):
         raise InvalidValue("on_run", on_run, "must be a function without arguments, or None")
+    for place in places:
+        for one in chosen:
+            if isinstance(one, PolicyOptions):
+                check_size(policy=one, problem=place.problem)
     outcomes: list[Outcome] = []
     tasks = ((place, run) for place in places for run in range(first_run, first_run + runs))
     for played in _played(chosen, tasks, seed=seed, keep_decisions=keep_decisions, n_jobs=n_jobs):

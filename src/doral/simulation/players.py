@@ -68,7 +68,7 @@ class CompiledPlayer:
             curve=book.curve,
             course=book.course,
             decisions=int(now["next"]),
-            spend=float(now["budget"] - now["budget_left"]),
+            spend=float(min(now["budget"], now["budget"] - now["budget_left"])),
             race_rounds=race.rounds,
             race_spend=race.spend,
             race_ended=race.ended,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from decimal import Decimal
 
 import numpy as np
 
@@ -33,7 +34,9 @@ class PythonPlayer:
             problem = _with_features(problem, truth.features)
         self._policy = maker(problem, _seed_of(seed, run))
         self._costs: list[float] = scenario.problem.costs.tolist()
-        self._budget_left = scenario.problem.budget
+        self._budget_left = scenario.problem.budget  # for the policy; who can be paid goes by decimals
+        self._exact_costs = [Decimal(repr(cost)) for cost in self._costs]
+        self._exact_left = Decimal(repr(scenario.problem.budget))
         self._book = new_logbook(scenario)
         self._book_block = Block(self._book)
         self._pauses = frozenset(self._book.checkpoints.tolist())
@@ -45,7 +48,8 @@ class PythonPlayer:
             self._hear(round_)
             arm = self._decide(tape, i, round_, context)
             if arm is not None:
-                self._budget_left -= self._costs[arm]
+                self._exact_left -= self._exact_costs[arm]
+                self._budget_left = float(self._exact_left)
                 enter(self._book_block, self._truth.block, chunk, i, round_, context, arm)
             if round_ in self._pauses:
                 LOGBOOK["check_in"](self._book_block, self._cutoff, float(len(self._costs)))
@@ -62,7 +66,8 @@ class PythonPlayer:
 
     def _decide(self, tape: Tape, i: int, round_: int, context: int) -> int | None:
         there = tape.available[i].tolist() or [1] * len(self._costs)
-        available = tuple(arm for arm, cost in enumerate(self._costs) if there[arm] and cost <= self._budget_left)
+        left = self._exact_left
+        available = tuple(arm for arm, cost in enumerate(self._exact_costs) if there[arm] and cost <= left)
         rounds_left = self._scenario.problem.horizon - round_ + 1
         arm = self._policy.decide(Arrival(round_, context, available, self._budget_left, rounds_left))
         if arm is None:

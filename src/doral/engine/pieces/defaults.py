@@ -54,6 +54,11 @@ def correction_weight(state: State, number: int, reward: float) -> float:
 
 
 @kernel
+def unit_at(state: State, reading: int) -> float:
+    return 1.0
+
+
+@kernel
 def thins(state: State) -> bool:
     return False
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from doral import _check
 from doral._arrays import Floats
@@ -20,8 +23,12 @@ if TYPE_CHECKING:
     from doral.problem import Problem
 
 
+MOST_HALF_LIVES = 256.0
+
+
 class ForgetMemory(NamedTuple):
     half_life: float  # rounds
+    base: Floats  # (1,) half-lives after which exact sums count in ones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,15 +45,14 @@ def is_in(options: PolicyOptions, problem: Problem) -> bool:
 
 def check(options: PolicyOptions) -> None:
     if options.half_life is not None:
-        _check.set_fields(
-            options, half_life=_check.finite_number("half_life", options.half_life, at_least=1e-3, at_most=MAX_AGE)
-        )
+        half_life = _check.finite_number("half_life", options.half_life, at_least=1e-3, at_most=MAX_AGE)
+        _check.set_fields(options, half_life=half_life)
 
 
 def memory(blueprint: Blueprint) -> ForgetMemory:
     half_life = blueprint.options.half_life
     assert half_life is not None
-    return ForgetMemory(half_life)
+    return ForgetMemory(half_life, np.zeros(1))
 
 
 @kernel
@@ -56,18 +62,39 @@ def remembered(state: State, slot: int) -> float:
 
 @kernel
 def correction_weight(state: State, number: int, reward: float) -> float:
-    """What is still remembered of the answer; nothing once the decision is too old to be watched."""
-    if number < state.now[0].first:
-        return 0.0
-    return remembered(state, number & (state.ring.size - 1))
+    """Nothing once the decision is too old to be watched."""
+    return 0.0 if number < state.now[0].first else 1.0
+
+
+@kernel
+def unit_at(state: State, reading: int) -> float:
+    """What came a half-life later counts twice: an exact sum is never multiplied, so that nothing is rounded."""
+    half_lives = reading / state.forget.half_life
+    whole = float(math.floor(half_lives))
+    return 2.0 ** (half_lives - whole) * 2.0 ** (whole - state.forget.base[0])
 
 
 @kernel
 def fade(state: State) -> None:
     now = state.now[0]
     if now.round > now.read_last:
+        _keep_small(state, float(math.floor(now.round / state.forget.half_life)))
         keep = 0.5 ** ((now.round - now.read_last) / state.forget.half_life)
         _forget(state.tally, state.ridge, state.curves, keep)
+
+
+@kernel
+def _keep_small(state: State, half_lives: float) -> None:
+    """Before units grow too large, all are divided by a power of two."""
+    base = state.forget.base
+    if half_lives - base[0] > MOST_HALF_LIVES:
+        less = 2.0 ** (base[0] - half_lives)
+        n_contexts, n_arms, n_sums = state.exact.shape
+        for j in range(n_contexts):
+            for a in range(n_arms):
+                for which in range(n_sums):
+                    state.exact[j, a, which] *= less
+        base[0] = half_lives
 
 
 @rare

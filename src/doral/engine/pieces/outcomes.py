@@ -11,6 +11,7 @@ from doral import _check
 from doral._arrays import Floats
 from doral._kernel import kernel, position, rare
 from doral.engine.hooks import rebuild_rewards
+from doral.engine.lessons import enter_exactly
 from doral.engine.pieces import learn
 from doral.engine.state import State
 from doral.errors import InvalidValue
@@ -102,6 +103,8 @@ def on_passage(state: State, slot: int, g: int, age: float) -> None:
             weight = _weight(state, slot, age)
             context, arm = position(decision.context), position(decision.arm)
             add_to_tally(state.tally, context, arm, decision.reward, weight - decision.weight)
+            enter_exactly(state, context, arm, decision.reward, -decision.weight)
+            enter_exactly(state, context, arm, decision.reward, weight)
             decision.weight = weight
 
 

@@ -37,7 +37,7 @@ def score(state: State, context: int, restricted: bool, is_here: bool) -> None:
     error, doubts = state.tau_error[context], _doubt(state, context)
     for a in range(values.size):
         of_reward = tau[a] * scale * norm[a]
-        of_return = doubts * error[a] * estimate[a]
+        of_return = doubts * error[a] * max(estimate[a], 0.0)  # that harm may not return is nothing to pay for
         both = math.sqrt(of_reward * of_reward + of_return * of_return)
         values[a] = weight * (tau[a] * estimate[a] + both) + barrier[a]
     if restricted:

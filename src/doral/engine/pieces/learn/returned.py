@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from doral._kernel import kernel, position
 from doral.engine.hooks import answer_weight, correction_weight, on_fate, on_learned, on_recalled
+from doral.engine.lessons import enter, replace
 from doral.engine.state import State, mark_stale
 from doral.estimators.ridge import update
-from doral.estimators.shrinkage import add_to_tally, correct_tally
 
 
 @kernel
@@ -16,7 +16,7 @@ def learn_answer(state: State, slot: int, reward: float) -> None:
     mark_stale(state, j)
     weight = answer_weight(state, slot)
     on_fate(state, slot, 1.0)
-    add_to_tally(state.tally, j, a, reward, weight)
+    enter(state, j, a, reward, weight)
     update(state.ridge, j, a, weight, weight * reward)
     on_learned(state)
     state.ring[slot].reading = state.now[0].read_last  # from now on it is the answer that is forgotten
@@ -30,16 +30,14 @@ def learn_recalled(state: State, number: int, context: int, arm: int, reward: fl
         return
     mark_stale(state, context)
     on_recalled(state, context, arm)
-    add_to_tally(state.tally, context, arm, reward, 1.0)
+    enter(state, context, arm, reward, 1.0)
     update(state.ridge, context, arm, 1.0, reward)
     on_learned(state)
 
 
 @kernel
 def learn_correction(state: State, number: int, context: int, arm: int, previous: float, reward: float) -> None:
-    """V stays, G moves."""
     weight = correction_weight(state, number, reward)
     if weight != 0.0:
-        correct_tally(state.tally, context, arm, previous, reward, weight)
-        update(state.ridge, context, arm, 0.0, weight * (reward - previous))
-        mark_stale(state, context)
+        reading = state.ring[number & (state.ring.size - 1)].reading if number >= state.now[0].first else 0
+        replace(state, context, arm, previous, reward, weight, reading, True)

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from doral._kernel import kernel, position, rare
 from doral.engine.hooks import correction_weight, on_learned, rebuild_rewards
+from doral.engine.lessons import enter, replace
 from doral.engine.state import State, mark_stale
 from doral.estimators.ridge import refactor, update
-from doral.estimators.shrinkage import COUNT, add_to_tally, correct_tally
+from doral.estimators.shrinkage import COUNT
 
 
 @kernel
@@ -39,7 +40,8 @@ def _learn_settled(state: State, slot: int) -> None:
     """A reward with mean thin * <theta_j, f_a>; 0 if nothing came."""
     j, a = position(state.ring[slot].context), position(state.ring[slot].arm)
     reward, thin = state.ring[slot].reward, state.thinning[j, a]
-    add_to_tally(state.tally, j, a, reward, 1.0)
+    enter(state, j, a, reward, 1.0)
+    state.ring[slot].weight = float(state.now[0].read_last)  # `reading` is that of the decision, for those who count it
     update(state.ridge, j, a, thin * thin, thin * reward)
     on_learned(state)
     mark_stale(state, j)
@@ -71,12 +73,11 @@ def learn_recalled(state: State, number: int, context: int, arm: int, reward: fl
 
 @kernel
 def learn_correction(state: State, number: int, context: int, arm: int, previous: float, reward: float) -> None:
-    """V stays, G moves; what is not learned yet waits in the ring."""
+    """What is not learned yet waits in the ring."""
     if number >= state.now[0].settled:
         state.ring[number & (state.ring.size - 1)].reward = reward
         return
     weight = correction_weight(state, number, reward)
     if weight != 0.0:
-        correct_tally(state.tally, context, arm, previous, reward, weight)
-        update(state.ridge, context, arm, 0.0, weight * state.thinning[context, arm] * (reward - previous))
-        mark_stale(state, context)
+        reading = int(state.ring[number & (state.ring.size - 1)].weight) if number >= state.now[0].first else 0
+        replace(state, context, arm, previous, reward, weight, reading, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from doral._kernel import kernel, position
 from doral.engine.hooks import correction_weight
+from doral.engine.lessons import enter_exactly, replace
 from doral.engine.state import State, mark_stale
 from doral.estimators.ridge import refactor, update
 
@@ -20,6 +21,7 @@ def learn_answer(state: State, slot: int, reward: float) -> None:
     state.ring[slot].reward = reward
     mark_stale(state, j)
     update(state.ridge, j, a, 0.0, reward)
+    enter_exactly(state, j, a, reward, 1.0)
     state.ring[slot].reading = state.now[0].read_last  # from now on it is the answer that is forgotten
 
 
@@ -30,6 +32,7 @@ def learn_recalled(state: State, number: int, context: int, arm: int, reward: fl
         learn_answer(state, position(number & (state.ring.size - 1)), reward)
     else:
         update(state.ridge, context, arm, 0.0, reward)
+        enter_exactly(state, context, arm, reward, 1.0)
         mark_stale(state, context)
 
 
@@ -43,8 +46,7 @@ def on_cancel(state: State, number: int, context: int, arm: int, cost: float, in
 
 @kernel
 def learn_correction(state: State, number: int, context: int, arm: int, previous: float, reward: float) -> None:
-    """V stays, G moves."""
     weight = correction_weight(state, number, reward)
     if weight != 0.0:
-        update(state.ridge, context, arm, 0.0, weight * (reward - previous))
-        mark_stale(state, context)
+        reading = state.ring[number & (state.ring.size - 1)].reading if number >= state.now[0].first else 0
+        replace(state, context, arm, previous, reward, weight, reading, False)

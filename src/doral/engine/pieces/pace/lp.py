@@ -5,7 +5,7 @@ from __future__ import annotations
 from doral._kernel import kernel, shared
 from doral._kernel.philox import coin
 from doral.engine.choice import PLAYED, PLAYED_MARGINAL, SKIPPED_PACED, SKIPPED_WORTHLESS, Choice
-from doral.engine.hooks import is_drawn, rate, score
+from doral.engine.hooks import before_spending, is_drawn, on_valued, rate, score
 from doral.engine.state import CAP, RESERVED, SLACK, SPENT, TIER_PRICE, State
 from doral.pacing import NO_ARM, fill, place, set_hull, share_above
 
@@ -14,12 +14,12 @@ from doral.pacing import NO_ARM, fill, place, set_hull, share_above
 def spend(state: State, context: int, restricted: bool) -> Choice:
     """LP_m with this round's rho; where arms are missing today, this context enters with the hull of the others."""
     hulls = state.hulls
+    before_spending(state, context)
     _repair(state)
     row = context
     if restricted or is_drawn(state):
         row = state.contexts.size
-        score(state, context, restricted, True)
-        set_hull(hulls, row, state.values)
+        _set_hull(state, row, context, restricted, True)
     _set_caps(state)
     share = fill(hulls, state.demand, state.tiers[CAP], state.tiers[SLACK], context, row)
     state.tiers[TIER_PRICE, state.demand.depth[context]] = share.price
@@ -43,14 +43,24 @@ def flip(state: State, probability: float) -> bool:
 
 
 @kernel
+def _set_hull(state: State, row: int, context: int, restricted: bool, is_here: bool) -> None:
+    """From what the arms are worth; where none is worth anything, a piece may think again."""
+    score(state, context, restricted, is_here)
+    set_hull(state.hulls, row, state.values)
+    is_worthless = state.hulls.length[row] == 0
+    on_valued(state, context, restricted, is_worthless)
+    if is_worthless:
+        set_hull(state.hulls, row, state.values)
+
+
+@kernel
 def _repair(state: State) -> None:
     """Hulls of contexts that have changed."""
     now = state.now[0]
     while now.n_stale > 0:
         now.n_stale -= 1
         j = state.stale[now.n_stale]
-        score(state, j, False, False)
-        set_hull(state.hulls, j, state.values)
+        _set_hull(state, j, j, False, False)
         place(state.hulls, state.demand, j)
         state.contexts[j].is_stale = 0
 
@@ -68,4 +78,5 @@ def _set_caps(state: State) -> None:
             spent += state.tiers[SPENT, above]
         usable = share_above(state.demand, d) * dearest * rounds_left
         needed = min(max(0.0, state.tiers[RESERVED, d] - spent), usable)
-        caps[d] = min(caps[d - 1], caps[0] * max(0.0, 1.0 - needed / now.budget_left))
+        kept = needed / now.budget_left if now.budget_left > 0.0 else 1.0
+        caps[d] = min(caps[d - 1], caps[0] * max(0.0, 1.0 - kept))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from doral._kernel import kernel
-from doral.engine.schedule import set_next_calibration
+from doral.engine.schedule import WITH_READING, set_next_calibration
 from doral.engine.state import State
-from doral.estimators.shrinkage import NOISE, Prior, measure_noise, new_prior
+from doral.estimators.shrinkage import ANEW, IS_SET, NOISE, Prior, measure_noise, new_prior
 
 if TYPE_CHECKING:
     from doral.engine.blueprint import Blueprint
@@ -22,6 +22,14 @@ def memory(blueprint: Blueprint) -> Prior:
 @kernel
 def on_learned(state: State) -> None:
     state.now[0].learned += 1
+
+
+@kernel
+def on_corrected(state: State) -> None:
+    """What was measured on the wrong reward is measured anew when stock is taken next."""
+    state.prior.scale[IS_SET] = ANEW
+    if state.now[0].calibrate_at != WITH_READING:
+        state.now[0].calibrate_at = state.now[0].learned
 
 
 @kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from doral._kernel import kernel, rare
-from doral.engine.pieces.prior.noise import MEMORY, memory, noise_variance, on_learned
+from doral.engine.pieces.prior.noise import MEMORY, memory, noise_variance, on_corrected, on_learned
 from doral.engine.schedule import set_next_calibration
 from doral.engine.state import State
 from doral.estimators.shrinkage import calibrate
@@ -13,6 +13,7 @@ __all__ = [
     "follow_answers",
     "memory",
     "noise_variance",
+    "on_corrected",
     "on_learned",
     "rebuild_rewards",
     "refresh_prior",
