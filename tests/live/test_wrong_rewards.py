@@ -1,4 +1,4 @@
-"""A wrong reward cannot ruin a campaign: a slip is taken back without a trace, and one bad answer is only one answer."""
+"""A wrong reward cannot ruin a campaign: a slip is taken back without a trace, one bad answer is only one answer."""
 
 from __future__ import annotations
 

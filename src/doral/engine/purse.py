@@ -56,6 +56,8 @@ def added(left: float, left_rest: float, dust: float, amount: float, rest: float
     total = left + amount
     taken = total - left
     lost = ((left - (total - taken)) + (amount - taken)) + rest
+    if lost == 0.0:  # whole numbers, mostly
+        return total, left_rest, dust
     total_rest = left_rest + lost
     taken = total_rest - left_rest
     dust += (left_rest - (total_rest - taken)) + (lost - taken)

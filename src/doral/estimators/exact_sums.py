@@ -39,5 +39,11 @@ def add_exactly(sums: Floats, context: int, arm: int, reward: float, weight: flo
 
 
 @kernel
+def add_reward_exactly(sums: Floats, context: int, arm: int, reward: float, weight: float) -> None:
+    """The same for those who ask for no squares."""
+    _add(sums[context, arm], REWARDS, weight * reward)
+
+
+@kernel
 def exact_sum(sums: Floats, context: int, arm: int, which: int) -> float:
     return sums[context, arm, which] + sums[context, arm, which + 1]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from doral._kernel import kernel, position
-from doral.engine.hooks import correction_weight
-from doral.engine.lessons import enter_exactly, replace
+from doral.engine.hooks import correction_weight, unit_at
+from doral.engine.lessons import replace
 from doral.engine.state import State, mark_stale
+from doral.estimators.exact_sums import add_reward_exactly
 from doral.estimators.ridge import refactor, update
 
 
@@ -21,7 +22,7 @@ def learn_answer(state: State, slot: int, reward: float) -> None:
     state.ring[slot].reward = reward
     mark_stale(state, j)
     update(state.ridge, j, a, 0.0, reward)
-    enter_exactly(state, j, a, reward, 1.0)
+    add_reward_exactly(state.exact, j, a, reward, unit_at(state, state.now[0].read_last))
     state.ring[slot].reading = state.now[0].read_last  # from now on it is the answer that is forgotten
 
 
@@ -32,7 +33,7 @@ def learn_recalled(state: State, number: int, context: int, arm: int, reward: fl
         learn_answer(state, position(number & (state.ring.size - 1)), reward)
     else:
         update(state.ridge, context, arm, 0.0, reward)
-        enter_exactly(state, context, arm, reward, 1.0)
+        add_reward_exactly(state.exact, context, arm, reward, unit_at(state, state.now[0].read_last))
         mark_stale(state, context)
 
 
