@@ -47,5 +47,3 @@ def replace(
     refactor(state.ridge, context)
     mark_stale(state, context)
     on_corrected(state)
-    if state.now[0].racing == 0 and state.limits.stock_rounds == 0:
-        state.now[0].must_read = 1

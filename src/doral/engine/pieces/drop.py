@@ -73,6 +73,13 @@ def memory(blueprint: Blueprint) -> DropMemory:
     return DropMemory(np.zeros((blueprint.problem.n_contexts, blueprint.problem.n_arms), dtype=CERTIFICATE))
 
 
+@kernel
+def on_corrected(state: State) -> None:
+    """What was certain by the wrong reward is examined with the next arrival; in a large problem, when it is due."""
+    if state.now[0].learned >= FEWEST_ANSWERS and state.limits.stock_rounds == 0 and state.now[0].racing == 0:
+        state.now[0].must_read = 1
+
+
 @rare
 def examine(state: State) -> None:
     """Drop what cannot enter the LP's solution, and let in again what could."""

@@ -23,6 +23,13 @@ def read_returns(state: State) -> None:
                 state.thinning[j, a] = state.tau[j, a]
 
 
+@kernel
+def on_corrected(state: State) -> None:
+    """Factors are fitted to rewards: anew with the next arrival; in a large problem, when it is due."""
+    if state.limits.stock_rounds == 0 and state.now[0].racing == 0:
+        state.now[0].must_read = 1
+
+
 @rare
 def _fit_factors(tally: Floats, estimate: Floats, noise: float, factors: Floats, errors: Floats) -> None:
     """E[reward seen by the deadline] = factor_a <theta_j, f_a>: given theta, the factor is a regression on the
