@@ -102,8 +102,8 @@ def correct(state: State, number: int, context: int, arm: int, previous: float, 
 
     What was learned is then what it would be had the answer been right at once, however wrong it was. What was measured
     on it follows with the next arrival; in a large problem, when stock is taken. With a half-life the answer moves by
-    what is still remembered of it, and not at all once the decision is too old to be watched. With `outcome_split`, ages
-    that the decision has passed stay counted for the outcome as it was.
+    what is still remembered of it, and not at all once the decision is too old to be watched. With `outcome_split`,
+    ages that the decision has passed stay counted for the outcome as it was.
     """
     learn_correction(state, number, context, arm, previous, reward)
 
