@@ -109,7 +109,8 @@ def test_optimism_is_weight_times_tau_times_estimate_and_bonus(context: int) -> 
 def test_doubts_about_return_add_in_squares(context: int) -> None:
     state = known("doral", screening="none", return_optimism=0.7)
     of_reward = TAU[context] * bonus(state, context) * NORM[context]
-    of_return = 0.7 * math.sqrt(math.log(math.e + PULLS[context])) * TAU_ERROR[context] * ESTIMATE[context]
+    paid_for = np.maximum(ESTIMATE[context], 0.0)  # that harm may not return is nothing to pay for
+    of_return = 0.7 * math.sqrt(math.log(math.e + PULLS[context])) * TAU_ERROR[context] * paid_for
     expected = WEIGHTS[context] * (TAU[context] * ESTIMATE[context] + np.hypot(of_reward, of_return))
     assert scored(state, context) == pytest.approx(expected, rel=1e-14)
     assert doubtful._doubt(state, context) == pytest.approx(0.7 * math.sqrt(math.log(math.e + PULLS[context])))

@@ -69,7 +69,7 @@ def run(name: str, numbers: dict[str, Any], feedback: Any = "explicit") -> None:
         campaign = store.create("one", problem, policy=policy(name, **options), seed=1, clock="rounds")
         for _ in range(12):
             for decision in campaign.decide_many(["c", "d", "c"]):
-                assert math.isfinite(decision.probability)
+                assert math.isfinite(decision.probability or 0.0)
                 assert not math.isnan(decision.value)
                 assert not math.isnan(decision.price)
                 if decision.arm is not None:
