@@ -9,38 +9,17 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from doral.cli.campaigns import app
+from tests.cli.campaign_shell import Shell, main
 from tests.cli.processes import environment
-from tests.live import writer
 
-main = typer.Typer()
-main.add_typer(app)  # as the main program does it
-
-
-@main.callback()
-def _common() -> None:
-    pass
-
-
-class Shell:
-    def __init__(self, folder: Path) -> None:
-        self.storage = f"sqlite:///{folder / 'c.db'}"
-        self.problem = folder / "problem.json"
-        self.problem.write_text(json.dumps(writer.PROBLEM.to_dict()))
-
-    def __call__(self, *words: object, code: int = 0) -> str:
-        arguments = ["campaign", *map(str, words), "--storage", self.storage]
-        result = CliRunner().invoke(main, arguments)
-        assert result.exit_code == code, result.output
-        return result.stdout if code == 0 else result.stderr
-
-
-@pytest.fixture
-def doral_(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+COMMANDS = (
+    *("create", "list", "show", "close"),
+    *("decide", "feedback", "correct", "cancel", "expire", "record", "decisions", "export"),
+    *("decide-many", "feedback-many", "record-many", "top-up", "extend", "repair-clock", "arm"),
+    *("verify", "health", "backup", "restore", "archive", "forget", "delete"),
+)
 
 
 def test_a_whole_campaign(doral_: Shell, tmp_path: Path) -> None:
@@ -49,7 +28,7 @@ def test_a_whole_campaign(doral_: Shell, tmp_path: Path) -> None:
     assert doral_("list") == "kits\n"
     made = json.loads(doral_("decide", "kits", "old", "--key", "v1", "--available", "a0", "--json"))
     assert (made["state"], made["arm"], made["key"]) == ("pending", "a0", "v1")
-    assert json.loads(doral_("decide", "kits", "old", "--key", "v1", "--json")) == made
+    assert json.loads(doral_("decide", "kits", "old", "--key", "v1", "--available", "a0", "--json")) == made
     other = doral_("decide", "kits", "young").split()
     assert doral_("feedback", "kits", made["id"], 0.7, "--actual-cost", 0.05).split()[:5] == [
         made["id"],
@@ -87,7 +66,44 @@ def test_what_is_wrong_is_said_in_one_line(doral_: Shell, tmp_path: Path) -> Non
         assert part in said
         assert said.count("\n") == 1
     doral_.storage = f"sqlite:///{tmp_path / 'no' / 'c.db'}"
-    assert "folder" in doral_("list", code=1)
+    assert "folder" in doral_("create", "x", "--problem", doral_.problem, code=1)
+
+
+def test_what_is_not_there_is_not_made(doral_: Shell, tmp_path: Path) -> None:
+    (tmp_path / "image.json").write_bytes(b"\x89PNG\xff")
+    for words in (
+        ("list",),
+        ("show", "kits"),
+        ("decide", "kits", "old"),
+        ("expire", "kits"),
+        ("arm", "pause", "kits", "a0"),
+        ("decide-many", "kits", "-"),
+        ("verify", "kits"),
+        ("backup", tmp_path / "copy"),
+        ("delete", "kits", "--yes"),
+    ):
+        said = doral_(*words, code=1)
+        assert "there is no such file" in said
+        assert "`doral campaign create` makes it" in said
+    assert "must hold JSON" in doral_("create", "kits", "--problem", tmp_path / "image.json", code=2)
+    assert "time zone" in doral_("create", "kits", "--problem", doral_.problem, "--at", "2026-01-01", code=2)
+    assert "No such file" in doral_("restore", tmp_path / "copy", code=1)
+    assert not (tmp_path / "c.db").exists()
+    doral_.storage = "memory://"
+    assert "nothing would be kept" in doral_("create", "kits", "--problem", doral_.problem, code=2)
+    assert "nothing would be kept" in doral_("list", code=2)
+
+
+def test_help_of_every_command() -> None:
+    listed = CliRunner().invoke(main, ["campaign", "--help"]).output
+    for name in COMMANDS:
+        assert f"  {name} " in listed
+        shown = CliRunner().invoke(main, ["campaign", name, "--help"])
+        assert shown.exit_code == 0
+        if name != "arm":
+            assert "--storage" in shown.output
+    for name in ("add", "pause", "resume", "retire"):
+        assert "--storage" in CliRunner().invoke(main, ["campaign", "arm", name, "--help"]).output
 
 
 def test_storage_from_the_environment(doral_: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

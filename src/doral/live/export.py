@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
 _PAGE = 20_000
 _SUFFIXES = (".parquet", ".csv")
 # What spreadsheets take for the beginning of a formula; also behind blanks and quotes, which some of them drop.
-_SKIPPED = r"""\s'"\x{2018}\x{2019}\x{201C}\x{201D}\x{200B}\x{FEFF}"""
-_SIGNS = r"=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}"  # the latter are the full-width ones
+# (Characters as they are: polars and Python write them differently in a pattern.)
+_SKIPPED = "\\s'\"\u2018\u2019\u201c\u201d\u200b\ufeff"
+_SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20"  # the latter are the full-width ones
 _FORMULA = rf"^(?:[{_SKIPPED}]*[{_SIGNS}]|[\t\r\n])"
 _NEUTRALISED = _FORMULA.replace("^", "^'", 1)
 
@@ -62,6 +65,22 @@ def read_decisions(path: str | Path) -> pl.DataFrame:
     return frame.with_columns(*given, pl.col("available").str.json_decode(schema["available"]))
 
 
+def csv_rows(decisions: Iterable[Decision], *, has_header: bool) -> bytes:
+    """A part of an exported file, for those who write it elsewhere."""
+    part = BytesIO()
+    _write_csv(part, _Counted(decisions), has_header=has_header)
+    return part.getvalue()
+
+
+def as_given(text: str) -> str:
+    """The text of a cell, without the apostrophe that keeps a spreadsheet from running it.
+
+    >>> as_given("'=1+1"), as_given("'s-Hertogenbosch")
+    ('=1+1', "'s-Hertogenbosch")
+    """
+    return text[1:] if re.match(_NEUTRALISED, text) else text
+
+
 def _checked(path: object) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise InvalidValue("path", path, "must be a string or a Path")
@@ -93,10 +112,11 @@ class _Counted:
             yield pl.DataFrame(page, schema=schema, orient="row")
 
 
-def _write_csv(file: BinaryIO, pages: Iterable[pl.DataFrame]) -> None:
+def _write_csv(file: BinaryIO, pages: Iterable[pl.DataFrame], *, has_header: bool = True) -> None:
     import polars as pl
 
-    pl.DataFrame(schema={**_schema(), "available": pl.String}).write_csv(file)  # the header
+    if has_header:
+        pl.DataFrame(schema={**_schema(), "available": pl.String}).write_csv(file)
     harmless = [
         pl.when(pl.col(name).str.contains(_FORMULA)).then("'" + pl.col(name)).otherwise(name).alias(name)
         for name in _texts()

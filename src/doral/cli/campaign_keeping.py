@@ -1,0 +1,104 @@
+"""`doral campaign verify`, `backup`, ...: for those who keep campaigns."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from doral.cli.campaign_options import DEFAULT_STORAGE, Json, Name, Storage, opened
+from doral.cli.campaign_words import counted, json_line, parse_given_time, verification_lines
+from doral.cli.exits import exit_codes
+from doral.errors import InvalidValue, UnknownName
+
+_ONLY_HELP = "Only this campaign; may be given again. Without it, all."
+_AS_HELP = "Under this name, if the backup holds one campaign."
+_BEFORE_HELP = "Only decisions made before: seconds since 1970 or 2026-03-01T12:00Z (or a round)."
+
+
+def verify(name: Name, as_json: Json = False, storage: Storage = DEFAULT_STORAGE) -> None:
+    """Check all events; list what would be decided otherwise now."""
+    with opened(storage) as store:
+        found = store.campaign(name).verify()
+        typer.echo(json_line(asdict(found)) if as_json else "\n".join(verification_lines(name, found)))
+
+
+def health(name: Name, as_json: Json = False, storage: Storage = DEFAULT_STORAGE) -> None:
+    """How a campaign and its store are doing."""
+    with opened(storage) as store:
+        found = store.campaign(name).health()
+        typer.echo(json_line(asdict(found)) if as_json else str(found))
+
+
+def backup(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="To write to.")],
+    only: Annotated[list[str] | None, typer.Option("--campaign", "-c", metavar="CAMPAIGN", help=_ONLY_HELP)] = None,
+    storage: Storage = DEFAULT_STORAGE,
+) -> None:
+    """A copy of all campaigns, also while others write."""
+    with opened(storage) as store:
+        count = store.backup(path, names=only or None)
+        typer.echo(f"wrote {counted(count, 'event')} to {path}")
+
+
+def restore(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="As `backup` wrote it.")],
+    name: Annotated[str | None, typer.Option("--name", metavar="CAMPAIGN", help=_AS_HELP)] = None,
+    storage: Storage = DEFAULT_STORAGE,
+) -> None:
+    """Campaigns from a backup, into this store."""
+    with exit_codes():
+        path.stat()  # before a store is made for what is not there
+    with opened(storage, create=True) as store:
+        for one in store.restore(path, name=name):
+            typer.echo(f"restored {one}")
+
+
+def archive(
+    name: Name,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="To write to: .parquet.")],
+    before: Annotated[str | None, typer.Option(metavar="TIME", help=_BEFORE_HELP)] = None,
+    storage: Storage = DEFAULT_STORAGE,
+) -> None:
+    """Move old finished decisions into a file. What was learned from them, and the budget, stay."""
+    with opened(storage) as store:
+        count = store.campaign(name).archive(path, before=parse_given_time("before", before))
+        typer.echo(f"moved {counted(count, 'decision')} to {path}")
+
+
+def forget(
+    name: Name,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="As it was given with --key.")],
+    storage: Storage = DEFAULT_STORAGE,
+) -> None:
+    """Erase a person's key. The decision and the budget stay, and the key still counts as used."""
+    with opened(storage) as store:
+        count = store.campaign(name).forget(key)
+        typer.echo(f"erased the key from {counted(count, 'event')}")
+
+
+def delete(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    storage: Storage = DEFAULT_STORAGE,
+) -> None:
+    """Remove a campaign with all its decisions, for good. Asks for its name again."""
+    with opened(storage) as store:
+        names = store.list()
+        if name not in names:
+            raise UnknownName("campaign", name, names)
+        if not yes:
+            _ask_again(name)
+        store.delete(name)
+        typer.echo(f"deleted {name}")
+
+
+def _ask_again(name: str) -> None:
+    if not sys.stdin.isatty():
+        raise InvalidValue("campaign", name, "nobody can be asked here; to delete it for good, add --yes")
+    again = typer.prompt(f"All of {name} will be gone for good. Type its name again", err=True)
+    if again != name:
+        raise InvalidValue("name", again, f"is not {name}; nothing was deleted")

@@ -1,0 +1,48 @@
+"""Budget, horizon and arms change, from a shell."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.campaign_shell import Shell
+
+
+@pytest.fixture
+def kits(doral_: Shell) -> Shell:
+    doral_("create", "kits", "--problem", doral_.problem, "--seed", 1)
+    return doral_
+
+
+def test_what_is_added_with_a_key_is_added_once(kits: Shell) -> None:
+    for _ in range(2):
+        assert (
+            kits("top-up", "kits", 100, "--key", "invoice-17")
+            == "the budget of kits is 500.0, of which 500.0 is left\n"
+        )
+        assert kits("extend", "kits", 500, "--key", "march") == "kits expects 5,500 arrivals, of which 0 have come\n"
+    assert "used before" in kits("top-up", "kits", 50, "--key", "invoice-17", code=2)
+    for words, part in (
+        (("top-up", "kits", "-100"), "amount = -100.0: must be a finite number above 0"),
+        (("extend", "kits", "-5"), "rounds = -5: must be a whole number"),
+    ):
+        assert part in kits(*words, code=2)
+
+
+def test_arms_come_rest_and_go(kits: Shell) -> None:
+    for features in (["--features", "-0.5,1"], ["--features", "-0.5", "--features", "1"]):
+        added = kits("arm", "add", "kits", "new", *features, "--cost", 0.5, "--key", "n1")
+        assert added == "added new to kits\n"
+    assert kits("arm", "pause", "kits", "new") == "paused new\n"
+    assert "new  paused" in kits("show", "kits")
+    assert kits("arm", "resume", "kits", "new") == "resumed new\n"
+    assert "new  active" in kits("show", "kits")
+    assert kits("arm", "retire", "kits", "new") == "retired new\n"
+    for words, part in (
+        (("resume", "kits", "new"), "is retired, for good"),
+        (("pause", "kits", "a7"), "unknown arm 'a7'"),
+        (("add", "kits", "x", "--features", "1"), "must be 2, as for the other arms"),
+        (("add", "kits", "x", "--features", "1,one"), "features = 'one': must be a number"),
+        (("add", "kits", "x", "--features", "1,"), "features = ''"),
+        (("add", "kits", "x", "--features", "1,1", "--cost", "-1"), "cost of arm 'x'"),
+    ):
+        assert part in kits("arm", *words, code=2)

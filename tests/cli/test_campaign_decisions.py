@@ -1,0 +1,112 @@
+"""One decision after the other, from a shell."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from doral.live.campaign import PAGE_DECISIONS
+from tests.cli.campaign_shell import Shell
+
+BEGAN = 1_767_225_600  # 2026-01-01T00:00Z
+
+
+@pytest.fixture
+def kits(doral_: Shell) -> Shell:
+    doral_("create", "kits", "--problem", doral_.problem, "--seed", 1, "--at", "2026-01-01T00:00Z")
+    return doral_
+
+
+def decided(kits: Shell, *words: object) -> str:
+    """The id of a decision that was not skipped."""
+    for _ in range(50):
+        (made,) = kits.json("decide", "kits", "old", *words)
+        if made["arm"] is not None:
+            return str(made["id"])
+    raise AssertionError("it always skips")
+
+
+@pytest.mark.parametrize("number", ["-0.5", "-.5", "-5e-1", "-0.50"])
+def test_a_negative_reward_is_a_number_and_no_option(kits: Shell, number: str) -> None:
+    first, second = decided(kits), decided(kits)
+    kits("feedback", "kits", first, "0.25")
+    assert kits.json("correct", "kits", first, number)[0]["reward"] == -0.5
+    # In any place, with a flag before it, after `--`, and beside an option whose value looks like a number.
+    assert kits.json("feedback", "kits", second, "--key", "-7", number)[0]["reward"] == -0.5
+    assert "reward -0.5" in kits("feedback", "kits", "--key", "-7", "--", second, number)
+    assert "used before" in kits("feedback", "kits", second, "-0.75", "--key", "-7", code=2)
+    recorded = kits.json("record", "kits", "old", "a0", "--at", BEGAN, "--reward", number, "--answered-at", BEGAN + 9)
+    assert (recorded[0]["reward"], recorded[0]["delay"]) == (-0.5, 9)
+
+
+def test_a_misspelt_option_beside_a_number_is_still_one(kits: Shell) -> None:
+    assert "--acutal-cost" in kits("feedback", "kits", decided(kits), "-0.5", "--acutal-cost", "1", code=2)
+    assert "finite" in kits("feedback", "kits", decided(kits), "-inf", code=2)
+
+
+def test_decisions_are_listed_by_state_and_up_to_a_limit(kits: Shell) -> None:
+    answered, cancelled = decided(kits), decided(kits)
+    kits("feedback", "kits", answered, 1)
+    assert "cancelled" in kits("cancel", "kits", cancelled, "--key", "c1")
+    assert "cancelled" in kits("cancel", "kits", cancelled, "--key", "c1")
+    listed = kits("decisions", "kits").splitlines()
+    assert {answered, cancelled} <= {line.split()[0] for line in listed}
+    assert [line.split()[0] for line in kits("decisions", "kits", "--state", "returned").splitlines()] == [answered]
+    assert kits("decisions", "kits", "--limit", 1).splitlines() == listed[:1]
+    assert kits("decisions", "kits", "--limit", 0) == ""
+    assert kits.json("decisions", "kits", "--state", "cancelled")[0]["id"] == cancelled
+    assert "did you mean 'pending'" in kits("decisions", "kits", "--state", "pendin", code=2)
+
+
+def test_all_pages_are_listed(kits: Shell) -> None:
+    count = PAGE_DECISIONS + 1
+    kits("decide-many", "kits", "-", typed="context\n" + "old\n" * count)
+    assert len(kits("decisions", "kits").splitlines()) == count
+
+
+def test_times_are_seconds_or_say_their_zone(kits: Shell) -> None:
+    for word, stamp in (("2026-01-02T00:00Z", BEGAN + 86_400), (str(BEGAN + 90_000.5), BEGAN + 90_000.5)):
+        assert kits.json("decide", "kits", "old", "--at", word)[0]["decided_at"] == stamp
+    for word, part in (
+        ("2026-01-03T00:00", "time zone"),
+        ("tomorrow", "seconds since 1970"),
+        ("2025-12-31T00:00Z", "at = 2025-12-31T00:00Z: is before the campaign began"),
+        ("1767225600000", "milliseconds"),
+        ("nan", "finite"),
+    ):
+        assert part in kits("decide", "kits", "old", "--at", word, code=2)
+
+
+def test_expiry_releases_only_when_told(kits: Shell) -> None:
+    decided(kits, "--at", BEGAN + 10)
+    assert kits("expire", "kits", "--now", BEGAN + 20) == "0 decisions expired\n"
+    assert kits("expire", "kits", "--now", BEGAN + 100) == "1 decision expired\n"
+    assert "spent 0." in kits("show", "kits")
+    before = kits("show", "kits").splitlines()[2]
+    decided(kits, "--at", BEGAN + 110)
+    assert kits("expire", "kits", "--release") == "1 decision expired\n"
+    after = kits("show", "kits").splitlines()[2]
+    assert after.split("(")[0] == before.split("(")[0]  # nothing more was spent
+
+
+def test_the_clock_may_be_ahead_as_far_as_is_said_and_can_be_set_back(kits: Shell) -> None:
+    ahead = time.time() + 5_000
+    assert "ahead of this host's clock" in kits("decide", "kits", "old", "--at", ahead, code=2)
+    kits("decide", "kits", "old", "--at", ahead, "--clock-tolerance", 6_000)
+    assert "repair-clock" in kits("decide", "kits", "old", code=2)
+    assert "shows the time of this host" in kits("repair-clock", "kits")
+    kits("decide", "kits", "old")
+
+
+def test_a_record_takes_all_that_the_library_takes(kits: Shell) -> None:
+    words = ["record", "kits", "old", "a2", "--at", BEGAN, "--reward", 0.5, "--answered-at", BEGAN + 7]
+    words += ["--cost", 0.25, "--probability", 0.125, "--spend", "--key", "r1"]
+    (made,) = kits.json(*words)
+    assert kits.json(*words) == [made]
+    wanted = {"arm": "a2", "reward": 0.5, "delay": 7, "cost": 0.25, "probability": 0.125, "key": "r1"}
+    assert {name: made[name] for name in wanted} == wanted
+    assert made["is_in_ledger"] is True
+    assert "spent 0.25" in kits("show", "kits")
+    assert kits.json("record", "kits", "old", "-", "--at", BEGAN)[0]["state"] == "skipped"
+    assert "together" in kits("record", "kits", "old", "a2", "--at", BEGAN, "--reward", 1, code=2)
