@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from doral.live.export import as_given
+from doral.cli.campaign_tables import text as as_given
 from tests.cli.campaign_shell import Shell
 from tests.cli.processes import environment
 
@@ -171,4 +171,4 @@ def test_cells_come_back_as_they_were_given(kits: Shell, text: str) -> None:
     made = kits.json("decide", "kits", "old", "--key", text)[0]
     path = kits.folder / "out.csv"
     kits("export", "kits", path)
-    assert as_given(rows_of(path.read_text())[0]["key"]) == text == made["key"]
+    assert as_given("key", rows_of(path.read_text())[0]["key"]) == text == made["key"]

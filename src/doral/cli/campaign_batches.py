@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -170,9 +171,11 @@ def _printer(*, as_json: bool) -> Callable[[list[Decision]], None]:
             for one in made:
                 typer.echo(decision_line(one, as_json=True))
         else:
-            from doral.live.export import csv_rows
+            from doral.live.export import write_csv_rows
 
-            typer.echo(csv_rows(made, has_header=is_first), nl=False)
+            part = BytesIO()
+            write_csv_rows(part, made, has_header=is_first)
+            typer.echo(part.getvalue(), nl=False)
         is_first = False
 
     return tell

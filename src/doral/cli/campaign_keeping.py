@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -11,45 +10,47 @@ import typer
 
 from doral.cli.campaign_options import DEFAULT_STORAGE, Json, Name, Storage, opened
 from doral.cli.campaign_words import counted, json_line, parse_given_time, verification_lines
-from doral.cli.exits import exit_codes
+from doral.cli.exits import FAILED, exit_codes
 from doral.errors import InvalidValue, UnknownName
 
 _ONLY_HELP = "Only this campaign; may be given again. Without it, all."
-_AS_HELP = "Under this name, if the backup holds one campaign."
-_BEFORE_HELP = "Only decisions made before: seconds since 1970 or 2026-03-01T12:00Z (or a round)."
+_FROM_HELP = "Only this campaign of it. Without it, all."
+_BEFORE_HELP = "Only what happened before: seconds since 1970 or 2026-03-01T12:00Z (or a round)."
 
 
 def verify(name: Name, as_json: Json = False, storage: Storage = DEFAULT_STORAGE) -> None:
     """Check all events; list what would be decided otherwise now."""
     with opened(storage) as store:
         found = store.campaign(name).verify()
-        typer.echo(json_line(asdict(found)) if as_json else "\n".join(verification_lines(name, found)))
+        typer.echo(json_line(found.to_dict()) if as_json else "\n".join(verification_lines(name, found)))
 
 
 def health(name: Name, as_json: Json = False, storage: Storage = DEFAULT_STORAGE) -> None:
-    """How a campaign and its store are doing."""
+    """Whether a campaign can be used, and what to look after. Exits with 1 if its store cannot be read or written."""
     with opened(storage) as store:
         found = store.campaign(name).health()
-        typer.echo(json_line(asdict(found)) if as_json else str(found))
+        typer.echo(json_line(found.to_dict()) if as_json else str(found))
+        if not (found.is_readable and found.is_writable):
+            raise typer.Exit(FAILED)
 
 
 def backup(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="To write to.")],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="To make; it is a store itself.")],
     only: Annotated[list[str] | None, typer.Option("--campaign", "-c", metavar="CAMPAIGN", help=_ONLY_HELP)] = None,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
     """A copy of all campaigns, also while others write."""
     with opened(storage) as store:
         count = store.backup(path, names=only or None)
-        typer.echo(f"wrote {counted(count, 'event')} to {path}")
+        typer.echo(f"wrote {counted(count, 'campaign')} to {path}")
 
 
 def restore(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="As `backup` wrote it.")],
-    name: Annotated[str | None, typer.Option("--name", metavar="CAMPAIGN", help=_AS_HELP)] = None,
+    name: Annotated[str | None, typer.Option("--campaign", "-c", metavar="CAMPAIGN", help=_FROM_HELP)] = None,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
-    """Campaigns from a backup, into this store."""
+    """Campaigns from a backup, into this store, all or none."""
     with exit_codes():
         path.stat()  # before a store is made for what is not there
     with opened(storage, create=True) as store:
@@ -59,14 +60,18 @@ def restore(
 
 def archive(
     name: Name,
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="To write to: .parquet.")],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="To make: .parquet. Keep it.")],
     before: Annotated[str | None, typer.Option(metavar="TIME", help=_BEFORE_HELP)] = None,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
     """Move old finished decisions into a file. What was learned from them, and the budget, stay."""
     with opened(storage) as store:
         count = store.campaign(name).archive(path, before=parse_given_time("before", before))
-        typer.echo(f"moved {counted(count, 'decision')} to {path}")
+        typer.echo(
+            f"moved {counted(count, 'event')} to {path}"
+            if count
+            else "there is nothing that can go: an open decision stays, and all that came after it"
+        )
 
 
 def forget(
@@ -74,10 +79,10 @@ def forget(
     key: Annotated[str, typer.Argument(metavar="KEY", help="As it was given with --key.")],
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
-    """Erase a person's key. The decision and the budget stay, and the key still counts as used."""
+    """Erase a person's key. Decisions and budget stay, and the key still counts as used."""
     with opened(storage) as store:
         count = store.campaign(name).forget(key)
-        typer.echo(f"erased the key from {counted(count, 'event')}")
+        typer.echo(f"erased the key from {counted(count, 'event')}" if count else "no event has this key, or no more")
 
 
 def delete(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from typing import Any, BinaryIO, NamedTuple, TextIO, TypeAlias
 from doral.cli.campaign_words import Time, parse_number, parse_time
 from doral.errors import DoralError, InvalidValue, UnknownName, shown
 from doral.live.errors import KeyReused
+from doral.live.export import NEUTRALISED
 
 Cell: TypeAlias = Callable[[str, str], Any]  # from the name of a column and a text
 
@@ -111,10 +113,12 @@ def _suspects(error: DoralError) -> Iterator[tuple[str, Callable[[Any], bool]]]:
 
 
 def text(_: str, cell: str) -> str:
-    """As it stands, without the apostrophe that an export puts in front of what looks like a formula."""
-    from doral.live.export import as_given
+    """As it stands, without the apostrophe that an export puts in front of what a spreadsheet would run.
 
-    return as_given(cell)
+    >>> text("key", "'=1+1"), text("key", "'s-Hertogenbosch")
+    ('=1+1', "'s-Hertogenbosch")
+    """
+    return cell[1:] if re.match(NEUTRALISED, cell) else cell
 
 
 def number(column: str, cell: str) -> float:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -30,7 +28,7 @@ _SUFFIXES = (".parquet", ".csv")
 _SKIPPED = "\\s'\"\u2018\u2019\u201c\u201d\u200b\ufeff"
 _SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20"  # the latter are the full-width ones
 _FORMULA = rf"^(?:[{_SKIPPED}]*[{_SIGNS}]|[\t\r\n])"
-_NEUTRALISED = _FORMULA.replace("^", "^'", 1)
+NEUTRALISED = _FORMULA.replace("^", "^'", 1)
 
 
 def write_decisions(path: str | Path, decisions: Iterable[Decision]) -> int:
@@ -49,6 +47,11 @@ def write_decisions(path: str | Path, decisions: Iterable[Decision]) -> int:
     return counted.count
 
 
+def write_csv_rows(file: BinaryIO, decisions: Iterable[Decision], *, has_header: bool) -> None:
+    """The rows that an exported file would have, for those who write them elsewhere, part by part."""
+    _write_csv(file, _Counted(decisions), has_header=has_header)
+
+
 def read_decisions(path: str | Path) -> pl.DataFrame:
     """The rows of an exported file as they were, whichever of the two it is."""
     import polars as pl
@@ -59,26 +62,10 @@ def read_decisions(path: str | Path) -> pl.DataFrame:
     schema = _schema()
     frame = pl.read_csv(path, schema={**schema, "available": pl.String})
     given = [
-        pl.when(pl.col(name).str.contains(_NEUTRALISED)).then(pl.col(name).str.slice(1)).otherwise(name).alias(name)
+        pl.when(pl.col(name).str.contains(NEUTRALISED)).then(pl.col(name).str.slice(1)).otherwise(name).alias(name)
         for name in _texts()
     ]
     return frame.with_columns(*given, pl.col("available").str.json_decode(schema["available"]))
-
-
-def csv_rows(decisions: Iterable[Decision], *, has_header: bool) -> bytes:
-    """A part of an exported file, for those who write it elsewhere."""
-    part = BytesIO()
-    _write_csv(part, _Counted(decisions), has_header=has_header)
-    return part.getvalue()
-
-
-def as_given(text: str) -> str:
-    """The text of a cell, without the apostrophe that keeps a spreadsheet from running it.
-
-    >>> as_given("'=1+1"), as_given("'s-Hertogenbosch")
-    ('=1+1', "'s-Hertogenbosch")
-    """
-    return text[1:] if re.match(_NEUTRALISED, text) else text
 
 
 def _checked(path: object) -> Path:
