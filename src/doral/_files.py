@@ -41,7 +41,7 @@ def replacing(path: Path | str, *, is_private: bool = False) -> Iterator[BinaryI
     except BaseException:
         _remove(unfinished)
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def write_bytes(path: Path | str, data: bytes) -> None:
@@ -77,7 +77,7 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the new name durable, where folders can be opened at all."""
     if os.name != "posix":
         return

@@ -116,7 +116,8 @@ def clear_postgres(url: str) -> None:
 
     doral.open(url).close()
     with psycopg.connect(url) as connection:
-        connection.execute("TRUNCATE doral.campaigns, doral.events, doral.snapshots RESTART IDENTITY")
+        tables = ("campaigns", "events", "snapshots", "archives", "archived_keys")
+        connection.execute(f"TRUNCATE {', '.join(f'doral.{table}' for table in tables)} RESTART IDENTITY")
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])

@@ -259,7 +259,9 @@ def test_a_server_that_stays_away_is_given_up(
 
 # --- a schema of its own ------------------------------------------------------------------------------------------
 
-OURS = ["doral.alembic_version", "doral.campaigns", "doral.events", "doral.snapshots"]
+OURS = [
+    f"doral.{table}" for table in ("alembic_version", "archived_keys", "archives", "campaigns", "events", "snapshots")
+]
 
 
 def test_a_schema_of_its_own(new_database: MakeDatabase) -> None:

@@ -1,8 +1,8 @@
 """A process to be killed: it writes to a campaign, and notes every intention before and every answer after.
 
 Run as a program it loads the compiled code once, then forks a writer for each line `forever url campaign seed notes`
-that it reads, or several for `shared url campaign count notes` or `compete ...`: starting Python anew for hundreds of
-kills takes hours.
+that it reads (or one that backs up, or archives), or several for `shared url campaign count notes` or `compete ...`:
+starting Python anew for hundreds of kills takes hours.
 """
 
 from __future__ import annotations
@@ -121,6 +121,26 @@ def compete(url: str, campaign: str, seed: int, notes: str, *, seconds: float = 
     os.write(descriptor, str(made).encode())
 
 
+def back_up(url: str, campaign: str, seed: int, notes: str) -> None:
+    """One backup after another."""
+    store = doral.open(url)
+    for number in range(seed, 1_000_000):
+        store.backup(f"{notes}-{number}.db", names=[campaign])
+
+
+def archive(url: str, campaign: str, seed: int, notes: str) -> None:
+    """Decide, answer and archive what is finished, again and again."""
+    opened = doral.open(url).campaign(campaign)
+    for number in range(seed, 1_000_000):
+        made = opened.decide_many([{"context": "old", "key": f"{notes}-{number}-{i}"} for i in range(20)])
+        opened.feedback_many([(one.id, 0.5) for one in made if one.arm is not None])
+        opened.expire()  # what an earlier process left open when it was killed
+        opened.archive(f"{notes}-{number}.parquet")
+
+
+ALONE = {"forever": write_forever, "back-up": back_up, "archive": archive}
+
+
 def fork(work: Callable[..., None], *arguments: Any) -> int:
     child = os.fork()
     if child == 0:
@@ -156,8 +176,8 @@ def main() -> None:
     say("ready")
     for line in sys.stdin:
         work, url, name, seed, notes = line.split()
-        if work == "forever":
-            children = [fork(write_forever, url, name, int(seed), notes)]
+        if work in ALONE:
+            children = [fork(ALONE[work], url, name, int(seed), notes)]
             say(children[0])
         else:  # several at once
             alike = share_keys if work == "shared" else compete

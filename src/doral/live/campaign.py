@@ -8,6 +8,7 @@ from typing import Any
 
 from doral import _check
 from doral.errors import InvalidValue, UnknownName
+from doral.live.archive import Archive, archive, archives, relocate
 from doral.live.decision import Decision, make_decision, read_id
 from doral.live.events import (
     ANSWER_SCOPE,
@@ -33,6 +34,7 @@ from doral.live.plan_changes import (
     plan_top_up,
 )
 from doral.live.plan_decisions import plan_decision, plan_decisions
+from doral.live.plan_forgetting import plan_forgetting
 from doral.live.plan_records import plan_records
 from doral.live.report import Report, make_report
 from doral.live.requests import (
@@ -64,6 +66,11 @@ class Campaign:
     @property
     def name(self) -> str:
         return self._session.row.name
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the campaign was found to have been deleted."""
+        return self._session.is_gone
 
     def __repr__(self) -> str:
         return f"<Campaign {self.name!r}>"
@@ -224,7 +231,7 @@ class Campaign:
             raise UnknownName("state", state, STATE_NAMES)
         after = 0
         if state == STATE_NAMES[IS_PENDING]:
-            after = self._session.read(lambda _, fold: min(fold.expiries.upto))
+            after = self._session.read(lambda log, fold: max(min(fold.expiries.upto), log.archived))
         return self._pages(state, after)
 
     def _pages(self, state: str | None, after: int) -> Iterator[Decision]:
@@ -272,3 +279,31 @@ class Campaign:
     def save_snapshot(self) -> None:
         """Write a snapshot now, so that the next opening is quick. Happens by itself now and then."""
         self._session.save()
+
+    # --- keeping ----------------------------------------------------------------------------------------------------
+
+    def archive(self, path: str | Path, before: object = None) -> int:
+        """Move old, finished decisions to a new .parquet file; returns how many events, 0 where none can go.
+
+        All that happened up to the first decision that is still open moves, or that happened `before` a time. Reports
+        and new decisions do without the file; it is read when an old decision or key is asked for.
+        """
+        return archive(self._session, path, before)
+
+    def archives(self) -> list[Archive]:
+        """The files that hold old events of this campaign."""
+        return archives(self._session)
+
+    def relocate_archive(self, old: str | Path, new: str | Path) -> None:
+        """An archive was moved: from now on look for it in its new place."""
+        relocate(self._session, old, new)
+
+    def forget(self, key: str | Iterable[str]) -> int:
+        """Erase a key, or several; returns how many events lost theirs. The decisions and the ledger stay.
+
+        A forgotten key still answers as used. Asked again, this erases whatever traces an interruption has left.
+        """
+        keys = [key] if isinstance(key, str) else as_batch("key", key)
+        count, concerned = self._session.write(plan_forgetting, [_check.name("key", one) for one in keys])
+        self._session.read(lambda log, _: log.wipe(concerned))
+        return count

@@ -37,6 +37,10 @@ class StorageError(DoralError):
     """The store could not be read or written."""
 
 
+class CampaignGone(StorageError):
+    """The campaign was deleted, by this process or another one."""
+
+
 class StorageBusy(StorageError):
     """Others kept the store locked for too long."""
 
@@ -54,6 +58,10 @@ class OutcomeUnknown(StorageError):
 
 class NewerDatabase(StorageError):
     """The database was written by a newer version of doral."""
+
+
+class ArchiveMissing(StorageError):
+    """Old events are needed, and the file that holds them is not where it was put."""
 
 
 class BrokenLog(StorageError):

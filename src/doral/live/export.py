@@ -7,16 +7,17 @@ apostrophe in front, as OWASP advises; `read_decisions` takes it away again. Par
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from doral._files import replacing
-from doral.errors import InvalidValue, shown
+from doral.errors import shown
 from doral.live.decision import Decision
 from doral.live.errors import StorageError
+from doral.live.parquet import write_parquet
+from doral.live.paths import given_path
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,14 +34,14 @@ NEUTRALISED = _FORMULA.replace("^", "^'", 1)
 
 def write_decisions(path: str | Path, decisions: Iterable[Decision]) -> int:
     """One row per decision; the file is there whole or not at all, and a new one is for its owner alone."""
-    path = _checked(path)
+    path = given_path(path, suffixes=_SUFFIXES)
     counted = _Counted(decisions)
     try:
         with replacing(path, is_private=True) as file:
             if path.suffix == ".csv":
                 _write_csv(file, counted)
             else:
-                _write_parquet(file, counted)
+                write_parquet(file, counted, _schema(), group_rows=_PAGE)
     except OSError as error:
         remedy = "nothing was written: does its folder exist, has it space, and may it be written to?"
         raise StorageError(f"path = {shown(str(path))}: {error.strerror or error}; {remedy}") from error
@@ -56,7 +57,7 @@ def read_decisions(path: str | Path) -> pl.DataFrame:
     """The rows of an exported file as they were, whichever of the two it is."""
     import polars as pl
 
-    path = _checked(path)
+    path = given_path(path, suffixes=_SUFFIXES)
     if path.suffix == ".parquet":
         return pl.read_parquet(path)
     schema = _schema()
@@ -66,21 +67,6 @@ def read_decisions(path: str | Path) -> pl.DataFrame:
         for name in _texts()
     ]
     return frame.with_columns(*given, pl.col("available").str.json_decode(schema["available"]))
-
-
-def _checked(path: object) -> Path:
-    if not isinstance(path, str | os.PathLike):
-        raise InvalidValue("path", path, "must be a string or a Path")
-    try:
-        is_possible = b"\0" not in os.fsencode(path)
-    except UnicodeError:
-        is_possible = False
-    if not is_possible:
-        raise InvalidValue("path", path, "must not contain characters that no file name can hold")
-    checked = Path(os.fsdecode(path))
-    if checked.suffix not in _SUFFIXES:
-        raise InvalidValue("path", str(checked), "must end in .parquet or .csv")
-    return checked
 
 
 class _Counted:
@@ -112,21 +98,6 @@ def _write_csv(file: BinaryIO, pages: Iterable[pl.DataFrame], *, has_header: boo
         lists = [None if one is None else json.dumps(one, ensure_ascii=False) for one in page["available"].to_list()]
         cells = page.with_columns(*harmless, pl.Series("available", lists, dtype=pl.String))
         cells.write_csv(file, include_header=False)
-
-
-def _write_parquet(file: BinaryIO, pages: Iterable[pl.DataFrame]) -> None:
-    from polars.exceptions import ComputeError
-    from polars.io.plugins import register_io_source
-
-    def source(*_: Any) -> Iterator[pl.DataFrame]:
-        yield from pages
-
-    try:
-        register_io_source(source, schema=_schema()).sink_parquet(file, row_group_size=_PAGE)
-    except ComputeError as error:
-        if "os error" not in str(error):
-            raise
-        raise OSError(str(error)) from error  # as it is with CSV
 
 
 def _texts() -> list[str]:

@@ -22,7 +22,7 @@ from doral.live.chain import beginning, check, is_intact, seal
 from doral.live.definition import Definition
 from doral.live.drafts import Planned, Result, Stamp
 from doral.live.engine_name import engine_name
-from doral.live.errors import BrokenLog, ConnectionLost, OutcomeUnknown, StorageBusy, StorageError
+from doral.live.errors import BrokenLog, CampaignGone, ConnectionLost, OutcomeUnknown, StorageBusy, StorageError
 from doral.live.events import CREATED, ENGINE_JOINED, Event, known
 from doral.live.fold import Fold
 from doral.live.snapshot import decode, encode
@@ -52,6 +52,7 @@ class Session:
         self.snapshot_every = SNAPSHOT_EVERY_EVENTS
         self._saved_at = 0  # sequence number of the last snapshot that is known here
         self._saved_bytes = 0
+        self.is_gone = False  # the campaign was deleted
 
     # --- reading and writing ----------------------------------------------------------------------------------------
 
@@ -63,6 +64,8 @@ class Session:
                 try:
                     log = self._open()
                     return ask(log, self._catch_up(log))
+                except CampaignGone:
+                    self._find_again()
                 except ConnectionLost as error:
                     self._drop()
                     patience.wait(error)
@@ -98,6 +101,8 @@ class Session:
                         raise
                     self._fold = fold
                     break
+                except CampaignGone:
+                    self._find_again()
                 except ConnectionLost as error:
                     self._drop()
                     is_open = bool(events)
@@ -154,7 +159,7 @@ class Session:
             self._follow(fold, log, last)
         else:
             fold = self.fold_anew(log)
-        if fold.head != head:
+        if fold.sequence == last and fold.head != head:
             raise BrokenLog(f"campaign {self.row.name!r}: event {last} is not the last that was written")
         self._fold = fold
         return fold
@@ -173,6 +178,8 @@ class Session:
             if not events:
                 raise BrokenLog(f"campaign {self.row.name!r}: the log lacks the events after {fold.sequence}")
             replay(fold, events, differs)
+            if fold.sequence == last and fold.erased:  # a key may have been forgotten while we were reading
+                last, _ = log.head()
         if fold.erased:
             raise BrokenLog(f"campaign {self.row.name!r}: the key of event {min(fold.erased)} was removed")
 
@@ -251,6 +258,19 @@ class Session:
         if self._log is None:
             self._log = self._storage.open_log(self.row)
         return self._log
+
+    def _find_again(self) -> None:
+        """A campaign that was deleted may have been restored from a backup: that is the truth, then."""
+        was_open = self._log is not None
+        self._drop()
+        self.is_gone = True
+        if not was_open:
+            raise CampaignGone(
+                f"campaign {self.row.name!r} is no longer there: it was deleted; if there is a new one of that "
+                "name, ask the store for it"
+            )
+        self._open()
+        self.is_gone = False
 
     def _drop(self) -> None:
         self._fold = None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import secrets
 import time
+from collections.abc import Iterable
+from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Self
@@ -11,6 +14,7 @@ from typing import Self
 from doral import _check
 from doral.engine.options import PolicyOptions
 from doral.errors import InvalidValue, UnknownName
+from doral.live import backup
 from doral.live.campaign import Campaign
 from doral.live.chain import beginning, seal
 from doral.live.definition import make_definition
@@ -110,10 +114,10 @@ class Store:
         return began
 
     def campaign(self, name: str) -> Campaign:
-        """A campaign by name; the same object every time."""
+        """A campaign by name; the same object every time, as long as it was not deleted."""
         name = _check.name("name of a campaign", name)
         with self._lock:
-            if name not in self._campaigns:
+            if name not in self._campaigns or self._campaigns[name].is_gone:
                 rows = {row.name: row for row in self._storage.campaigns()}
                 if name not in rows:
                     raise UnknownName("campaign", name, rows)
@@ -140,3 +144,27 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def backup(self, path: str | Path, names: Iterable[str] | None = None) -> int:
+        """All campaigns, or those of these names, as they are at this moment, into a new SQLite file; how many.
+
+        Others may go on writing meanwhile. The file is a store itself, whole or not there at all.
+        """
+        return backup.back_up(self._storage, path, names)
+
+    def restore(self, path: str | Path, name: str | None = None) -> builtins.list[str]:
+        """The campaigns of a backup, or the one of this name, into this store, all or none; their names.
+
+        A campaign that is there already is refused: delete it first.
+        """
+        return backup.restore(self._storage, path, name)
+
+    def delete(self, name: str) -> None:
+        """Take a campaign out for good, with all that is in the database of it. Files with archived events stay."""
+        name = _check.name("name of a campaign", name)
+        rows = {row.name: row for row in self._storage.campaigns()}
+        if name not in rows:
+            raise UnknownName("campaign", name, rows)
+        self._storage.delete(rows[name])
+        with self._lock:
+            self._campaigns.pop(name, None)

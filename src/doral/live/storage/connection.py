@@ -52,6 +52,22 @@ class Connection(ABC):
         """
 
     @abstractmethod
+    def begin_reading(self) -> None:
+        """Until `rollback`, see everything as it is now, and keep nobody from writing."""
+
+    def end_reading(self) -> None:
+        """StorageBusy where what was seen was not all of one moment."""
+        self.rollback()
+
+    @abstractmethod
+    def wipe(self) -> None:
+        """Leave no trace of what was deleted or replaced, where that is in our hands. Outside a transaction."""
+
+    @abstractmethod
+    def be_thorough(self) -> None:
+        """What this connection deletes or replaces from now on is overwritten, where that is in our hands."""
+
+    @abstractmethod
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
 
     @abstractmethod

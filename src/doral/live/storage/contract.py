@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from doral.live.errors import StorageError
 from doral.live.events import Event
+from doral.live.storage.archive_file import ArchiveFile
 
 PAGE_EVENTS = 10_000  # read at a time while folding
 KEPT_SNAPSHOTS = 2  # the one before the last serves when the last is damaged
@@ -23,8 +26,13 @@ class CampaignRow:
     created_at: float
 
 
+Pages = Callable[[], Iterator[list[Event]]]  # all events of a campaign in their order, as often as one asks
+
+
 class Log(ABC):
     """The log of one campaign through one connection; used by one thread at a time."""
+
+    archived = 0  # events up to this one, but the first, are in files; all decisions among them are finished
 
     @abstractmethod
     def begin(self, *, within_s: float | None = None) -> None:
@@ -63,7 +71,7 @@ class Log(ABC):
 
     @abstractmethod
     def append(self, events: Sequence[Event]) -> None:
-        """Only inside a transaction."""
+        """Only inside a transaction. An event that says which keys were forgotten takes them out of the log."""
 
     @abstractmethod
     def after(self, sequence: int, *, upto: int | None = None, limit: int = PAGE_EVENTS) -> list[Event]:
@@ -124,6 +132,28 @@ class Log(ABC):
     def load_snapshot(self, sequence: int) -> bytes:
         """Empty where it is gone."""
 
+    def move_out(self, file: ArchiveFile, *, since: int) -> None:
+        """Only inside a transaction: these events are in a file now; StorageBusy where others have archived, or
+        forgotten keys, after the event `since`.
+        """
+        raise StorageError("this store cannot archive: use SQLite or PostgreSQL")
+
+    def archives(self) -> list[ArchiveFile]:
+        """The files that hold old events, in their order."""
+        return []
+
+    def relocate(self, file: ArchiveFile, path: Path) -> None:
+        """Only inside a transaction: a file has moved."""
+        raise StorageError(f"there is no archive {file.path} that could have moved to {path}")
+
+    @abstractmethod
+    def remove_all(self) -> None:
+        """Only inside a transaction: the whole campaign."""
+
+    @abstractmethod
+    def wipe(self, sequences: Sequence[int] = ()) -> None:
+        """Leave no trace of what was erased; of the keys of these events not in files either. Outside a transaction."""
+
     @abstractmethod
     def close(self) -> None:
         """Give the connection back."""
@@ -145,6 +175,18 @@ class Storage(ABC):
     @abstractmethod
     def open_log(self, row: CampaignRow) -> Log:
         """A log with a connection of its own; StorageError where the campaign of that number is another one now."""
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[list[tuple[CampaignRow, Log]]]:
+        """All campaigns by name as they are at one moment, while others go on writing."""
+
+    @abstractmethod
+    def restore(self, campaigns: Sequence[tuple[CampaignRow, Pages]]) -> None:
+        """Put whole campaigns in, together or not at all; CampaignExists where a name or a tag is taken."""
+
+    @abstractmethod
+    def delete(self, row: CampaignRow) -> None:
+        """Take a campaign out; CampaignGone where it is not there any more."""
 
     @abstractmethod
     def close(self) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
 from operator import attrgetter
 from threading import RLock
 
-from doral.live.errors import CampaignExists, StorageBusy, StorageError
-from doral.live.events import MAKES_DECISION, Event, known
-from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Storage
+from doral.live.errors import CampaignExists, CampaignGone, StorageBusy
+from doral.live.events import FORGOTTEN, MAKES_DECISION, Event, known
+from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, Storage
 
 
 class _Kept:
@@ -22,6 +26,7 @@ class _Kept:
         self.about: dict[int, list[Event]] = {}
         self.keys: dict[bytes, Event] = {}
         self.snapshots: dict[int, bytes] = {}
+        self.is_deleted = False
 
     def append(self, event: Event) -> None:
         self.events.append(event)
@@ -29,6 +34,15 @@ class _Kept:
             self.about.setdefault(event.decision, []).append(event)
         if event.key_hash is not None:
             self.keys[event.key_hash] = event
+
+    def erase(self, sequences: Sequence[int]) -> None:
+        """The keys of these events; their hashes stay."""
+        for sequence in sequences:
+            event = self.events[sequence - 1]._replace(key=None)
+            self.events[sequence - 1] = self.keys[known(event.key_hash)] = event
+            if event.decision is not None:
+                about = self.about[event.decision]
+                about[:] = [event if one.sequence == sequence else one for one in about]
 
 
 class MemoryLog(Log):
@@ -45,6 +59,8 @@ class MemoryLog(Log):
     def commit(self) -> None:
         for event in self._appended:
             self._kept.append(event)
+            if event.kind == FORGOTTEN:
+                self._kept.erase(json.loads(known(event.data))["events"])
         self.rollback()
 
     def rollback(self) -> None:
@@ -54,6 +70,8 @@ class MemoryLog(Log):
             self._kept.lock.release()
 
     def head(self) -> tuple[int, bytes]:
+        if self._kept.is_deleted:
+            raise CampaignGone("the campaign is no longer there: it was deleted")
         last = self._kept.events[-1]
         return last.sequence, known(last.chain)
 
@@ -130,6 +148,12 @@ class MemoryLog(Log):
     def load_snapshot(self, sequence: int) -> bytes:
         return self._kept.snapshots.get(sequence, b"")
 
+    def remove_all(self) -> None:
+        self._kept.is_deleted = True
+
+    def wipe(self, sequences: Sequence[int] = ()) -> None:
+        """Nothing is left."""
+
     def close(self) -> None:
         """Nothing to give back."""
 
@@ -140,12 +164,13 @@ class MemoryStorage(Storage):
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
         self._lock = RLock()
+        self._numbers = count(1)
 
     def create(self, *, name: str, tag: str, first: Event) -> CampaignRow:
         with self._lock:
             if name in self._kept:
                 raise CampaignExists(f"name = {name!r}: this store has a campaign of that name; choose another")
-            row = CampaignRow(id=len(self._kept) + 1, name=name, tag=tag, created_at=first.at)
+            row = CampaignRow(id=next(self._numbers), name=name, tag=tag, created_at=first.at)
             kept = _Kept(row)
             kept.append(first)
             self._kept[name] = kept
@@ -156,9 +181,39 @@ class MemoryStorage(Storage):
 
     def open_log(self, row: CampaignRow) -> Log:
         kept = self._kept.get(row.name)
-        if kept is None or kept.row != row:
-            raise StorageError(f"campaign {row.name!r} is not the one that was opened")
+        if kept is None or kept.row.tag != row.tag:
+            raise CampaignGone(f"campaign {row.name!r} is not the one that was opened: it was deleted")
         return MemoryLog(kept)
+
+    @contextmanager
+    def reading(self) -> Iterator[list[tuple[CampaignRow, Log]]]:
+        found: list[tuple[CampaignRow, Log]] = []
+        for row in self.campaigns():
+            kept = self._kept[row.name]
+            with kept.lock:
+                copy = _Kept(row)
+                copy.events = list(kept.events)  # all that a reader of the whole log needs
+            found.append((row, MemoryLog(copy)))
+        yield found
+
+    def restore(self, campaigns: Sequence[tuple[CampaignRow, Pages]]) -> None:
+        made: dict[str, _Kept] = {}
+        with self._lock:
+            for row, pages in campaigns:
+                if row.name in self._kept or row.tag in [kept.row.tag for kept in self._kept.values()]:
+                    raise CampaignExists(f"name = {row.name!r}: this store has that campaign already; delete it first")
+                kept = made[row.name] = _Kept(replace(row, id=next(self._numbers)))
+                for page in pages():
+                    for event in page:
+                        kept.append(event)
+            self._kept.update(made)
+
+    def delete(self, row: CampaignRow) -> None:
+        with self._lock:
+            log = self.open_log(row)
+            with log.writing():
+                log.remove_all()
+            del self._kept[row.name]
 
     def close(self) -> None:
         """The log lives as long as this object."""

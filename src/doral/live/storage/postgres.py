@@ -168,6 +168,18 @@ class PostgresConnection(Connection):
                 note_wait(since, f"campaign {campaign_id}")
                 return
 
+    def begin_reading(self) -> None:
+        try:
+            self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", prepare=False)
+        except psycopg.Error as error:
+            self._fail(error)
+
+    def wipe(self) -> None:
+        """Only the server's VACUUM can, and who may run it when is for its owner to say."""
+
+    def be_thorough(self) -> None:
+        """See `wipe`."""
+
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         try:
             cursor = self._connection.execute(sql, parameters)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from doral.live.chain import beginning, damaged, is_intact
-from doral.live.errors import BrokenLog, CampaignExists, ConnectionLost, OutcomeUnknown, StorageError
-from doral.live.events import COLUMNS, MAKES_DECISION, Event, known
+from doral.live.errors import BrokenLog, CampaignExists, CampaignGone, ConnectionLost, OutcomeUnknown, StorageError
+from doral.live.events import COLUMNS, FORGOTTEN, MAKES_DECISION, Event, known
 from doral.live.storage import migrating, sqlite_file
 from doral.live.storage.connection import SCHEMA_LOCK, Connection, Timeouts
-from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Storage
+from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, Storage
 from doral.live.storage.patience import Patience
 from doral.live.storage.sqlite import SqliteConnection
 from doral.live.storage.urls import PostgresDatabase, SqliteFile, read_postgres, read_sqlite
@@ -51,7 +54,8 @@ class _Statements:
         self.insert = f"INSERT INTO {schema}events (campaign_id, {columns}) VALUES ({marks})"
         self.set_head = f"UPDATE {schema}campaigns SET last_sequence = {mark}, head = {mark} WHERE id = {mark}"
         self.head = (
-            f"SELECT tag, last_sequence, head, (SELECT max(sequence) FROM {schema}events WHERE campaign_id = {mark}) "
+            "SELECT tag, archived, last_sequence, head, "
+            f"(SELECT max(sequence) FROM {schema}events WHERE campaign_id = {mark}) "
             f"FROM {schema}campaigns WHERE id = {mark}"
         )
         self.select = f"SELECT {columns} FROM {schema}events WHERE campaign_id = {mark}"
@@ -74,9 +78,10 @@ class _Statements:
 
 class SqlLog(Log):
     def __init__(self, connection: Connection, row: CampaignRow) -> None:
-        self._connection, self._row, self._id = connection, row, row.id
+        self._connection, self._row, self._id, self._tag = connection, row, row.id, row.tag
         self._sql = _Statements(connection)
         self._salt: bytes | None = None
+        self._before = {1: beginning(row.tag)}  # checksums of what stands before an event, where that is not a row
 
     def begin(self, *, within_s: float | None = None) -> None:
         self._connection.begin(self._id, within_s=within_s)
@@ -89,11 +94,12 @@ class SqlLog(Log):
 
     def head(self) -> tuple[int, bytes]:
         rows = self._connection.execute(self._sql.head, (self._id, self._id))
-        if not rows:
-            raise StorageError(f"campaign {self._row.name!r} is no longer there: it was deleted")
-        tag, sequence, head, stored = rows[0]
-        if tag != self._row.tag:  # restored in place, from a backup of something else
-            raise _not_the_same(self._row)
+        if not rows or rows[0][0] != self._tag:
+            raise _gone(self._row)
+        _, archived, sequence, head, stored = rows[0]
+        if not isinstance(archived, int | None):
+            raise BrokenLog(f"old events are archived up to {archived!r}: it was damaged; restore a backup")
+        self.archived = archived or 0
         if not isinstance(sequence, int) or not isinstance(head, bytes) or sequence != stored:
             raise BrokenLog(
                 f"the last event must be {sequence!r}, and the log has events up to {stored!r}: it was damaged; "
@@ -105,6 +111,14 @@ class SqlLog(Log):
         first = (self._id,)
         self._connection.execute_many(self._sql.insert, [first + event for event in events])
         self._connection.execute(self._sql.set_head, (events[-1].sequence, events[-1].chain, self._id))
+        if events[-1].kind == FORGOTTEN:
+            self._erase(json.loads(known(events[-1].data))["events"])
+
+    def _erase(self, sequences: Sequence[int]) -> None:
+        """The keys of these events; their hashes stay."""
+        self._connection.be_thorough()
+        sql = f"UPDATE {self._sql.schema}events SET key = NULL WHERE campaign_id = {{0}} AND sequence = {{0}}"
+        self._connection.execute_many(sql.format(self._sql.mark), [(self._id, sequence) for sequence in sequences])
 
     def _select(self, condition: str, *parameters: object, index: str = "") -> list[Event]:
         """Events, each of which is what was written."""
@@ -117,9 +131,7 @@ class SqlLog(Log):
         found = []
         for *columns, before in rows:
             event = Event._make(columns)
-            if event.sequence == 1:
-                before = beginning(self._row.tag)
-            if not is_intact(event, before, self._salt):
+            if not is_intact(event, self._before.get(event.sequence, before), self._salt):
                 raise damaged(event.sequence)
             found.append(event)
         return found
@@ -200,6 +212,7 @@ class SqlLog(Log):
         mark, schema = self._sql.mark, self._sql.schema
         connection = self._connection
         with self.writing():
+            self.head()  # nothing is left behind for a campaign that was deleted meanwhile
             connection.execute(
                 f"INSERT INTO {schema}snapshots (campaign_id, sequence, data) "
                 f"VALUES ({mark}, {mark}, {mark}) ON CONFLICT DO NOTHING",
@@ -222,15 +235,52 @@ class SqlLog(Log):
         rows = self._connection.execute(sql, (self._id, sequence))
         return bytes(rows[0][0]) if rows else b""
 
+    def remove_all(self) -> None:
+        raise NotImplementedError
+
+    def wipe(self, sequences: Sequence[int] = ()) -> None:
+        self._connection.wipe()
+
     def close(self) -> None:
         self._connection.close()
 
 
-def _not_the_same(row: CampaignRow) -> StorageError:
-    return StorageError(
-        f"campaign {row.name!r} is not the one that was opened: the database was replaced or restored since; nothing "
-        "was changed: open the store again"
+def _gone(row: CampaignRow) -> CampaignGone:
+    return CampaignGone(
+        f"campaign {row.name!r} is not the one that was opened: it was deleted, or the database was replaced or restored "
+        "since; nothing was changed: open the store again"
     )
+
+
+def put_in(connection: Connection, row: CampaignRow, pages: Pages) -> None:
+    """A whole campaign, inside a transaction."""
+    sql = _Statements(connection)
+    schema, mark = connection.schema, connection.placeholder
+    if connection.execute(f"SELECT 1 FROM {schema}campaigns WHERE name = {mark}", (row.name,)):
+        raise CampaignExists(f"name = {row.name!r}: this store has a campaign of that name; delete it first")
+    found = connection.execute(f"SELECT name FROM {schema}campaigns WHERE tag = {mark}", (row.tag,))
+    if found:
+        raise CampaignExists(f"campaign {row.name!r} is in this store already, as {found[0][0]!r}; delete that first")
+    insert = f"INSERT INTO {schema}campaigns (name, tag, created_at) VALUES ({mark}, {mark}, {mark}) RETURNING id"
+    campaign_id = int(connection.execute(insert, (row.name, row.tag, row.created_at))[0][0])
+    last: Event | None = None
+    for page in pages():
+        connection.execute_many(sql.insert, [(campaign_id, *event) for event in page])
+        last = page[-1]
+    if last is not None:
+        connection.execute(sql.set_head, (last.sequence, last.chain, campaign_id))
+
+
+def _log(connection: Connection, row: CampaignRow, *, is_fixed: bool = False) -> Log:
+    from doral.live.storage.archived import ArchivedLog  # which is an SqlLog itself
+
+    return ArchivedLog(connection, row, is_fixed=is_fixed)
+
+
+def rows_of(connection: Connection) -> list[CampaignRow]:
+    """All campaigns by name."""
+    rows = connection.execute(f"SELECT id, name, tag, created_at FROM {connection.schema}campaigns ORDER BY name")
+    return [CampaignRow(id=row[0], name=row[1], tag=row[2], created_at=row[3]) for row in rows]
 
 
 def _by_decision(events: Iterable[Event]) -> dict[int, list[Event]]:
@@ -325,26 +375,64 @@ class SqlStorage(Storage):
             try:
                 connection = self._opened()
                 try:
-                    schema = connection.schema
-                    rows = connection.execute(f"SELECT id, name, tag, created_at FROM {schema}campaigns ORDER BY name")
+                    return rows_of(connection)
                 finally:
                     connection.close()
             except ConnectionLost as error:
                 patience.wait(error)
-            else:
-                return [CampaignRow(id=row[0], name=row[1], tag=row[2], created_at=row[3]) for row in rows]
 
     def open_log(self, row: CampaignRow) -> Log:
         connection = self._opened()
         try:
-            sql = f"SELECT name, tag FROM {connection.schema}campaigns WHERE id = {connection.placeholder}"
-            found = connection.execute(sql, (row.id,))
-            if found != [(row.name, row.tag)]:
-                raise _not_the_same(row)
+            # By its tag: a campaign that was restored has another number than before.
+            now = self._find(connection, row.name, row.tag)
+            if now is None:
+                raise _gone(row)
         except BaseException:
             connection.close()
             raise
-        return SqlLog(connection, row)
+        return _log(connection, replace(row, id=now))
+
+    @contextmanager
+    def reading(self) -> Iterator[list[tuple[CampaignRow, Log]]]:
+        connection = self._opened()
+        try:
+            connection.begin_reading()
+            yield [(row, _log(connection, row, is_fixed=True)) for row in rows_of(connection)]
+            connection.end_reading()
+        finally:
+            connection.close()
+
+    def restore(self, campaigns: Sequence[tuple[CampaignRow, Pages]]) -> None:
+        connection = self._opened()
+        try:
+            connection.begin(SCHEMA_LOCK)
+            try:
+                for row, pages in campaigns:
+                    put_in(connection, row, pages)
+            except BaseException:
+                connection.rollback()
+                raise
+            try:
+                connection.commit()
+            except ConnectionLost as error:
+                raise OutcomeUnknown(
+                    f"{error}; whether the campaigns were restored is not known: see whether the store lists them"
+                ) from error
+            except BaseException:
+                connection.rollback()
+                raise
+        finally:
+            connection.close()
+
+    def delete(self, row: CampaignRow) -> None:
+        log = self.open_log(row)
+        try:
+            with log.writing():
+                log.remove_all()
+            log.wipe()
+        finally:
+            log.close()
 
     def close(self) -> None:
         """Connections belong to logs, and each closes its own."""

@@ -98,6 +98,45 @@ class SqliteConnection(Connection):
     def _begin(self) -> None:
         self._run("BEGIN IMMEDIATE")
 
+    def begin_reading(self) -> None:
+        self._watched.check_path()
+        self._translating(lambda: self._patiently(self._begin_reading), ())
+
+    def _begin_reading(self) -> None:
+        self._run("BEGIN")
+        try:
+            self._run("SELECT 1 FROM sqlite_master").fetchall()  # what is seen is fixed by the first look
+        except sqlite3.Error:
+            self.rollback()
+            raise
+
+    def end_reading(self) -> None:
+        self.rollback()
+        if self._stamp and self._state_of_file() != self._stamp:
+            raise StorageBusy(f"{self._path}: was written to meanwhile, and cannot be locked here: try again")
+
+    def be_thorough(self) -> None:
+        self.execute("PRAGMA secure_delete = ON")
+
+    def wipe(self) -> None:
+        """Overwriting does not reach what was moved between pages before: the file is written anew, its log emptied.
+
+        Where others are still reading what was there before, the log cannot be emptied.
+        """
+        until = time.monotonic() + self._timeouts.lock_s
+        self._watched.check()
+        self._patiently(lambda: self._run("VACUUM"), until)
+        while True:
+            busy = self._patiently(lambda: self._run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall(), until)[0][0]
+            if not busy:
+                return
+            if time.monotonic() > until:
+                raise StorageBusy(
+                    f"{self._path}: it is erased, but others who are reading keep traces of it in "
+                    f"{sqlite_file.side(self._path, '-wal')}: ask again when they have finished"
+                )
+            time.sleep(_LOOK_S)
+
     def commit(self) -> None:
         try:
             self._run("COMMIT")

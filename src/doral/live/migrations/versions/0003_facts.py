@@ -1,4 +1,4 @@
-"""Events are facts: who wrote them, when they happened, and a checksum chain over all of them."""
+"""Events are facts: who wrote them, when they happened, and a checksum chain over all of them. Old ones go to files."""
 
 from __future__ import annotations
 
@@ -45,8 +45,31 @@ def upgrade() -> None:
         sqlite_where=only,
         postgresql_where=only,
     )
+    _create_archives(schema)
     # Made by other code, and quick to make again.
     connection.execute(sa.table("snapshots", schema=schema).delete())
+
+
+def _create_archives(schema: str | None) -> None:
+    op.add_column("campaigns", sa.Column("archived", sa.BigInteger), schema=schema)
+    op.create_table(
+        "archives",
+        sa.Column("campaign_id", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("first", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("last", sa.BigInteger, nullable=False),
+        sa.Column("path", sa.Text, nullable=False),
+        sa.Column("chain_before", sa.LargeBinary, nullable=False),
+        sa.Column("chain_after", sa.LargeBinary, nullable=False),
+        schema=schema,
+    )
+    op.create_table(
+        "archived_keys",
+        sa.Column("campaign_id", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("key_hash", sa.LargeBinary, primary_key=True),
+        sa.Column("sequence", sa.BigInteger, nullable=False),
+        schema=schema,
+        sqlite_with_rowid=False,
+    )
 
 
 def _seal(connection: sa.Connection, schema: str | None, campaign_id: int, tag: str) -> tuple[int, bytes]:

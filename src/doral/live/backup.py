@@ -1,0 +1,96 @@
+"""Backups: campaigns as they were at one moment, in a SQLite file that is a store itself; and back into a store.
+
+Archived events go back into their place, so that a backup needs no other file. The chain of every campaign is checked
+on the way out and on the way in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+from doral import _check
+from doral.errors import UnknownName
+from doral.live.chain import beginning, check
+from doral.live.errors import BrokenLog
+from doral.live.events import FORGOTTEN, Event, known
+from doral.live.new_file import new_file
+from doral.live.paths import given_path
+from doral.live.requests import as_batch
+from doral.live.storage.contract import CampaignRow, Log, Storage
+from doral.live.storage.sqlite_copy import reading_copy, write_copy
+
+_PAGE = 5_000
+
+
+def back_up(storage: Storage, path: object, names: Iterable[str] | None) -> int:
+    """All campaigns, or these, into a new file; how many."""
+    target = given_path(path)
+    wanted = None if names is None else [_check.name("name of a campaign", one) for one in as_batch("names", names)]
+    try:
+        return _back_up(storage, target, wanted)
+    except BrokenLog:
+        # A key of an archived event that is forgotten meanwhile leaves its file before we could have heard of it.
+        return _back_up(storage, target, wanted)
+
+
+def _back_up(storage: Storage, target: object, wanted: Sequence[str] | None) -> int:
+    with new_file(given_path(target)) as unfinished, storage.reading() as campaigns:
+        chosen = _chosen(campaigns, wanted)
+        write_copy(unfinished, [(row, partial(_checked, row, log)) for row, log in chosen])
+    return len(chosen)
+
+
+def restore(storage: Storage, path: object, name: str | None) -> list[str]:
+    """All campaigns of a backup, or one, into a store; their names. Nothing is written before all was checked."""
+    wanted = None if name is None else [_check.name("name of a campaign", name)]
+    with reading_copy(given_path(path).absolute()) as campaigns:
+        chosen = _chosen(campaigns, wanted)
+        for row, log in chosen:
+            for _ in _checked(row, log):
+                pass
+        storage.restore([(row, partial(_pages, log)) for row, log in chosen])
+    return [row.name for row, _ in chosen]
+
+
+def _chosen(campaigns: list[tuple[CampaignRow, Log]], wanted: Sequence[str] | None) -> list[tuple[CampaignRow, Log]]:
+    if wanted is None:
+        return campaigns
+    known_names = {row.name for row, _ in campaigns}
+    for name in wanted:
+        if name not in known_names:
+            raise UnknownName("campaign", name, known_names)
+    return [(row, log) for row, log in campaigns if row.name in wanted]
+
+
+def _pages(log: Log) -> Iterator[list[Event]]:
+    last, _ = log.head()
+    sequence = 0
+    while sequence < last:
+        page = log.after(sequence, upto=last, limit=_PAGE)
+        if not page:
+            raise BrokenLog(f"the log lacks the events after {sequence}")
+        sequence = page[-1].sequence
+        yield page
+
+
+def _checked(row: CampaignRow, log: Log) -> Iterator[list[Event]]:
+    """The whole log; BrokenLog where it is not what was written."""
+    _, end = log.head()
+    head, salt = beginning(row.tag), None
+    erased: set[int] = set()
+    for page in _pages(log):
+        check(page, before=head, salt=salt)
+        head = known(page[-1].chain)
+        salt = salt or known(page[0].chain)
+        for event in page:
+            if event.key is None and event.key_hash is not None:
+                erased.add(event.sequence)
+            elif event.kind == FORGOTTEN:
+                erased.difference_update(json.loads(known(event.data))["events"])
+        yield page
+    if head != end:
+        raise BrokenLog(f"campaign {row.name!r}: its last event is not the last that was written")
+    if erased:
+        raise BrokenLog(f"campaign {row.name!r}: the key of event {min(erased)} was removed")

@@ -1,0 +1,58 @@
+"""New files: there whole or not at all, for their owner alone, and never in the place of another one."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from doral._files import UNFINISHED_SUFFIX, sync_folder
+from doral.errors import InvalidValue, shown
+from doral.live.errors import StorageError
+
+_BESIDE = ("", "-journal", "-wal", "-shm")  # what SQLite may leave
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """The name of an empty file to be written meanwhile; it gets its own name if the block ends well.
+
+    A process that is killed leaves a hidden file that ends in `.unfinished`.
+    """
+    refuse_if_there(path)
+    target = path.parent.resolve() / path.name
+    unfinished = target.with_name(f".{target.name}.{secrets.token_hex(8)}{UNFINISHED_SUFFIX}")
+    try:
+        os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600))
+        yield unfinished
+        with unfinished.open("rb+") as written:
+            os.fsync(written.fileno())
+        _give_name(unfinished, target)
+        sync_folder(target.parent)
+    except OSError as error:
+        remedy = "nothing was written: does its folder exist, has it space, and may it be written to?"
+        raise StorageError(f"path = {shown(str(path))}: {error.strerror or error}; {remedy}") from error
+    finally:
+        for suffix in _BESIDE:
+            with suppress(OSError):
+                unfinished.with_name(unfinished.name + suffix).unlink()
+
+
+def refuse_if_there(path: Path) -> None:
+    """Whatever is there is not ours to replace."""
+    if os.path.lexists(path):
+        raise InvalidValue("path", str(path), "is there already, and is not replaced: name a new file, or remove it")
+
+
+def _give_name(unfinished: Path, target: Path) -> None:
+    """A link fails where somebody else was faster; a renaming would replace his file."""
+    try:
+        target.hardlink_to(unfinished)
+    except FileExistsError:
+        refuse_if_there(target)
+        raise
+    except OSError:  # a file system without links
+        refuse_if_there(target)
+        unfinished.rename(target)
