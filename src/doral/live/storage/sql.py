@@ -247,8 +247,8 @@ class SqlLog(Log):
 
 def _gone(row: CampaignRow) -> CampaignGone:
     return CampaignGone(
-        f"campaign {row.name!r} is not the one that was opened: it was deleted, or the database was replaced or restored "
-        "since; nothing was changed: open the store again"
+        f"campaign {row.name!r} is not the one that was opened: it was deleted, or the database was replaced or "
+        "restored since; nothing was changed: open the store again"
     )
 
 

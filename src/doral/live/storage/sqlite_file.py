@@ -191,6 +191,15 @@ def _tags(path: Path) -> dict[int, str] | None:
         return None if primary_code(error) == sqlite3.SQLITE_NOTADB else {}
 
 
+def _schema_cookie(path: Path) -> int:
+    """The number in the header of a database that grows with every change of its schema, and with every VACUUM."""
+    try:
+        with path.open("rb") as file:
+            return int.from_bytes(file.read(44)[40:], "big")
+    except OSError:
+        return 0
+
+
 def _after_fork() -> None:
     """A child whose parent was making a file just then: the lock would never be given back."""
     global _one_maker
@@ -210,7 +219,7 @@ class Watched:
         self._beside = (side(path, "-wal"), side(path, "-shm"))
         self._beside_was: tuple[Identity, ...] = ()
         self._seen_at = 0.0
-        self._written_at = self._size = 0
+        self._written_at = self._size = self._cookie = 0
         self._tags: dict[int, str] = {}
 
     def _found(self, name: str) -> Identity:
@@ -256,16 +265,19 @@ class Watched:
         """The file was written to: by a checkpoint, after which it holds more than before, or by somebody's copy.
 
         Whoever copies an old file over one that is in use destroys what is written from then on. A checkpoint that is
-        under way, or was cut off, may leave anything else, but no shorter file and no other tags.
+        under way, or was cut off, may leave anything else, but no shorter file and no other tags; unless the whole file
+        was written anew (VACUUM, after a campaign was deleted), which SQLite counts.
         """
-        tags = _tags(Path(self._path))
+        tags, cookie = _tags(Path(self._path)), _schema_cookie(Path(self._path))
         is_other = tags is None or any(tags.get(number, tag) != tag for number, tag in self._tags.items())
-        if size < self._size or is_other:
+        if tags is None or ((size < self._size or is_other) and cookie <= self._cookie):
             raise StorageError(
                 f"{self._path}: was overwritten with something else while the campaign was open. Nothing was changed: "
                 "end all processes that use it, restore a backup, then open the store again"
             )
-        self._size, self._tags = size, {**self._tags, **(tags or {})}
+        self._size, self._tags, self._cookie = size, {**self._tags, **tags}, cookie
+        if is_other:
+            self._tags = tags
 
     def _missing(self, names: tuple[str, ...]) -> str | None:
         """Whether they are there, every time; whether they are the same, now and then.
