@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from doral._forks import lock_across_forks
 from doral._kernel import store
 from doral._kernel.blocks import Block
 from doral._kernel.kernels import Kernel
@@ -27,6 +27,8 @@ Function = Callable[..., Any]
 _SCALARS: dict[Any, str] = {int: INT, float: FLOAT, bool: BOOL, np.uint64: UINT64}
 _C_TYPES: dict[str, Any] = {INT: ctypes.c_int64, FLOAT: ctypes.c_double, BOOL: ctypes.c_int64, UINT64: ctypes.c_uint64}
 _PYTHON_TYPES: dict[str, Any] = {INT: int, FLOAT: float, BOOL: bool, UINT64: np.uint64}
+# One thread at a time makes code, and nobody forks meanwhile: a child would have half a compiler.
+_making = lock_across_forks()
 WAY = "DORAL_COMPILE"  # environment variable: `plain`, or `lean` to hear of errors instead of falling back
 
 
@@ -66,12 +68,11 @@ class Program:
     ) -> None:
         self.name, self.seconds, self.label, self._given = name, seconds, label or name, entries
         self._functions: dict[str, Function] = {}
-        self._lock = threading.Lock()
 
     def __getitem__(self, entry: str) -> Function:
         """The function to call; compiled or loaded when the first of them is asked for."""
         if not self._functions:
-            with self._lock:
+            with _making:
                 if not self._functions:
                     self._functions = self._make()
         return self._functions[entry]

@@ -17,6 +17,7 @@ from contextlib import suppress
 from threading import RLock
 from typing import Any
 
+from doral._forks import renew_in_child
 from doral.live.apply import Differs, apply, replay
 from doral.live.chain import beginning, check, is_intact, seal
 from doral.live.definition import Definition
@@ -53,6 +54,14 @@ class Session:
         self._saved_at = 0  # sequence number of the last snapshot that is known here
         self._saved_bytes = 0
         self.is_gone = False  # the campaign was deleted
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """In a forked child. The parent's connection is not ours to use, nor to close; its state may be half a one."""
+        self._lock = RLock()
+        self._inherited.append(self._log)
+        self._log = self._fold = None
+        self._pid, self.writer = os.getpid(), secrets.randbits(62)
 
     # --- reading and writing ----------------------------------------------------------------------------------------
 
@@ -95,9 +104,11 @@ class Session:
                             events += self._apply(fold, drafts)
                             if events:
                                 log.append(events)
+                        self._refuse_if_forked(log)
                         log.commit()
                     except BaseException:
-                        log.rollback()
+                        if self._log is log:
+                            log.rollback()
                         raise
                     self._fold = fold
                     break
@@ -113,6 +124,11 @@ class Session:
                     raise
             self._save_if_due(log, fold)
             return answer(events[joined:])
+
+    def _refuse_if_forked(self, log: Log) -> None:
+        """A signal may have forked this very thread: in the child, the transaction is the parent's."""
+        if self._log is not log:
+            raise ConnectionLost("the process was forked in the middle of a request")
 
     def _join(self, fold: Fold) -> list[Event]:
         """An engine that writes to this log for the first time says so."""
@@ -251,10 +267,10 @@ class Session:
     # --- the connection ---------------------------------------------------------------------------------------------
 
     def _open(self) -> Log:
-        if os.getpid() != self._pid:  # forked: the parent's connection is not ours to use, nor to close
-            self._inherited.append(self._log)
-            self._log = self._fold = None
-            self._pid, self.writer = os.getpid(), secrets.randbits(62)
+        if os.getpid() != self._pid:  # forked by something that does not tell Python
+            self.renew()
+        if self._log is not None and self._log.is_lost:
+            self._close_log()
         if self._log is None:
             self._log = self._storage.open_log(self.row)
         return self._log
@@ -274,6 +290,9 @@ class Session:
 
     def _drop(self) -> None:
         self._fold = None
+        self._close_log()
+
+    def _close_log(self) -> None:
         if self._log is not None:
             with suppress(StorageError):
                 self._log.close()

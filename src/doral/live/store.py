@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from doral import _check
+from doral._forks import renew_in_child
 from doral.engine.options import PolicyOptions
 from doral.errors import InvalidValue, UnknownName
 from doral.live import backup
@@ -71,6 +72,11 @@ class Store:
         self._clock_tolerance_s = clock_tolerance_s
         self._campaigns: dict[str, Campaign] = {}
         self._sessions: list[Session] = []
+        self._lock = Lock()
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """In a forked child."""
         self._lock = Lock()
 
     def __repr__(self) -> str:

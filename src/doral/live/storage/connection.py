@@ -38,6 +38,7 @@ class Connection(ABC):
     placeholder: str
     schema: str  # before the name of a table
     is_read_only = False
+    is_lost = False  # it was given up, and another one has to be made
 
     def index_hint(self, index: str) -> str:
         """What follows a table's name where this index has to be used."""

@@ -34,6 +34,11 @@ class Log(ABC):
 
     archived = 0  # events up to this one, but the first, are in files; all decisions among them are finished
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether its connection was given up, and another log has to be opened."""
+        return False
+
     @abstractmethod
     def begin(self, *, within_s: float | None = None) -> None:
         """Start a transaction that nobody else on this campaign overlaps with; where it raises, there is none.

@@ -11,6 +11,7 @@ from itertools import count
 from operator import attrgetter
 from threading import RLock
 
+from doral._forks import renew_in_child
 from doral.live.errors import CampaignExists, CampaignGone, StorageBusy
 from doral.live.events import FORGOTTEN, MAKES_DECISION, Event, known
 from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, Storage
@@ -27,13 +28,26 @@ class _Kept:
         self.keys: dict[bytes, Event] = {}
         self.snapshots: dict[int, bytes] = {}
         self.is_deleted = False
+        self._indexed = 0  # of the events
 
-    def append(self, event: Event) -> None:
-        self.events.append(event)
-        if event.decision is not None:
-            self.about.setdefault(event.decision, []).append(event)
-        if event.key_hash is not None:
-            self.keys[event.key_hash] = event
+    def append(self, events: Sequence[Event]) -> None:
+        self.events.extend(events)  # in one step: a process that is forked now has all of them or none
+        self._index(events)
+
+    def _index(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if event.decision is not None:
+                self.about.setdefault(event.decision, []).append(event)
+            if event.key_hash is not None:
+                self.keys[event.key_hash] = event
+        self._indexed = len(self.events)
+
+    def renew(self) -> None:
+        """In a forked child: a thread that it does not have may have been about to append."""
+        self.lock = RLock()
+        if self._indexed != len(self.events):
+            self.about, self.keys = {}, {}
+            self._index(self.events)
 
     def erase(self, sequences: Sequence[int]) -> None:
         """The keys of these events; their hashes stay."""
@@ -57,8 +71,8 @@ class MemoryLog(Log):
         self._is_open = True
 
     def commit(self) -> None:
+        self._kept.append(self._appended)
         for event in self._appended:
-            self._kept.append(event)
             if event.kind == FORGOTTEN:
                 self._kept.erase(json.loads(known(event.data))["events"])
         self.rollback()
@@ -165,6 +179,12 @@ class MemoryStorage(Storage):
         self._kept: dict[str, _Kept] = {}
         self._lock = RLock()
         self._numbers = count(1)
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        self._lock = RLock()
+        for kept in self._kept.values():
+            kept.renew()
 
     def create(self, *, name: str, tag: str, first: Event) -> CampaignRow:
         with self._lock:
@@ -172,7 +192,7 @@ class MemoryStorage(Storage):
                 raise CampaignExists(f"name = {name!r}: this store has a campaign of that name; choose another")
             row = CampaignRow(id=next(self._numbers), name=name, tag=tag, created_at=first.at)
             kept = _Kept(row)
-            kept.append(first)
+            kept.append([first])
             self._kept[name] = kept
             return row
 
@@ -204,8 +224,7 @@ class MemoryStorage(Storage):
                     raise CampaignExists(f"name = {row.name!r}: this store has that campaign already; delete it first")
                 kept = made[row.name] = _Kept(replace(row, id=next(self._numbers)))
                 for page in pages():
-                    for event in page:
-                        kept.append(event)
+                    kept.append(page)
             self._kept.update(made)
 
     def delete(self, row: CampaignRow) -> None:

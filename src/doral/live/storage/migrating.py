@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING
 
+from doral._forks import lock_across_forks
 from doral.live.errors import NewerDatabase, StorageBusy, StorageError
 from doral.live.storage import sqlite_file
 from doral.live.storage.connection import Connection, Timeouts
@@ -17,18 +16,8 @@ if TYPE_CHECKING:
 
 HEAD = "0003"  # the revision of the tables that this version reads and writes; the last in migrations/versions
 REVISIONS = ("0001", "0002", "0003")
-_one_thread = Lock()
+_one_thread = lock_across_forks()
 _FOLDER = Path(__file__).parent.parent / "migrations"
-
-
-def _after_fork() -> None:
-    """A child whose parent was upgrading just then: the lock would never be given back."""
-    global _one_thread
-    _one_thread = Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def revision(place: SqliteFile | PostgresDatabase, connection: Connection) -> str | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Generator, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import psycopg
 
+from doral._forks import renew_in_child
 from doral.errors import InvalidValue
 from doral.live.errors import ConnectionLost, StorageBusy, StorageError
 from doral.live.storage.connection import Connection, Timeouts, note_wait
@@ -18,6 +20,7 @@ CAMPAIGN_LOCKS = 0x646F72  # PostgreSQL's advisory locks are shared by all progr
 _GRACE_S = 2.0  # a server at work cancels a statement by itself before we give it up
 _KEEPALIVE = {"keepalives": 1, "keepalives_idle": 5, "keepalives_interval": 3, "keepalives_count": 4}
 T = TypeVar("T")
+_inherited: list[_Guarded] = []  # from a parent: never closed
 
 
 class _Guarded(psycopg.Connection[tuple[Any, ...]]):
@@ -97,6 +100,19 @@ class PostgresConnection(Connection):
         self._database = database
         self._timeouts = timeouts or Timeouts()
         self._connection = connect(database, self._timeouts)
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """A child lets go of the parent's socket without a word: the server would think that the parent has left.
+
+        Nor may it keep it: the server would not notice the parent's death, and keep its locks.
+        """
+        self.is_lost = True
+        _inherited.append(self._connection)
+        if not self._connection.closed:
+            nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+            os.dup2(nothing, self._connection.pgconn.socket, inheritable=False)
+            os.close(nothing)
 
     def _fail(self, error: Exception, parameters: Sequence[Any] = ()) -> NoReturn:
         raise self._translated(error, parameters) from (None if isinstance(error, UnicodeError) else error)

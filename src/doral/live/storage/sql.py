@@ -83,6 +83,10 @@ class SqlLog(Log):
         self._salt: bytes | None = None
         self._before = {1: beginning(row.tag)}  # checksums of what stands before an event, where that is not a row
 
+    @property
+    def is_lost(self) -> bool:
+        return self._connection.is_lost
+
     def begin(self, *, within_s: float | None = None) -> None:
         self._connection.begin(self._id, within_s=within_s)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from doral.errors import InvalidValue
-from doral.live.errors import OutcomeUnknown, StorageBusy, StorageError
-from doral.live.storage import sqlite_file
+from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageBusy, StorageError
+from doral.live.storage import sqlite_file, sqlite_forks
 from doral.live.storage.connection import Connection, Timeouts, note_wait
 from doral.live.storage.turns import Turns
 
@@ -35,6 +35,11 @@ class SqliteConnection(Connection):
         self.is_read_only = not sqlite_file.can_write(path)
         self._stamp: tuple[object, ...] = ()
         self._turns: Turns | None = None
+        self._is_writing = False  # in a transaction
+        with sqlite_forks.inside():
+            self._prepare()
+
+    def _prepare(self) -> None:
         self._open()
         try:
             if not self.is_read_only:
@@ -42,7 +47,7 @@ class SqliteConnection(Connection):
                 self.execute("PRAGMA synchronous = FULL")
                 self.execute("SELECT 1 FROM sqlite_master")  # makes the files beside it, if they are not there
                 self._watched.watch_log()
-                self._turns = Turns(path)
+                self._turns = Turns(self._path)
         except BaseException:
             self._connection.close()
             raise
@@ -60,6 +65,7 @@ class SqliteConnection(Connection):
             )
         except sqlite3.Error as error:
             raise sqlite_file.from_sqlite(error, self._path) from error
+        sqlite_forks.close_before_forks(self)
         self._run = self._connection.execute
         try:
             self._watched.check_path()
@@ -96,7 +102,19 @@ class SqliteConnection(Connection):
         note_wait(since, str(self._path))
 
     def _begin(self) -> None:
-        self._run("BEGIN IMMEDIATE")
+        sqlite_forks.enter()
+        try:
+            self._refuse_if_lost()
+            self._run("BEGIN IMMEDIATE")
+        except BaseException:
+            sqlite_forks.leave()
+            raise
+        self._is_writing = True
+
+    def _end(self) -> None:
+        if self._is_writing:
+            self._is_writing = False
+            sqlite_forks.leave()
 
     def begin_reading(self) -> None:
         self._watched.check_path()
@@ -147,14 +165,19 @@ class SqliteConnection(Connection):
                     "check the disk, then ask again with the same key"
                 ) from error
             raise self._translated(error) from error
+        self._end()
         self._watched.check_committed()
 
     def rollback(self) -> None:
+        if not self._is_writing:
+            return
         try:
             if self._connection.in_transaction:
                 self._run("ROLLBACK")
         except sqlite3.Error:
             pass
+        finally:
+            self._end()
 
     # --- statements -------------------------------------------------------------------------------------------------
 
@@ -162,12 +185,20 @@ class SqliteConnection(Connection):
         def ask() -> list[tuple[Any, ...]]:
             return self._run(sql, parameters).fetchall()
 
-        if self._connection.in_transaction:
+        def ask_outside() -> list[tuple[Any, ...]]:
+            with sqlite_forks.inside():
+                self._refuse_if_lost()
+                return self._run(sql, parameters).fetchall()
+
+        if self._is_writing:
             return self._translating(ask, parameters)
         if self._stamp:
-            return self._read_unlocked(ask, parameters)
-        self._watched.check_path()
-        return self._translating(lambda: self._patiently(ask), parameters)
+            with sqlite_forks.inside():
+                self._refuse_if_lost()
+                return self._read_unlocked(ask, parameters)
+        if not self.is_lost:
+            self._watched.check_path()
+        return self._translating(lambda: self._patiently(ask_outside), parameters)
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         if len(rows) == 1:
@@ -237,7 +268,23 @@ class SqliteConnection(Connection):
             return self._busy(str(error))
         return sqlite_file.from_sqlite(error, self._path)
 
-    def close(self) -> None:
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def give_up(self) -> bool:
+        """Closed, because the process is being forked, unless the thread that forks is in a transaction itself."""
+        if self._is_writing:
+            return False
+        self.is_lost = True
         self._connection.close()
+        return True
+
+    def _refuse_if_lost(self) -> None:
+        if self.is_lost:
+            raise ConnectionLost(f"{self._path}: the connection was closed because the process was forked")
+
+    def close(self) -> None:
+        with sqlite_forks.inside():
+            self._connection.close()
+            self._end()
         if self._turns is not None:
             self._turns.close()

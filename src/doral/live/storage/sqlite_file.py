@@ -14,10 +14,11 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from urllib.parse import quote
 
+from doral._forks import lock_across_forks
 from doral.live.errors import NewerDatabase, OutcomeUnknown, StorageBusy, StorageError
+from doral.live.storage import sqlite_forks
 
 Identity = tuple[int, int]  # device and inode
 _OURS = frozenset(("campaigns", "events", "alembic_version"))
@@ -25,7 +26,7 @@ _OUR_REVISION = re.compile(r"\d{4}")
 _MOST_SHOWN = 5
 _LOOKS, _LOOK_AGAIN_S = 5, 0.0005
 _LOOK_BESIDE_S = 0.1
-_one_maker = Lock()  # see the note above: nobody opens the file between its making and our closing of it
+_one_maker = lock_across_forks()  # see the note above: nobody opens the file between its making and our closing of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +162,8 @@ def look_into(path: Path, known: tuple[str, ...]) -> Content:
 
 
 def _content(path: Path, known: tuple[str, ...], *, immutable: bool) -> Content:
-    with closing(sqlite3.connect(uri(path, "ro", immutable=immutable), uri=True, timeout=10.0)) as connection:
+    address = uri(path, "ro", immutable=immutable)
+    with sqlite_forks.inside(), closing(sqlite3.connect(address, uri=True, timeout=10.0)) as connection:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not tables:
             return Content(revision=None)
@@ -185,7 +187,8 @@ def _content(path: Path, known: tuple[str, ...], *, immutable: bool) -> Content:
 def _tags(path: Path) -> dict[int, str] | None:
     """Of the campaigns in the file itself, as far as they can be read without its log; None for no database at all."""
     try:
-        with closing(sqlite3.connect(uri(path, "ro", immutable=True), uri=True)) as connection:
+        address = uri(path, "ro", immutable=True)
+        with sqlite_forks.inside(), closing(sqlite3.connect(address, uri=True)) as connection:
             return dict(connection.execute("SELECT id, tag FROM campaigns").fetchall())
     except sqlite3.Error as error:
         return None if primary_code(error) == sqlite3.SQLITE_NOTADB else {}
@@ -198,16 +201,6 @@ def _schema_cookie(path: Path) -> int:
             return int.from_bytes(file.read(44)[40:], "big")
     except OSError:
         return 0
-
-
-def _after_fork() -> None:
-    """A child whose parent was making a file just then: the lock would never be given back."""
-    global _one_maker
-    _one_maker = Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Watched:
