@@ -59,6 +59,9 @@ JUNK: tuple[Any, ...] = (
     [{"context": {}}], [{"context": "old", 5: 5}], [{"context": "old", "available": 5}],
     [{"context": "old", "at": "-"}], [{"decision_id": "x", "reward": None}], [{"decision_id": [], "reward": 1}],
     [("x", "y")], [(None, 1.0)],
+    [{"context": "old", "arm": [], "at": 1}], [{"context": "old", "arm": "a", "at": {}}], [{"context": "old"}],
+    [{"context": "old", "arm": "a", "at": 1, "reward": "x"}], [{"context": "old", "arm": "a", "at": 1, "spend": 5}],
+    [{"context": "old", "arm": "a", "at": 1, "answered_at": 0.5, "reward": 1}],
     object(), object, len, Rude(), Ellipsis, 1j, Decimal("1.5"), Decimal("nan"), Fraction(1, 3), range(3), slice(3),
     np.float64(1.5), np.int64(3), np.bool_(True), np.float64("nan"), np.str_("old"), np.datetime64("2026-01-01"),
     np.array(5.0), np.array([1, 2]), np.array(["a", "b"]), np.array([["a"]]), np.array([object()]),
@@ -86,7 +89,9 @@ def valid(method: str, name: str, folder: Path, campaign: Campaign) -> Any:
         "answers": list,
         "decision_id": lambda: pending(method, campaign),
         "reward": lambda: 0.5,
-        "arm": lambda: doral.Arm("new", features=[1.0, 2.0]),
+        "arm": lambda: "a" if method == "record" else doral.Arm("new", features=[1.0, 2.0]),
+        "at": lambda: 1.0,
+        "records": list,
         "amount": lambda: 1.0,
         "rounds": lambda: 1,
         "path": lambda: folder / "out.csv",
@@ -120,6 +125,7 @@ ALSO_CALLED = {
     "policies": ("policy",),
     "arrivals": ("arrival", "context", "available", "at"),
     "answers": ("answer", "decision_id", "reward"),
+    "records": ("record", "context", "arm", "at", "reward", "answered_at", "spend"),
     "policy": ("cutoff",),
 }
 

@@ -4,3 +4,10 @@ The way of a request: `campaign` (what people call) -> `requests` (checked input
 `apply` (the engine completes them, the `fold` changes) -> `storage` (stored), all of it held together by `session`.
 Reading a log takes the second half of the way: `apply`, and a comparison.
 """
+
+from __future__ import annotations
+
+import logging
+
+# Nothing is printed unless the application asks for it: `logging.getLogger("doral").setLevel(...)`, and a handler.
+logging.getLogger("doral").addHandler(logging.NullHandler())

@@ -21,6 +21,7 @@ from doral.live.events import (
 )
 from doral.live.export import write_decisions
 from doral.live.fold import Fold
+from doral.live.health import Health, examine
 from doral.live.ledger import Ledger
 from doral.live.plan_amendments import plan_cancellation, plan_correction
 from doral.live.plan_answers import plan_answers
@@ -271,6 +272,13 @@ class Campaign:
             return verifier.found(self._session.fold_anew(log, verifier.hear), in_use=fold)
 
         return self._session.read(look)
+
+    def health(self) -> Health:
+        """Whether the store can be used, how the clocks stand, and what somebody should look after.
+
+        It never raises for what it reports on: a store that cannot be reached is not well.
+        """
+        return examine(self._session)
 
     def export(self, path: str | Path) -> int:
         """Every decision into a .parquet or .csv file, whole or not at all; returns how many."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -12,6 +13,7 @@ from doral.live.errors import ClockDisagrees
 from doral.live.events import Event
 from doral.live.fold import Fold
 
+logger = logging.getLogger("doral.live")
 Result = TypeVar("Result")
 
 # What a request comes to: drafts (or none), and what makes the answer of the events that they became.
@@ -66,8 +68,9 @@ class Stamp(NamedTuple):
             return Moment(max(float(fold.round + 1 + rounds_ahead), shows), None)
         reading = self.wall - definition.epoch
         if shows - reading > self.tolerance_s:
+            logger.warning("a request was refused: this host's clock is %s behind", duration(shows - reading))
             raise ClockDisagrees(
-                f"this host's clock is {_duration(shows - reading)} behind the campaign's: if the host is wrong, set "
+                f"this host's clock is {duration(shows - reading)} behind the campaign's: if the host is wrong, set "
                 "its clock; if the campaign's clock was carried away, set it back with repair_clock() "
                 "(`doral campaign repair-clock`)"
             )
@@ -96,11 +99,12 @@ class Stamp(NamedTuple):
         """No time may lie further ahead than clocks may disagree: the campaign's would be carried away for good."""
         ahead = stamp - self.wall
         if ahead > self.tolerance_s:
+            logger.warning("a time was refused: it is %s ahead of this host's clock", duration(ahead))
             hint = "it seems to be in milliseconds: give seconds since 1970" if stamp > _MILLISECONDS else (
                 "give the time at which it happened, in seconds since 1970; or open the store with a larger "
                 "clock_tolerance_s"
             )  # fmt: skip
-            raise InvalidValue(field, stamp, f"is {_duration(ahead)} ahead of this host's clock: {hint}")
+            raise InvalidValue(field, stamp, f"is {duration(ahead)} ahead of this host's clock: {hint}")
 
 
 def timestamp(field: str, at: object, *, in_seconds: bool) -> float:
@@ -115,7 +119,8 @@ def timestamp(field: str, at: object, *, in_seconds: bool) -> float:
     return _check.finite_number(field, at, hint=f": {what}")
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """In words."""
     for unit, length in (("years", 31_557_600.0), ("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0)):
         if seconds >= 2 * length:
             return f"{seconds / length:.3g} {unit}"

@@ -81,13 +81,17 @@ class Fold:
         if not ((may_skip and arm is None) or (isinstance(arm, int) and 0 <= arm < self.problem.n_arms)):
             raise BrokenLog(f"event {event.sequence}: there is no arm {arm!r}")
 
+    def is_behind(self, event: Event) -> bool:
+        """Whether the clock of the host that wrote it was behind the campaign's."""
+        return event.at - self.definition.created_at < event.clock
+
     def advance(self, event: Event) -> None:
         """This event is next: its place in the log and on the clock."""
         if event.sequence != self.sequence + 1:
             raise BrokenLog(f"event {event.sequence} follows event {self.sequence}: the log has a gap")
         if not 0.0 <= event.clock < math.inf or (event.clock < self.clock and event.kind != CLOCK_SET):
             raise BrokenLog(f"event {event.sequence}: its clock {event.clock} does not follow {self.clock}")
-        if self._is_in_seconds and event.at - self.definition.created_at < event.clock:
+        if self._is_in_seconds and self.is_behind(event):
             self.counts.clock_went_back += 1
         self.sequence = event.sequence
         self.clock = event.clock

@@ -80,7 +80,7 @@ def plan_expiry(log: Log, fold: Fold, now: object, release: bool, stamp: Stamp) 
     """Decisions that are too old for an answer to count; how many."""
     draft = stamp.put(_DRAFT._replace(kind=EXPIRED), fold, now, field="now")
     own = draft.clock if draft.happened is None else draft.happened
-    upto, expired = _overdue(log, fold, own)
+    upto, expired = overdue(log, fold, own)
     count = sum(many for _, _, many in expired)
     if count == 0:
         return [], lambda _: 0
@@ -88,7 +88,7 @@ def plan_expiry(log: Log, fold: Fold, now: object, release: bool, stamp: Stamp) 
     return [draft._replace(data=json.dumps(said))], lambda _: count
 
 
-def _overdue(log: Log, fold: Fold, now: float) -> tuple[list[int], list[tuple[int, float, int]]]:
+def overdue(log: Log, fold: Fold, now: float) -> tuple[list[int], list[tuple[int, float, int]]]:
     """Up to which event each context's decisions have expired, and how many expire with it, by context and cost."""
     alike: dict[tuple[float, int], list[int]] = {}
     for context, done in enumerate(fold.expiries.upto):

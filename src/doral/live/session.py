@@ -24,9 +24,10 @@ from doral.live.definition import Definition
 from doral.live.drafts import Planned, Result, Stamp
 from doral.live.engine_name import engine_name
 from doral.live.errors import BrokenLog, CampaignGone, ConnectionLost, OutcomeUnknown, StorageBusy, StorageError
-from doral.live.events import CREATED, ENGINE_JOINED, Event, known
+from doral.live.events import CLOCK_SET, CREATED, ENGINE_JOINED, Event, known
 from doral.live.fold import Fold
 from doral.live.snapshot import decode, encode
+from doral.live.snapshot_checks import BadSnapshot
 from doral.live.storage.contract import CampaignRow, Log, Storage
 from doral.live.storage.patience import Patience
 
@@ -42,7 +43,7 @@ class Session:
 
     def __init__(self, storage: Storage, row: CampaignRow, *, clock_tolerance_s: float = CLOCK_TOLERANCE_S) -> None:
         self.row = row
-        self._clock_tolerance_s = clock_tolerance_s
+        self.clock_tolerance_s = clock_tolerance_s
         self._storage = storage
         self._lock = RLock()
         self._log: Log | None = None
@@ -78,6 +79,9 @@ class Session:
                 except ConnectionLost as error:
                     self._drop()
                     patience.wait(error)
+                except BrokenLog:
+                    self._tell_of_damage()
+                    raise
 
     def write(self, plan: Callable[..., Planned[Result]], *asked: Any) -> Result:
         """Apply and append what `plan` drafts for this request; its answer, made of the events that were stored.
@@ -98,7 +102,7 @@ class Session:
                         # Under the lock nobody is left who could still be committing: what is not there never will be.
                         if not events or not self._is_stored(log, events):
                             events = self._join(fold)
-                            stamp = Stamp(self.writer, time.time(), self._clock_tolerance_s)
+                            stamp = Stamp(self.writer, time.time(), self.clock_tolerance_s)
                             drafts, answer = plan(log, fold, *asked, stamp)
                             joined = len(events)
                             events += self._apply(fold, drafts)
@@ -122,8 +126,37 @@ class Session:
                     if is_open:  # who holds the lock may be the other end of our own broken connection
                         raise _unknown("the connection broke, and others have held the lock since") from error
                     raise
+                except BrokenLog:
+                    self._tell_of_damage()
+                    raise
+            self._tell_of(events, fold)
             self._save_if_due(log, fold)
             return answer(events[joined:])
+
+    def _tell_of(self, events: Sequence[Event], fold: Fold) -> None:
+        """Lines for who looks: what is rare, and what somebody may have to look after."""
+        name = self.row.name
+        for event in events:
+            if event.kind == ENGINE_JOINED:
+                logger.info("campaign %r: another engine writes to it from event %d on", name, event.sequence)
+            elif event.kind == CLOCK_SET:
+                logger.warning("campaign %r: its clock was set back by event %d", name, event.sequence)
+        if fold.definition.is_in_seconds and events and fold.is_behind(events[-1]):
+            logger.info("campaign %r: its clock stood still for this host's, which is behind", name)
+
+    def _tell_of_damage(self) -> None:
+        # What exactly is wrong may quote what a cell holds: only who asked is told.
+        logger.error("campaign %r: its log is damaged; whoever asked was told where", self.row.name)
+
+    def try_to_write(self) -> None:
+        """Begin a transaction, change nothing, and undo it."""
+
+        def begin(log: Log, fold: Fold) -> None:
+            del fold
+            log.begin()
+            log.rollback()
+
+        self.read(begin)
 
     def _refuse_if_forked(self, log: Log) -> None:
         """A signal may have forked this very thread: in the child, the transaction is the parent's."""
@@ -222,18 +255,24 @@ class Session:
         first = self._first_fold(log)
         for sequence in log.snapshots():
             try:
+                if not sequence <= last:
+                    raise BadSnapshot("it is of another log")
                 data = log.load_snapshot(sequence)
-                fold = decode(data, first.definition, self.row.tag)
+                fold = decode(data, first.definition, self.row.tag, sequence=sequence)
             except ConnectionLost:
                 raise
             except Exception as error:  # noqa: BLE001  (a snapshot only saves time)
-                logger.warning("campaign %r: snapshot %s is skipped: %s", self.row.name, sequence, error)
+                self._skip(sequence, str(error) or type(error).__name__)
                 continue
-            if fold.sequence == sequence <= last and self._is_of(log, fold, first):
+            if self._is_of(log, fold, first):
                 self._saved_at, self._saved_bytes = sequence, len(data)
+                logger.debug("campaign %r: read from the snapshot of event %d", self.row.name, sequence)
                 return fold
-            logger.warning("campaign %r: snapshot %s is skipped: it is of another log", self.row.name, sequence)
+            self._skip(sequence, "it is of another log")
         return first
+
+    def _skip(self, sequence: int, why: str) -> None:
+        logger.warning("campaign %r: snapshot %r is skipped: %.200s", self.row.name, sequence, why)
 
     def _is_of(self, log: Log, fold: Fold, first: Fold) -> bool:
         at = log.events([fold.sequence]).get(fold.sequence)
@@ -253,6 +292,7 @@ class Session:
             data = encode(fold)
             self._saved_at, self._saved_bytes = fold.sequence, len(data)
             log.save_snapshot(fold.sequence, data)
+            logger.debug("campaign %r: a snapshot of event %d was saved", self.row.name, fold.sequence)
 
     def save(self) -> None:
         """Write a snapshot now."""
@@ -260,6 +300,7 @@ class Session:
         def now(log: Log, fold: Fold) -> None:
             if fold.sequence not in log.snapshots():
                 log.save_snapshot(fold.sequence, encode(fold))
+                logger.debug("campaign %r: a snapshot of event %d was saved", self.row.name, fold.sequence)
             self._saved_at = fold.sequence
 
         self.read(now)

@@ -1,14 +1,16 @@
 """Snapshots: the fold as versioned, checksummed arrays. They only save time: if anything is wrong, the log is read.
 
 Layout: magic, SHA-256 of the rest, length of the header, header (JSON: fingerprint, fold, arrays), then the bytes of
-the arrays, compressed.
+the arrays, compressed. What a header promises is bounded before anything is made of it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,16 +18,14 @@ import numpy as np
 from doral._kernel.sources import sources_digest
 from doral.live.definition import Definition
 from doral.live.fold import Fold
+from doral.live.snapshot_checks import BadSnapshot, check_fold, check_state
 
 VERSION = 2
 _MAGIC = b"DORAL SNAPSHOT\n"
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 8
 _HEAD = len(_MAGIC) + _DIGEST_BYTES + _LENGTH_BYTES
-
-
-class BadSnapshot(Exception):
-    """Not to be used: damaged, or of another version. Never leaves this package."""
+_ROOM = 4  # arrays that grow with the log have room for at most so many times what is in it
 
 
 def fingerprint(fold: Fold) -> str:
@@ -50,31 +50,66 @@ def encode(fold: Fold) -> bytes:
     return _MAGIC + hashlib.sha256(rest).digest() + rest
 
 
-def decode(data: bytes, definition: Definition, tag: str) -> Fold:
-    """The fold again; BadSnapshot unless it is whole and fits this code."""
+def decode(data: bytes, definition: Definition, tag: str, *, sequence: int | None = None) -> Fold:
+    """The fold again; BadSnapshot unless it is whole and fits this code, and the event after which it was made."""
+    header, packed = _read(data)
+    stored = header["fold"]
+    check_fold(stored, definition.problem.n_contexts)
+    if sequence is not None and stored["sequence"] != sequence:
+        raise BadSnapshot(f"is of event {stored['sequence']}")
+    fold = Fold.from_json(definition, tag, stored)
+    if header["fingerprint"] != fingerprint(fold):
+        raise BadSnapshot("belongs to other code")
+    shapes = _shapes(fold, header["shapes"])
+    body = _unpack(packed, sum(math.prod(shapes[name]) * array.dtype.itemsize for name, array in fold.engine.arrays()))
+    arrays: dict[str, Any] = {}
+    offset = 0
+    for name, template in fold.engine.arrays():
+        count = math.prod(shapes[name])
+        array = np.frombuffer(body, dtype=template.dtype, count=count, offset=offset).reshape(shapes[name]).copy()
+        array.flags.writeable = template.flags.writeable  # part of the type for which kernels are compiled
+        arrays[name] = array
+        offset += count * template.dtype.itemsize
+    check_state(arrays, fold.problem)
+    fold.engine.restore(arrays)
+    fold.check()
+    return fold
+
+
+def _read(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """The header and the packed arrays, after the checksum was found to fit."""
     if len(data) < _HEAD or not data.startswith(_MAGIC):
         raise BadSnapshot("is no snapshot")
     rest = data[len(_MAGIC) + _DIGEST_BYTES :]
     if hashlib.sha256(rest).digest() != data[len(_MAGIC) : len(_MAGIC) + _DIGEST_BYTES]:
         raise BadSnapshot("its checksum does not fit")
-    length = int.from_bytes(rest[:_LENGTH_BYTES], "big")
-    header: dict[str, Any] = json.loads(rest[_LENGTH_BYTES : _LENGTH_BYTES + length])
+    end = _LENGTH_BYTES + int.from_bytes(rest[:_LENGTH_BYTES], "big")
+    header = json.loads(rest[_LENGTH_BYTES:end]) if end <= len(rest) else None
+    if not isinstance(header, dict):
+        raise BadSnapshot("has no header")
     if header["version"] != VERSION:
-        raise BadSnapshot(f"is of version {header['version']}")
-    fold = Fold.from_json(definition, tag, header["fold"])
-    if header["fingerprint"] != fingerprint(fold):
-        raise BadSnapshot("belongs to other code")
-    body = zlib.decompress(rest[_LENGTH_BYTES + length :])
-    arrays: dict[str, Any] = {}
-    offset = 0
-    for (name, template), (stored_name, shape) in zip(fold.engine.arrays(), header["shapes"], strict=True):
-        if name != stored_name:
-            raise BadSnapshot(f"has {stored_name} in place of {name}")
-        count = int(np.prod(shape, dtype=np.int64))
-        array = np.frombuffer(body, dtype=template.dtype, count=count, offset=offset).reshape(shape).copy()
-        array.flags.writeable = template.flags.writeable  # part of the type for which kernels are compiled
-        arrays[name] = array
-        offset += count * template.dtype.itemsize
-    fold.engine.restore(arrays)
-    fold.check()
-    return fold
+        raise BadSnapshot(f"is of version {header['version']!r:.20}")
+    return header, rest[end:]
+
+
+def _shapes(fold: Fold, stored: list[Any]) -> Mapping[str, tuple[int, ...]]:
+    """Those of the engine's arrays; only what grows with the log may be longer than at the beginning."""
+    found: dict[str, tuple[int, ...]] = {}
+    for (name, template), (stored_name, shape) in zip(fold.engine.arrays(), stored, strict=True):
+        if name != stored_name or len(shape) != template.ndim or not all(type(length) is int for length in shape):
+            raise BadSnapshot(f"does not have {name} in its place")
+        grows = name == "ring" or name.startswith("race.")
+        most = [_ROOM * (length + fold.sequence) if grows else length for length in template.shape]
+        if not all(least <= length <= limit for least, length, limit in zip(template.shape, shape, most, strict=True)):
+            raise BadSnapshot(f"{name} has an impossible size")
+        found[name] = tuple(shape)
+    return found
+
+
+def _unpack(packed: bytes, size: int) -> bytes:
+    """So many bytes, and not one more is ever made."""
+    reader = zlib.decompressobj()
+    body = reader.decompress(packed, size + 1)
+    if len(body) != size or not reader.eof:
+        raise BadSnapshot("its arrays are not of the size that it says")
+    return body

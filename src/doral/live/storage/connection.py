@@ -40,6 +40,10 @@ class Connection(ABC):
     is_read_only = False
     is_lost = False  # it was given up, and another one has to be made
 
+    def server_time(self) -> float | None:
+        """What the clock of the server shows, in seconds since 1970; None where there is no server."""
+        return None
+
     def index_hint(self, index: str) -> str:
         """What follows a table's name where this index has to be used."""
         del index
@@ -70,6 +74,10 @@ class Connection(ABC):
 
     @abstractmethod
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
+
+    @abstractmethod
+    def has_table(self, name: str) -> bool:
+        """Whether one of our tables is there: to ask one that is not would end a transaction."""
 
     @abstractmethod
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None: ...

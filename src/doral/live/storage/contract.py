@@ -125,6 +125,14 @@ class Log(ABC):
         `repairs` says to what the clock was set back after which event: no decision before it was made later.
         """
 
+    def server_time(self) -> float | None:
+        """What the clock of the database's server shows, in seconds since 1970; None where it is this host's."""
+        return None
+
+    def schema_revision(self) -> str | None:
+        """Of the tables; None where there are none."""
+        return None
+
     @abstractmethod
     def save_snapshot(self, sequence: int, data: bytes) -> None:
         """Keep a snapshot, and only the last few. Outside a transaction."""

@@ -203,6 +203,12 @@ class PostgresConnection(Connection):
         except (psycopg.Error, UnicodeError) as error:
             self._fail(error, parameters)
 
+    def server_time(self) -> float | None:
+        return float(self.execute("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
+
+    def has_table(self, name: str) -> bool:
+        return self.execute("SELECT to_regclass(%s)", (self.schema + name,))[0][0] is not None
+
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         try:
             with self._connection.cursor() as cursor:

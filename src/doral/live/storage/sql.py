@@ -212,6 +212,13 @@ class SqlLog(Log):
             for one in run(self._sql.overdue.format(only), (self._id, after, last))
         ]
 
+    def server_time(self) -> float | None:
+        return self._connection.server_time()
+
+    def schema_revision(self) -> str | None:
+        rows = self._connection.execute(f"SELECT version_num FROM {self._sql.schema}alembic_version")
+        return str(rows[0][0]) if rows else None
+
     def save_snapshot(self, sequence: int, data: bytes) -> None:
         mark, schema = self._sql.mark, self._sql.schema
         connection = self._connection
@@ -230,6 +237,8 @@ class SqlLog(Log):
 
     def snapshots(self) -> list[int]:
         mark, schema = self._sql.mark, self._sql.schema
+        if not self._connection.has_table("snapshots"):
+            return []  # they only save time
         sql = f"SELECT sequence FROM {schema}snapshots WHERE campaign_id = {mark} ORDER BY sequence DESC"
         return [row[0] for row in self._connection.execute(sql, (self._id,))]
 
@@ -237,7 +246,8 @@ class SqlLog(Log):
         mark, schema = self._sql.mark, self._sql.schema
         sql = f"SELECT data FROM {schema}snapshots WHERE campaign_id = {mark} AND sequence = {mark}"
         rows = self._connection.execute(sql, (self._id, sequence))
-        return bytes(rows[0][0]) if rows else b""
+        found = rows[0][0] if rows else None
+        return bytes(found) if isinstance(found, bytes | memoryview) else b""
 
     def remove_all(self) -> None:
         raise NotImplementedError

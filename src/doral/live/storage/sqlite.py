@@ -200,6 +200,9 @@ class SqliteConnection(Connection):
             self._watched.check_path()
         return self._translating(lambda: self._patiently(ask_outside), parameters)
 
+    def has_table(self, name: str) -> bool:
+        return bool(self.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
+
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         if len(rows) == 1:
             self._translating(lambda: self._run(sql, rows[0]), rows[0])
