@@ -23,6 +23,10 @@ import doral
 from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine
 from doral.live.campaign import Campaign
+from doral.live.chain import check, seal
+from doral.live.events import Event, known
+from doral.live.fold import Fold
+from doral.live.storage.contract import Log
 
 TURNS = 9
 SLICE, SLICES = 10, 120  # durable decisions in a row, and how often
@@ -41,7 +45,15 @@ AT_LEAST = {
     "campaign/decide_many_per_second": 20_000.0,
     "campaign/decide_many_per_engine_call": 0.3,
 }
-AT_MOST = {"campaign/memory_decide_us": 30.0, "campaign/reopen_1m_decisions_s": 2.0}
+AT_MOST = {
+    "campaign/memory_decide_us": 30.0,
+    "campaign/reopen_1m_decisions_s": 2.0,
+    "campaign/replay_us_per_event": 15.0,
+    "campaign/replay_growth_exponent": 1.1,
+}
+REPLAYED = (0.1, 0.3, 1.0)  # of the long log: how the time to read it grows
+IN_TURNS = 20_000  # decisions, each of which is answered before the next
+RECORDS = 2_000
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -151,6 +163,82 @@ def rates(folder: Path, *, turns: int = TURNS) -> dict[str, float]:
     }
 
 
+def replay_s(campaign: Campaign, last: int) -> float:
+    """Seconds to read the log from its beginning up to an event, without a snapshot."""
+    session = campaign._session
+
+    def work(log: Log, _: Fold) -> float:
+        return seconds(lambda: session._follow(session._first_fold(log), log, last))
+
+    return session.read(work)
+
+
+def reading_in_turns() -> float:
+    """Microseconds per event of a log in which decisions and answers alternate, so that none can be read together."""
+    campaign = doral.open("memory://").create("turns", PROBLEM, policy=POLICY, seed=1, clock="rounds")
+    for number in range(IN_TURNS):
+        made = campaign.decide(CONTEXTS[number % len(CONTEXTS)])
+        if made.arm is not None:
+            campaign.feedback(made.id, 0.5)
+    events = campaign.report().events
+    return 1e6 * replay_s(campaign, events) / events
+
+
+def chain_us(campaign: Campaign) -> dict[str, float]:
+    """Microseconds per event, to write the checksum and to check it."""
+    events = campaign._session.read(lambda log, _: log.after(1, limit=20_000))
+    before = known(campaign._session.read(lambda log, _: log.after(0, limit=1))[0].chain)
+
+    def seal_all() -> None:
+        head = before
+        for event in events:
+            head = known(seal(event, before=head, salt=before, engine=1).chain)
+
+    sealing = min(seconds(seal_all) for _ in range(3))
+    checking = min(seconds(lambda: check(events, before=before, salt=before)) for _ in range(3))
+    return {
+        "campaign/chain_seal_us": 1e6 * sealing / len(events),
+        "campaign/chain_check_us": 1e6 * checking / len(events),
+    }
+
+
+def recording(folder: Path) -> float:
+    """Decisions that were made elsewhere, with their answers, per second."""
+    with doral.open(f"sqlite:///{folder / 'records.db'}") as store:
+        campaign = store.create("records", PROBLEM, policy=POLICY, seed=1, clock="rounds")
+        arms = [arm.name for arm in PROBLEM.arms]
+        records = [
+            {"context": CONTEXTS[i % len(CONTEXTS)], "arm": arms[i % len(arms)], "at": i, "reward": 0.5}
+            for i in range(RECORDS)
+        ]
+        for one in records:
+            one["answered_at"] = one["at"]
+        return RECORDS / seconds(lambda: campaign.record_many(records))
+
+
+def reading(folder: Path) -> dict[str, float]:
+    """The long log of `reopening`, read from its beginning."""
+    with doral.open(f"sqlite:///{folder / 'long.db'}") as store:
+        campaign = store.campaign("long")
+        events = campaign.report().events
+        sizes = [int(share * events) for share in REPLAYED]
+        took = [replay_s(campaign, size) for size in sizes]
+        session = campaign._session
+        differences: list[Event] = []
+        verified = seconds(
+            lambda: session.read(lambda log, _: session.fold_anew(log, lambda one, _: differences.append(one)))
+        )
+        assert differences == []
+        exponent, _ = np.polyfit(np.log(sizes), np.log(took), 1)
+        return {
+            **{f"campaign/replay_{size}_events_s": each for size, each in zip(sizes, took, strict=True)},
+            "campaign/replay_us_per_event": 1e6 * took[-1] / events,
+            "campaign/replay_growth_exponent": float(exponent),
+            f"campaign/verify_{events}_events_s": verified,
+            **chain_us(campaign),
+        }
+
+
 def reopening(folder: Path, decisions: int) -> float:
     """Seconds until a campaign with so many decisions, half of the played ones answered, can be used again."""
     url = f"sqlite:///{folder / 'long.db'}"
@@ -175,6 +263,9 @@ def measure(*, decisions: int = 1_000_000, turns: int = TURNS) -> dict[str, floa
         found = rates(Path(folder), turns=turns)
         many = "1m" if decisions == 1_000_000 else f"{decisions}"
         found[f"campaign/reopen_{many}_decisions_s"] = reopening(Path(folder), decisions)
+        found |= reading(Path(folder))
+        found["campaign/replay_in_turns_us_per_event"] = reading_in_turns()
+        found["campaign/record_many_per_second"] = recording(Path(folder))
     return found
 
 

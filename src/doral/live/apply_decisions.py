@@ -30,8 +30,7 @@ def apply_decisions(fold: Fold, drafts: Sequence[Event]) -> list[Event]:
 def _decide_many(fold: Fold, drafts: Sequence[Event], off: Sequence[int]) -> list[Event]:
     recorded = None
     if drafts[0].chain is not None:
-        for draft in drafts:
-            fold.check_arm(draft, may_skip=True)
+        fold.check_arms(drafts, may_skip=True)
         recorded = [(-1 if draft.arm is None else draft.arm, known(draft.cost)) for draft in drafts]
     chosen = fold.engine.decide_many(
         [known(draft.context) for draft in drafts],

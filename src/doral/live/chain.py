@@ -12,13 +12,15 @@ Whoever changes, removes, inserts or swaps events without computing all that fol
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from hashlib import blake2b
+from typing import Any
 
 from doral.live.errors import BrokenLog
 from doral.live.events import COLUMNS, Event, sealed
 
 _BYTES = 16
+_AT_ONCE = 500
 _KEY, _AVAILABLE, _KEY_HASH, _CHAIN = (COLUMNS.index(name) for name in ("key", "available", "key_hash", "chain"))
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -30,7 +32,16 @@ def beginning(tag: str) -> bytes:
 
 def link(before: bytes, event: Event) -> bytes:
     """The checksum of an event that follows one with the checksum `before`."""
-    row = list(event)
+    return _digest(before, _encode(_covered(event)))
+
+
+def _digest(before: bytes, columns: str) -> bytes:
+    return blake2b(before + columns.encode(), digest_size=_BYTES).digest()
+
+
+def _covered(event: Event) -> list[Any]:
+    """The columns that are covered."""
+    row: list[Any] = list(event)
     row[_KEY] = row[_CHAIN] = None
     if event.available is not None:
         row[_AVAILABLE] = event.available.hex()
@@ -38,7 +49,7 @@ def link(before: bytes, event: Event) -> bytes:
         row[_KEY_HASH] = event.key_hash.hex()
     while row[-1] is None:
         row.pop()
-    return blake2b(before + _encode(row).encode(), digest_size=_BYTES).digest()
+    return row
 
 
 def hash_key(salt: bytes, key: str) -> bytes:
@@ -63,8 +74,33 @@ def is_intact(event: Event, before: bytes | None, salt: bytes | None) -> bool:
         return False
 
 
-def check(events: Iterable[Event], *, before: bytes, salt: bytes | None) -> None:
+def check(events: Sequence[Event], *, before: bytes, salt: bytes | None) -> None:
     """Events that follow each other; BrokenLog names the first that is not what was written."""
+    for start in range(0, len(events), _AT_ONCE):
+        some = events[start : start + _AT_ONCE]
+        if not _are_intact(some, before, salt):
+            _find_damage(some, before, salt)
+        before = some[-1].chain or b""
+
+
+def _are_intact(events: Sequence[Event], before: bytes, salt: bytes | None) -> bool:
+    """The same for many, in a third of the time; False also where a text does not let them be told apart."""
+    try:
+        texts = _encode([_covered(event) for event in events])[2:-2].split("],[")
+        if len(texts) != len(events):
+            return False
+        for event, text in zip(events, texts, strict=True):
+            if _digest(before, f"[{text}]") != event.chain:
+                return False
+            if salt is not None and event.key is not None and hash_key(salt, event.key) != event.key_hash:
+                return False
+            before = event.chain
+    except (AttributeError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _find_damage(events: Sequence[Event], before: bytes, salt: bytes | None) -> None:
     for event in events:
         if not is_intact(event, before, salt):
             raise damaged(event.sequence)

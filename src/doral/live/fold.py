@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from doral.engine.blueprint import Blueprint
@@ -75,11 +76,17 @@ class Fold:
 
     def check_arm(self, event: Event, *, may_skip: bool = False) -> None:
         """Compiled code checks no index: an event that would lead it astray is refused."""
-        context, arm = event.context, event.arm
-        if not (isinstance(context, int) and 0 <= context < self.problem.n_contexts):
-            raise BrokenLog(f"event {event.sequence}: there is no context {context!r}")
-        if not ((may_skip and arm is None) or (isinstance(arm, int) and 0 <= arm < self.problem.n_arms)):
-            raise BrokenLog(f"event {event.sequence}: there is no arm {arm!r}")
+        self.check_arms((event,), may_skip=may_skip)
+
+    def check_arms(self, events: Sequence[Event], *, may_skip: bool = False) -> None:
+        """The same for many."""
+        n_contexts, n_arms = self.problem.n_contexts, self.problem.n_arms
+        for event in events:
+            context, arm = event.context, event.arm
+            if not (isinstance(context, int) and 0 <= context < n_contexts):
+                raise BrokenLog(f"event {event.sequence}: there is no context {context!r}")
+            if not ((may_skip and arm is None) or (isinstance(arm, int) and 0 <= arm < n_arms)):
+                raise BrokenLog(f"event {event.sequence}: there is no arm {arm!r}")
 
     def is_behind(self, event: Event) -> bool:
         """Whether the clock of the host that wrote it was behind the campaign's."""
