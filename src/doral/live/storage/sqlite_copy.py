@@ -87,6 +87,9 @@ class _Copy(Connection):
         except sqlite3.Error as error:
             raise sqlite_file.from_sqlite(error, self._path) from error
 
+    def has_table(self, name: str) -> bool:
+        return bool(self.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
+
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         try:
             self._connection.executemany(sql, rows)
