@@ -70,7 +70,7 @@ def archive(
         typer.echo(
             f"moved {counted(count, 'event')} to {path}"
             if count
-            else "there is nothing that can go: an open decision stays, and all that came after it"
+            else "nothing was moved: there is nothing old and finished before the first open decision"
         )
 
 
@@ -82,7 +82,7 @@ def forget(
     """Erase a person's key. Decisions and budget stay, and the key still counts as used."""
     with opened(storage) as store:
         count = store.campaign(name).forget(key)
-        typer.echo(f"erased the key from {counted(count, 'event')}" if count else "no event has this key, or no more")
+        typer.echo(f"erased the key from {counted(count, 'event')}" if count else "this key was erased before")
 
 
 def delete(
@@ -104,6 +104,8 @@ def delete(
 def _ask_again(name: str) -> None:
     if not sys.stdin.isatty():
         raise InvalidValue("campaign", name, "nobody can be asked here; to delete it for good, add --yes")
-    again = typer.prompt(f"All of {name} will be gone for good. Type its name again", err=True)
+    # (Typer's own prompt would put a blank into the output.)
+    typer.echo(f"All of {name} will be gone for good. Type its name again: ", err=True, nl=False)
+    again = sys.stdin.readline().strip()
     if again != name:
         raise InvalidValue("name", again, f"is not {name}; nothing was deleted")
