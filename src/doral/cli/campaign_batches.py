@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _MOST = 100_000
 _BATCH_HELP = "Rows that are stored together, all or none."
-_INTERRUPTED = "what was printed is stored; rows with keys can be given again"
+_INTERRUPTED = "batches that were finished are stored; rows with keys can be given again"
 
 File = Annotated[Path, typer.Argument(metavar="FILE.csv", help="CSV with a header, in UTF-8; - reads standard input.")]
 Batch = Annotated[int, typer.Option("--batch", min=1, max=_MOST, help=_BATCH_HELP)]
