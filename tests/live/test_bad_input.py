@@ -94,9 +94,23 @@ def valid(method: str, name: str, folder: Path, campaign: Campaign) -> Any:
         "records": list,
         "amount": lambda: 1.0,
         "rounds": lambda: 1,
-        "path": lambda: folder / "out.csv",
+        "path": lambda: path_for(method, folder),
+        "old": lambda: folder / "old.parquet",
+        "new": lambda: folder / "new.parquet",
     }
     return found[name]()
+
+
+def path_for(method: str, folder: Path) -> Path:
+    """A file that is not there yet, or what can be restored."""
+    if method == "export":
+        return folder / "out.csv"
+    path = folder / f"out-{len(list(folder.iterdir()))}.parquet"
+    if method == "restore":
+        with doral.open("memory://") as store:
+            store.create("a", problem())
+            store.backup(path)
+    return path
 
 
 def pending(method: str, campaign: Campaign) -> str:
@@ -127,6 +141,11 @@ ALSO_CALLED = {
     "answers": ("answer", "decision_id", "reward"),
     "records": ("record", "context", "arm", "at", "reward", "answered_at", "spend"),
     "policy": ("cutoff",),
+    "names": ("name", "campaign"),
+    "before": ("cannot archive",),
+    "path": ("cannot archive",),
+    "old": ("archive",),
+    "new": ("archive",),
 }
 
 

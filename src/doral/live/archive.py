@@ -40,7 +40,7 @@ class Archive:
 
 def archive(session: Session, path: object, before: object) -> int:
     """Move what is finished, up to the first decision that is not; how many events."""
-    target = _full(given_path(path, suffixes=_SUFFIXES))
+    target = _full(given_path(path, suffixes=_SUFFIXES, is_text=True))
     refuse_if_there(target)
     upto, limit = session.read(lambda _, fold: (fold.sequence, _limit(fold, before)))
     session.save()  # opening the campaign then needs none of what moves
@@ -142,7 +142,10 @@ def archives(session: Session) -> list[Archive]:
 
 def relocate(session: Session, old: object, new: object) -> None:
     """A file has moved: from now on it is looked for in its new place."""
-    was, now = (_full(given_path(path, suffixes=_SUFFIXES)) for path in (old, new))
+    was, now = (
+        _full(given_path(path, suffixes=_SUFFIXES, field=field, is_text=True))
+        for field, path in (("old", old), ("new", new))
+    )
 
     def change(log: Log, fold: Fold) -> None:
         with log.writing():

@@ -7,11 +7,13 @@ on the way out and on the way in.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
 from doral import _check
-from doral.errors import UnknownName
+from doral.errors import InvalidValue, UnknownName
 from doral.live.chain import beginning, check
 from doral.live.errors import BrokenLog
 from doral.live.events import FORGOTTEN, Event, known
@@ -26,7 +28,7 @@ _PAGE = 5_000
 
 def back_up(storage: Storage, path: object, names: Iterable[str] | None) -> int:
     """All campaigns, or these, into a new file; how many."""
-    target = given_path(path)
+    target = given_path(path, is_text=True)
     wanted = None if names is None else [_check.name("name of a campaign", one) for one in as_batch("names", names)]
     try:
         return _back_up(storage, target, wanted)
@@ -35,8 +37,8 @@ def back_up(storage: Storage, path: object, names: Iterable[str] | None) -> int:
         return _back_up(storage, target, wanted)
 
 
-def _back_up(storage: Storage, target: object, wanted: Sequence[str] | None) -> int:
-    with new_file(given_path(target)) as unfinished, storage.reading() as campaigns:
+def _back_up(storage: Storage, target: Path, wanted: Sequence[str] | None) -> int:
+    with new_file(target) as unfinished, storage.reading() as campaigns:
         chosen = _chosen(campaigns, wanted)
         write_copy(unfinished, [(row, partial(_checked, row, log)) for row, log in chosen])
     return len(chosen)
@@ -45,7 +47,10 @@ def _back_up(storage: Storage, target: object, wanted: Sequence[str] | None) -> 
 def restore(storage: Storage, path: object, name: str | None) -> list[str]:
     """All campaigns of a backup, or one, into a store; their names. Nothing is written before all was checked."""
     wanted = None if name is None else [_check.name("name of a campaign", name)]
-    with reading_copy(given_path(path).absolute()) as campaigns:
+    source = given_path(path, is_text=True).absolute()
+    if not os.path.isfile(source):  # noqa: PTH113  (which says no, where a Path raises, to a name that cannot be)
+        raise InvalidValue("path", str(source), "there is no such file: name a backup")
+    with reading_copy(source) as campaigns:
         chosen = _chosen(campaigns, wanted)
         for row, log in chosen:
             for _ in _checked(row, log):

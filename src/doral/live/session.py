@@ -74,8 +74,8 @@ class Session:
                 try:
                     log = self._open()
                     return ask(log, self._catch_up(log))
-                except CampaignGone:
-                    self._find_again()
+                except CampaignGone as error:
+                    self._find_again(error)
                 except ConnectionLost as error:
                     self._drop()
                     patience.wait(error)
@@ -116,8 +116,8 @@ class Session:
                         raise
                     self._fold = fold
                     break
-                except CampaignGone:
-                    self._find_again()
+                except CampaignGone as error:
+                    self._find_again(error)
                 except ConnectionLost as error:
                     self._drop()
                     is_open = bool(events)
@@ -316,16 +316,13 @@ class Session:
             self._log = self._storage.open_log(self.row)
         return self._log
 
-    def _find_again(self) -> None:
+    def _find_again(self, error: CampaignGone) -> None:
         """A campaign that was deleted may have been restored from a backup: that is the truth, then."""
         was_open = self._log is not None
         self._drop()
         self.is_gone = True
         if not was_open:
-            raise CampaignGone(
-                f"campaign {self.row.name!r} is no longer there: it was deleted; if there is a new one of that "
-                "name, ask the store for it"
-            )
+            raise error
         self._open()
         self.is_gone = False
 
