@@ -60,6 +60,8 @@ def rows_left(campaign: Campaign) -> int:
 def is_sound(campaign: Campaign) -> None:
     adds_up(campaign)
     log_is_whole(campaign)
+    found = campaign.verify()
+    assert (found.events, found.n_differences) == (campaign.report().events, 0)
 
 
 def without_snapshots(campaign: Campaign) -> None:

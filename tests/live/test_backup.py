@@ -48,6 +48,8 @@ def everything(campaign: Campaign) -> Any:
 def is_sound(campaign: Campaign) -> None:
     adds_up(campaign)
     log_is_whole(campaign)
+    found = campaign.verify()
+    assert (found.events, found.n_differences) == (campaign.report().events, 0)
 
 
 # --- backup and restore -------------------------------------------------------------------------------------------

@@ -97,13 +97,16 @@ def test_keys_that_cannot_be_forgotten(store: Store, bad: Any) -> None:
 
 
 def test_no_file_holds_the_text(tmp_path: Path, open_store: Callable[[str], Store]) -> None:
-    """Nor did it where keys had wandered between the pages of the file before."""
+    """Nor do pages of the file that are not in use any more: an index that an earlier version had, for example."""
     path = tmp_path / "campaigns.db"
     campaign = make(open_store(f"sqlite:///{path}"))
     use_everywhere(campaign)
     for batch in range(20):
         campaign.decide_many([{"context": "old", "key": f"{SECRET}-{batch}-{i}"} for i in range(50)])
     campaign.save_snapshot()
+    run = campaign._session._open()._connection.execute  # type: ignore[attr-defined]
+    for sql in ("PRAGMA secure_delete = OFF", "CREATE TABLE once AS SELECT key FROM events", "DROP TABLE once"):
+        run(sql)
     assert traces(path)
     assert SECRET.encode() not in encode(fold_of(campaign))
     assert campaign.forget([SECRET, f"{SECRET}-record"]) == 4
