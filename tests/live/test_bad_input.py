@@ -268,6 +268,7 @@ MAKERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         doral.Problem,
         {"arms": [doral.Arm("a", features=[1.0])], "contexts": ["x"], "budget": 1.0, "horizon": 10},
     ),
+    "open": (doral.open, {"url": "memory://"}),
     "scenario": (doral.scenario, {"name": "paper/similar-geometric"}),
     "policy": (doral.policy, {"name": "doral"}),
     "simulate": (

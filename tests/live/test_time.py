@@ -219,9 +219,14 @@ def test_what_was_not_spent_can_be_released(store: Store) -> None:
     more = [campaign.decide("old", at=now - 29 * DAY) for _ in range(3)]
     assert campaign.expire() == 3
     assert float(campaign.ledger().spent) == 3.0
+    answered = campaign.decide("old")
+    campaign.feedback(answered.id, 1.0)
+    assert campaign.expire(release=True) == 0
+    assert campaign.decision(answered.id).actual_cost == 1.0  # the expiry passed it by
+    campaign.cancel(campaign.record("old", "a", at=now, cost=1.0, spend=True).id)
     late = campaign.feedback(old[0].id, 1.0, actual_cost=1.0)  # it was used after all
     assert (late.state, late.actual_cost) == ("late", 1.0)
-    assert float(campaign.ledger().spent) == 4.0
+    assert float(campaign.ledger().spent) == 5.0
     assert campaign.feedback(old[1].id, 1.0).actual_cost == 0.0
     assert campaign.feedback(more[0].id, 1.0).actual_cost == 1.0
     assert campaign.correct(old[1].id, 1.0, actual_cost=0.5).actual_cost == 0.5

@@ -104,4 +104,4 @@ def replay(fold: Fold, stored: Sequence[Event], differs: Differs | None = None) 
         if differs is not None:
             for event, one in zip(events, made, strict=True):
                 differs(event, one)
-    fold.head = stored[-1].chain or b""
+        fold.head = events[-1].chain or b""

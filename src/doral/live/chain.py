@@ -84,7 +84,7 @@ def check(events: Sequence[Event], *, before: bytes, salt: bytes | None) -> None
 
 
 def _are_intact(events: Sequence[Event], before: bytes, salt: bytes | None) -> bool:
-    """The same for many, in a third of the time; False also where a text does not let them be told apart."""
+    """The same for many, in two thirds of the time; False also where a text does not let them be told apart."""
     try:
         texts = _encode([_covered(event) for event in events])[2:-2].split("],[")
         if len(texts) != len(events):

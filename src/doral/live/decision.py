@@ -109,6 +109,13 @@ def state_of(decided: Event, later: Sequence[Event], expiries: Expiries | None) 
     return IS_EXPIRED
 
 
+def is_released(decided: Event, later: Sequence[Event], expiries: Expiries | None) -> bool:
+    """Whether what was reserved for it came back when it expired: not if it was answered, or too old, before that."""
+    if expiries is None or decided.state is not None or (later and later[0].was != IS_EXPIRED):
+        return False
+    return expiries.is_released(known(decided.context), decided.sequence)
+
+
 def make_decision(
     names: Names, decided: Event, later: Sequence[Event] = (), expiries: Expiries | None = None
 ) -> Decision:
@@ -122,8 +129,7 @@ def make_decision(
     state = state_of(decided, later, expiries)
     reward = answered_at = actual_cost = None
     if state == IS_EXPIRED or later:
-        is_released = expiries is not None and expiries.is_released(context, decided.sequence)
-        actual_cost = 0.0 if is_released else cost
+        actual_cost = 0.0 if is_released(decided, later, expiries) else cost
     if later:
         reward, answered_at, actual_cost = _outcome(names, actual_cost or 0.0, later)
     return Decision(

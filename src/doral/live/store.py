@@ -46,6 +46,8 @@ def open(  # noqa: A001  (read as `doral.open`)
     >>> open("memory://").list()
     []
     """
+    if not isinstance(create, bool):
+        raise InvalidValue("create", create, "must be True or False")
     timeouts = Timeouts(lock_s=lock_timeout_s, statement_s=statement_timeout_s, connect_s=connect_timeout_s)
     tolerance_s = _check.finite_number("clock_tolerance_s", clock_tolerance_s, at_least=0)
     return Store(_storage(url, create=create, timeouts=timeouts), clock_tolerance_s=tolerance_s)

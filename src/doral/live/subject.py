@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from doral.errors import InvalidValue, shown
-from doral.live.decision import Decision, make_decision, make_id, state_of
+from doral.live.decision import Decision, is_released, make_decision, make_id, state_of
 from doral.live.drafts import Moment
 from doral.live.errors import UnknownDecision, WrongState
 from doral.live.events import ANSWERED, CORRECTED, IS_EXPIRED, MAKES_DECISION, Event, known
@@ -84,13 +84,7 @@ class Subject:
         said = [event.actual_cost for event in self.later if event.actual_cost is not None]
         if said:
             return said[-1]
-        expiries, sequence = self.fold.expiries, self.decided.sequence
-        is_released = expiries.has(self.context, sequence) and expiries.is_released(self.context, sequence)
-        return 0.0 if is_released and not self._was_answered_before_expiry() else self.reserved
-
-    def _was_answered_before_expiry(self) -> bool:
-        """Then the expiry passed it by."""
-        return bool(self.later) and self.later[0].was != IS_EXPIRED
+        return 0.0 if is_released(self.decided, self.later, self.fold.expiries) else self.reserved
 
     def check_cost(self, actual_cost: float | None) -> None:
         """It costs at most what was reserved for it; and if more than it was taken to cost, there must be budget."""
