@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -280,6 +281,10 @@ class SqliteConnection(Connection):
         self.is_lost = True
         self._connection.close()
         return True
+
+    def leave_to_parent(self) -> None:
+        """In a child: never closed, not even when the child's interpreter ends, for that would undo its log."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
 
     def _refuse_if_lost(self) -> None:
         if self.is_lost:

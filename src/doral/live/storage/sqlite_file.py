@@ -184,23 +184,19 @@ def _content(path: Path, known: tuple[str, ...], *, immutable: bool) -> Content:
     )
 
 
-def _tags(path: Path) -> dict[int, str] | None:
-    """Of the campaigns in the file itself, as far as they can be read without its log; None for no database at all."""
+def _tags(path: Path) -> tuple[dict[int, str] | None, int]:
+    """Of the campaigns in the file itself, as far as they can be read without its log, None for no database at all;
+    and a number that grows with every change of the schema and with every VACUUM.
+
+    (By SQLite's own means: if we closed a file of ours, this process would lose SQLite's locks on it.)
+    """
     try:
         address = uri(path, "ro", immutable=True)
         with sqlite_forks.inside(), closing(sqlite3.connect(address, uri=True)) as connection:
-            return dict(connection.execute("SELECT id, tag FROM campaigns").fetchall())
+            tags = dict(connection.execute("SELECT id, tag FROM campaigns").fetchall())
+            return tags, int(connection.execute("PRAGMA schema_version").fetchall()[0][0])
     except sqlite3.Error as error:
-        return None if primary_code(error) == sqlite3.SQLITE_NOTADB else {}
-
-
-def _schema_cookie(path: Path) -> int:
-    """The number in the header of a database that grows with every change of its schema, and with every VACUUM."""
-    try:
-        with path.open("rb") as file:
-            return int.from_bytes(file.read(44)[40:], "big")
-    except OSError:
-        return 0
+        return None if primary_code(error) == sqlite3.SQLITE_NOTADB else {}, 0
 
 
 class Watched:
@@ -261,7 +257,7 @@ class Watched:
         under way, or was cut off, may leave anything else, but no shorter file and no other tags; unless the whole file
         was written anew (VACUUM, after a campaign was deleted), which SQLite counts.
         """
-        tags, cookie = _tags(Path(self._path)), _schema_cookie(Path(self._path))
+        tags, cookie = _tags(Path(self._path))
         is_other = tags is None or any(tags.get(number, tag) != tag for number, tag in self._tags.items())
         if tags is None or ((size < self._size or is_other) and cookie <= self._cookie):
             raise StorageError(

@@ -25,6 +25,9 @@ class Closable(Protocol):
     def give_up(self) -> bool:
         """Close it; False where that cannot be done now."""
 
+    def leave_to_parent(self) -> None:
+        """In a child: it was not closed, and must not be closed here."""
+
 
 class _Gate:
     """Who is inside SQLite, thread by thread."""
@@ -75,6 +78,8 @@ class _Gate:
             self._changed.notify_all()
 
     def after_fork_in_child(self) -> None:
+        for one in self.inherited:
+            one.leave_to_parent()
         self.connections = weakref.WeakSet()
         self._renew()
 
