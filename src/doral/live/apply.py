@@ -98,7 +98,7 @@ def replay(fold: Fold, stored: Sequence[Event], differs: Differs | None = None) 
             made = _apply(fold, events)
         except StorageError:
             raise
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        except Exception as error:  # whatever somebody has put there
             said = f"events {events[0].sequence} to {events[-1].sequence} cannot be understood: {error}"
             raise BrokenLog(said) from error
         if differs is not None:

@@ -7,6 +7,7 @@ it later takes it as it is, and does not ask what he would have decided himself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from doral.live.errors import BrokenLog
@@ -123,6 +124,17 @@ def sealed(event: Event, engine: int, key_hash: bytes | None, chain: bytes | Non
     """The event with who wrote it, and with its place in the chain."""
     row: tuple[Any, ...] = event
     return tuple.__new__(Event, (*row[_BEFORE_ENGINE], engine, event.happened, event.delay, key_hash, chain))
+
+
+_TYPES = {"sequence": int, "writer": int, "decision": int, "number": int, "round": int, "engine": int,
+          "kind": int, "context": int, "arm": int, "reason": int, "was": int, "state": int, "outcome": int,
+          "key": str, "data": str, "available": bytes, "key_hash": bytes, "chain": bytes}  # fmt: skip
+_OPTIONAL = [(_TYPES.get(name, float), type(None)) for name in COLUMNS]
+
+
+def has_types(row: Sequence[object]) -> bool:
+    """Whether each column holds what it should: SQLite takes anything anywhere."""
+    return all(map(isinstance, row, _OPTIONAL))
 
 
 def known(value: Value | None) -> Value:

@@ -12,12 +12,13 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any
 
 from doral._forks import renew_in_child
+from doral.errors import DoralError
 from doral.live.apply import Differs, apply, replay
 from doral.live.chain import beginning, check, is_intact, seal
 from doral.live.definition import Definition
@@ -73,7 +74,9 @@ class Session:
             while True:
                 try:
                     log = self._open()
-                    return ask(log, self._catch_up(log))
+                    fold = self._catch_up(log)
+                    with self._understanding():
+                        return ask(log, fold)
                 except CampaignGone as error:
                     self._find_again(error)
                 except ConnectionLost as error:
@@ -103,7 +106,8 @@ class Session:
                         if not events or not self._is_stored(log, events):
                             events = self._join(fold)
                             stamp = Stamp(self.writer, time.time(), self.clock_tolerance_s)
-                            drafts, answer = plan(log, fold, *asked, stamp)
+                            with self._understanding():
+                                drafts, answer = plan(log, fold, *asked, stamp)
                             joined = len(events)
                             events += self._apply(fold, drafts)
                             if events:
@@ -131,7 +135,24 @@ class Session:
                     raise
             self._tell_of(events, fold)
             self._save_if_due(log, fold)
-            return answer(events[joined:])
+            with self._understanding():
+                return answer(events[joined:])
+
+    @contextmanager
+    def _understanding(self) -> Iterator[None]:
+        """Events that a snapshot stands for are not replayed, only looked up: they may say what nobody can understand,
+        if somebody has tampered with them and computed the chain anew.
+        """
+        try:
+            yield
+        except (DoralError, AssertionError):
+            raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            raise BrokenLog(
+                f"campaign {self.row.name!r}: its log says what cannot be understood ({said}); "
+                "see `doral campaign verify`"
+            ) from error
 
     def _tell_of(self, events: Sequence[Event], fold: Fold) -> None:
         """Lines for who looks: what is rare, and what somebody may have to look after."""
@@ -245,7 +266,12 @@ class Session:
         if not first or first[0].kind != CREATED or first[0].data is None:
             raise BrokenLog(f"campaign {self.row.name!r}: its log has no beginning")
         check(first, before=beginning(self.row.tag), salt=None)
-        fold = Fold(Definition.from_json(first[0].data), self.row.tag)
+        try:
+            fold = Fold(Definition.from_json(first[0].data), self.row.tag)
+        except StorageError:
+            raise
+        except Exception as error:  # whatever somebody has put there
+            raise BrokenLog(f"campaign {self.row.name!r}: its first event cannot be understood: {error}") from error
         fold.head = fold.salt = known(first[0].chain)
         return fold
 

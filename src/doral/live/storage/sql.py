@@ -11,7 +11,7 @@ from pathlib import Path
 
 from doral.live.chain import beginning, damaged, is_intact
 from doral.live.errors import BrokenLog, CampaignExists, CampaignGone, ConnectionLost, OutcomeUnknown, StorageError
-from doral.live.events import COLUMNS, FORGOTTEN, MAKES_DECISION, Event, known
+from doral.live.events import COLUMNS, FORGOTTEN, MAKES_DECISION, Event, has_types, known
 from doral.live.storage import migrating, sqlite_file
 from doral.live.storage.connection import SCHEMA_LOCK, Connection, Timeouts
 from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, Storage
@@ -135,7 +135,8 @@ class SqlLog(Log):
         found = []
         for *columns, before in rows:
             event = Event._make(columns)
-            if not is_intact(event, self._before.get(event.sequence, before), self._salt):
+            before = self._before.get(event.sequence, before)
+            if not has_types(event) or not is_intact(event, before, self._salt):
                 raise damaged(event.sequence)
             found.append(event)
         return found
@@ -218,6 +219,9 @@ class SqlLog(Log):
     def schema_revision(self) -> str | None:
         rows = self._connection.execute(f"SELECT version_num FROM {self._sql.schema}alembic_version")
         return str(rows[0][0]) if rows else None
+
+    def check_indexes(self) -> None:
+        self._connection.check_indexes()
 
     def save_snapshot(self, sequence: int, data: bytes) -> None:
         mark, schema = self._sql.mark, self._sql.schema
