@@ -9,7 +9,7 @@ from typing import Any
 from doral import _check
 from doral.errors import InvalidValue, UnknownName
 from doral.live.archive import Archive, archive, archives, relocate
-from doral.live.decision import Decision, make_decision, read_id
+from doral.live.decision import Decision, read_id
 from doral.live.events import (
     ANSWER_SCOPE,
     ARM_PAUSED,
@@ -52,6 +52,7 @@ from doral.live.requests import (
 from doral.live.session import Session
 from doral.live.storage.contract import Log
 from doral.live.subject import Subject
+from doral.live.tally import Tally
 from doral.live.verify import Verification, Verifier
 from doral.problem import MAX_HORIZON, Arm
 
@@ -236,22 +237,20 @@ class Campaign:
         return self._pages(state, after)
 
     def _pages(self, state: str | None, after: int) -> Iterator[Decision]:
-        def page(log: Log, fold: Fold) -> tuple[int, list[Decision]]:
+        def page(log: Log, fold: Fold) -> tuple[list[Decision], int]:
             decided = log.decided_after(after, upto=fold.sequence, limit=PAGE_DECISIONS)
             if not decided:
-                return after, []
+                tally.compare(fold)
+                return [], after
             about = log.about_range(decided[0].sequence, decided[-1].sequence)
-            made = [make_decision(fold.names, event, about.get(event.sequence, ()), fold.expiries) for event in decided]
-            return decided[-1].sequence, made
+            return tally.count(fold, decided, about), decided[-1].sequence
 
+        tally = Tally(is_whole=after == 0)
         while True:
-            last, made = self._session.read(page)
+            made, after = self._session.read(page)
             if not made:
                 return
-            for one in made:
-                if state is None or one.state == state:
-                    yield one
-            after = last
+            yield from (one for one in made if state is None or one.state == state)
 
     def ledger(self) -> Ledger:
         """Where the budget is: spent + reserved + left = total, exactly."""
@@ -269,6 +268,7 @@ class Campaign:
 
         def look(log: Log, fold: Fold) -> Verification:
             verifier = Verifier()
+            log.check_indexes()
             return verifier.found(self._session.fold_anew(log, verifier.hear), in_use=fold)
 
         return self._session.read(look)

@@ -49,6 +49,9 @@ class Connection(ABC):
         del index
         return ""
 
+    def check_indexes(self) -> None:
+        """BrokenLog where an index does not lead to what its table says, as far as the database can tell."""
+
     @abstractmethod
     def begin(self, campaign_id: int, *, within_s: float | None = None) -> None:
         """Start a transaction that excludes all other writers of the campaign; where it raises, there is none.

@@ -159,6 +159,9 @@ class Log(ABC):
         """Only inside a transaction: a file has moved."""
         raise StorageError(f"there is no archive {file.path} that could have moved to {path}")
 
+    def check_indexes(self) -> None:
+        """BrokenLog where an index does not lead to what the log says, as far as the database can tell."""
+
     @abstractmethod
     def remove_all(self) -> None:
         """Only inside a transaction: the whole campaign."""

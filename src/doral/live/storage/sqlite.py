@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from doral.errors import InvalidValue
-from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageBusy, StorageError
+from doral.live.errors import BrokenLog, ConnectionLost, OutcomeUnknown, StorageBusy, StorageError
 from doral.live.storage import sqlite_file, sqlite_forks
 from doral.live.storage.connection import Connection, Timeouts, note_wait
 from doral.live.storage.turns import Turns
@@ -77,6 +77,14 @@ class SqliteConnection(Connection):
     def index_hint(self, index: str) -> str:
         # Without statistics SQLite prefers the primary key, and reads the whole campaign.
         return f" INDEXED BY {index}"
+
+    def check_indexes(self) -> None:
+        found = self.execute("PRAGMA integrity_check(1)")
+        if found != [("ok",)]:
+            raise BrokenLog(
+                f"{self._path}: {found[0][0]}; the file was damaged: restore a backup (where only an index is named, "
+                "REINDEX in the program sqlite3 makes it anew)"
+            )
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
@@ -264,6 +272,8 @@ class SqliteConnection(Connection):
             raise self._translated(error) from error
         except UnicodeEncodeError as error:
             raise InvalidValue("text", error.object, "cannot be stored: it holds half a character") from None
+        except UnicodeDecodeError as error:
+            raise sqlite_file.not_text(error, self._path) from error
         except OverflowError as error:
             raise StorageError(f"{self._path}: {error}; nothing was changed") from error
 

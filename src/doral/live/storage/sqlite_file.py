@@ -153,12 +153,20 @@ def look_into(path: Path, known: tuple[str, ...]) -> Content:
         quietly = has_no_log(path)
         try:
             return _content(path, known, immutable=quietly)
-        except (sqlite3.Error, StorageError):
+        except (sqlite3.Error, StorageError, UnicodeDecodeError):
             if not quietly or has_no_log(path):
                 raise
             return _content(path, known, immutable=False)  # somebody began to write to it meanwhile
     except sqlite3.Error as error:
         raise from_sqlite(error, path) from error
+    except UnicodeDecodeError as error:
+        raise not_text(error, path) from error
+
+
+def not_text(error: UnicodeDecodeError, path: Path) -> StorageError:
+    """SQLite quotes what it finds in a damaged file, and Python cannot read the quotation."""
+    found = bytes(error.object).decode(errors="backslashreplace")
+    return StorageError(f"{path}: {found}; the file was damaged: restore a backup")
 
 
 def _content(path: Path, known: tuple[str, ...], *, immutable: bool) -> Content:
