@@ -713,3 +713,20 @@ def test_an_extended_campaign_sees_the_end_no_longer() -> None:
         campaign.extend(300)
         played = [campaign.decide("all").arm for _ in range(10)]
     assert None not in played
+
+
+def test_an_expiry_that_releases_passes_by_what_was_answered_before(store: Store) -> None:
+    """Also what was too old when it was recorded has been paid for."""
+    campaign = make(store)
+    answered, silent = campaign.decide("old", ["c"]), campaign.decide("old", ["c"])
+    campaign.feedback(answered.id, 1.0)
+    campaign.decide("old", ["c"], at=50.0)
+    recorded = campaign.record("old", "a", 4.0, spend=True)
+    assert recorded.state == "expired"
+    assert campaign.expire(90.0, release=True) == 2
+    assert campaign.decision(answered.id).actual_cost == 0.7
+    assert campaign.decision(silent.id).actual_cost == 0.0
+    assert campaign.decision(recorded.id).actual_cost == 0.1
+    assert campaign.feedback(recorded.id, 1.0).actual_cost == 0.1
+    adds_up(campaign)
+    log_is_whole(campaign)

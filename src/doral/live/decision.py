@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from doral.errors import shown
-from doral.live.errors import UnknownDecision
+from doral.live.errors import BrokenLog, UnknownDecision
 from doral.live.events import (
     ANSWERED,
     CANCELLED,
@@ -24,6 +24,7 @@ from doral.live.events import (
 from doral.live.expiries import Expiries
 from doral.live.reasons import in_words
 
+_STATES = range(len(STATE_NAMES))
 _ID = re.compile(r"([0-9a-f]{8})-([1-9][0-9]{0,17})")
 
 
@@ -101,9 +102,9 @@ def state_of(decided: Event, later: Sequence[Event], expiries: Expiries | None) 
     if decided.arm is None:
         return IS_SKIPPED
     if later:
-        return known(later[-1].state)
+        return _stored_state(later[-1])
     if decided.state is not None:  # it was too old already when it was recorded
-        return decided.state
+        return _stored_state(decided)
     if expiries is None or not expiries.has(known(decided.context), decided.sequence):
         return IS_PENDING
     return IS_EXPIRED
@@ -114,6 +115,13 @@ def is_released(decided: Event, later: Sequence[Event], expiries: Expiries | Non
     if expiries is None or decided.state is not None or (later and later[0].was != IS_EXPIRED):
         return False
     return expiries.is_released(known(decided.context), decided.sequence)
+
+
+def _stored_state(event: Event) -> int:
+    state = known(event.state)
+    if state not in _STATES:
+        raise BrokenLog(f"event {event.sequence}: there is no state {state!r}")
+    return state
 
 
 def make_decision(
