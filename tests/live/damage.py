@@ -5,6 +5,7 @@ from __future__ import annotations
 from doral.live.campaign import Campaign
 from doral.live.chain import beginning, hash_key, link
 from doral.live.events import COLUMNS, Event
+from doral.live.storage.sql import _connect, _read_url
 
 
 def rewrite(campaign: Campaign, *statements: str, with_chain: bool = False) -> None:
@@ -17,6 +18,17 @@ def rewrite(campaign: Campaign, *statements: str, with_chain: bool = False) -> N
     if with_chain:
         _seal_anew(connection, session.row.id, session.row.tag)
     session.close()
+
+
+def seal_by_url(url: str) -> None:
+    """The chain of the first campaign computed anew, whatever the log says."""
+    connection = _connect(_read_url(url))
+    try:
+        rows = connection.execute(f"SELECT id, tag FROM {connection.schema}campaigns WHERE id = 1")
+        for campaign_id, tag in rows:
+            _seal_anew(connection, campaign_id, tag)
+    finally:
+        connection.close()
 
 
 def _seal_anew(connection: object, campaign_id: int, tag: str) -> None:
