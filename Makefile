@@ -32,9 +32,10 @@ test: $(DEV_READY) ## all checks: style, types, imports between modules, tests
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
-torture: $(DEV_READY) ## hundreds of killed writers instead of a dozen (extra words: ARGS="...")
+torture: $(DEV_READY) ## hundreds of killed writers, engines in turns, damage, wild clocks (extra words: ARGS="...")
 	DORAL_TORTURE=300 $(BIN)/python -m pytest -n 2 tests/live/test_kills.py tests/live/test_state_machine.py \
-		tests/engine/test_engine_equals_twin.py $(ARGS)
+		tests/live/test_two_engines.py tests/live/test_killed_migrations.py tests/live/test_wild_clocks.py \
+		tests/live/test_damaged_logs.py tests/engine/test_engine_equals_twin.py $(ARGS)
 
 reproduce: setup ## the experiments of the paper, figures and report (extra words: ARGS="...")
 	$(BIN)/doral reproduce $(ARGS)

@@ -25,9 +25,10 @@ from tests.live import writer
 class Zygote:
     """The program of `writer.py`, ready to fork."""
 
-    def __init__(self) -> None:
+    def __init__(self, **environment: str) -> None:
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("writer.py"))],
+            env={**os.environ, **environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -78,6 +79,24 @@ def compiled() -> None:
 @pytest.fixture(scope="session")
 def zygote() -> Iterator[Zygote]:
     one = Zygote()
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="session")
+def other_zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+    """The same program with another version of the engine: a copy of the package, in which one constant differs."""
+    folder = tmp_path_factory.mktemp("other-engine")
+    shutil.copytree(Path(doral.__file__).parent, folder / "doral", ignore=shutil.ignore_patterns("__pycache__"))
+    source = folder / "doral" / "estimators" / "survival.py"
+    text = source.read_text()
+    assert "MOST_VOTES = 20.0" in text
+    source.write_text(text.replace("MOST_VOTES = 20.0", "MOST_VOTES = 3.0"))
+    cache = cache_folder()
+    assert cache is not None
+    own_cache = cache / "tests-other-engine"  # kept: compiling takes a while
+    own_cache.mkdir(mode=0o700, exist_ok=True)
+    one = Zygote(PYTHONPATH=str(folder), DORAL_CACHE_DIR=str(own_cache))
     yield one
     one.close()
 

@@ -109,7 +109,7 @@ def test_killed_writers(durable_url: str, zygote: Zygote, tmp_path: Path, open_s
         notes = tmp_path / f"notes-{life}"
         pid = zygote.start("forever", durable_url, "kits", life, notes)
         if life % 2 == 1:
-            _wait_for(notes)  # on a busy machine a short life may be over before the first step
+            wait_for(notes)  # on a busy machine a short life may be over before the first step
         time.sleep(rng.uniform(0.0, LONGEST_LIFE_S))
         zygote.kill(pid)
         pending = witness.read(notes)
@@ -124,7 +124,7 @@ def test_killed_writers(durable_url: str, zygote: Zygote, tmp_path: Path, open_s
     assert witness.steps_checked > 0
 
 
-def _wait_for(notes: Path) -> None:
+def wait_for(notes: Path) -> None:
     """Until the writer has begun."""
     until = time.monotonic() + LONGEST_START_S
     while not (notes.exists() and notes.stat().st_size) and time.monotonic() < until:

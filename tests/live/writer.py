@@ -14,6 +14,8 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import doral
@@ -29,6 +31,8 @@ PROBLEM = doral.Problem(
 POLICY = doral.policy("doral", min_answers=3, race_budget_share=0.1)
 CONTEXTS = ("old", "young")
 SNAPSHOT_EVERY = 40  # often, so that a kill hits the writing of one, too
+
+Work = Callable[..., None]
 
 
 class Writer:
@@ -138,7 +142,28 @@ def archive(url: str, campaign: str, seed: int, notes: str) -> None:
         opened.archive(f"{notes}-{number}.parquet")
 
 
-ALONE = {"forever": write_forever, "back-up": back_up, "archive": archive}
+def tell(url: str, campaign: str, seed: int, notes: str) -> None:
+    """Write down what this engine reads in the log, and go on with it."""
+    opened = doral.open(url).campaign(campaign)
+    ledger = {name: str(amount) for name, amount in opened.ledger().to_json().items()}
+    said = {"decisions": [asdict(one) for one in opened.decisions()], "ledger": ledger}
+    for i in range(40):
+        one = opened.decide(CONTEXTS[i % 2], key=f"told-{seed}-{i}")
+        if one.arm is not None and i % 3:
+            opened.feedback(one.id, (i % 5) / 5)
+    opened.save_snapshot()
+    Path(notes).write_text(json.dumps(said))
+
+
+def upgrade(url: str, campaign: str, seed: int, notes: str) -> None:
+    """Bring the tables up to date, and wait to be killed."""
+    del campaign, seed, notes
+    doral.open(url).list()
+    time.sleep(1_000)
+
+
+ALONE: dict[str, Work] = {"forever": write_forever, "back-up": back_up, "archive": archive, "upgrade": upgrade}
+TOGETHER: dict[str, Work] = {"shared": share_keys, "compete": compete, "tell": tell}
 
 
 def fork(work: Callable[..., None], *arguments: Any) -> int:
@@ -180,7 +205,7 @@ def main() -> None:
             children = [fork(ALONE[work], url, name, int(seed), notes)]
             say(children[0])
         else:  # several at once
-            alike = share_keys if work == "shared" else compete
+            alike = TOGETHER[work]
             children = [fork(alike, url, name, one, f"{notes}-{one}") for one in range(int(seed))]
         codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
         say(f"ended {' '.join(map(str, codes))}")
