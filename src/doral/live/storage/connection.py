@@ -49,7 +49,7 @@ class Connection(ABC):
         del index
         return ""
 
-    def check_indexes(self) -> None:
+    def check_indexes(self) -> None:  # noqa: B027  (not every database can tell)
         """BrokenLog where an index does not lead to what its table says, as far as the database can tell."""
 
     @abstractmethod
