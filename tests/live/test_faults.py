@@ -142,6 +142,25 @@ def test_a_log_that_contradicts_itself_is_refused(
         campaign.decide("old")
 
 
+def test_a_campaign_under_another_name_is_refused(tmp_path: Path, open_store: Opener) -> None:
+    campaign = make(open_store(sqlite_url(tmp_path)))
+    campaign.decide("old")
+    rewrite(campaign, "UPDATE campaigns SET name = 'coupons'")
+    with pytest.raises(BrokenLog, match="its name was changed"):
+        open_store(sqlite_url(tmp_path)).campaign("coupons").report()
+
+
+def test_an_answer_that_the_index_hides_is_not_taken_twice(tmp_path: Path, open_store: Opener) -> None:
+    """As a flipped bit in an index does; under a snapshot, so that nobody reads the event itself."""
+    campaign = make(open_store(sqlite_url(tmp_path)))
+    made = campaign.decide("old")
+    campaign.feedback(made.id, 0.5)
+    campaign.save_snapshot()
+    rewrite(campaign, "UPDATE events SET decision = NULL WHERE kind = 3")
+    with pytest.raises(BrokenLog):
+        open_store(sqlite_url(tmp_path)).campaign("kits").feedback(made.id, 0.9)
+
+
 def test_a_log_that_overdraws_is_refused(tmp_path: Path, open_store: Opener) -> None:
     campaign = make(open_store(sqlite_url(tmp_path)))
     made = campaign.decide("old")

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from doral.engine.engine import Heard
 from doral.engine.entries import ASK
-from doral.engine.events import LEARNED
+from doral.engine.events import LEARNED, REPEATED
 from doral.live.errors import BrokenLog
 from doral.live.events import (
     CANCELLED,
@@ -122,6 +122,11 @@ def _tell(fold: Fold, drafts: Sequence[Event]) -> list[int]:
     now = fold.engine.clock
     outcomes = fold.engine.answer([_heard(fold, draft, now) for draft in heard])
     for draft, outcome in zip(heard, outcomes, strict=True):
+        if draft.chain is None and outcome == REPEATED:
+            raise BrokenLog(
+                f"an answer to decision {draft.decision} was heard before, and the log does not show it: an index of "
+                "the database was damaged; see `doral campaign verify`"
+            )
         if draft.chain is not None and outcome != draft.outcome:
             fold.made_otherwise[known(draft.decision)] = outcome
     following = iter(outcomes)

@@ -26,6 +26,7 @@ OLD_ENGINE = '{"doral": "0.1"}'  # did not say its name
 class Definition:
     """Never changes while the campaign runs; what does change is an event."""
 
+    name: str | None  # of the campaign; None: made by version 0.1, which did not say it here
     problem: Problem
     policy: PolicyOptions
     seed: int
@@ -46,6 +47,7 @@ class Definition:
         return json.dumps(
             {
                 "format": DEFINITION_FORMAT,
+                "name": self.name,
                 "problem": self.problem.to_dict(),
                 "policy": self.policy.to_dict(),
                 "seed": self.seed,
@@ -69,6 +71,7 @@ class Definition:
         except LookupError as error:
             raise NewerDatabase(f"the campaign's policy was written by another doral: {error}") from None
         return cls(
+            name=stored.get("name"),
             problem=Problem.from_dict(stored["problem"]),
             policy=PolicyOptions(**options),
             seed=stored["seed"],
@@ -79,7 +82,7 @@ class Definition:
 
 
 def make_definition(
-    *, problem: object, policy: str | PolicyOptions, seed: int, clock: str, created_at: float
+    *, name: str, problem: object, policy: str | PolicyOptions, seed: int, clock: str, created_at: float
 ) -> Definition:
     """Check everything once, before anything is written."""
     if not isinstance(problem, Problem):
@@ -102,6 +105,7 @@ def make_definition(
     seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
     check_fit(policy=options, problem=problem, seed=seed)
     return Definition(
+        name=name,
         problem=problem,
         policy=options,
         seed=seed,

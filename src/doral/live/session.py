@@ -272,6 +272,10 @@ class Session:
             raise
         except Exception as error:  # whatever somebody has put there
             raise BrokenLog(f"campaign {self.row.name!r}: its first event cannot be understood: {error}") from error
+        if fold.definition.name not in (None, self.row.name):
+            raise BrokenLog(
+                f"campaign {self.row.name!r}: its log is that of {fold.definition.name!r}; its name was changed"
+            )
         fold.head = fold.salt = known(first[0].chain)
         return fold
 

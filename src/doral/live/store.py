@@ -104,6 +104,7 @@ class Store:
         if at is not None and clock != "seconds":
             raise InvalidValue("at", at, "is for a clock in seconds; one that counts rounds starts at 0")
         definition = make_definition(
+            name=name,
             problem=problem,
             policy=policy,
             seed=secrets.randbits(53) if seed is None else seed,
