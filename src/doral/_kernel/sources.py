@@ -16,6 +16,7 @@ DECIDING = (  # relative to the package
     "_check.py",
     "_delay_kernels.py",
     "_delay_kinds.py",
+    "_forks.py",
     "delays/*.py",
     "engine/**/*.py",
     "errors.py",
