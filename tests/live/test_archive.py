@@ -237,6 +237,12 @@ def test_files_that_are_there_are_not_replaced(campaign: Campaign, tmp_path: Pat
     is_sound(campaign)
 
 
+def test_rounds_are_not_seconds(campaign: Campaign, tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match="before = .*counts rounds"):
+        campaign.archive(tmp_path / "old.parquet", before=1_767_225_600)
+    assert list(tmp_path.glob("*.parquet")) == []
+
+
 def test_memory_cannot_archive(tmp_path: Path, open_store: Opener) -> None:
     campaign = make(open_store("memory://"))
     fill(campaign)

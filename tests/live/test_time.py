@@ -112,6 +112,25 @@ def test_a_beginning_in_the_past(store: Store) -> None:
         store.create("rounds", make_problem(), clock="rounds", at=began)
 
 
+def test_a_beginning_before_time_is_refused(store: Store) -> None:
+    for bad in (-1.0, -1e17, -1e300):
+        with pytest.raises(InvalidValue, match="1970"):
+            make(store, at=bad)
+
+
+def test_a_negative_zero_is_a_zero(url: str) -> None:
+    """SQLite does not know it: a log with one would not be what was written."""
+    with doral.open(url) as store:
+        campaign = make(store, clock="rounds", deadline=30)
+        made = campaign.decide("old", at=-0.0)
+        campaign.record("old", "a", at=-0.0, reward=-0.0, answered_at=-0.0, cost=0.0)
+        campaign.feedback(made.id, -0.0, actual_cost=-0.0, at=-0.0)
+        campaign._session.close()
+        assert campaign.verify().n_differences == 0
+        campaign.decide("old")
+        log_is_whole(campaign)
+
+
 def make_problem() -> doral.Problem:
     return doral.Problem(
         arms=[doral.Arm("a", features=[1.0])], contexts=["old"], budget=10, horizon=10, deadline=DEADLINE
@@ -154,9 +173,13 @@ def test_rounds_cannot_be_carried_away_by_seconds(store: Store) -> None:
         campaign.decide("old", at=time.time())
     with pytest.raises(InvalidValue, match="counts rounds"):
         campaign.decide("old", at=-1)
+    with pytest.raises(InvalidValue, match="up to 1030"):  # more than are expected to arrive, and their answers
+        campaign.decide("old", at=1_031)
     campaign.decide("old", at=500)
     with pytest.raises(InvalidValue, match="not ahead"):
         campaign.repair_clock(to=600)
+    with pytest.raises(InvalidValue, match="before the last arrival"):
+        campaign.repair_clock(to=1)
     campaign.repair_clock()
     assert campaign.decide("old").decided_at == 2.0
 
@@ -193,6 +216,15 @@ def test_a_campaign_that_was_carried_away_is_refused_until_it_is_repaired(
     assert {one.state for one in campaign.decisions()} <= {"returned", "late", "expired"}
     adds_up(campaign)
     log_is_whole(campaign)
+
+
+def test_a_clock_that_is_right_cannot_be_set_to_the_past(store: Store) -> None:
+    campaign = make(store, at=time.time() - 60 * DAY)
+    made = campaign.decide("old")
+    for to in (time.time() - 50 * DAY, time.time() - 3_600):
+        with pytest.raises(InvalidValue, match="to = .*behind this host's clock"):
+            campaign.repair_clock(to=to)
+    assert campaign.decision(made.id) == made
 
 
 def test_a_host_that_is_far_behind_is_refused(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

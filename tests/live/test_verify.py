@@ -90,9 +90,53 @@ def test_damage_under_a_snapshot_is_found(durable_url: str, open_store: Opener) 
         list(campaign.decisions())
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM events WHERE sequence = 5",
+        "UPDATE events SET decision = NULL WHERE sequence = 5",
+        "UPDATE events SET key = NULL, key_hash = NULL WHERE sequence = 2",
+    ],
+)
+def test_what_is_missing_under_a_snapshot_is_found_at_opening(sql: str, durable_url: str, open_store: Opener) -> None:
+    campaign = make(open_store(durable_url))
+    made = campaign.decide("young", key="visit-1")
+    assert made.id.endswith("-2")
+    busy(campaign)
+    campaign.save_snapshot()
+    rewrite(campaign, sql)
+    with pytest.raises(BrokenLog, match="it was damaged"):
+        open_store(durable_url).campaign("kits").decide("young", key="visit-1")
+
+
+@pytest.mark.parametrize("policy", ["doral", "d-alp", "doral-otf"])
+def test_a_snapshot_after_new_arms_only_saves_time(policy: str, durable_url: str, open_store: Opener) -> None:
+    """What follows from the number of arms at the start, such as how many a race accepts, does not change."""
+    campaign = make(open_store(durable_url), policy)
+    for name in ("d", "e", "f"):
+        campaign.add_arm(doral.Arm(name, features=[0.3, 0.7]))
+    campaign.save_snapshot()
+    other = open_store(durable_url).campaign("kits")
+    for i in range(120):
+        made = (campaign if i % 2 else other).decide("old")
+        if made.arm is not None:
+            (other if i % 2 else campaign).feedback(made.id, 0.5)
+    assert campaign.verify().n_differences == 0
+    assert other.verify().n_differences == 0
+
+
+def test_a_corrected_reward_leaves_no_trace_in_the_report(store: Store) -> None:
+    campaign = make(store)
+    made = [campaign.decide("old") for _ in range(3)]
+    for one, reward in zip(made, (0.1, 0.2, 1e9), strict=True):
+        campaign.feedback(one.id, reward)
+    campaign.correct(made[2].id, 0.3)
+    assert campaign.report().reward == 0.6
+
+
 def test_a_snapshot_that_says_something_else_is_found(durable_url: str, open_store: Opener) -> None:
     campaign = make(open_store(durable_url))
     busy(campaign)
-    campaign._session._fold.counts.reward += 1.0  # type: ignore[union-attr]
+    campaign._session._fold.counts.reward += 1  # type: ignore[union-attr]
     with pytest.raises(BrokenLog, match="counts in use"):
         campaign.verify()

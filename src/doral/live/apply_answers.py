@@ -23,7 +23,7 @@ from doral.live.events import (
     with_outcome,
 )
 from doral.live.fold import Fold
-from doral.live.ledger import exact, minus, times
+from doral.live.ledger import exact, minus, product, times
 
 
 def apply_answers(fold: Fold, drafts: Sequence[Event]) -> list[Event]:
@@ -32,7 +32,7 @@ def apply_answers(fold: Fold, drafts: Sequence[Event]) -> list[Event]:
         fold.advance(draft)
         fold.counts.move(known(draft.was), known(draft.state))
         _settle(fold, draft)
-        _count_reward(fold, draft, known(draft.reward))
+        _count_reward(fold, draft, exact(known(draft.reward)))
         fold.counts.arm_answers[known(draft.arm)] += 1
     return [with_outcome(draft, outcome) for draft, outcome in zip(drafts, outcomes, strict=True)]
 
@@ -53,7 +53,7 @@ def apply_correction(fold: Fold, draft: Event) -> Event:
             reward=reward,
         )
     _settle(fold, draft)
-    _count_reward(fold, draft, reward - previous)
+    _count_reward(fold, draft, minus(exact(reward), exact(previous)))
     fold.counts.corrections += 1
     return draft
 
@@ -164,12 +164,12 @@ def _settle(fold: Fold, draft: Event) -> None:
         fold.engine.give_back(known(draft.context), float(released))
 
 
-def _count_reward(fold: Fold, draft: Event, amount: float) -> None:
+def _count_reward(fold: Fold, draft: Event, amount: Decimal) -> None:
     """In units of worth: weighed by what a reward is worth in this context."""
     context = known(draft.context)
-    worth = amount * fold.problem.contexts[context].weight
+    worth = product(amount, exact(fold.problem.contexts[context].weight))
     has_no_deadline = fold.problem.deadlines[context] == math.inf
     if draft.state == IS_RETURNED or (draft.state == IS_LATE and has_no_deadline):
         fold.counts.add_reward(known(draft.arm), worth)
     else:
-        fold.counts.late_reward += worth
+        fold.counts.add_late_reward(worth)

@@ -84,7 +84,10 @@ def _limit(fold: Fold, before: object) -> float:
     """On the campaign's clock."""
     if before is None:
         return math.inf
-    return timestamp("before", before, in_seconds=fold.definition.is_in_seconds) - fold.definition.epoch
+    limit = timestamp("before", before, in_seconds=fold.definition.is_in_seconds) - fold.definition.epoch
+    if not fold.definition.is_in_seconds and limit > fold.clock + fold.longest_leap:
+        raise InvalidValue("before", before, f"this campaign counts rounds, and its clock shows {fold.clock:g}")
+    return limit
 
 
 def _register(log: Log, file: ArchiveFile, since: int) -> None:

@@ -22,7 +22,12 @@ from doral.live.events import COLUMNS, Event, sealed
 _BYTES = 16
 _AT_ONCE = 500
 _KEY, _AVAILABLE, _KEY_HASH, _CHAIN = (COLUMNS.index(name) for name in ("key", "available", "key_hash", "chain"))
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+_to_json = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def _encode(rows: list[Any]) -> str:
+    """A negative zero is a zero: SQLite gives it back as one."""
+    return _to_json(rows).replace("-0.0,", "0.0,").replace("-0.0]", "0.0]")
 
 
 def beginning(tag: str) -> bytes:

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from doral.live.events import IS_PENDING, IS_SKIPPED, STATE_NAMES
+from doral.live.ledger import plus
 
 
 @dataclass(slots=True)
 class Counts:
     states: list[int] = field(default_factory=lambda: [0] * len(STATE_NAMES))
     reasons: dict[int, int] = field(default_factory=dict)
-    reward: float = 0.0  # that counts
-    late_reward: float = 0.0  # that came too late to count
+    reward: Decimal = Decimal(0)  # that counts; exact, so that a correction leaves no trace
+    late_reward: Decimal = Decimal(0)  # that came too late to count
     arm_plays: list[int] = field(default_factory=list)
     arm_answers: list[int] = field(default_factory=list)
-    arm_rewards: list[float] = field(default_factory=list)
+    arm_rewards: list[Decimal] = field(default_factory=list)
     clock_went_back: int = 0  # events for which the clock stood still instead
     corrections: int = 0
+    about: int = 0  # events about a decision,
+    keyed: int = 0  # and events that have, or had, a key
     outside: int = 0  # decisions that were made elsewhere and are no arrivals of this campaign
 
     def add_arm(self) -> None:
         self.arm_plays.append(0)
         self.arm_answers.append(0)
-        self.arm_rewards.append(0.0)
+        self.arm_rewards.append(Decimal(0))
 
     def play(self, arm: int, reason: int) -> None:
         self.reasons[reason] = self.reasons.get(reason, 0) + 1
@@ -40,12 +44,21 @@ class Counts:
         self.states[was] -= count
         self.states[state] += count
 
-    def add_reward(self, arm: int, worth: float) -> None:
-        self.reward += worth
-        self.arm_rewards[arm] += worth
+    def add_reward(self, arm: int, worth: Decimal) -> None:
+        self.reward = plus(self.reward, worth)
+        self.arm_rewards[arm] = plus(self.arm_rewards[arm], worth)
+
+    def add_late_reward(self, worth: Decimal) -> None:
+        self.late_reward = plus(self.late_reward, worth)
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "reasons": list(self.reasons.items())}
+        return {
+            **asdict(self),
+            "reasons": list(self.reasons.items()),
+            "reward": str(self.reward),
+            "late_reward": str(self.late_reward),
+            "arm_rewards": list(map(str, self.arm_rewards)),
+        }
 
     @property
     def arrivals(self) -> int:
@@ -53,4 +66,10 @@ class Counts:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Counts:
-        return cls(**{**stored, "reasons": dict(stored["reasons"])})
+        exact = {
+            "reasons": dict(stored["reasons"]),
+            "reward": Decimal(stored["reward"]),
+            "late_reward": Decimal(stored["late_reward"]),
+            "arm_rewards": list(map(Decimal, stored["arm_rewards"])),
+        }
+        return cls(**{**stored, **exact})

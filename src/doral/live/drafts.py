@@ -19,7 +19,6 @@ Result = TypeVar("Result")
 # What a request comes to: drafts (or none), and what makes the answer of the events that they became.
 Planned: TypeAlias = tuple[list[Event], Callable[[Sequence[Event]], Result]]
 
-MOST_ROUNDS_AHEAD = 1e9  # seconds since 1970 are more: a clock that counts rounds cannot be carried away by them
 _MILLISECONDS = 1e11  # as seconds since 1970 it would be the year 5138
 
 
@@ -82,7 +81,7 @@ class Stamp(NamedTuple):
             return None
         definition = fold.definition
         stamp = timestamp(field, at, in_seconds=definition.is_in_seconds)
-        reading = stamp - definition.epoch
+        reading = stamp - definition.epoch + 0.0  # a negative zero is a zero
         if definition.is_in_seconds:
             self.refuse_ahead(field, stamp)
             if reading < 0:
@@ -91,8 +90,12 @@ class Stamp(NamedTuple):
                     "that is filled in later"
                 )
                 raise InvalidValue(field, at, remedy)
-        elif not 0 <= reading <= shows + MOST_ROUNDS_AHEAD:
-            raise InvalidValue(field, at, "this campaign counts rounds: give a number of rounds, or nothing")
+        elif not 0 <= reading <= shows + fold.longest_leap:
+            remedy = (
+                f"this campaign counts rounds, and its clock shows {shows:g}: give a number of rounds up to "
+                f"{shows + fold.longest_leap:g}, or nothing"
+            )
+            raise InvalidValue(field, at, remedy)
         return reading
 
     def refuse_ahead(self, field: str, stamp: float) -> None:

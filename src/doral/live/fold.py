@@ -65,6 +65,13 @@ class Fold:
         deadline = float(self.problem.deadlines[context])
         return deadline if deadline < math.inf else self.engine.cutoff
 
+    @property
+    def longest_leap(self) -> float:
+        """How far a clock that counts rounds may go ahead at once: all that are expected to arrive, and an answer."""
+        deadlines = self.problem.deadlines
+        longest = float(deadlines[deadlines < math.inf].max(initial=0.0))
+        return self.engine.horizon + max(longest, self.engine.cutoff if self.engine.cutoff < math.inf else 0.0)
+
     def refuse_if_closed(self) -> None:
         if self.closed:
             raise CampaignClosed("the campaign is closed: it takes answers, and nothing else")
@@ -100,6 +107,8 @@ class Fold:
             raise BrokenLog(f"event {event.sequence}: its clock {event.clock} does not follow {self.clock}")
         if self._is_in_seconds and self.is_behind(event):
             self.counts.clock_went_back += 1
+        self.counts.about += event.decision is not None
+        self.counts.keyed += event.key is not None or event.key_hash is not None
         self.sequence = event.sequence
         self.clock = event.clock
 
@@ -129,9 +138,10 @@ class Fold:
         """The fold that `to_json` described, its engine still without knowledge."""
         fold = cls(definition, tag)
         fold.roster = Roster.from_json(definition.problem, stored["arms"])
-        if stored["arms"]["added"]:
-            fold.names.arms = fold.problem.arm_names
-            fold.engine.start(_blueprint(definition, fold.problem))
+        # One by one, as they were added: what follows from the number of arms at the start must not change.
+        for problem in fold.roster.as_it_grew():
+            fold.engine.add_arm(problem)
+        fold.names.arms = fold.problem.arm_names
         fold.sequence, fold.clock, fold.round = stored["sequence"], stored["clock"], stored["round"]
         fold.head, fold.salt = bytes.fromhex(stored["head"]), bytes.fromhex(stored["salt"])
         fold.expiries = Expiries.from_json(fold.problem.n_contexts, stored["expiries"])

@@ -27,6 +27,10 @@ def times(amount: Decimal, count: int) -> Decimal:
     return _multiply(amount, Decimal(count))
 
 
+def product(one: Decimal, other: Decimal) -> Decimal:
+    return _multiply(one, other)
+
+
 def plus(one: Decimal, other: Decimal) -> Decimal:
     return _add(one, other)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from doral import _check
 from doral.errors import InvalidValue
 from doral.live.apply_changes import STATUS_AFTER
-from doral.live.drafts import Planned, Stamp
+from doral.live.drafts import Planned, Stamp, duration
 from doral.live.events import ARM_ADDED, CLOCK_SET, CLOSED, EXPIRED, EXTENDED, TOPPED_UP, Event
 from doral.live.fold import Fold
 from doral.live.keys import check_same, note_of, used_keys
@@ -68,8 +68,11 @@ def plan_clock_repair(log: Log, fold: Fold, to: object, stamp: Stamp) -> Planned
     if target is None:
         target = max(0.0, stamp.wall - definition.epoch) if definition.is_in_seconds else float(fold.round + 1)
     if target >= fold.clock:
-        shown = definition.epoch + fold.clock
-        raise InvalidValue("to", to, f"the campaign's clock shows {shown!r}, which is not ahead of that")
+        raise InvalidValue("to", to, "the campaign's clock is not ahead of that: there is nothing to repair")
+    behind = stamp.wall - definition.epoch - target if definition.is_in_seconds else fold.round + 1 - target
+    if behind > (stamp.tolerance_s if definition.is_in_seconds else 0.0):
+        what = f"{duration(behind)} behind this host's clock" if definition.is_in_seconds else "before the last arrival"
+        raise InvalidValue("to", to, f"is {what}: give nothing, and it is set to what it must show now")
     draft = _DRAFT._replace(
         kind=CLOCK_SET, sequence=fold.sequence + 1, clock=target, at=stamp.wall, writer=stamp.writer
     )

@@ -103,8 +103,8 @@ def make_report(name: str, fold: Fold) -> Report:
         time_share=fold.round / engine.horizon,
         decisions=dict(zip(STATE_NAMES, counts.states, strict=True)),
         reasons={SHORT.get(reason, str(reason)): count for reason, count in sorted(counts.reasons.items())},
-        reward=counts.reward,
-        late_reward=counts.late_reward,
+        reward=float(counts.reward),
+        late_reward=float(counts.late_reward),
         is_racing=engine.is_racing,
         cutoff=None if engine.is_racing else engine.cutoff,
         shares=dict(zip(fold.names.contexts, engine.shares, strict=True)),
@@ -124,6 +124,6 @@ def _arm_report(fold: Fold, index: int) -> ArmReport:
         cost=arm.cost,
         plays=counts.arm_plays[index],
         answers=counts.arm_answers[index],
-        reward=counts.arm_rewards[index],
+        reward=float(counts.arm_rewards[index]),
         view=view_arm(fold.engine.state, index),
     )

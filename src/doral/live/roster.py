@@ -38,6 +38,11 @@ class Roster:
         self.status.append(ARM_IS_ACTIVE)
         self._read()
 
+    def as_it_grew(self) -> list[Problem]:
+        """The problem after each arm that was added."""
+        arms = self.problem.arms
+        return [replace(self.problem, arms=arms[: n + 1]) for n in range(self._n_first, len(arms))]
+
     def set_status(self, arm: int, status: int) -> None:
         self.status[arm] = status
         self._read()

@@ -145,7 +145,7 @@ class Session:
         """
         try:
             yield
-        except (DoralError, AssertionError):
+        except (DoralError, AssertionError, MemoryError, OSError):
             raise
         except Exception as error:
             said = f"{type(error).__name__}: {error}"
@@ -295,6 +295,7 @@ class Session:
                 self._skip(sequence, str(error) or type(error).__name__)
                 continue
             if self._is_of(log, fold, first):
+                self._refuse_gaps(log, fold)
                 self._saved_at, self._saved_bytes = sequence, len(data)
                 logger.debug("campaign %r: read from the snapshot of event %d", self.row.name, sequence)
                 return fold
@@ -303,6 +304,17 @@ class Session:
 
     def _skip(self, sequence: int, why: str) -> None:
         logger.warning("campaign %r: snapshot %r is skipped: %.200s", self.row.name, sequence, why)
+
+    def _refuse_gaps(self, log: Log, fold: Fold) -> None:
+        """Events that a snapshot stands for are not read: at least they must be there, and say what they are about."""
+        counts = fold.counts
+        found, expected = log.count(upto=fold.sequence), (fold.sequence, counts.about, counts.keyed)
+        if found is not None and found != expected:
+            raise BrokenLog(
+                f"campaign {self.row.name!r}: the log must have {expected[0]} events, {expected[1]} of them about a "
+                f"decision and {expected[2]} with a key, and has {found[0]}, {found[1]} and {found[2]}: it was "
+                "damaged; restore a backup"
+            )
 
     def _is_of(self, log: Log, fold: Fold, first: Fold) -> bool:
         at = log.events([fold.sequence]).get(fold.sequence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,14 @@ def _is_count(value: object) -> bool:
 
 def _is_amount(value: object) -> bool:
     return type(value) in (int, float) and abs(value) < float("inf")  # type: ignore[arg-type]
+
+
+def _is_exact(value: object) -> bool:
+    """A decimal, as text."""
+    try:
+        return isinstance(value, str) and Decimal(value).is_finite()
+    except InvalidOperation:
+        return False
 
 
 def _are_pairs(value: object, kinds: tuple[type, type]) -> bool:
@@ -64,12 +72,12 @@ def _check_counts(counts: Any, arms: Any) -> None:
     _require(all(type(one) is int and 0 <= one < len(ARM_STATUS_NAMES) for one in arms["status"]), "status")
     _require(len(counts["states"]) == len(STATE_NAMES) and all(map(_is_count, counts["states"])), "states")
     _require(_are_pairs(counts["reasons"], (int, int)), "reasons")
-    for name, is_right in (("arm_plays", _is_count), ("arm_answers", _is_count), ("arm_rewards", _is_amount)):
+    for name, is_right in (("arm_plays", _is_count), ("arm_answers", _is_count), ("arm_rewards", _is_exact)):
         _require(len(counts[name]) == n_arms and all(map(is_right, counts[name])), name)
-    for name in ("clock_went_back", "corrections", "outside"):
+    for name in ("clock_went_back", "corrections", "about", "keyed", "outside"):
         _require(_is_count(counts[name]), name)
     for name in ("reward", "late_reward"):
-        _require(_is_amount(counts[name]), name)
+        _require(_is_exact(counts[name]), name)
 
 
 def check_state(arrays: Mapping[str, Any], problem: Problem) -> None:

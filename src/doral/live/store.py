@@ -119,6 +119,8 @@ class Store:
 
     def _beginning(self, at: object, now: float) -> float:
         began = timestamp("at", at, in_seconds=True)
+        if began < 0:
+            raise InvalidValue("at", at, "must not be before 1970")
         Stamp(0, now, self._clock_tolerance_s).refuse_ahead("at", began)
         return began
 
@@ -176,4 +178,6 @@ class Store:
             raise UnknownName("campaign", name, rows)
         self._storage.delete(rows[name])
         with self._lock:
-            self._campaigns.pop(name, None)
+            gone = self._campaigns.pop(name, None)
+            if gone is not None and gone._session in self._sessions:
+                self._sessions.remove(gone._session)

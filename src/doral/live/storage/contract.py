@@ -75,6 +75,12 @@ class Log(ABC):
         """
 
     @abstractmethod
+    def count(self, *, upto: int) -> tuple[int, int, int] | None:
+        """How many events there are up to this one, how many are about a decision, how many have or had a key; None
+        where some of them are archived.
+        """
+
+    @abstractmethod
     def append(self, events: Sequence[Event]) -> None:
         """Only inside a transaction. An event that says which keys were forgotten takes them out of the log."""
 

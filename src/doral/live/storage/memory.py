@@ -89,6 +89,11 @@ class MemoryLog(Log):
         last = self._kept.events[-1]
         return last.sequence, known(last.chain)
 
+    def count(self, *, upto: int) -> tuple[int, int, int] | None:
+        events = self._kept.events[:upto]
+        about = sum(event.decision is not None for event in events)
+        return len(events), about, sum(event.key_hash is not None for event in events)
+
     def append(self, events: Sequence[Event]) -> None:
         self._appended.extend(events)
 

@@ -111,6 +111,17 @@ class SqlLog(Log):
             )
         return sequence, head
 
+    def count(self, *, upto: int) -> tuple[int, int, int] | None:
+        if self.archived:
+            return None
+        mark = self._sql.mark
+        sql = (
+            f"SELECT count(*), count(decision), count(key_hash) FROM {self._sql.schema}events "
+            f"WHERE campaign_id = {mark} AND sequence <= {mark}"
+        )
+        events, about, keyed = self._connection.execute(sql, (self._id, upto))[0]
+        return events, about, keyed
+
     def append(self, events: Sequence[Event]) -> None:
         first = (self._id,)
         self._connection.execute_many(self._sql.insert, [first + event for event in events])
