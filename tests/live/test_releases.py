@@ -17,8 +17,10 @@ import polars as pl
 import psycopg
 import pytest
 
+from doral.live.errors import StorageError
 from doral.live.store import Store
 from tests.live.checks import adds_up, log_is_whole
+from tests.live.first_schema import COLUMNS as OLD_COLUMNS
 
 RELEASES = sorted(path.name for path in (Path(__file__).parent / "releases").iterdir())
 CAMPAIGNS = ("closed", "otf", "race", "seconds", "silent")
@@ -105,3 +107,45 @@ def test_it_goes_on(old_store: Store) -> None:
             id_: one for id_, one in before.items() if id_ != pending.id
         }
         log_is_whole(campaign)
+
+
+def test_a_process_of_the_old_version_cannot_write_any_more(old_store: Store) -> None:
+    """One that has had the database open all the time: its events have no place in the chain."""
+    campaign = old_store.campaign("otf")
+    before = campaign.report().events
+    connection = campaign._session._open()._connection  # type: ignore[attr-defined]
+    columns = ", ".join(("campaign_id", *OLD_COLUMNS))
+    marks = ", ".join([connection.placeholder] * (len(OLD_COLUMNS) + 1))
+    row = (campaign._session.row.id, before + 1, 2, 1e9, 1e9, 99, *[None] * (len(OLD_COLUMNS) - 5))
+    insert = f"INSERT INTO {connection.schema}events ({columns}) VALUES ({marks})"
+    said = "this database was upgraded: install the newer doral" if connection.schema == "" else "null value.*chain"
+    with pytest.raises(StorageError, match=said):
+        connection.execute(insert, row)
+    assert campaign.report().events == before
+    campaign.decide("x")
+    campaign._session.close()
+    log_is_whole(campaign)
+
+
+def test_an_open_file_of_the_old_version_is_closed_to_its_writer(
+    release: str, tmp_path: Path, open_store: Callable[[str], Store]
+) -> None:
+    path = tmp_path / "old.db"
+    unpack(release, path)
+    old = sqlite3.connect(path, isolation_level=None)
+    columns = ("campaign_id", *OLD_COLUMNS)
+    copied = ", ".join({"sequence": "sequence + 1", "key": "NULL"}.get(one, one) for one in columns)
+    insert = (
+        f"INSERT INTO events ({', '.join(columns)}) SELECT {copied} "
+        "FROM events WHERE campaign_id = 1 ORDER BY sequence DESC LIMIT 1"
+    )
+    old.execute("BEGIN")
+    assert old.execute(insert).rowcount == 1  # before
+    old.execute("ROLLBACK")
+    store = open_store(f"sqlite:///{path}")
+    events = {name: store.campaign(name).report().events for name in CAMPAIGNS}
+    with pytest.raises(sqlite3.IntegrityError, match="install the newer doral"):
+        old.execute(insert)
+    old.close()
+    store = open_store(f"sqlite:///{path}")
+    assert {name: store.campaign(name).report().events for name in CAMPAIGNS} == events

@@ -34,6 +34,7 @@ def upgrade() -> None:
         last, head = _seal(connection, schema, campaign_id, tag)
         noted = campaigns.update().where(campaigns.c.id == campaign_id).values(last_sequence=last, head=head)
         connection.execute(noted)
+    _refuse_unsealed(schema)
     op.drop_index("events_by_key", "events", schema=schema)
     only = sa.text("key_hash IS NOT NULL")
     op.create_index(
@@ -48,6 +49,17 @@ def upgrade() -> None:
     _create_archives(schema)
     # Made by other code, and quick to make again.
     connection.execute(sa.table("snapshots", schema=schema).delete())
+
+
+def _refuse_unsealed(schema: str | None) -> None:
+    """A process of version 0.1 that still has the database open knows of no chain: its events would end the log."""
+    if op.get_bind().dialect.name == "sqlite":  # which cannot change a column
+        op.execute(
+            "CREATE TRIGGER events_are_sealed BEFORE INSERT ON events WHEN NEW.chain IS NULL "
+            "BEGIN SELECT RAISE(ABORT, 'this database was upgraded: install the newer doral'); END"
+        )
+    else:
+        op.alter_column("events", "chain", nullable=False, schema=schema)
 
 
 def _create_archives(schema: str | None) -> None:
