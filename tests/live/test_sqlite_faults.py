@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import shutil
 import signal
 import sqlite3
@@ -23,6 +24,8 @@ import doral
 from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.errors import NewerDatabase, OutcomeUnknown, StorageBusy, StorageError
+from doral.live.storage.sql import rows_of
+from doral.live.storage.sqlite import SqliteConnection
 from doral.live.storage.turns import Turns
 from doral.live.store import Store
 from tests.live import writer
@@ -613,3 +616,18 @@ def test_without_a_queue_writers_still_wait_for_each_other(path: Path, open_stor
         thread.join()
     assert campaign.report().arrivals == 12
     log_is_whole(campaign)
+
+
+def test_a_reading_that_ends_leaves_no_transaction(path: Path, campaign: Campaign) -> None:
+    """What was read once can be read again through the same connection, and is then what is there now."""
+    del campaign
+    connection = SqliteConnection(path)
+    try:
+        for expected in (["kits"], ["kits", "more"]):
+            connection.begin_reading()
+            assert [row.name for row in rows_of(connection)] == expected
+            connection.end_reading()
+            with doral.open(f"sqlite:///{path}") as store:
+                make(store, secrets.token_hex(3) if len(expected) > 1 else "more")
+    finally:
+        connection.close()

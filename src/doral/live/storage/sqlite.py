@@ -178,15 +178,14 @@ class SqliteConnection(Connection):
         self._watched.check_committed()
 
     def rollback(self) -> None:
-        if not self._is_writing:
-            return
-        try:
-            if self._connection.in_transaction:
-                self._run("ROLLBACK")
-        except sqlite3.Error:
-            pass
-        finally:
-            self._end()
+        with sqlite_forks.inside():
+            try:
+                if self._connection.in_transaction:  # one that only reads, too
+                    self._run("ROLLBACK")
+            except sqlite3.Error:
+                pass
+            finally:
+                self._end()
 
     # --- statements -------------------------------------------------------------------------------------------------
 
