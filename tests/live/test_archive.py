@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import stat
 import threading
@@ -351,3 +352,59 @@ def test_killed_while_archiving(
     assert len(campaign.archives()) >= KILLS // 2
     left = [one.name for one in tmp_path.iterdir() if one.name.startswith(".")]
     assert all(name.endswith(UNFINISHED_SUFFIX) for name in left)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM archived_keys",
+        "DELETE FROM archived_keys WHERE sequence = (SELECT max(sequence) FROM archived_keys)",
+        "INSERT INTO archived_keys SELECT campaign_id, chain_after, 7 FROM archives",
+        "UPDATE archives SET keys = keys + 1",
+    ],
+)
+def test_keys_that_were_taken_out_are_missed(
+    damage: str, campaign: Campaign, durable_url: str, tmp_path: Path, open_store: Opener
+) -> None:
+    """A key of an archived decision would make a second one."""
+    fill(campaign)
+    campaign.archive(tmp_path / "old.parquet")
+    events = campaign.report().events
+    harm(campaign, damage)
+    if "archives SET" not in damage:
+        with pytest.raises(BrokenLog, match="table of archived keys was damaged"):
+            campaign.verify()
+    other = open_store(durable_url).campaign("kits")
+    for attempt in (lambda: other.decide("old", key="visit-3"), other.report, other.verify):
+        with pytest.raises(BrokenLog, match=r"keys are archived, and \d+ of them known"):
+            attempt()
+    assert rows_left(campaign) == 2
+    assert campaign.report().events == events
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE archived_keys SET sequence = sequence + 1",
+        "UPDATE archived_keys SET key_hash = (SELECT max(chain_after) FROM archives) "
+        "WHERE sequence = (SELECT min(sequence) FROM archived_keys)",
+    ],
+)
+def test_keys_that_lead_elsewhere_are_found_by_a_verification(
+    damage: str, campaign: Campaign, durable_url: str, tmp_path: Path, open_store: Opener
+) -> None:
+    fill(campaign)
+    campaign.archive(tmp_path / "old.parquet")
+    fill(campaign, 20, start=40)
+    campaign.archive(tmp_path / "more.parquet")
+    is_sound(campaign)
+    harm(campaign, damage)
+    with pytest.raises(BrokenLog, match=r"the key of event \d+ does not lead to it"):
+        open_store(durable_url).campaign("kits").verify()
+
+
+def harm(campaign: Campaign, sql: str) -> None:
+    connection = campaign._session._open()._connection  # type: ignore[attr-defined]
+    for table in ("archived_keys", "archives"):
+        sql = re.sub(rf"(FROM|INTO|UPDATE) {table}\b", rf"\1 {connection.schema}{table}", sql)
+    connection.execute(sql)

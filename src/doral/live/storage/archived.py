@@ -14,8 +14,10 @@ from doral.live.storage.connection import Connection
 from doral.live.storage.contract import PAGE_EVENTS, CampaignRow
 from doral.live.storage.sql import SqlLog
 
+_KEYS_AT_ONCE = 500  # asked for by one statement
 _ROWS_AT_ONCE = 10_000  # removed by one statement: none takes long
 _TABLES = ("events", "snapshots", "archives", "archived_keys")
+_KEYS_DAMAGED = "the table of archived keys was damaged; restore a backup"
 T = TypeVar("T")
 
 
@@ -57,9 +59,11 @@ class ArchivedLog(SqlLog):
     def _find_files(self) -> bool:
         """Read again where old events are; whether that has changed."""
         sql = (
-            "SELECT first, last, path, chain_before, chain_after FROM {}archives WHERE campaign_id = {} ORDER BY first"
+            "SELECT first, last, path, chain_before, chain_after, keys, "
+            "(SELECT count(*) FROM {0}archived_keys WHERE campaign_id = {1}) "
+            "FROM {0}archives WHERE campaign_id = {1} ORDER BY first"
         )
-        rows = self._connection.execute(sql.format(self._sql.schema, self._sql.mark), (self._id,))
+        rows = self._connection.execute(sql.format(self._sql.schema, self._sql.mark), (self._id, self._id))
         if self._places == tuple(rows):
             return False
         beginning = SqlLog.after(self, 0, limit=1)
@@ -67,13 +71,15 @@ class ArchivedLog(SqlLog):
             raise BrokenLog("the log has no beginning: it was damaged; restore a backup")
         salt = beginning[0].chain or b""
         files: list[ArchiveFile] = []
-        expected = 2
-        for first, last, path, before, after in rows:
+        expected, n_keys = 2, 0
+        for first, last, path, before, after, keys, _ in rows:
             is_sound = first == expected and isinstance(last, int) and last >= first and isinstance(path, str)
-            if not (is_sound and isinstance(before, bytes) and isinstance(after, bytes)):
+            if not (is_sound and isinstance(before, bytes) and isinstance(after, bytes) and isinstance(keys, int)):
                 raise BrokenLog(f"the table of archives was damaged at event {expected}; restore a backup")
             files.append(ArchiveFile(first=first, last=last, path=Path(path), before=before, after=after, salt=salt))
-            expected = last + 1
+            expected, n_keys = last + 1, n_keys + keys
+        if rows and n_keys != rows[0][-1]:
+            raise BrokenLog(f"{n_keys} keys are archived, and {rows[0][-1]} of them known: {_KEYS_DAMAGED}")
         self._places, self._files = tuple(rows), files
         self._before = {1: self._before[1], **{file.last + 1: file.after for file in files}}
         return True
@@ -185,6 +191,29 @@ class ArchivedLog(SqlLog):
 
         return self._looking(ask)
 
+    def check_indexes(self) -> None:
+        super().check_indexes()
+        self._looking(self._check_keys)
+
+    def _check_keys(self) -> None:
+        """The keys of archived events are looked up in a table, which must say what the files say."""
+        schema, mark = self._sql.schema, self._sql.mark
+        n_keys = 0
+        for first in range(2, self._upto + 1, _KEYS_AT_ONCE):
+            last = min(first + _KEYS_AT_ONCE - 1, self._upto)
+            there = {known(one.key_hash): one.sequence for one in self._archived(first, last) if one.key_hash}
+            some = f"key_hash IN ({', '.join([mark] * len(there))})"
+            sql = f"SELECT key_hash, sequence FROM {schema}archived_keys WHERE campaign_id = {mark} AND {some}"
+            noted = dict(self._connection.execute(sql, (self._id, *there))) if there else {}
+            if noted != there:
+                wrong = min(one for hashed, one in there.items() if noted.get(hashed) != one)
+                raise BrokenLog(f"the key of event {wrong} does not lead to it: {_KEYS_DAMAGED}")
+            n_keys += len(there)
+        sql = f"SELECT count(*) FROM {schema}archived_keys WHERE campaign_id = {mark}"
+        noted_keys = self._connection.execute(sql, (self._id,))[0][0]
+        if self._files and noted_keys != n_keys:
+            raise BrokenLog(f"{n_keys} keys are archived, and {noted_keys} of them known: {_KEYS_DAMAGED}")
+
     # --- moving, forgetting, removing -------------------------------------------------------------------------------
 
     def archives(self) -> list[ArchiveFile]:
@@ -210,9 +239,10 @@ class ArchivedLog(SqlLog):
             )
             run(f"DELETE FROM {schema}events WHERE {some}", these)
         run(
-            f"INSERT INTO {schema}archives (campaign_id, first, last, path, chain_before, chain_after) "
-            f"VALUES ({', '.join([mark] * 6)})",
-            (self._id, file.first, file.last, str(file.path), file.before, file.after),
+            f"INSERT INTO {schema}archives (campaign_id, first, last, path, chain_before, chain_after, keys) "
+            f"SELECT {', '.join([mark] * 6)}, count(*) FROM {schema}archived_keys "
+            f"WHERE campaign_id = {mark} AND sequence >= {mark}",
+            (self._id, file.first, file.last, str(file.path), file.before, file.after, self._id, file.first),
         )
         run(f"UPDATE {schema}campaigns SET archived = {mark} WHERE id = {mark}", (file.last, self._id))
 

@@ -72,6 +72,7 @@ def _create_archives(schema: str | None) -> None:
         sa.Column("path", sa.Text, nullable=False),
         sa.Column("chain_before", sa.LargeBinary, nullable=False),
         sa.Column("chain_after", sa.LargeBinary, nullable=False),
+        sa.Column("keys", sa.BigInteger, nullable=False),
         schema=schema,
     )
     op.create_table(
