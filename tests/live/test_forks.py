@@ -321,3 +321,27 @@ def test_files_are_still_whole_after_many_forks(tmp_path: Path, open_store: Open
     with contextlib.closing(sqlite3.connect(path)) as raw:
         assert raw.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     log_is_whole(campaign)
+
+
+def test_a_backup_while_the_process_is_forked(
+    durable_url: str, open_store: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forks again and again, each of which ends a reading: the backup is whole all the same."""
+    store = open_store(durable_url)
+    campaign = make(store)
+    made = [one.id for one in campaign.decide_many(["old"] * 400)]
+    monkeypatch.setattr("doral.live.backup._PAGE", 2)  # as long as one of a large store
+    forks = []
+
+    def fork(_: int) -> None:
+        forks.append(Child(lambda: ["done"]).words())
+
+    with threads(fork, count=1):
+        for number in range(3):
+            assert store.backup(tmp_path / f"{number}.db") == 1
+    assert len(forks) > 3
+    for number in range(3):
+        found = open_store(f"sqlite:///{tmp_path / f'{number}.db'}").campaign("kits")
+        assert [one.id for one in adds_up(found)] == made
+        log_is_whole(found)
+    assert not [one for one in tmp_path.iterdir() if one.name.startswith(".")]

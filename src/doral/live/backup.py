@@ -15,15 +15,17 @@ from pathlib import Path
 from doral import _check
 from doral.errors import InvalidValue, UnknownName
 from doral.live.chain import beginning, check
-from doral.live.errors import BrokenLog
+from doral.live.errors import BrokenLog, ConnectionLost
 from doral.live.events import FORGOTTEN, Event, known
 from doral.live.new_file import new_file
 from doral.live.paths import given_path
 from doral.live.requests import as_batch
 from doral.live.storage.contract import CampaignRow, Log, Storage
-from doral.live.storage.sqlite_copy import reading_copy, write_copy
+from doral.live.storage.patience import Patience
+from doral.live.storage.sqlite_copy import prepare_copy, reading_copy, write_copy
 
 _PAGE = 5_000
+_ATTEMPTS = 3
 
 
 def back_up(storage: Storage, path: object, names: Iterable[str] | None) -> int:
@@ -31,16 +33,29 @@ def back_up(storage: Storage, path: object, names: Iterable[str] | None) -> int:
     target = given_path(path, is_text=True)
     wanted = None if names is None else [_check.name("name of a campaign", one) for one in as_batch("names", names)]
     try:
-        return _back_up(storage, target, wanted)
+        return _persistently(storage, target, wanted)
     except BrokenLog:
         # A key of an archived event that is forgotten meanwhile leaves its file before we could have heard of it.
-        return _back_up(storage, target, wanted)
+        return _persistently(storage, target, wanted)
 
 
-def _back_up(storage: Storage, target: Path, wanted: Sequence[str] | None) -> int:
-    with new_file(target) as unfinished, storage.reading() as campaigns:
-        chosen = _chosen(campaigns, wanted)
-        write_copy(unfinished, [(row, partial(_checked, row, log)) for row, log in chosen])
+def _persistently(storage: Storage, target: Path, wanted: Sequence[str] | None) -> int:
+    """A connection that broke is no longer at the moment that was being copied: all of it again, into a new file."""
+    patience = Patience()
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return _back_up(storage, target, wanted)
+        except ConnectionLost as error:
+            patience.wait(error)
+    return _back_up(storage, target, wanted, holds_off_forks=True)
+
+
+def _back_up(storage: Storage, target: Path, wanted: Sequence[str] | None, *, holds_off_forks: bool = False) -> int:
+    with new_file(target) as unfinished:
+        prepare_copy(unfinished)  # before forks are held off: it takes a lock for which a fork would not wait then
+        with storage.reading(holds_off_forks=holds_off_forks) as campaigns:
+            chosen = _chosen(campaigns, wanted)
+            write_copy(unfinished, [(row, partial(_checked, row, log)) for row, log in chosen])
     return len(chosen)
 
 

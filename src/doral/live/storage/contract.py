@@ -199,8 +199,11 @@ class Storage(ABC):
         """A log with a connection of its own; StorageError where the campaign of that number is another one now."""
 
     @abstractmethod
-    def reading(self) -> AbstractContextManager[list[tuple[CampaignRow, Log]]]:
-        """All campaigns by name as they are at one moment, while others go on writing."""
+    def reading(self, *, holds_off_forks: bool = False) -> AbstractContextManager[list[tuple[CampaignRow, Log]]]:
+        """All campaigns by name as they are at one moment, while others go on writing.
+
+        Where a fork would end it, it ends with ConnectionLost, unless forks have to wait.
+        """
 
     @abstractmethod
     def restore(self, campaigns: Sequence[tuple[CampaignRow, Pages]]) -> None:

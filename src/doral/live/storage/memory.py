@@ -211,7 +211,8 @@ class MemoryStorage(Storage):
         return MemoryLog(kept)
 
     @contextmanager
-    def reading(self) -> Iterator[list[tuple[CampaignRow, Log]]]:
+    def reading(self, *, holds_off_forks: bool = False) -> Iterator[list[tuple[CampaignRow, Log]]]:
+        del holds_off_forks  # none would end it
         found: list[tuple[CampaignRow, Log]] = []
         for row in self.campaigns():
             kept = self._kept[row.name]

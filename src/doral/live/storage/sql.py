@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 from doral.live.chain import beginning, damaged, is_intact
 from doral.live.errors import BrokenLog, CampaignExists, CampaignGone, ConnectionLost, OutcomeUnknown, StorageError
 from doral.live.events import COLUMNS, FORGOTTEN, MAKES_DECISION, Event, has_types, known
-from doral.live.storage import migrating, sqlite_file
+from doral.live.storage import migrating, sqlite_file, sqlite_forks
 from doral.live.storage.connection import SCHEMA_LOCK, Connection, Timeouts
 from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, Storage
 from doral.live.storage.patience import Patience
@@ -423,14 +423,15 @@ class SqlStorage(Storage):
         return _log(connection, replace(row, id=now))
 
     @contextmanager
-    def reading(self) -> Iterator[list[tuple[CampaignRow, Log]]]:
-        connection = self._opened()
-        try:
-            connection.begin_reading()
-            yield [(row, _log(connection, row, is_fixed=True)) for row in rows_of(connection)]
-            connection.end_reading()
-        finally:
-            connection.close()
+    def reading(self, *, holds_off_forks: bool = False) -> Iterator[list[tuple[CampaignRow, Log]]]:
+        with sqlite_forks.inside() if holds_off_forks else nullcontext():
+            connection = self._opened()
+            try:
+                connection.begin_reading()
+                yield [(row, _log(connection, row, is_fixed=True)) for row in rows_of(connection)]
+                connection.end_reading()
+            finally:
+                connection.close()
 
     def restore(self, campaigns: Sequence[tuple[CampaignRow, Pages]]) -> None:
         connection = self._opened()

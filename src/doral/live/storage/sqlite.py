@@ -130,12 +130,14 @@ class SqliteConnection(Connection):
         self._translating(lambda: self._patiently(self._begin_reading), ())
 
     def _begin_reading(self) -> None:
-        self._run("BEGIN")
-        try:
-            self._run("SELECT 1 FROM sqlite_master").fetchall()  # what is seen is fixed by the first look
-        except sqlite3.Error:
-            self.rollback()
-            raise
+        with sqlite_forks.inside():
+            self._refuse_if_lost()
+            self._run("BEGIN")
+            try:
+                self._run("SELECT 1 FROM sqlite_master").fetchall()  # what is seen is fixed by the first look
+            except sqlite3.Error:
+                self.rollback()
+                raise
 
     def end_reading(self) -> None:
         self.rollback()
@@ -152,9 +154,15 @@ class SqliteConnection(Connection):
         """
         until = time.monotonic() + self._timeouts.lock_s
         self._watched.check()
-        self._patiently(lambda: self._run("VACUUM"), until)
+
+        def run(sql: str) -> list[tuple[Any, ...]]:
+            with sqlite_forks.inside():
+                self._refuse_if_lost()
+                return self._run(sql).fetchall()
+
+        self._patiently(lambda: run("VACUUM"), until)
         while True:
-            busy = self._patiently(lambda: self._run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall(), until)[0][0]
+            busy = self._patiently(lambda: run("PRAGMA wal_checkpoint(TRUNCATE)"), until)[0][0]
             if not busy:
                 return
             if time.monotonic() > until:

@@ -18,9 +18,13 @@ from doral.live.storage.sql import put_in, rows_of
 from doral.live.storage.urls import SqliteFile
 
 
-def write_copy(path: Path, campaigns: Sequence[tuple[CampaignRow, Pages]]) -> None:
-    """Into a file that is there and empty, and that nobody else knows yet: no journal is needed."""
+def prepare_copy(path: Path) -> None:
+    """Tables, in a file that is there and empty."""
     migrating.upgrade(SqliteFile(path=path))
+
+
+def write_copy(path: Path, campaigns: Sequence[tuple[CampaignRow, Pages]]) -> None:
+    """Into a file that was prepared, and that nobody else knows yet: no journal is needed."""
     copy = _Copy(path, sqlite_file.uri(path, "rw"))
     try:
         copy.execute("PRAGMA journal_mode = OFF")
