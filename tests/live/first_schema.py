@@ -47,7 +47,8 @@ def downgrade_to_first(url: str) -> None:
     for table in ("archived_keys", "archives", "snapshots", "events", "campaigns", "alembic_version"):
         connection.execute(f"DROP TABLE {schema}{table}")
     if not is_sqlite:
-        connection.execute("DROP SCHEMA doral")  # of version 0.1, the tables are in `public`
+        connection.execute("DROP SCHEMA doral")
+        connection.execute("SET search_path = public")  # where the tables of version 0.1 are
     for statement in (SQLITE if is_sqlite else POSTGRES).split(";"):
         if statement.strip():
             connection.execute(statement)

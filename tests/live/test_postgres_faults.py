@@ -393,6 +393,59 @@ def test_a_role_that_may_not_make_a_schema(new_database: MakeDatabase) -> None:
         run(url, f"DROP OWNED BY {role} CASCADE", f"DROP ROLE {role}")
 
 
+def test_planted_functions_are_not_run(new_database: MakeDatabase) -> None:
+    """In `public`, where a neighbour may make a function that fits better than the server's own."""
+    url = new_database()
+    run(url, "CREATE TABLE public.heard (what TEXT)")
+    for name, takes, gives, body in (
+        ("has_database_privilege", "name, text", "boolean", "true"),
+        ("has_database_privilege", "name, varchar", "boolean", "true"),
+        ("has_schema_privilege", "text, varchar", "boolean", "true"),
+        ("quote_ident", "name", "text", "'theirs'"),
+        ("to_regclass", "varchar", "regclass", "NULL::regclass"),
+        ("pg_advisory_xact_lock", "bigint, integer", "void", "NULL::void"),
+        ("pg_has_role", "name, oid, varchar", "boolean", "true"),
+        ("max", "integer", "integer", "7"),
+        ("count", "integer", "bigint", "7"),
+    ):
+        run(
+            url,
+            f"CREATE FUNCTION public.{name}({takes}) RETURNS {gives} LANGUAGE plpgsql AS "
+            f"$$ BEGIN INSERT INTO public.heard VALUES ('{name}'); RETURN {body if gives != 'void' else ''}; END $$",
+        )
+    run(
+        url,
+        "CREATE FUNCTION public.same(name, text) RETURNS boolean LANGUAGE plpgsql AS "
+        "$$ BEGIN INSERT INTO public.heard VALUES ('='); RETURN $1::text = $2; END $$",
+        "CREATE OPERATOR public.= (LEFTARG = name, RIGHTARG = text, FUNCTION = public.same)",
+    )
+    path = "SET search_path = public, pg_catalog"
+    assert run(url, path, "SELECT quote_ident(current_user)") == [("theirs",)]  # as it would be
+    run(url, "TRUNCATE heard", f"ALTER DATABASE {urlsplit(url).path[1:]} {path}")
+    for _ in range(2):
+        with doral.open(url) as store:
+            campaign = make(store, secrets.token_hex(4))
+            campaign.decide_many(["old"] * 3)
+            assert campaign.health().is_well
+            campaign.verify()
+    assert run(url, "SELECT * FROM public.heard") == []
+
+
+def test_numbers_come_back_to_the_last_bit(new_database: MakeDatabase) -> None:
+    url = new_database()
+    run(url, f"ALTER DATABASE {urlsplit(url).path[1:]} SET extra_float_digits = 0")
+    assert run(url, "SELECT 0.1::float8 + 0.2::float8 = '0.3'::float8, (0.1::float8 + 0.2::float8)::text") == [
+        (False, "0.3")
+    ]
+    with doral.open(url) as store:
+        campaign = make(store)
+        made = campaign.decide_many(["old", "young"] * 10)
+        campaign._session.close()
+        assert list(campaign.decisions()) == made
+        campaign.verify()
+        log_is_whole(campaign)
+
+
 # --- encodings ----------------------------------------------------------------------------------------------------
 
 

@@ -64,7 +64,8 @@ def connect(database: PostgresDatabase, timeouts: Timeouts, *, is_patient: bool 
         connection = _Guarded.connect("", autocommit=True, **parameters)
         connection.answer_within_s = timeouts.statement_s + _GRACE_S
         connection.execute(
-            "SET synchronous_commit = on; "
+            # Nobody else's functions and operators come before the server's own, and numbers come back to the last bit.
+            "SET search_path = pg_catalog, pg_temp; SET extra_float_digits = 3; SET synchronous_commit = on; "
             f"SET lock_timeout = {_milliseconds(timeouts.lock_s if is_patient else slice_s)}; "
             f"SET statement_timeout = {0 if is_patient else _milliseconds(timeouts.statement_s)}",
             prepare=False,
