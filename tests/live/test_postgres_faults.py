@@ -393,6 +393,72 @@ def test_a_role_that_may_not_make_a_schema(new_database: MakeDatabase) -> None:
         run(url, f"DROP OWNED BY {role} CASCADE", f"DROP ROLE {role}")
 
 
+@contextmanager
+def roles(url: str, count: int) -> Iterator[list[str]]:
+    """Roles that may do nothing yet; the password of each is `x`."""
+    names = [f"limited_{secrets.token_hex(3)}" for _ in range(count)]
+    run(url, *(f"CREATE ROLE {name} LOGIN PASSWORD 'x'" for name in names))
+    try:
+        yield names
+    finally:
+        run(url, *(f"DROP OWNED BY {name} CASCADE" for name in names), *(f"DROP ROLE {name}" for name in names))
+
+
+def as_role(url: str, role: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=f"{role}:x@{parts.netloc.rpartition('@')[2]}"))
+
+
+def test_a_schema_of_strangers_is_refused(new_database: MakeDatabase) -> None:
+    url = new_database()
+    with roles(url, 2) as (stranger, role):
+        run(url, f"CREATE SCHEMA doral AUTHORIZATION {stranger}", f"GRANT ALL ON SCHEMA doral TO {role}")
+        with pytest.raises(StorageError, match=f"the schema doral belongs to the role {stranger}") as caught:
+            doral.open(as_role(url, role))
+        assert tables(url) == []
+        run(url, str(caught.value).partition(" run ")[2].partition(";")[0])
+        with doral.open(as_role(url, role)) as store:
+            make(store).decide("old")
+        run(url, f"REVOKE {stranger} FROM {role}", f"ALTER SCHEMA doral OWNER TO {role}")
+        doral.open(as_role(url, role)).close()
+        run(url, f"ALTER TABLE doral.events OWNER TO {stranger}", f"GRANT ALL ON doral.events TO {role}")
+        with pytest.raises(StorageError, match=f"doral.events belongs to the role {stranger}.*GRANT"):
+            doral.open(as_role(url, role))
+        run(url, "ALTER TABLE doral.events OWNER TO CURRENT_USER")  # a superuser sees everything anyway
+        doral.open(as_role(url, role)).close()
+
+
+@pytest.mark.parametrize(
+    "trap",
+    [
+        "CREATE RULE trap AS ON INSERT TO doral.events DO INSTEAD NOTHING",
+        "CREATE RULE trap AS ON UPDATE TO doral.campaigns DO INSTEAD NOTHING",
+        "CREATE TRIGGER trap BEFORE INSERT ON doral.events FOR EACH ROW WHEN (NEW.sequence = 5) EXECUTE FUNCTION no()",
+    ],
+)
+def test_what_was_not_stored_is_not_acknowledged(trap: str, new_database: MakeDatabase) -> None:
+    url = new_database()
+    with doral.open(url) as store:
+        campaign = make(store)
+        campaign.decide("old")
+        before = campaign.report().events
+        run(url, "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$", trap)
+        asked: list[Callable[[], object]] = [lambda: campaign.decide_many(["old"] * 5)]
+        if "RULE" in trap:
+            asked.append(lambda: campaign.decide("old"))
+        if "RULE trap AS ON INSERT" in trap:
+            asked.append(lambda: make(store, "more"))
+        for ask in asked:
+            with pytest.raises(StorageError, match=r"stored \d of \d rows.*nothing was changed"):
+                ask()
+            assert campaign.report().events == before
+        assert store.list() == ["kits"]
+        kind, table = ("TRIGGER" if "TRIGGER" in trap else "RULE"), ("campaigns" if "UPDATE" in trap else "events")
+        run(url, f"DROP {kind} trap ON doral.{table}")
+        campaign.decide_many(["old"] * 5)
+        log_is_whole(campaign)
+
+
 def test_planted_functions_are_not_run(new_database: MakeDatabase) -> None:
     """In `public`, where a neighbour may make a function that fits better than the server's own."""
     url = new_database()

@@ -83,7 +83,8 @@ class Connection(ABC):
         """Whether one of our tables is there: to ask one that is not would end a transaction."""
 
     @abstractmethod
-    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None: ...
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
+        """How many rows of the table it has made or changed."""
 
     @abstractmethod
     def commit(self) -> None: ...

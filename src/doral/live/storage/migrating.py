@@ -24,6 +24,9 @@ def revision(place: SqliteFile | PostgresDatabase, connection: Connection) -> st
     """The revision that a database has; None where there is no doral in it yet, or only in its old place."""
     if isinstance(place, SqliteFile):
         return sqlite_file.look_into(place.path, REVISIONS).revision
+    from doral.live.storage.postgres_schema import refuse_strangers
+
+    refuse_strangers(connection.execute)
     schema = connection.schema
     there = connection.execute(f"SELECT to_regclass('{schema}alembic_version')")[0][0] is not None
     rows = connection.execute(f"SELECT version_num FROM {schema}alembic_version") if there else []

@@ -210,13 +210,14 @@ class PostgresConnection(Connection):
     def has_table(self, name: str) -> bool:
         return self.execute("SELECT to_regclass(%s)", (self.schema + name,))[0][0] is not None
 
-    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
         try:
             with self._connection.cursor() as cursor:
                 if len(rows) == 1:
                     cursor.execute(sql, rows[0])
                 else:
                     cursor.executemany(sql, rows)
+                return cursor.rowcount
         except (psycopg.Error, UnicodeError) as error:
             self._fail(error, [each for row in rows for each in row])
 

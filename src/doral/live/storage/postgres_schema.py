@@ -5,7 +5,8 @@ Version 0.1 had its tables in `public`, and its revision in the `alembic_version
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from doral.live.errors import StorageError
 from doral.live.storage.postgres import CAMPAIGN_LOCKS, SCHEMA
@@ -21,6 +22,30 @@ _ITS_COLUMNS = {
 }
 
 
+_STRANGERS = f"""
+    SELECT made.what, quote_ident(owner.rolname), quote_ident(current_user) FROM (
+        SELECT 0 AS place, 'the schema {SCHEMA}' AS what, nspowner AS owner FROM pg_namespace WHERE nspname = '{SCHEMA}'
+        UNION ALL
+        SELECT 1, '{SCHEMA}.' || quote_ident(relname), relowner FROM pg_class
+        WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = '{SCHEMA}')
+    ) AS made
+    JOIN pg_roles AS owner ON owner.oid = made.owner
+    WHERE NOT pg_has_role(current_user, made.owner, 'MEMBER') AND NOT owner.rolsuper
+    AND made.owner <> (SELECT datdba FROM pg_database WHERE datname = current_database())
+    ORDER BY made.place, made.what LIMIT 1
+"""
+
+
+def refuse_strangers(run: Callable[[str], Iterable[Any]]) -> None:
+    """Whoever owns the schema, or a table in it, decides what happens to all that is written there."""
+    for what, owner, role in run(_STRANGERS):
+        raise StorageError(
+            f"PostgreSQL: {what} belongs to the role {owner}, and {role} is not a member of it; nothing was changed: "
+            f"if that role may see and change all campaigns, have an administrator run GRANT {owner} TO {role}; "
+            f"if not, have the schema {SCHEMA} removed"
+        )
+
+
 def prepare(connection: Connection, schema_lock: int) -> None:
     """In the transaction of a migration, and before it: one process at a time, a schema, and old tables in it."""
     run = connection.exec_driver_sql
@@ -33,6 +58,7 @@ def prepare(connection: Connection, schema_lock: int) -> None:
         run(f"SELECT has_schema_privilege('{SCHEMA}', 'CREATE')").scalar()
     ):
         raise _forbidden(connection, "make tables in the schema")
+    refuse_strangers(run)
     old = _old_revision(connection)
     if old is not None:
         _move(connection, old)

@@ -124,8 +124,8 @@ class SqlLog(Log):
 
     def append(self, events: Sequence[Event]) -> None:
         first = (self._id,)
-        self._connection.execute_many(self._sql.insert, [first + event for event in events])
-        self._connection.execute(self._sql.set_head, (events[-1].sequence, events[-1].chain, self._id))
+        _store(self._connection, self._sql.insert, [first + event for event in events])
+        _store(self._connection, self._sql.set_head, [(events[-1].sequence, events[-1].chain, self._id)])
         if events[-1].kind == FORGOTTEN:
             self._erase(json.loads(known(events[-1].data))["events"])
 
@@ -281,6 +281,16 @@ def _gone(row: CampaignRow) -> CampaignGone:
     )
 
 
+def _store(connection: Connection, sql: str, rows: Sequence[Sequence[object]]) -> None:
+    """One row each, or nothing is acknowledged."""
+    stored = connection.execute_many(sql, rows)
+    if stored != len(rows):
+        raise StorageError(
+            f"the database stored {stored} of {len(rows)} rows and said nothing; nothing was changed: remove the rules "
+            "and triggers that somebody has put on the tables of doral"
+        )
+
+
 def put_in(connection: Connection, row: CampaignRow, pages: Pages) -> None:
     """A whole campaign, inside a transaction."""
     sql = _Statements(connection)
@@ -294,10 +304,10 @@ def put_in(connection: Connection, row: CampaignRow, pages: Pages) -> None:
     campaign_id = int(connection.execute(insert, (row.name, row.tag, row.created_at))[0][0])
     last: Event | None = None
     for page in pages():
-        connection.execute_many(sql.insert, [(campaign_id, *event) for event in page])
+        _store(connection, sql.insert, [(campaign_id, *event) for event in page])
         last = page[-1]
     if last is not None:
-        connection.execute(sql.set_head, (last.sequence, last.chain, campaign_id))
+        _store(connection, sql.set_head, [(last.sequence, last.chain, campaign_id)])
 
 
 def _log(connection: Connection, row: CampaignRow, *, is_fixed: bool = False) -> Log:
@@ -395,7 +405,7 @@ class SqlStorage(Storage):
             (name, tag, first.at, first.sequence, first.chain),
         )
         campaign_id = int(rows[0][0])
-        connection.execute_many(_Statements(connection).insert, [(campaign_id, *first)])
+        _store(connection, _Statements(connection).insert, [(campaign_id, *first)])
         return campaign_id
 
     def campaigns(self) -> list[CampaignRow]:

@@ -219,11 +219,11 @@ class SqliteConnection(Connection):
     def has_table(self, name: str) -> bool:
         return bool(self.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
-    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
         if len(rows) == 1:
-            self._translating(lambda: self._run(sql, rows[0]), rows[0])
-        else:
-            self._translating(lambda: self._connection.executemany(sql, rows), [each for row in rows for each in row])
+            return self._translating(lambda: self._run(sql, rows[0]), rows[0]).rowcount
+        given = [each for row in rows for each in row]
+        return self._translating(lambda: self._connection.executemany(sql, rows), given).rowcount
 
     def _read_unlocked(self, ask: Callable[[], T], parameters: Sequence[Any]) -> T:
         """Nothing can be locked where nothing can be written: read again if somebody wrote meanwhile."""

@@ -94,9 +94,9 @@ class _Copy(Connection):
     def has_table(self, name: str) -> bool:
         return bool(self.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
-    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
         try:
-            self._connection.executemany(sql, rows)
+            return self._connection.executemany(sql, rows).rowcount
         except sqlite3.Error as error:
             raise sqlite_file.from_sqlite(error, self._path) from error
         except UnicodeEncodeError as error:
