@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
+import secrets
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
+import psycopg
 import pytest
 
 import doral
@@ -99,6 +102,51 @@ def test_a_store_that_is_locked(durable_url: str, open_store: Opener) -> None:
         assert (health.is_readable, health.is_writable, health.is_well) == (True, False, False)
         assert "locked" in (health.error or "")
         assert other.health().is_well
+
+
+@pytest.mark.parametrize("how", ["a role that may only read", "a database that is only read"])
+def test_a_store_that_can_only_be_read(how: str, postgres_url: str, open_store: Opener) -> None:
+    make(open_store(postgres_url)).decide("old")
+    role = f"reader_{secrets.token_hex(3)}"
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        admin.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'x'")
+        try:
+            admin.execute(f"GRANT USAGE ON SCHEMA doral TO {role}")
+            admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA doral TO {role}")
+            if "database" in how:
+                admin.execute(f"GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA doral TO {role}")
+                admin.execute(f"ALTER ROLE {role} SET default_transaction_read_only = on")
+            parts = urlsplit(postgres_url)
+            netloc = f"{role}:x@{parts.netloc.rpartition('@')[2]}"
+            with doral.open(urlunsplit(parts._replace(netloc=netloc))) as store:
+                health = store.campaign("kits").health()
+            assert (health.is_readable, health.is_writable, health.is_well) == (True, False, False)
+            assert ("permission denied" if "role" in how else "read-only") in (health.error or "")
+        finally:
+            admin.execute(f"DROP OWNED BY {role}")
+            admin.execute(f"DROP ROLE {role}")
+
+
+def test_archives_that_cannot_be_read(durable_url: str, open_store: Opener, tmp_path: Path) -> None:
+    campaign = make(open_store(durable_url))
+    for name in ("first", "second"):
+        for _ in range(10):
+            made = campaign.decide("old")
+            if made.arm is not None:
+                campaign.feedback(made.id, 0.5)
+        assert campaign.archive(tmp_path / f"{name}.parquet") > 0
+    health = campaign.health()
+    assert (health.is_well, health.archives) == (True, 2)
+    (tmp_path / "first.parquet").rename(tmp_path / "away.parquet")
+    (tmp_path / "second.parquet").write_bytes(b"no archive")
+    health = campaign.health()
+    assert (health.is_readable, health.is_writable, health.is_well) == (True, True, False)
+    assert health.unreadable_archives == tuple(str(tmp_path / f"{name}.parquet") for name in ("first", "second"))
+    assert str(tmp_path / "first.parquet") in health.warnings[0]
+    assert "relocate_archive()" in str(health)
+    campaign.relocate_archive(tmp_path / "first.parquet", tmp_path / "away.parquet")
+    assert campaign.health().unreadable_archives == (str(tmp_path / "second.parquet"),)
+    json.dumps(health.to_dict())
 
 
 def test_a_damaged_log_is_not_well(durable_url: str, open_store: Opener) -> None:

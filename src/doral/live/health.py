@@ -11,10 +11,12 @@ from typing import Any
 from doral.errors import DoralError
 from doral.live.drafts import duration
 from doral.live.engine_name import engine_name
+from doral.live.errors import StorageError
 from doral.live.events import IS_PENDING
 from doral.live.fold import Fold
 from doral.live.plan_changes import overdue
 from doral.live.session import Session
+from doral.live.storage.archive_file import ArchiveFile
 from doral.live.storage.contract import Log
 
 _FEW_EVENTS = 50_000  # that are read anew in about a second
@@ -44,6 +46,8 @@ class Health:
     engines: tuple[str, ...] = ()  # all that have written to the log
     snapshot: int | None = None  # event of the newest one that the store lists; 0: there is none
     events_since_snapshot: int | None = None
+    archives: int | None = None  # files with old events
+    unreadable_archives: tuple[str, ...] = ()  # those that are missing, or are not what was written
     pending: int | None = None
     overdue: int | None = None  # those that `expire` would settle
     is_closed: bool | None = None
@@ -58,7 +62,8 @@ class Health:
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         found = asdict(self)
-        return {**found, "engines": list(self.engines), "warnings": list(self.warnings), "is_well": self.is_well}
+        lists = {name: list(found[name]) for name in ("engines", "unreadable_archives", "warnings")}
+        return {**found, **lists, "is_well": self.is_well}
 
     def __str__(self) -> str:
         lines = [f"campaign {self.name}: {'well' if self.is_well else 'needs attention'}"]
@@ -120,12 +125,23 @@ def _facts(log: Log, fold: Fold) -> dict[str, Any]:
         "engines": tuple(fold.engines),
         "snapshot": newest,
         "events_since_snapshot": fold.sequence - newest,
+        "archives": len(log.archives()),
+        "unreadable_archives": tuple(str(file.path) for file in log.archives() if not _can_be_read(file)),
         "pending": fold.counts.states[IS_PENDING],
         "overdue": sum(count for _, _, count in late),
         "is_closed": fold.closed,
         "budget_left_share": float(fold.ledger.left / fold.ledger.total),
         "time_left_share": max(0.0, 1.0 - fold.round / fold.engine.horizon),
     }
+
+
+def _can_be_read(file: ArchiveFile) -> bool:
+    """Its beginning and its end; the rest is for `verify`."""
+    try:
+        file.check()
+    except StorageError:
+        return False
+    return True
 
 
 def _warnings(found: dict[str, Any], tolerance_s: float) -> list[str]:
@@ -144,6 +160,10 @@ def _warnings(found: dict[str, Any], tolerance_s: float) -> list[str]:
     if (found.get("events_since_snapshot") or 0) > _FEW_EVENTS:
         since = found["events_since_snapshot"]
         said.append(f"no snapshot is newer than {since:,} events, so that opening is slow: call save_snapshot()")
+    said += [
+        f"the archive {path} is missing or damaged: put it back, or say with relocate_archive() where it is now"
+        for path in found.get("unreadable_archives", ())
+    ]
     if (found.get("write_s") or 0.0) > _SLOW_S:
         said.append(f"it took {found['write_s']:.1f} s to get the lock: look for who keeps the store locked")
     if found.get("is_closed") is False and found.get("time_left_share") == 0.0:

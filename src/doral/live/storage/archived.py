@@ -217,6 +217,7 @@ class ArchivedLog(SqlLog):
     # --- moving, forgetting, removing -------------------------------------------------------------------------------
 
     def archives(self) -> list[ArchiveFile]:
+        self._find_files()  # one may have moved
         return list(self._files)
 
     def move_out(self, file: ArchiveFile, *, since: int) -> None:

@@ -67,6 +67,11 @@ class Log(ABC):
             self.rollback()
             raise
 
+    def try_to_write(self) -> None:
+        """Whatever keeps this process from writing is raised; nothing is changed. Outside a transaction."""
+        self.begin()
+        self.rollback()
+
     @abstractmethod
     def head(self) -> tuple[int, bytes]:
         """The sequence number and the checksum of the last event, as noted beside the log.
