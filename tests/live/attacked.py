@@ -47,7 +47,7 @@ def live_through_everything(store: Store, *, with_snapshot: bool, is_closed: boo
     campaign.expire(17.5, release=True)
     campaign.feedback(played[2].id, 0.25, actual_cost=0.1)
     _as_another_engine(lambda: campaign.decide("x", ["a", "c"], key="offered", at=9.0))
-    campaign.decide("y", at=400.0)
+    campaign.decide("y", at=100.0)
     campaign.repair_clock(to=20.0)
     campaign.retire_arm("b")
     campaign.decide("x", [])
