@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import doral
@@ -345,3 +346,13 @@ def test_a_backup_while_the_process_is_forked(
         assert [one.id for one in adds_up(found)] == made
         log_is_whole(found)
     assert not [one for one in tmp_path.iterdir() if one.name.startswith(".")]
+
+
+def test_a_child_exports_after_its_parent_did(durable_url: str, tmp_path: Path, open_store: Opener) -> None:
+    """The parent has used polars, whose threads the child does not have."""
+    campaign = make(open_store(durable_url))
+    campaign.decide_many(["old"] * 20)
+    campaign.export(tmp_path / "d.parquet")
+    assert pl.read_parquet(tmp_path / "d.parquet").height == 20
+    child = Child(lambda: [str(campaign.export(tmp_path / "d.csv"))], within_s=20)
+    assert child.words() == ["20"]

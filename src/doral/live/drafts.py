@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from doral import _check
@@ -86,8 +86,8 @@ class Stamp(NamedTuple):
             self.refuse_ahead(field, stamp)
             if reading < 0:
                 remedy = (
-                    f"is before the campaign began, at {definition.epoch!r}: give create(at=...) a time before all "
-                    "that is filled in later"
+                    f"is before the campaign began, at {definition.epoch!r} ({_in_words(definition.epoch)}): give "
+                    "create(at=...) a time before all that is filled in later"
                 )
                 raise InvalidValue(field, at, remedy)
         elif not 0 <= reading <= shows + fold.longest_leap:
@@ -126,5 +126,13 @@ def duration(seconds: float) -> str:
     """In words."""
     for unit, length in (("years", 31_557_600.0), ("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0)):
         if seconds >= 2 * length:
-            return f"{seconds / length:.3g} {unit}"
+            amount = seconds / length
+            return f"{amount:,.0f} {unit}" if amount >= 1_000 else f"{amount:.3g} {unit}"
     return f"{seconds:.3g} s"
+
+
+def _in_words(timestamp: float) -> str:
+    try:
+        return datetime.fromtimestamp(timestamp, UTC).isoformat(timespec="seconds")
+    except (OverflowError, OSError, ValueError):
+        return "a time that no calendar shows"

@@ -6,7 +6,10 @@ apostrophe in front, as OWASP advises; `read_decisions` takes it away again. Par
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -30,6 +33,16 @@ _SKIPPED = "\\s'\"\u2018\u2019\u201c\u201d\u200b\ufeff"
 _SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20"  # the latter are the full-width ones
 _FORMULA = rf"^(?:[{_SKIPPED}]*[{_SIGNS}]|[\t\r\n])"
 NEUTRALISED = _FORMULA.replace("^", "^'", 1)
+
+
+COLUMNS = (
+    "id", "round", "decided_at", "context", "available", "arm", "value", "price", "probability", "reason", "cost",
+    "actual_cost", "state", "reward", "answered_at", "delay", "key",
+)  # fmt: skip
+_TEXT_COLUMNS = ("id", "context", "arm", "reason", "state", "key")
+_TEXTS = tuple(map(COLUMNS.index, _TEXT_COLUMNS))
+_AVAILABLE = COLUMNS.index("available")
+_IS_FORMULA = re.compile(_FORMULA)
 
 
 def write_decisions(path: str | Path, decisions: Iterable[Decision]) -> int:
@@ -64,67 +77,59 @@ def read_decisions(path: str | Path) -> pl.DataFrame:
     frame = pl.read_csv(path, schema={**schema, "available": pl.String})
     given = [
         pl.when(pl.col(name).str.contains(NEUTRALISED)).then(pl.col(name).str.slice(1)).otherwise(name).alias(name)
-        for name in _texts()
+        for name in _TEXT_COLUMNS
     ]
     return frame.with_columns(*given, pl.col("available").str.json_decode(schema["available"]))
 
 
 class _Counted:
-    """Decisions as frames of some thousand rows, and how many there were."""
+    """Decisions in pages of some thousand rows, and how many there were."""
 
     def __init__(self, decisions: Iterable[Decision]) -> None:
         self.count = 0
         self._remaining = iter(decisions)
 
+    def pages(self) -> Iterator[list[tuple[Any, ...]]]:
+        while page := [tuple(getattr(one, name) for name in COLUMNS) for one in islice(self._remaining, _PAGE)]:
+            self.count += len(page)
+            yield page
+
     def __iter__(self) -> Iterator[pl.DataFrame]:
         import polars as pl
 
         schema = _schema()
-        while page := [tuple(getattr(one, name) for name in schema) for one in islice(self._remaining, _PAGE)]:
-            self.count += len(page)
+        for page in self.pages():
             yield pl.DataFrame(page, schema=schema, orient="row")
 
 
-def _write_csv(file: BinaryIO, pages: Iterable[pl.DataFrame], *, has_header: bool = True) -> None:
-    import polars as pl
-
+def _write_csv(file: BinaryIO, decisions: _Counted, *, has_header: bool = True) -> None:
+    """Without polars, whose threads a forked process does not have."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
     if has_header:
-        pl.DataFrame(schema={**_schema(), "available": pl.String}).write_csv(file)
-    harmless = [
-        pl.when(pl.col(name).str.contains(_FORMULA)).then("'" + pl.col(name)).otherwise(name).alias(name)
-        for name in _texts()
-    ]
-    for page in pages:
-        lists = [None if one is None else json.dumps(one, ensure_ascii=False) for one in page["available"].to_list()]
-        cells = page.with_columns(*harmless, pl.Series("available", lists, dtype=pl.String))
-        cells.write_csv(file, include_header=False)
+        writer.writerow(COLUMNS)
+    for page in decisions.pages():
+        writer.writerows(map(_cells, page))
+        file.write(text.getvalue().encode())
+        text.seek(0)
+        text.truncate()
+    file.write(text.getvalue().encode())
 
 
-def _texts() -> list[str]:
-    import polars as pl
-
-    return [name for name, kind in _schema().items() if kind == pl.String]
+def _cells(row: tuple[Any, ...]) -> list[Any]:
+    """As they are written: lists as JSON, and no formulas."""
+    cells = list(row)
+    if cells[_AVAILABLE] is not None:
+        cells[_AVAILABLE] = json.dumps(cells[_AVAILABLE], ensure_ascii=False)
+    for index in _TEXTS:
+        if cells[index] is not None and _IS_FORMULA.match(cells[index]):
+            cells[index] = "'" + cells[index]
+    return cells
 
 
 def _schema() -> dict[str, Any]:
     import polars as pl
 
-    return {
-        "id": pl.String,
-        "round": pl.Int64,
-        "decided_at": pl.Float64,
-        "context": pl.String,
-        "available": pl.List(pl.String),
-        "arm": pl.String,
-        "value": pl.Float64,
-        "price": pl.Float64,
-        "probability": pl.Float64,
-        "reason": pl.String,
-        "cost": pl.Float64,
-        "actual_cost": pl.Float64,
-        "state": pl.String,
-        "reward": pl.Float64,
-        "answered_at": pl.Float64,
-        "delay": pl.Float64,
-        "key": pl.String,
-    }
+    kinds: dict[str, Any] = {**dict.fromkeys(_TEXT_COLUMNS, pl.String), "round": pl.Int64}
+    kinds["available"] = pl.List(pl.String)
+    return {name: kinds.get(name, pl.Float64) for name in COLUMNS}
