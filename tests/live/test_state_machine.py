@@ -584,7 +584,7 @@ class CampaignMachine(RuleBasedStateMachine):
     @rule(
         place=st.floats(0, 1, exclude_max=True),
         what=st.sampled_from(["kind = 2", "clock = clock + 1", "context = 1", "cost = 0.1", "reward = 0.5", "arm = 1",
-                              "decision = NULL", "number = number + 1", "data = '{}'", "happened = 1", "chain = NULL"]),
+                              "decision = NULL", "number = number + 1", "data = '{}'", "happened = 1", "at = at + 1"]),
     )  # fmt: skip
     def damage(self, place: float, what: str) -> None:
         """One value is changed, and changed back: whoever opens the campaign meanwhile is told, or nothing is wrong."""

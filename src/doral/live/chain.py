@@ -52,7 +52,7 @@ def _covered(event: Event) -> list[Any]:
         row[_AVAILABLE] = event.available.hex()
     if event.key_hash is not None:
         row[_KEY_HASH] = event.key_hash.hex()
-    while row[-1] is None:
+    while row and row[-1] is None:
         row.pop()
     return row
 

@@ -178,6 +178,4 @@ class Store:
             raise UnknownName("campaign", name, rows)
         self._storage.delete(rows[name])
         with self._lock:
-            gone = self._campaigns.pop(name, None)
-            if gone is not None and gone._session in self._sessions:
-                self._sessions.remove(gone._session)
+            self._campaigns.pop(name, None)
