@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from doral import _check
 from doral._arrays import Floats
+from doral._cached import cached_property
 from doral.errors import InvalidValue, UnknownName, shown
 
 # Beyond these sizes an input is a slip (a transposed array, rounds given in nanoseconds), not a problem to solve.

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from doral._cached import cached_property
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 INLINED, SHARED, RARE = "inlined", "shared", "rare"
@@ -25,7 +27,7 @@ class Kernel:
         """Compiled the plain way, for these types of arguments: for tests and small tools."""
         return self.plain(*arguments)
 
-    @functools.cached_property
+    @cached_property
     def plain(self) -> Any:
         """The ordinary Numba function."""
         from doral._kernel.plain import plain_dispatcher

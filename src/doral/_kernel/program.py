@@ -6,11 +6,11 @@ import ctypes
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from doral._cached import cached_property
 from doral._forks import lock_across_forks
 from doral._kernel import store
 from doral._kernel.blocks import Block

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 DECIDING = (  # relative to the package
     "_kernel/*.py",
     "_arrays.py",
+    "_cached.py",
     "_check.py",
     "_delay_kernels.py",
     "_delay_kinds.py",

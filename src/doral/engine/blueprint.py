@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from doral._arrays import Floats
+from doral._cached import cached_property
 from doral.engine.options import PolicyOptions
 from doral.engine.state import longest
 from doral.errors import InvalidValue
