@@ -24,7 +24,7 @@ from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine
 from doral.live.campaign import Campaign
 from doral.live.chain import check, seal
-from doral.live.events import Event, known
+from doral.live.events import known
 from doral.live.fold import Fold
 from doral.live.storage.contract import Log
 
@@ -223,12 +223,7 @@ def reading(folder: Path) -> dict[str, float]:
         events = campaign.report().events
         sizes = [int(share * events) for share in REPLAYED]
         took = [replay_s(campaign, size) for size in sizes]
-        session = campaign._session
-        differences: list[Event] = []
-        verified = seconds(
-            lambda: session.read(lambda log, _: session.fold_anew(log, lambda one, _: differences.append(one)))
-        )
-        assert differences == []
+        verified = seconds(lambda: campaign.verify())
         exponent, _ = np.polyfit(np.log(sizes), np.log(took), 1)
         return {
             **{f"campaign/replay_{size}_events_s": each for size, each in zip(sizes, took, strict=True)},
