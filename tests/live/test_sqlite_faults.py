@@ -24,7 +24,7 @@ import doral
 from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.errors import NewerDatabase, OutcomeUnknown, StorageBusy, StorageError
-from doral.live.storage.sql import rows_of
+from doral.live.storage.sql_log import rows_of
 from doral.live.storage.sqlite import SqliteConnection
 from doral.live.storage.turns import Turns
 from doral.live.store import Store

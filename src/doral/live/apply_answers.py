@@ -137,7 +137,7 @@ def _heard(fold: Fold, draft: Event, now: float) -> Heard:
     """The answer as the engine hears it: at its own time, which may have passed while others were heard."""
     fold.check_arm(draft)
     number = _number(fold, draft)
-    came = draft.clock if draft.happened is None else draft.happened
+    came = draft.own
     return Heard(
         number,
         known(draft.reward),

@@ -36,7 +36,7 @@ def _decide_many(fold: Fold, drafts: Sequence[Event], off: Sequence[int]) -> lis
         [known(draft.context) for draft in drafts],
         fold.roster.offered([draft.available for draft in drafts], off),
         [draft.clock for draft in drafts],
-        times=[draft.clock if draft.happened is None else draft.happened for draft in drafts],
+        times=[draft.own for draft in drafts],
         recorded=recorded,
     )
     enter = _enter if recorded is None else _adopt
@@ -115,7 +115,7 @@ def apply_record(fold: Fold, draft: Event) -> Event:
         context=known(draft.context),
         arm=-1 if draft.arm is None else draft.arm,
         cost=cost,
-        time=draft.clock if draft.happened is None else draft.happened,
+        time=draft.own,
         clock=draft.clock,
         is_arrival=is_ours,
     )

@@ -16,7 +16,7 @@ from doral.errors import InvalidValue, UnknownName
 from doral.live.chain import check
 from doral.live.decision import state_of
 from doral.live.drafts import timestamp
-from doral.live.errors import BrokenLog, ConnectionLost, OutcomeUnknown
+from doral.live.errors import ConnectionLost, OutcomeUnknown
 from doral.live.events import IS_PENDING, MAKES_DECISION, Event, known
 from doral.live.fold import Fold
 from doral.live.new_file import new_file, refuse_if_there
@@ -116,9 +116,7 @@ class _Finished:
 
     def _page(self, log: Log, fold: Fold) -> tuple[list[Event], bool]:
         """The next events that can go, and whether those after them may, too."""
-        events = log.after(self.last, upto=self._upto, limit=_PAGE)
-        if not events:
-            raise BrokenLog(f"the log lacks the events after {self.last}")
+        events = log.following(self.last, upto=self._upto, limit=_PAGE)
         about = log.about_range(events[0].sequence, events[-1].sequence)
         for place, event in enumerate(events):
             is_open = event.kind in MAKES_DECISION and (

@@ -88,9 +88,7 @@ def _pages(log: Log) -> Iterator[list[Event]]:
     last, _ = log.head()
     sequence = 0
     while sequence < last:
-        page = log.after(sequence, upto=last, limit=_PAGE)
-        if not page:
-            raise BrokenLog(f"the log lacks the events after {sequence}")
+        page = log.following(sequence, upto=last, limit=_PAGE)
         sequence = page[-1].sequence
         yield page
 

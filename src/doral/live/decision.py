@@ -90,7 +90,7 @@ class Names:
 
     def own_time(self, event: Event) -> float:
         """When something happened, on the campaign's clock: no later than what the clock was set back to after it."""
-        own = event.clock if event.happened is None else event.happened
+        own = event.own
         for sequence, clock in self.repairs:
             if event.sequence < sequence and own > clock:
                 own = clock
@@ -141,7 +141,7 @@ def make_decision(
     if later:
         reward, answered_at, actual_cost = _outcome(names, actual_cost or 0.0, later)
     return Decision(
-        id=f"{names.tag}-{decided.sequence}",
+        id=make_id(names.tag, decided.sequence),
         state=STATE_NAMES[state],
         context=names.contexts[context],
         arm=None if decided.arm is None else names.arms[decided.arm],

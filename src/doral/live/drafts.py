@@ -43,8 +43,7 @@ class Stamp(NamedTuple):
 
     def put(self, draft: Event, fold: Fold, at: object = None, *, field: str = "at") -> Event:
         """The draft with its place in the log and on the clock; `field` is what the caller calls his timestamp."""
-        told = self.reading(fold, at, fold.clock, field=field)
-        moment = self.moment(fold, None) if told is None else Moment(max(told, fold.clock), told)
+        moment = self.moment(fold, at, field=field)
         return draft._replace(
             sequence=fold.sequence + 1,
             clock=moment.clock,
@@ -53,14 +52,16 @@ class Stamp(NamedTuple):
             writer=self.writer,
         )
 
-    def moment(self, fold: Fold, given: object, rounds_ahead: int = 0, clock: float | None = None) -> Moment:
+    def moment(
+        self, fold: Fold, given: object, rounds_ahead: int = 0, clock: float | None = None, *, field: str = "at"
+    ) -> Moment:
         """What the clock shows: it does not go back for an event of the past, nor for a host that is a little behind.
 
         `clock` is what it shows after events that are drafted already.
         """
         shows = fold.clock if clock is None else clock
         definition = fold.definition
-        told = self.reading(fold, given, shows)
+        told = self.reading(fold, given, shows, field=field)
         if told is not None:
             return Moment(max(told, shows), told)
         if not definition.is_in_seconds:

@@ -81,6 +81,11 @@ class Event(NamedTuple):
     key_hash: bytes | None = None  # of the key, which may be erased
     chain: bytes | None = None  # checksum of this event and all before it; None: a draft
 
+    @property
+    def own(self) -> float:
+        """When it happened, on the campaign's clock: as the caller said, or as the clock showed."""
+        return self.clock if self.happened is None else self.happened
+
 
 COLUMNS = Event._fields
 # What the engine adds to an arrival, and to an answer.

@@ -31,6 +31,16 @@ def used_keys(log: Log, fold: Fold, keys: Iterable[str | None]) -> dict[str, Eve
     return {hashes[hashed]: event for hashed, event in log.by_keys(hashes).items()}
 
 
+def is_granted(log: Log, fold: Fold, asked: Event) -> bool:
+    """Whether the key of a request has served it already; KeyReused where it has served another one."""
+    if asked.key is None:
+        return False
+    before = used_keys(log, fold, [asked.key]).get(asked.key)
+    if before is not None:
+        check_same(before, asked, asked.key)
+    return before is not None
+
+
 def check_same(before: Event, asked: Event, key: str) -> None:
     """A key that was used before must have been used for the same."""
     if _content(before) != _content(asked):

@@ -19,7 +19,7 @@ from doral.live.events import (
     Event,
 )
 from doral.live.fold import Fold
-from doral.live.keys import check_same, note_of, used_keys
+from doral.live.keys import is_granted, note_of
 from doral.live.requests import AnswerRequest, CancelRequest
 from doral.live.storage.contract import Log
 from doral.live.subject import Subject
@@ -36,7 +36,7 @@ def plan_correction(log: Log, fold: Fold, asked: AnswerRequest, stamp: Stamp) ->
         actual_cost=asked.actual_cost,
         happened=stamp.reading(fold, asked.at, fold.clock),
     )
-    if _is_known(log, fold, draft):
+    if is_granted(log, fold, draft):
         return [], lambda _: subject.decision()
     return _planned(subject, draft, _complete_correction(subject, draft), stamp, asked.at)
 
@@ -45,19 +45,9 @@ def plan_cancellation(log: Log, fold: Fold, asked: CancelRequest, stamp: Stamp) 
     """A decision that was not carried out."""
     subject = Subject.find(log, fold, read_id(fold.names.tag, asked.decision_id))
     draft = subject.draft(CANCELLED, key=asked.key, happened=stamp.reading(fold, asked.at, fold.clock))
-    if _is_known(log, fold, draft):
+    if is_granted(log, fold, draft):
         return [], lambda _: subject.decision()
     return _planned(subject, draft, _complete_cancellation(subject, draft), stamp, asked.at)
-
-
-def _is_known(log: Log, fold: Fold, asked: Event) -> bool:
-    """Whether the key has served this request already."""
-    if asked.key is None:
-        return False
-    before = used_keys(log, fold, [asked.key]).get(asked.key)
-    if before is not None:
-        check_same(before, asked, asked.key)
-    return before is not None
 
 
 def _planned(subject: Subject, asked: Event, draft: Event | None, stamp: Stamp, at: object) -> Planned[Decision]:

@@ -11,7 +11,7 @@ from doral.live.apply_changes import STATUS_AFTER
 from doral.live.drafts import Planned, Stamp, duration
 from doral.live.events import ARM_ADDED, CLOCK_SET, CLOSED, EXPIRED, EXTENDED, TOPPED_UP, Event
 from doral.live.fold import Fold
-from doral.live.keys import check_same, note_of, used_keys
+from doral.live.keys import is_granted, note_of
 from doral.live.roster import ARM_IS_RETIRED, arm_to_json
 from doral.live.storage.contract import Log
 from doral.problem import Arm
@@ -82,8 +82,7 @@ def plan_clock_repair(log: Log, fold: Fold, to: object, stamp: Stamp) -> Planned
 def plan_expiry(log: Log, fold: Fold, now: object, release: bool, stamp: Stamp) -> Planned[int]:
     """Decisions that are too old for an answer to count; how many."""
     draft = stamp.put(_DRAFT._replace(kind=EXPIRED), fold, now, field="now")
-    own = draft.clock if draft.happened is None else draft.happened
-    upto, expired = overdue(log, fold, own)
+    upto, expired = overdue(log, fold, draft.own)
     count = sum(many for _, _, many in expired)
     if count == 0:
         return [], lambda _: 0
@@ -114,11 +113,8 @@ def overdue(log: Log, fold: Fold, now: float) -> tuple[list[int], list[tuple[int
 
 def _plan_once(log: Log, fold: Fold, draft: Event, stamp: Stamp, is_needed: Callable[[Fold], bool]) -> Planned[None]:
     """The change, unless it was made before under the same key."""
-    if draft.key is not None:
-        before = used_keys(log, fold, [draft.key]).get(draft.key)
-        if before is not None:
-            check_same(before, draft, draft.key)
-            return [], _no_answer
+    if is_granted(log, fold, draft):
+        return [], _no_answer
     if is_needed(fold):
         return [stamp.put(draft, fold)], _no_answer
     return ([] if draft.key is None else [stamp.put(note_of(draft), fold)]), _no_answer

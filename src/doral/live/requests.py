@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from doral import _check
 from doral.errors import DoralError, InvalidValue
@@ -36,24 +36,16 @@ class CancelRequest:
         self.decision_id, self.key, self.at = decision_id, key, at
 
 
-class RecordRequest:
-    __slots__ = ("answered_at", "arm", "at", "context", "cost", "key", "probability", "reward", "spend")
-
-    def __init__(
-        self,
-        context: str,
-        arm: str | None,
-        at: object,
-        *,
-        reward: float | None,
-        answered_at: object,
-        cost: float | None,
-        probability: float | None,
-        spend: bool,
-        key: str | None,
-    ) -> None:
-        self.context, self.arm, self.at, self.reward, self.answered_at = context, arm, at, reward, answered_at
-        self.cost, self.probability, self.spend, self.key = cost, probability, spend, key
+class RecordRequest(NamedTuple):
+    context: str
+    arm: str | None
+    at: object
+    reward: float | None
+    answered_at: object
+    cost: float | None
+    probability: float | None
+    spend: bool
+    key: str | None
 
 
 def make_record(

@@ -238,10 +238,7 @@ class Session:
 
     def _follow(self, fold: Fold, log: Log, last: int, differs: Differs | None = None) -> None:
         while fold.sequence < last:
-            events = log.after(fold.sequence, upto=last)
-            if not events:
-                raise BrokenLog(f"campaign {self.row.name!r}: the log lacks the events after {fold.sequence}")
-            replay(fold, events, differs)
+            replay(fold, log.following(fold.sequence, upto=last), differs)
             if fold.sequence == last and fold.erased:  # a key may have been forgotten while we were reading
                 last, _ = log.head()
         if fold.erased:

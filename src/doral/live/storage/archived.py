@@ -12,7 +12,7 @@ from doral.live.events import FORGOTTEN, MAKES_DECISION, Event, known
 from doral.live.storage.archive_file import ArchiveFile
 from doral.live.storage.connection import Connection
 from doral.live.storage.contract import PAGE_EVENTS, CampaignRow
-from doral.live.storage.sql import SqlLog
+from doral.live.storage.sql_log import SqlLog
 
 _KEYS_AT_ONCE = 500  # asked for by one statement
 _ROWS_AT_ONCE = 10_000  # removed by one statement: none takes long

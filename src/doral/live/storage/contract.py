@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from doral.live.errors import StorageError
+from doral.live.errors import BrokenLog, StorageError
 from doral.live.events import Event
 from doral.live.storage.archive_file import ArchiveFile
 
@@ -94,6 +94,13 @@ class Log(ABC):
         """The next events in order, after this one. Whoever folds them checks the chain; all others give only events
         that are what was written after the one before them, and raise BrokenLog where one is not.
         """
+
+    def following(self, sequence: int, *, upto: int, limit: int = PAGE_EVENTS) -> list[Event]:
+        """The same, where there must be some."""
+        events = self.after(sequence, upto=upto, limit=limit)
+        if not events:
+            raise BrokenLog(f"the log lacks the events after {sequence}")
+        return events
 
     @abstractmethod
     def events(self, sequences: Iterable[int]) -> dict[int, Event]:

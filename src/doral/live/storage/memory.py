@@ -145,8 +145,7 @@ class MemoryLog(Log):
         for event in self._kept.events[after:upto]:
             if event.kind not in MAKES_DECISION or (contexts is not None and event.context not in contexts):
                 continue
-            made = event.clock if event.happened is None else event.happened
-            made = min([made, *(shown for sequence, shown in repairs if event.sequence < sequence)])
+            made = min([event.own, *(shown for sequence, shown in repairs if event.sequence < sequence)])
             if not clock - made > age_limit:
                 last = event.sequence - 1
                 break

@@ -1,26 +1,22 @@
-"""Logs in SQLite and PostgreSQL: the same tables, the same statements."""
+"""Stores in SQLite and PostgreSQL: connections, and the campaigns of a database."""
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from doral.live.chain import beginning, damaged, is_intact
-from doral.live.errors import BrokenLog, CampaignExists, CampaignGone, ConnectionLost, OutcomeUnknown, StorageError
-from doral.live.events import COLUMNS, FORGOTTEN, MAKES_DECISION, Event, has_types, known
+from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageError
+from doral.live.events import Event
 from doral.live.storage import migrating, sqlite_file, sqlite_forks
+from doral.live.storage.archived import ArchivedLog
 from doral.live.storage.connection import SCHEMA_LOCK, Connection, Timeouts
-from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, Storage
+from doral.live.storage.contract import CampaignRow, Log, Pages, Storage
 from doral.live.storage.patience import Patience
+from doral.live.storage.sql_log import gone, put_in, rows_of
 from doral.live.storage.sqlite import SqliteConnection
 from doral.live.storage.urls import PostgresDatabase, SqliteFile, read_postgres, read_sqlite
-
-_BY_DECISION, _BY_KEY = "events_by_decision", "events_by_key_hash"
-_MOST_PARAMETERS = 500  # in one IN (...)
 
 
 def _read_url(url: str) -> SqliteFile | PostgresDatabase:
@@ -41,303 +37,6 @@ def _connect(place: SqliteFile | PostgresDatabase, timeouts: Timeouts | None = N
     from doral.live.storage.postgres import PostgresConnection
 
     return PostgresConnection(place, timeouts)
-
-
-class _Statements:
-    """SQL with the driver's placeholders and the schema of our tables, made once."""
-
-    def __init__(self, connection: Connection) -> None:
-        columns = ", ".join(COLUMNS)
-        mark, schema = connection.placeholder, connection.schema
-        marks = ", ".join([mark] * (len(COLUMNS) + 1))
-        self.mark, self.schema = mark, schema
-        self.insert = f"INSERT INTO {schema}events (campaign_id, {columns}) VALUES ({marks})"
-        self.set_head = f"UPDATE {schema}campaigns SET last_sequence = {mark}, head = {mark} WHERE id = {mark}"
-        self.head = (
-            "SELECT tag, archived, last_sequence, head, "
-            f"(SELECT max(sequence) FROM {schema}events WHERE campaign_id = {mark}) "
-            f"FROM {schema}campaigns WHERE id = {mark}"
-        )
-        self.select = f"SELECT {columns} FROM {schema}events WHERE campaign_id = {mark}"
-        self.select_checked = (
-            f"SELECT {', '.join(f'one.{column}' for column in COLUMNS)}, "
-            f"(SELECT before.chain FROM {schema}events AS before "
-            "WHERE before.campaign_id = one.campaign_id AND before.sequence = one.sequence - 1) "
-            f"FROM {schema}events AS one{{}} WHERE one.campaign_id = {mark}"
-        )
-        made = f"FROM {schema}events AS made WHERE campaign_id = {mark} AND sequence > {mark} AND sequence <= {mark}"
-        kinds = ", ".join(map(str, MAKES_DECISION))
-        self.first_young = f"SELECT min(sequence) {made} AND kind IN ({kinds}){{}} AND NOT ({{}})"
-        self.overdue = (
-            f"SELECT context, cost, count(*) {made} AND kind IN ({kinds}) AND arm IS NOT NULL AND state IS NULL{{}} "
-            f"AND NOT EXISTS (SELECT 1 FROM {schema}events AS later "
-            "WHERE later.campaign_id = made.campaign_id AND later.decision = made.sequence) "
-            "GROUP BY context, cost ORDER BY context, cost"
-        )
-
-
-class SqlLog(Log):
-    def __init__(self, connection: Connection, row: CampaignRow) -> None:
-        self._connection, self._row, self._id, self._tag = connection, row, row.id, row.tag
-        self._sql = _Statements(connection)
-        self._salt: bytes | None = None
-        self._before = {1: beginning(row.tag)}  # checksums of what stands before an event, where that is not a row
-
-    @property
-    def is_lost(self) -> bool:
-        return self._connection.is_lost
-
-    def begin(self, *, within_s: float | None = None) -> None:
-        self._connection.begin(self._id, within_s=within_s)
-
-    def commit(self) -> None:
-        self._connection.commit()
-
-    def rollback(self) -> None:
-        self._connection.rollback()
-
-    def try_to_write(self) -> None:
-        # A lock alone is given to those, too, who may only read.
-        schema, mark = self._sql.schema, self._sql.mark
-        same = f"UPDATE {schema}campaigns SET last_sequence = last_sequence WHERE id = {mark}"
-        self.begin()
-        try:
-            _store(self._connection, same, [(self._id,)])
-        finally:
-            self.rollback()
-
-    def head(self) -> tuple[int, bytes]:
-        rows = self._connection.execute(self._sql.head, (self._id, self._id))
-        if not rows or rows[0][0] != self._tag:
-            raise _gone(self._row)
-        _, archived, sequence, head, stored = rows[0]
-        if not isinstance(archived, int | None):
-            raise BrokenLog(f"old events are archived up to {archived!r}: it was damaged; restore a backup")
-        self.archived = archived or 0
-        if not isinstance(sequence, int) or not isinstance(head, bytes) or sequence != stored:
-            raise BrokenLog(
-                f"the last event must be {sequence!r}, and the log has events up to {stored!r}: it was damaged; "
-                "restore a backup"
-            )
-        return sequence, head
-
-    def count(self, *, upto: int) -> tuple[int, int, int] | None:
-        if self.archived:
-            return None
-        mark = self._sql.mark
-        sql = (
-            f"SELECT count(*), count(decision), count(key_hash) FROM {self._sql.schema}events "
-            f"WHERE campaign_id = {mark} AND sequence <= {mark}"
-        )
-        events, about, keyed = self._connection.execute(sql, (self._id, upto))[0]
-        return events, about, keyed
-
-    def append(self, events: Sequence[Event]) -> None:
-        first = (self._id,)
-        _store(self._connection, self._sql.insert, [first + event for event in events])
-        _store(self._connection, self._sql.set_head, [(events[-1].sequence, events[-1].chain, self._id)])
-        if events[-1].kind == FORGOTTEN:
-            self._erase(json.loads(known(events[-1].data))["events"])
-
-    def _erase(self, sequences: Sequence[int]) -> None:
-        """The keys of these events; their hashes stay."""
-        self._connection.be_thorough()
-        sql = f"UPDATE {self._sql.schema}events SET key = NULL WHERE campaign_id = {{0}} AND sequence = {{0}}"
-        self._connection.execute_many(sql.format(self._sql.mark), [(self._id, sequence) for sequence in sequences])
-
-    def _select(self, condition: str, *parameters: object, index: str = "") -> list[Event]:
-        """Events, each of which is what was written."""
-        sql = f"{self._sql.select_checked} AND {condition} ORDER BY one.sequence".replace("?", self._sql.mark)
-        hint = self._connection.index_hint(index) if index else ""
-        rows = self._connection.execute(sql.format(hint), (self._id, *parameters))
-        if rows and self._salt is None:
-            first = self._connection.execute(f"{self._sql.select} AND sequence = 1", (self._id,))
-            self._salt = Event._make(first[0]).chain if first else None
-        found = []
-        for *columns, before in rows:
-            event = Event._make(columns)
-            before = self._before.get(event.sequence, before)
-            if not has_types(event) or not is_intact(event, before, self._salt):
-                raise damaged(event.sequence)
-            found.append(event)
-        return found
-
-    def _select_in(self, column: str, values: Iterable[object], index: str = "") -> list[Event]:
-        wanted = list(values)
-        found: list[Event] = []
-        for start in range(0, len(wanted), _MOST_PARAMETERS):
-            some = wanted[start : start + _MOST_PARAMETERS]
-            condition = f"one.{column} IS NOT NULL AND one.{column} IN ({', '.join('?' * len(some))})"
-            found += self._select(condition, *some, index=index)
-        return found
-
-    def after(self, sequence: int, *, upto: int | None = None, limit: int = PAGE_EVENTS) -> list[Event]:
-        last = sequence + limit if upto is None else min(upto, sequence + limit)
-        mark = self._sql.mark
-        sql = f"{self._sql.select} AND sequence > {mark} AND sequence <= {mark} ORDER BY sequence"
-        return list(map(Event._make, self._connection.execute(sql, (self._id, sequence, last))))
-
-    def events(self, sequences: Iterable[int]) -> dict[int, Event]:
-        return {event.sequence: event for event in self._select_in("sequence", sequences)}
-
-    def about(self, decisions: Iterable[int]) -> dict[int, list[Event]]:
-        return _by_decision(self._select_in("decision", decisions, _BY_DECISION))
-
-    def about_range(self, first: int, last: int) -> dict[int, list[Event]]:
-        return _by_decision(self._select("one.decision >= ? AND one.decision <= ?", first, last, index=_BY_DECISION))
-
-    def by_keys(self, hashes: Iterable[bytes]) -> dict[bytes, Event]:
-        return {known(event.key_hash): event for event in self._select_in("key_hash", hashes, _BY_KEY)}
-
-    def decided_after(self, sequence: int, *, upto: int, limit: int) -> list[Event]:
-        # Decided events are dense: a page of any events that is long enough holds the next decided ones.
-        found: list[Event] = []
-        kinds = ", ".join(map(str, MAKES_DECISION))
-        while sequence < upto and len(found) < limit:
-            last = min(upto, sequence + limit)
-            page = f"one.sequence > ? AND one.sequence <= ? AND one.kind IN ({kinds})"
-            found += self._select(page, sequence, last)
-            sequence = last
-        return found[:limit]
-
-    def of_kinds(self, kinds: Sequence[int]) -> list[Event]:
-        return self._select_in("kind", kinds)
-
-    def overdue(
-        self,
-        *,
-        after: int,
-        upto: int,
-        clock: float,
-        age_limit: float,
-        repairs: Sequence[tuple[int, float]] = (),
-        contexts: Sequence[int] | None = None,
-    ) -> tuple[int, list[tuple[int, float, int]]]:
-        if age_limit == math.inf:
-            return after, []
-        run, mark = self._connection.execute, self._sql.mark
-        only = "" if contexts is None else f" AND context IN ({', '.join(str(int(one)) for one in contexts)})"
-        is_old = f"{mark} - coalesce(happened, clock) > {mark}"
-        limits = [clock, age_limit]
-        latest = math.inf
-        bands = []
-        for sequence, shown in reversed(repairs):  # what was made before several of them, was so before the earliest
-            latest = min(latest, shown)
-            bands.append(f"WHEN sequence < {sequence:d} THEN {latest!r}")
-        if bands:
-            cap = f"CASE {' '.join(reversed(bands))} ELSE coalesce(happened, clock) END"
-            is_old, limits = f"{is_old} OR {mark} - {cap} > {mark}", [*limits, *limits]
-        young = run(self._sql.first_young.format(only, is_old), (self._id, after, upto, *limits))[0][0]
-        last = upto if young is None else int(young) - 1
-        return last, [
-            (int(one[0]), float(one[1]), int(one[2]))
-            for one in run(self._sql.overdue.format(only), (self._id, after, last))
-        ]
-
-    def server_time(self) -> float | None:
-        return self._connection.server_time()
-
-    def schema_revision(self) -> str | None:
-        rows = self._connection.execute(f"SELECT version_num FROM {self._sql.schema}alembic_version")
-        return str(rows[0][0]) if rows else None
-
-    def check_indexes(self) -> None:
-        self._connection.check_indexes()
-
-    def save_snapshot(self, sequence: int, data: bytes) -> None:
-        mark, schema = self._sql.mark, self._sql.schema
-        connection = self._connection
-        with self.writing():
-            self.head()  # nothing is left behind for a campaign that was deleted meanwhile
-            connection.execute(
-                f"INSERT INTO {schema}snapshots (campaign_id, sequence, data) "
-                f"VALUES ({mark}, {mark}, {mark}) ON CONFLICT DO NOTHING",
-                (self._id, sequence, data),
-            )
-            for old in self.snapshots()[KEPT_SNAPSHOTS:]:
-                connection.execute(
-                    f"DELETE FROM {schema}snapshots WHERE campaign_id = {mark} AND sequence = {mark}",
-                    (self._id, old),
-                )
-
-    def snapshots(self) -> list[int]:
-        mark, schema = self._sql.mark, self._sql.schema
-        if not self._connection.has_table("snapshots"):
-            return []  # they only save time
-        sql = f"SELECT sequence FROM {schema}snapshots WHERE campaign_id = {mark} ORDER BY sequence DESC"
-        return [row[0] for row in self._connection.execute(sql, (self._id,))]
-
-    def load_snapshot(self, sequence: int) -> bytes:
-        mark, schema = self._sql.mark, self._sql.schema
-        sql = f"SELECT data FROM {schema}snapshots WHERE campaign_id = {mark} AND sequence = {mark}"
-        rows = self._connection.execute(sql, (self._id, sequence))
-        found = rows[0][0] if rows else None
-        return bytes(found) if isinstance(found, bytes | memoryview) else b""
-
-    def remove_all(self) -> None:
-        raise NotImplementedError
-
-    def wipe(self, sequences: Sequence[int] = ()) -> None:
-        self._connection.wipe()
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-def _gone(row: CampaignRow) -> CampaignGone:
-    return CampaignGone(
-        f"campaign {row.name!r} is not the one that was opened: it was deleted, or the database was replaced or "
-        "restored since; nothing was changed: open the store again"
-    )
-
-
-def _store(connection: Connection, sql: str, rows: Sequence[Sequence[object]]) -> None:
-    """One row each, or nothing is acknowledged."""
-    stored = connection.execute_many(sql, rows)
-    if stored != len(rows):
-        raise StorageError(
-            f"the database stored {stored} of {len(rows)} rows and said nothing; nothing was changed: remove the rules "
-            "and triggers that somebody has put on the tables of doral"
-        )
-
-
-def put_in(connection: Connection, row: CampaignRow, pages: Pages) -> None:
-    """A whole campaign, inside a transaction."""
-    sql = _Statements(connection)
-    schema, mark = connection.schema, connection.placeholder
-    if connection.execute(f"SELECT 1 FROM {schema}campaigns WHERE name = {mark}", (row.name,)):
-        raise CampaignExists(f"name = {row.name!r}: this store has a campaign of that name; delete it first")
-    found = connection.execute(f"SELECT name FROM {schema}campaigns WHERE tag = {mark}", (row.tag,))
-    if found:
-        raise CampaignExists(f"campaign {row.name!r} is in this store already, as {found[0][0]!r}; delete that first")
-    insert = f"INSERT INTO {schema}campaigns (name, tag, created_at) VALUES ({mark}, {mark}, {mark}) RETURNING id"
-    campaign_id = int(connection.execute(insert, (row.name, row.tag, row.created_at))[0][0])
-    last: Event | None = None
-    for page in pages():
-        _store(connection, sql.insert, [(campaign_id, *event) for event in page])
-        last = page[-1]
-    if last is not None:
-        _store(connection, sql.set_head, [(last.sequence, last.chain, campaign_id)])
-
-
-def _log(connection: Connection, row: CampaignRow, *, is_fixed: bool = False) -> Log:
-    from doral.live.storage.archived import ArchivedLog  # which is an SqlLog itself
-
-    return ArchivedLog(connection, row, is_fixed=is_fixed)
-
-
-def rows_of(connection: Connection) -> list[CampaignRow]:
-    """All campaigns by name."""
-    rows = connection.execute(f"SELECT id, name, tag, created_at FROM {connection.schema}campaigns ORDER BY name")
-    return [CampaignRow(id=row[0], name=row[1], tag=row[2], created_at=row[3]) for row in rows]
-
-
-def _by_decision(events: Iterable[Event]) -> dict[int, list[Event]]:
-    found: dict[int, list[Event]] = {}
-    for event in events:
-        assert event.decision is not None
-        found.setdefault(event.decision, []).append(event)
-    return found
 
 
 class SqlStorage(Storage):
@@ -368,6 +67,7 @@ class SqlStorage(Storage):
         return _connect(self._place, self._timeouts)
 
     def create(self, *, name: str, tag: str, first: Event) -> CampaignRow:
+        row = CampaignRow(id=0, name=name, tag=tag, created_at=first.at)
         patience = Patience()
         is_open = False  # whether an attempt of ours may have been stored
         while True:
@@ -378,7 +78,7 @@ class SqlStorage(Storage):
                     try:
                         campaign_id = self._find(connection, name, tag) if is_open else None
                         if campaign_id is None:
-                            campaign_id = self._insert(connection, name, tag, first)
+                            campaign_id = put_in(connection, row, lambda: iter([[first]]), if_taken="choose another")
                         is_open = True
                         connection.commit()
                     except BaseException:
@@ -396,7 +96,7 @@ class SqlStorage(Storage):
                         f"{error}; whether campaign {name!r} was made is not known: see whether the store lists it"
                     ) from error
             else:
-                return CampaignRow(id=campaign_id, name=name, tag=tag, created_at=first.at)
+                return replace(row, id=campaign_id)
 
     def _find(self, connection: Connection, name: str, tag: str) -> int | None:
         """The campaign that an attempt of ours has made, though its answer was lost."""
@@ -404,19 +104,6 @@ class SqlStorage(Storage):
         sql = f"SELECT id FROM {schema}campaigns WHERE name = {mark} AND tag = {mark}"
         rows = connection.execute(sql, (name, tag))
         return int(rows[0][0]) if rows else None
-
-    def _insert(self, connection: Connection, name: str, tag: str, first: Event) -> int:
-        mark, schema = connection.placeholder, connection.schema
-        if connection.execute(f"SELECT 1 FROM {schema}campaigns WHERE name = {mark}", (name,)):
-            raise CampaignExists(f"name = {name!r}: this store has a campaign of that name; choose another")
-        rows = connection.execute(
-            f"INSERT INTO {schema}campaigns (name, tag, created_at, last_sequence, head) "
-            f"VALUES ({mark}, {mark}, {mark}, {mark}, {mark}) RETURNING id",
-            (name, tag, first.at, first.sequence, first.chain),
-        )
-        campaign_id = int(rows[0][0])
-        _store(connection, _Statements(connection).insert, [(campaign_id, *first)])
-        return campaign_id
 
     def campaigns(self) -> list[CampaignRow]:
         patience = Patience()
@@ -436,11 +123,11 @@ class SqlStorage(Storage):
             # By its tag: a campaign that was restored has another number than before.
             now = self._find(connection, row.name, row.tag)
             if now is None:
-                raise _gone(row)
+                raise gone(row)
         except BaseException:
             connection.close()
             raise
-        return _log(connection, replace(row, id=now))
+        return ArchivedLog(connection, replace(row, id=now))
 
     @contextmanager
     def reading(self, *, holds_off_forks: bool = False) -> Iterator[list[tuple[CampaignRow, Log]]]:
@@ -448,7 +135,7 @@ class SqlStorage(Storage):
             connection = self._opened()
             try:
                 connection.begin_reading()
-                yield [(row, _log(connection, row, is_fixed=True)) for row in rows_of(connection)]
+                yield [(row, ArchivedLog(connection, row, is_fixed=True)) for row in rows_of(connection)]
                 connection.end_reading()
             finally:
                 connection.close()

@@ -14,7 +14,7 @@ from doral.live.storage import migrating, sqlite_file
 from doral.live.storage.archived import ArchivedLog
 from doral.live.storage.connection import Connection
 from doral.live.storage.contract import CampaignRow, Log, Pages
-from doral.live.storage.sql import put_in, rows_of
+from doral.live.storage.sql_log import put_in, rows_of
 from doral.live.storage.urls import SqliteFile
 
 
