@@ -232,6 +232,7 @@ class Twin:
         run: int,
     ) -> None:
         self.options, self.problem, self.seed, self.run = options, problem, seed, run
+        self.until_end = options.until_end and problem.counted == "by_end"
         self.features = features if options.features == "given" else np.zeros((problem.n_arms, 0))
         self.costs = problem.costs
         self._true_laws = delays  # looked at by `oracle` only
@@ -418,7 +419,7 @@ class Twin:
             self._reweigh(now)
             self.watches.append((now, self.last_reading))
         drops, forgets = self.options.dropping == "certified", self.options.half_life is not None
-        reads = estimates or self.options.until_end or drops or forgets
+        reads = estimates or self.until_end or drops or forgets
         if self.race_ended == now or (is_due and reads and not self.racing):
             self._read(seen=seen, clock=now)
         elif is_due:
@@ -456,7 +457,7 @@ class Twin:
         wait = REFRESH_ROUNDS
         if self.by_context:
             wait = max(wait, min(seen // REFRESH_SHARE, REFRESH_MOST))
-            if self.options.until_end and self.problem.horizon - seen < 4 * REFRESH_MOST:
+            if self.until_end and self.problem.horizon - seen < 4 * REFRESH_MOST:
                 wait = REFRESH_ROUNDS
         self.read_at = (seen // wait + 1) * wait
         how = self.options.return_probability
@@ -478,7 +479,7 @@ class Twin:
         """By which age an answer has to come, context by context."""
         limits = self.deadlines.copy()
         limits[np.isinf(limits) | (self.options.return_by == "cutoff")] = self.cutoff
-        if self.options.until_end and seen > 0:
+        if self.until_end and seen > 0:
             is_old = clock >= 0.1 * limits  # before, the pace of arrivals is not known
             limits = np.where(is_old, np.minimum(limits, (self.problem.horizon - seen) * (clock / seen)), limits)
         return limits
@@ -492,6 +493,8 @@ class Twin:
 
             def by(age: float, laws: Sequence[Law] = laws) -> float:
                 whole = float(math.floor(min(age, last)))
+                if whole < 1.0:  # an answer takes at least one round
+                    return 0.0
                 return sum(float(one.return_probability(whole)) for one in laws) / len(laws)
 
             self.tau[j, a] = by(float(limits[j]))
@@ -525,7 +528,7 @@ class Twin:
                 self.cutoff = next(
                     age for age, so_far in zip(self.ages.tolist(), come, strict=True) if so_far >= enough
                 )
-        if self.options.until_end:
+        if self.until_end:
             waited, weight = 0.0, 0.0
             in_time = [0.0, *(age for age in self.ages.tolist() if age <= self.deadlines.max())]
             for a in arms:
@@ -1008,7 +1011,7 @@ class Twin:
         self.certain_margin = math.inf
         longest = float(self.deadlines.max())
         self.end_in_view = (
-            options.until_end
+            self.until_end
             and seen > 0
             and longest < math.inf
             and (self.problem.horizon - seen) * (clock / seen) < longest
@@ -1069,7 +1072,7 @@ class Twin:
             end = min(horizon, math.ceil(now / rounds) * rounds)
             for_later = self.problem.budget * (1.0 - end / horizon)
             return max(0.0, left - for_later) / (end - now + 1)
-        lost = self.lost_rounds if self.options.until_end else 0
+        lost = self.lost_rounds if self.until_end else 0
         return left / max(1, horizon - now + 1 - lost)
 
     def _caps(self, now: int) -> Floats:

@@ -41,6 +41,7 @@ MAX_TIERS = 100
 SHARES_TOLERANCE = 1e-6
 
 Feedback = Literal["explicit", "silent"]
+Counted = Literal["within_deadline", "by_end"]
 
 
 @dataclass(frozen=True, init=False)
@@ -139,6 +140,8 @@ class Problem:
     "silent" where no news and a reward of 0 look the same, as with conversions. `reserves` maps a tier to the share of
     the budget that contexts of lower tiers cannot take; what is not needed is released towards the end.
     `reward_range` is (lowest, highest): a live answer outside of it is refused as a slip. Policies do not use it.
+    `counted` says which answers count at the end: "within_deadline", every one within its deadline, also after the last
+    arrival; "by_end", only those that have come by the last arrival, for which policies with `until_end` then plan.
 
     >>> problem = Problem(
     ...     arms=[Arm("clinic-a", features=[0.2, 0.7]), Arm("clinic-b", features=[0.9, 0.1], cost=2.5)],
@@ -159,6 +162,7 @@ class Problem:
     feedback: Feedback
     reserves: tuple[tuple[int, float], ...]  # (tier, share of the budget), ascending
     reward_range: tuple[float, float]
+    counted: Counted
 
     def __init__(
         self,
@@ -171,6 +175,7 @@ class Problem:
         feedback: Feedback = "explicit",
         reserves: Mapping[int, float] | Sequence[tuple[int, float]] = (),
         reward_range: Sequence[float] = (-MAX_REWARD, MAX_REWARD),
+        counted: Counted = "within_deadline",
     ) -> None:
         checked_arms = _checked_arms(arms)
         checked_contexts = _checked_contexts(contexts)
@@ -181,6 +186,8 @@ class Problem:
             deadline = _checked_deadline("deadline", deadline)
         if not _check.is_among(feedback, get_args(Feedback)):
             raise InvalidValue("feedback", feedback, "must be explicit or silent")
+        if not _check.is_among(counted, get_args(Counted)):
+            raise InvalidValue("counted", counted, "must be within_deadline or by_end")
         _check.set_fields(
             self,
             arms=checked_arms,
@@ -191,6 +198,7 @@ class Problem:
             feedback=feedback,
             reserves=_checked_reserves(reserves, checked_contexts),
             reward_range=_checked_range(reward_range),
+            counted=counted,
         )
 
     @property
@@ -279,6 +287,7 @@ class Problem:
             "feedback": self.feedback,
             "reserves": [list(pair) for pair in self.reserves],
             "reward_range": list(self.reward_range),
+            **({} if self.counted == "within_deadline" else {"counted": self.counted}),  # logs of old stay as they are
         }
 
     @classmethod
@@ -288,7 +297,7 @@ class Problem:
             "problem",
             data,
             required=("arms", "contexts", "budget", "horizon"),
-            optional=("deadline", "feedback", "reserves", "reward_range"),
+            optional=("deadline", "feedback", "reserves", "reward_range", "counted"),
         )
         arms = _check.items("arms", given.pop("arms"), what="mappings", at_most=MAX_ARMS)
         contexts = _check.items("contexts", given.pop("contexts"), what="mappings", at_most=MAX_CONTEXTS)

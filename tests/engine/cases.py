@@ -214,6 +214,15 @@ def outcomes_told_apart() -> Iterator[Case]:
         yield Case(f"outcomes cutoff={cutoff}", options, TELLING)
 
 
+def by_end() -> Iterator[Case]:
+    """Where only what has come by the last arrival counts: with and without an eye for it."""
+    for base, foresees, scenario in itertools.product(("doral-otf", "doral"), (True, False), SMALL_WORLDS):
+        problem = dataclasses.replace(scenario.problem, counted="by_end")
+        options = PolicyOptions(**completed({**policy(base).to_dict(), **QUICK_RACE, "until_end": foresees}, problem))
+        ending = dataclasses.replace(scenario, problem=problem, name=f"{scenario.name}, by its end")
+        yield Case(f"by end {base} until_end={foresees} {scenario.name}", options, ending)
+
+
 def learners() -> Iterator[Case]:
     """With every return probability, after a race or without one."""
     chosen = itertools.product(("returned", "scaled", "thinned"), ("estimated", "oracle", "one"), ("none", "race"))

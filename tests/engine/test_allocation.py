@@ -57,14 +57,15 @@ def test_the_rate_is_what_is_left_per_round_that_is_left() -> None:
 
 
 def test_rounds_that_are_lost_at_the_end_do_not_count() -> None:
-    state = at_round(41, 30.0, until_end=True)
+    by_end = small_problem(counted="by_end")
+    state = at_round(41, 30.0, problem=by_end, until_end=True)
     state.now[0].lost_rounds = 20
     assert rate(state) == pytest.approx(30.0 / 40.0)
     state.now[0].lost_rounds = 500
     assert rate(state) == pytest.approx(30.0)
-    blind = at_round(41, 30.0)
-    blind.now[0].lost_rounds = 20
-    assert rate(blind) == pytest.approx(0.5)
+    for blind in (at_round(41, 30.0, problem=by_end), at_round(41, 30.0, until_end=True)):
+        blind.now[0].lost_rounds = 20
+        assert rate(blind) == pytest.approx(0.5)
 
 
 def test_the_printed_rates() -> None:

@@ -41,6 +41,7 @@ from tests.engine.cases import (
     UNIT,
     URGENT,
     Case,
+    by_end,
     changed,
     completed,
     distinct,
@@ -91,6 +92,7 @@ CASES = distinct(
         *learners(),
         *outcomes_told_apart(),
         *short_cutoffs(),
+        *by_end(),
     ]
 )
 
@@ -205,6 +207,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         budget=draw(st.sampled_from([0.03, 0.2, 0.5, 0.9, 3.0])) * horizon * float(costs.mean()),
         horizon=horizon,
         deadline=draw(st.none() | st.floats(1, 100)),
+        counted=draw(st.sampled_from(["within_deadline", "by_end"])),
     )
     by_context = draw(st.booleans())
     rows = tuple(tuple(draw(LAWS) for _ in range(n_arms)) for _ in range(n_contexts if by_context else 1))

@@ -24,6 +24,7 @@ from tests.engine.interpreted import ALL_ARMS, first, small_problem, state_of
 pytestmark = pytest.mark.usefixtures("interpreted")
 
 GREEDY: dict[str, Any] = {"screening": "none", "pacing": "greedy", "dropping": "never", "until_end": False}
+BY_END = small_problem(counted="by_end")
 
 
 def watching(base: str = "doral", problem: Any = None, **options: Any) -> State:
@@ -49,18 +50,18 @@ def test_the_limit_is_the_deadline_or_else_the_cutoff() -> None:
 
 
 def test_near_the_end_the_limit_is_what_is_left_of_time() -> None:
-    state = watching(until_end=True)
+    state = watching(problem=BY_END, until_end=True)
     state.now[0].round, state.now[0].clock = 90, 180.0  # two units of time per round, ten rounds to go
     assert answer_limit(state, 0) == 20.0
     state.now[0].round, state.now[0].clock = 95, 190.0
     assert answer_limit(state, 0) == pytest.approx(10.0)
-    blind = watching()
-    blind.now[0].round, blind.now[0].clock = 95, 190.0
-    assert answer_limit(blind, 0) == 20.0
+    for blind in (watching(problem=BY_END), watching(until_end=True)):  # not asked to look, or nothing ends there
+        blind.now[0].round, blind.now[0].clock = 95, 190.0
+        assert answer_limit(blind, 0) == 20.0
 
 
 def test_a_young_campaign_knows_no_pace_yet() -> None:
-    state = watching(until_end=True)
+    state = watching(problem=BY_END, until_end=True)
     state.now[0].round, state.now[0].clock = 50, 1.9  # as one batch: below a tenth of the deadline
     assert answer_limit(state, 0) == 20.0
     state.now[0].clock = 2.0
@@ -223,7 +224,7 @@ def test_the_cutoff_follows_the_curves() -> None:
 
 
 def test_how_many_rounds_are_lost_at_the_end() -> None:
-    state = watching(curve_points=2, until_end=True)
+    state = watching(problem=BY_END, curve_points=2, until_end=True)
     curves_with(state, [10.0, 8.0], [2.0, 4.0])
     state.now[0].round, state.now[0].clock = 30, 60.0
     read_returns(state)

@@ -24,6 +24,7 @@ from doral.engine.schedule import (
     stock_rounds,
 )
 from doral.engine.state import TIER_PRICE, State
+from doral.problem import Problem
 from tests.engine.interpreted import COSTS, Player, first, small_problem, state_of
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -62,14 +63,18 @@ def test_curves_by_context_are_read_once_in_a_share_of_the_rounds_so_far(round_:
 
 @pytest.mark.parametrize(("left", "wait"), [(2_048, 512), (2_047, 32)])
 def test_near_the_end_they_are_read_often_again(left: int, wait: int) -> None:
-    state = state_of("doral-otf", small_problem(horizon=100_000))
+    by_end = small_problem(horizon=100_000, counted="by_end")
+    state = state_of("doral-otf", by_end)
     state.now[0].round = 100_000 - left
     set_next_reading(state)
     assert state.now[0].read_at == (state.now[0].round // wait + 1) * wait
-    blind = state_of("doral-otf", small_problem(horizon=100_000), until_end=False)
-    blind.now[0].round = 100_000 - left
-    set_next_reading(blind)
-    assert blind.now[0].read_at == (blind.now[0].round // 512 + 1) * 512
+    for blind in (
+        state_of("doral-otf", by_end, until_end=False),
+        state_of("doral-otf", small_problem(horizon=100_000)),
+    ):
+        blind.now[0].round = 100_000 - left
+        set_next_reading(blind)
+        assert blind.now[0].read_at == (blind.now[0].round // 512 + 1) * 512
 
 
 @pytest.mark.parametrize(
@@ -226,11 +231,12 @@ def test_while_the_race_runs_nothing_is_read() -> None:
         ("d-linucb", {}, False),
         ("d-linucb", {"half_life": 50.0}, True),
         ("wait-linucb", {"prior": "noise", "dropping": "certified"}, True),
+        ("wait-linucb", {"until_end": False}, False),
         ("wait-linucb", {"until_end": True}, True),
     ],
 )
 def test_who_reads(base: str, options: dict[str, Any], reads: bool) -> None:
-    assert state_of(base, **options).limits.reads == reads
+    assert state_of(base, small_problem(counted="by_end"), **options).limits.reads == reads
 
 
 def test_time_alone_brings_stock_taking() -> None:
@@ -251,9 +257,9 @@ def test_the_numbers_of_the_schedule() -> None:
 ESTIMATE = np.array([[0.9, 0.3, 0.1], [0.3, 0.2, 0.4]])
 
 
-def certain(**options: Any) -> State:
+def certain(problem: Problem | None = None, **options: Any) -> State:
     """Enough has been seen, and little is uncertain."""
-    state = state_of("doral-otf", **options)
+    state = state_of("doral-otf", problem, **options)
     state.ridge.estimate[:2, :3], state.ridge.norm[:, :3] = ESTIMATE, 0.01
     state.prior.sigma[:] = 1.0
     state.tau[:, :3], state.tau_error[:, :3] = 0.8, 0.0
@@ -326,7 +332,7 @@ def test_arms_that_are_out_anyway_are_no_rivals() -> None:
 
 
 def test_with_the_end_in_view_all_arms_are_in_play_and_certificates_stay() -> None:
-    state = certain()
+    state = certain(small_problem(counted="by_end"))
     examine(state)
     state.now[0].round, state.now[0].clock = 90, 90.0  # ten rounds are left, the deadline is 20
     examine(state)

@@ -70,9 +70,17 @@ def test_the_course_ends_where_the_run_did(result: doral.SimulationResult) -> No
         assert ((one.course[:, 1] >= 1.0) & (one.course[:, 1] <= N_ARMS)).all()
         out = {(certificate.context, certificate.arm) for certificate in one.certificates}
         accepted = N_ARMS if one.policy != "doral" else len(one.accepted)
-        assert one.course[-1, 1] == accepted  # with the end in view all are in play, and certificates stay as they were
+        assert one.course[-1, 1] == accepted - len(out) / 2
+
+
+def test_with_the_end_in_view_all_arms_are_in_play_and_certificates_stay_as_they_were() -> None:
+    plain = scenario()
+    ending = dataclasses.replace(plain, problem=dataclasses.replace(plain.problem, counted="by_end"))
+    for one in doral.simulate("doral-otf", ending, runs=3, seed=2).outcomes:
+        assert one.certificates
+        assert one.course[-1, 1] == N_ARMS
         late = one.course[one.rounds > 0.5 * one.rounds[-1], 1]
-        assert np.isclose(late, accepted - len(out) / 2).any()
+        assert np.isclose(late, N_ARMS - len(one.certificates) / 2).any()
 
 
 def test_while_the_race_runs_there_is_no_cutoff_and_no_arm_is_out(result: doral.SimulationResult) -> None:

@@ -100,7 +100,7 @@ def test_expected_worth_is_that_of_every_cell_to_the_bit() -> None:
         for phase, j, a in np.ndindex(means.shape):
             mine = scenario.delays[min(j, len(scenario.delays) - 1)][a]
             if isinstance(mine, delays.Law):
-                chance = mine.return_probability(float(problem.deadlines[j]))
+                chance = mine.return_probability(float(np.floor(problem.deadlines[j])))
                 assert worth[phase, j, a] == problem.weights[j] * (means[phase, j, a] * chance)
             else:  # alone, as one of a table: see `test_expected_counted_reward_with_delays_by_outcome` for the formula
                 alone = expected_worth(scenario, np.full((1, 3, 5), means[phase, j, a]))

@@ -265,17 +265,14 @@ def _tiers(problem: Problem) -> Any:
 def _limits(blueprint: Blueprint, pieces: tuple[str, ...]) -> Limits:
     options, problem = blueprint.options, blueprint.problem
     splits = "outcomes" in pieces
+    until_end = options.until_end and problem.counted == "by_end"
     return Limits(
         longest_deadline=blueprint.longest_deadline,
         learnable_age=min(blueprint.longest_deadline, float(blueprint.ages[-1])) if splits else math.inf,
         learns_shares=problem.shares is None,
         by_cutoff=options.return_by == "cutoff",
-        until_end=options.until_end,
-        reads=(
-            options.return_probability == "estimated"
-            or options.until_end
-            or any(_has_stock_work(name) for name in pieces)
-        ),
+        until_end=until_end,
+        reads=(options.return_probability == "estimated" or until_end or any(_has_stock_work(name) for name in pieces)),
         stock_rounds=stock_rounds(
             n_contexts=problem.n_contexts,
             n_arms=problem.n_arms,

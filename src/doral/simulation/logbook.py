@@ -5,6 +5,7 @@ Every player keeps it by the kernels below, whatever its policy is made of.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from doral._arrays import Floats, Ints, Record
 from doral._kernel import Entry, Program, kernel, position
 from doral.errors import InvalidValue
+from doral.problem import Problem
 from doral.simulation.outcome import (
     ARMS_IN_PLAY,
     BY_END,
@@ -107,6 +109,25 @@ def decision_log(book: Logbook) -> DecisionLog:
         reward=entries["reward"].copy(),
         delay=entries["delay"].copy(),
     )
+
+
+def rewards_counted(book: Logbook, problem: Problem, cutoff: float) -> tuple[float, ...]:
+    """What a run earned, by metric: what has come by the last arrival, and what is still to come where it counts."""
+    totals: list[float] = book.totals.tolist()
+    if problem.counted == "within_deadline":
+        coming = _still_to_come(book, max(float(problem.deadlines.max()), cutoff))
+        context, delay = coming["context"], coming["delay"]
+        worth = coming["reward"] * problem.weights[context]
+        for metric, limit in ((WITHIN_DEADLINE, problem.deadlines[context]), (WITHIN_CUTOFF, cutoff)):
+            totals[metric] = math.fsum([totals[metric], *worth[delay <= limit].tolist()])
+    return tuple(totals)
+
+
+def _still_to_come(book: Logbook, longest_limit: float) -> Record:
+    """Decisions whose answers come after the last arrival: only the last few can be young enough to count."""
+    entries, horizon = book.entries[: book.counts["decisions"][0]], book.last_due.size - 1
+    recent = entries[np.searchsorted(entries["round"], horizon - longest_limit) :]
+    return recent[(recent["round"] + recent["delay"] > horizon) & np.isfinite(recent["delay"])]
 
 
 @kernel

@@ -9,7 +9,8 @@ import numpy as np
 from doral._arrays import Floats, Ints
 from doral.engine.view import Certificate
 
-# Which returned rewards count, and the positions of their totals.
+# Which rewards count, and the positions of their totals. Answers within the deadline, or the policy's cut-off, count
+# whenever they come (unless the problem counts `by_end`), those `by_end` only up to the last arrival, however old.
 METRICS = ("within_deadline", "by_end", "within_cutoff")
 WITHIN_DEADLINE, BY_END, WITHIN_CUTOFF = 0, 1, 2
 # How a policy went about it: its cut-off m, and the arms that a context has to choose from, on average.
@@ -39,7 +40,7 @@ class Outcome:
     clairvoyant: float
     rewards: tuple[float, ...]  # by metric
     rounds: Ints  # checkpoints
-    curve: Floats  # (checkpoints, metrics) cumulative reward
+    curve: Floats  # (checkpoints, metrics) cumulative reward, of what has come by then
     course: Floats  # (checkpoints, COURSE_COLUMNS)
     decisions: int
     spend: float

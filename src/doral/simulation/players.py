@@ -11,7 +11,7 @@ from doral.engine.compose import grown
 from doral.engine.first_states import FirstStates
 from doral.engine.options import PolicyOptions
 from doral.engine.view import accepted, certificates, view_race
-from doral.simulation.logbook import decision_log, new_logbook
+from doral.simulation.logbook import decision_log, new_logbook, rewards_counted
 from doral.simulation.loop import simulation_program
 from doral.simulation.outcome import Outcome
 from doral.simulation.scenario import Scenario
@@ -63,7 +63,7 @@ class CompiledPlayer:
             policy=self._options.name,
             run=self._run,
             clairvoyant=self._truth.clairvoyant,
-            rewards=tuple(book.totals.tolist()),
+            rewards=rewards_counted(book, problem, float(now["cutoff"])),
             rounds=book.checkpoints,
             curve=book.curve,
             course=book.course,

@@ -12,7 +12,7 @@ from doral._arrays import Floats
 from doral._kernel import Block
 from doral.errors import DoralError
 from doral.problem import Arm, Problem
-from doral.simulation.logbook import LOGBOOK, NO_DECISION, decision_log, new_logbook
+from doral.simulation.logbook import LOGBOOK, NO_DECISION, decision_log, new_logbook, rewards_counted
 from doral.simulation.outcome import Outcome
 from doral.simulation.python_policy import Answer, Arrival, PolicyMaker
 from doral.simulation.scenario import Scenario
@@ -88,7 +88,7 @@ class PythonPlayer:
             policy=self._name,
             run=self._run,
             clairvoyant=self._truth.clairvoyant,
-            rewards=tuple(self._book.totals.tolist()),
+            rewards=rewards_counted(self._book, problem, self._cutoff),
             rounds=self._book.checkpoints,
             curve=self._book.curve,
             course=self._book.course,

@@ -63,12 +63,19 @@ def _by_deadline(scenario: Scenario, pick: Callable[[AnyLaw], Law]) -> Floats:
     def chance(law: Law, deadline: float) -> float:
         key = (id(law), deadline)
         if key not in known:
-            known[key] = float(law.return_probability(deadline))
+            known[key] = returned_by(law, deadline)
         return known[key]
 
     return np.array(
         [[chance(pick(law), deadline) for law in laws] for laws, deadline in zip(rows, deadlines, strict=True)]
     )
+
+
+def returned_by(law: Law, age: float) -> float:
+    """The chance that an answer is there at this age, where answers come after whole rounds, at least one."""
+    if age < 1.0:
+        return 0.0
+    return float(law.return_probability(age if math.isinf(age) else float(math.floor(age))))
 
 
 def expected_worth(scenario: Scenario, means: Floats) -> Floats:
@@ -105,6 +112,8 @@ def oracle_table(scenario: Scenario) -> Floats:
     def curve(law: AnyLaw) -> Floats:
         if isinstance(law, ByOutcome):
             return 0.5 * (curve(law.above) + curve(law.below))
-        return np.asarray(law.return_probability(ages))
+        chances = np.asarray(law.return_probability(ages))
+        chances[0] = 0.0  # an answer takes at least one round
+        return chances
 
     return np.array([[curve(law) for law in laws] for laws in scenario.delays])

@@ -58,6 +58,13 @@ def with_horizon_and_budget(horizon: int) -> Scenario:
     return dataclasses.replace(base, name=f"{base.name}@T={horizon}", problem=problem)
 
 
+def with_end_and_horizon(horizon: int) -> Scenario:
+    """The same, where only what has come by the last arrival counts."""
+    base = with_horizon_and_budget(horizon)
+    problem = dataclasses.replace(base.problem, counted="by_end")
+    return dataclasses.replace(base, name=f"{base.name},by-end", problem=problem)
+
+
 def with_first(first: str) -> Scenario:
     """Coins for rewards, of which one side returns sooner than the other, or neither."""
     base = STRESS[POSITIVES_FIRST]

@@ -102,8 +102,7 @@ def _sections(
     if found.courses is not None:
         note = (
             "The cut-off m follows the return curves, and arms that cannot enter the LP's solution are out, with a "
-            "certificate, until further notice. Near the end values change with every round, because what cannot "
-            "return any more is worth nothing, and arms are examined anew."
+            "certificate, until further notice."
         )
         html = f"<p>{note}</p>\n{_picture('course', _COURSE_WORDS, images, dark)}"
         yield Section(id="course", title="The course over time", menu="Course", html=html)

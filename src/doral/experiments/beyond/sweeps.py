@@ -10,6 +10,7 @@ from doral.engine.options import PolicyOptions
 from doral.engine.presets import policy
 from doral.experiments.beyond.altered_scenarios import (
     FIRSTS,
+    with_end_and_horizon,
     with_first,
     with_horizon_and_budget,
     with_noise,
@@ -175,10 +176,10 @@ SWEEPS = (
     ),
     Sweep(
         name="end",
-        question="What is it worth to foresee the end?",
+        question="Where only answers by the end count: what is it worth to foresee it?",
         x_label="horizon T, rounds",
         points=_over_altered(
-            {"foreseen (the default)": {}, "not foreseen": {"until_end": False}}, _HORIZONS, with_horizon_and_budget
+            {"foreseen (the default)": {}, "not foreseen": {"until_end": False}}, _HORIZONS, with_end_and_horizon
         ),
     ),
     Sweep(

@@ -22,7 +22,6 @@ INGREDIENTS = (
     _without("no optimism about return probabilities", return_optimism=0),
     _without("one return curve per arm, for all contexts", curves_by="arm"),
     _without("the deadline as the cut-off", cutoff=None),
-    _without("the end is not foreseen", until_end=False),
     _without("no arm is ever ruled out", dropping="never"),
     _without("every answer is thought to return", return_probability="one", cutoff=None),
     _without("silence is read as a missing answer", learner="returned"),

@@ -147,11 +147,11 @@ def _image(name: str, words: str, images: Mapping[str, bytes]) -> str:
 def _figure(found: PaperFindings, name: str, scenario: str, title: str, images: Mapping[str, bytes]) -> str:
     rows = found.summary.filter(scenario=scenario, metric=METRIC).iter_rows(named=True)
     ends = ", ".join(f"{SHOWN_NAMES[row['policy']]} {number(row['reward_mean'])}" for row in rows)
-    words = f"{title}. Cumulative reward by round. At the end: {ends}."
+    words = f"{title}. Cumulative reward by round. With what is still to come: {ends}."
     return (
         f'<figure><div class="plot" id="{name}" role="img" aria-label="{escape(words)}"></div>'
         f"{_image(name, words, images)}"
-        f"<figcaption>Reward within the deadline at the end: {escape(ends)}.</figcaption></figure>"
+        f"<figcaption>Reward within the deadline, also after the last round: {escape(ends)}.</figcaption></figure>"
     )
 
 

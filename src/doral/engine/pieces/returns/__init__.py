@@ -36,8 +36,9 @@ class ReturnsOptions:
     curve_points: int = 16
     """Ages at which the return curves are kept."""
     until_end: bool = False
-    """Whether answers that cannot come before the end are worth nothing, and the budget is spent before. Needs return
-    curves: where every answer is thought to return, or feedback is silent, the end is not seen."""
+    """Where the problem counts answers `by_end`: whether those that cannot come before it are worth nothing, and the
+    budget is spent before. Needs return curves: where every answer is thought to return, or feedback is silent, the end
+    is not seen."""
 
 
 def check(options: PolicyOptions) -> None:
