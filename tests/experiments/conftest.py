@@ -26,6 +26,7 @@ def _outcome(scenario: str, policy: str, run: int, reward: float, by_race_end: f
         run=run,
         clairvoyant=2_000.0,
         rewards=(reward, reward, reward),
+        expected=reward,
         rounds=ROUNDS,
         curve=np.repeat(path[:, None], 3, axis=1),
         course=np.column_stack(

@@ -94,6 +94,11 @@ def _show(result: SimulationResult, metric: str) -> None:
                 number(share, 1),
                 "" if is_first else number(row["difference_mean"], signed=True),
                 "" if is_first else spread(row["difference_low"], row["difference_high"], signed=True),
+                number(None if row["expected_share"] is None else 100.0 * row["expected_share"], 1),
+                "" if is_first else number(row["expected_difference_mean"], signed=True),
+                ""
+                if is_first or row["expected_difference_low"] is None
+                else spread(row["expected_difference_low"], row["expected_difference_high"], signed=True),
             ]
         )
     heads = [
@@ -104,5 +109,8 @@ def _show(result: SimulationResult, metric: str) -> None:
         "% of clairvoyant",
         f"less {result.policies[0]}",
         "95% interval",
+        "expected, %",
+        "expected less",
+        "95% interval",
     ]
-    terminal.show_table(heads, rows, numbers=range(2, 7))
+    terminal.show_table(heads, rows, numbers=range(2, 10))

@@ -27,7 +27,7 @@ from doral.simulation.outcome import (
     checkpoints,
 )
 from doral.simulation.scenario import Scenario
-from doral.simulation.tape import Tape, World, draw_delay, draw_reward, example
+from doral.simulation.tape import Tape, World, draw_delay, draw_reward, example, phase_of
 
 NO_DECISION = -1
 MAX_ROUNDS = 2**31 - 2  # what a round and the decision made in it can be numbered with
@@ -46,13 +46,13 @@ ENTRY = np.dtype(
 )
 # What is asked of the answers of a context.
 TERMS = np.dtype([("weight", np.float64), ("deadline", np.float64)], align=True)
-COUNTS = np.dtype([("decisions", np.int64), ("passed", np.int64)], align=True)
+COUNTS = np.dtype([("decisions", np.int64), ("passed", np.int64), ("expected", np.float64)], align=True)
 
 
 class Logbook(NamedTuple):
     """A run so far."""
 
-    counts: Record  # (1,) of COUNTS: decisions made, checkpoints passed
+    counts: Record  # (1,) of COUNTS: decisions made, checkpoints passed, what the choices were expected to be worth
     entries: Record  # (T,) of ENTRY, by decision; written as decisions are made
     last_due: NDArray[np.int32]  # (T + 1,) 1 + the last decision whose answer is due in a round; 0: none is
     terms: Record  # (J,) of TERMS
@@ -138,6 +138,7 @@ def enter(book: Logbook, world: World, tape: Tape, i: int, round_: int, context:
     """
     decision = position(book.counts[0].decisions)
     book.counts[0].decisions = decision + 1
+    book.counts[0].expected += world.counted[phase_of(world, round_), context, arm]
     reward = draw_reward(world, round_, context, arm, tape.noise[i])
     delay = draw_delay(world, context, arm, reward, tape.delay[i])
     entry = book.entries[decision]

@@ -39,6 +39,7 @@ class Outcome:
     run: int
     clairvoyant: float
     rewards: tuple[float, ...]  # by metric
+    expected: float  # worth of the arms that were chosen, whatever luck made of it: the mean of `within_deadline`
     rounds: Ints  # checkpoints
     curve: Floats  # (checkpoints, metrics) cumulative reward, of what has come by then
     course: Floats  # (checkpoints, COURSE_COLUMNS)

@@ -64,6 +64,7 @@ class CompiledPlayer:
             run=self._run,
             clairvoyant=self._truth.clairvoyant,
             rewards=rewards_counted(book, problem, float(now["cutoff"])),
+            expected=float(book.counts["expected"][0]),
             rounds=book.checkpoints,
             curve=book.curve,
             course=book.course,

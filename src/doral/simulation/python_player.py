@@ -89,6 +89,7 @@ class PythonPlayer:
             run=self._run,
             clairvoyant=self._truth.clairvoyant,
             rewards=rewards_counted(self._book, problem, self._cutoff),
+            expected=float(self._book.counts["expected"][0]),
             rounds=self._book.checkpoints,
             curve=self._book.curve,
             course=self._book.course,

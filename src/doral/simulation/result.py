@@ -11,7 +11,7 @@ import polars as pl
 
 from doral._arrays import Floats
 from doral.errors import InvalidValue, UnknownName
-from doral.simulation.outcome import METRICS, Outcome
+from doral.simulation.outcome import METRICS, WITHIN_DEADLINE, Outcome
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,6 +89,10 @@ class SimulationResult:
         index = _metric_index(metric)
         return np.array([one.rewards[index] for one in self.of(scenario, policy)])
 
+    def expected(self, scenario: str, policy: str) -> Floats:
+        """Of every run, the expected worth of what was chosen: what `rewards` are on average, with less luck in it."""
+        return np.array([one.expected for one in self.of(scenario, policy)])
+
     def _pairs(self) -> Iterable[tuple[str, str]]:
         return dict.fromkeys((one.scenario, one.policy) for one in self.outcomes)
 
@@ -117,9 +121,25 @@ class SimulationResult:
                         "difference_mean": difference.mean,
                         "difference_low": difference.low,
                         "difference_high": difference.high,
+                        **self._expected_columns(scenario, policy, first, metric),
                     }
                 )
         return pl.DataFrame(rows).fill_nan(None)
+
+    def _expected_columns(self, scenario: str, policy: str, first: str, metric: str) -> dict[str, float]:
+        """The same from what choices were worth, not from what luck made of them; known for `within_deadline` only."""
+        expected = self.expected(scenario, policy) if metric == METRICS[WITHIN_DEADLINE] else np.zeros(0)
+        others = self.expected(scenario, first) if expected.size else expected
+        best = np.array([one.clairvoyant for one in self.of(scenario, policy)]).mean()
+        worth, difference = interval(expected), interval(expected - others)
+        return {
+            "expected_mean": worth.mean,
+            "expected_se": worth.se,
+            "expected_share": worth.mean / float(best) if best > 0 else float("nan"),
+            "expected_difference_mean": difference.mean,
+            "expected_difference_low": difference.low,
+            "expected_difference_high": difference.high,
+        }
 
     def runs(self) -> pl.DataFrame:
         """One row per scenario, policy and run: rewards, decisions, spend, the race, the cut-off m."""
@@ -130,6 +150,7 @@ class SimulationResult:
                     "policy": one.policy,
                     "run": one.run,
                     **dict(zip(METRICS, one.rewards, strict=True)),
+                    "expected": one.expected,
                     "clairvoyant": one.clairvoyant,
                     "decisions": one.decisions,
                     "spend": one.spend,

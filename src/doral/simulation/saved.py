@@ -20,13 +20,14 @@ from doral.errors import InvalidValue
 from doral.simulation.outcome import METRICS, Outcome
 from doral.simulation.result import SimulationResult
 
-FORMAT = 2
+FORMAT = 3
 _PLAIN_FIELDS = (
     "scenario",
     "policy",
     "run",
     "clairvoyant",
     "rewards",
+    "expected",
     "decisions",
     "spend",
     "race_rounds",

@@ -47,6 +47,7 @@ class World(NamedTuple):
     cumulative_shares: Floats  # (J,)
     silent: bool
     available: Floats  # (A,) probability of being available; empty: always
+    counted: Floats  # (phases, J, A) expected worth of what returns within the deadline
 
 
 class Tape(NamedTuple):
@@ -121,10 +122,15 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
 
 
 @kernel
+def phase_of(world: World, round_: int) -> int:
+    """The part of the horizon that a round belongs to."""
+    return min((round_ - 1) // world.phase_rounds, world.means.shape[0] - 1)
+
+
+@kernel
 def draw_reward(world: World, round_: int, context: int, arm: int, noise: float) -> float:
     """The reward that this arm would bring."""
-    phase = min((round_ - 1) // world.phase_rounds, world.means.shape[0] - 1)
-    mean = world.means[phase, context, arm]
+    mean = world.means[phase_of(world, round_), context, arm]
     if world.noise == NOISE_GAUSSIAN:
         return mean + world.noise_sd * noise
     if world.noise == NOISE_BERNOULLI:
@@ -155,7 +161,7 @@ def example() -> tuple[World, Tape]:
     """A world and a tape that stand for all."""
     table, kinds = np.zeros((2, 1, 1)), np.zeros((2, 1, 1), dtype=np.int64)
     laws = Laws(kinds, table, table, table, kinds, kinds, np.zeros(0), np.zeros((1, 1)))
-    world = World(table, 1, NOISE_NONE, 0.0, laws, np.zeros(1), False, np.zeros(0))
+    world = World(table, 1, NOISE_NONE, 0.0, laws, np.zeros(1), False, np.zeros(0), table)
     return world, new_tape(world, 1)
 
 

@@ -59,7 +59,7 @@ def _given_truth(scenario: Scenario) -> Truth:
 
 def _truth(scenario: Scenario, features: Floats, means: Floats) -> Truth:
     counted = expected_worth(scenario, means)
-    block = scenario.once(_world_without_means).with_fields(means=means)
+    block = scenario.once(_world_without_means).with_fields(means=means, counted=counted)
     return Truth(block=block, features=features, counted=counted, clairvoyant=clairvoyant_worth(scenario, counted))
 
 
@@ -93,6 +93,7 @@ def _world_without_means(scenario: Scenario) -> Block[World]:
         cumulative_shares=np.cumsum(scenario.true_shares),
         silent=scenario.problem.feedback == "silent",
         available=np.array(available, dtype=np.float64),
+        counted=np.zeros((scenario.phases, 0, 0)),
     )
     return Block(world)
 
