@@ -28,9 +28,10 @@ def programs() -> Iterator[Program]:
     yield from (WORLD, PACING, DELAYS, LOGBOOK)
     problem = Problem(arms=[Arm("arm", features=[1.0])], contexts=["context"], budget=1, horizon=4, deadline=1)
     for options in (ANY, *(policy(name) for name in POLICY_NAMES)):
-        state = first_state(Blueprint(options=options, problem=problem, seed=0, oracle=np.zeros((1, 1, 1))))
+        truth = np.zeros((1, 1, 1))
+        state = first_state(Blueprint(options=options, problem=problem, seed=0, oracle=truth, true_values=truth))
         yield simulation_program(state)
-        if options.return_probability != "oracle":  # which only a simulation knows
+        if "oracle" not in (options.return_probability, options.sampling):  # which only a simulation knows
             yield program_of("live", state, live_entries)
 
 

@@ -230,12 +230,14 @@ class Twin:
         delays: Sequence[Sequence[AnyLaw]],
         seed: int,
         run: int,
+        true_values: Floats | None = None,
     ) -> None:
         self.options, self.problem, self.seed, self.run = options, problem, seed, run
         self.until_end = options.until_end and problem.counted == "by_end"
         self.features = features if options.features == "given" else np.zeros((problem.n_arms, 0))
         self.costs = problem.costs
         self._true_laws = delays  # looked at by `oracle` only
+        self._true_values = true_values  # (phases, J, A), the same
         self.n_arms, self.n_contexts, self.n_features = problem.n_arms, problem.n_contexts, self.features.shape[1]
         self.silent = problem.feedback == "silent"
         self.learner = options.learner
@@ -947,6 +949,10 @@ class Twin:
             n = int((self.contexts == context).sum())
             doubt = self.options.return_optimism * math.sqrt(math.log(math.e + n)) * self.tau_error[context]
             worth = weight * (tau * mean + np.hypot(tau * extra, doubt * np.maximum(mean, 0.0)))
+        if self.options.sampling == "oracle":
+            assert self._true_values is not None
+            n_phases = self._true_values.shape[0]
+            worth = self._true_values[(now - 1) // math.ceil(self.problem.horizon / n_phases), context]
         values = np.full(self.n_arms, -math.inf)
         values[list(arms)] = worth[list(arms)]
         self._margin = min(self._margin, gap(values.tolist()))
@@ -958,7 +964,7 @@ class Twin:
             width = self._expected_norm(context) if self.options.pending == "expected" else norm
             best = self._cheapest_lesson(values, weight * tau * mean, tau * np.log1p(width**2) / 2)
             values[[a for a in range(self.n_arms) if a != best]] = -math.inf
-        doubts = self.options.bonus == "calibrated" and self.options.sampling != "thompson"
+        doubts = self.options.bonus == "calibrated" and self.options.sampling not in ("thompson", "oracle")
         if doubts and self.options.pacing == "lp" and self.mean_square > 0.0 and not (values > 0.0).any():
             return self._reconsidered(context, values, arms, mean, norm)
         return values
@@ -1199,7 +1205,15 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
     truth = make_truth(scenario, seed=seed, run=outcome.run)
     tape = new_tape(truth.world, problem.horizon)
     record(tape, truth.world, np.uint64(seed), np.uint64(outcome.run), 1)
-    twin = Twin(options, problem, features=truth.features, delays=scenario.delays, seed=seed, run=outcome.run)
+    twin = Twin(
+        options,
+        problem,
+        features=truth.features,
+        delays=scenario.delays,
+        seed=seed,
+        run=outcome.run,
+        true_values=truth.counted,
+    )
     log = outcome.log
     assert log is not None
     chosen = {int(round_): i for i, round_ in enumerate(log.round)}

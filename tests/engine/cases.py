@@ -93,7 +93,7 @@ OPTION_VALUES: dict[str, tuple[Any, ...]] = {
     "prior": ("fixed", "noise", "shared"),
     "half_life": (None, 15.0, 300.0),
     "outcome_split": (None, 0.5, 0.9),
-    "sampling": ("optimism", "thompson", "directed"),
+    "sampling": ("optimism", "thompson", "directed", "oracle"),
     "pending": ("ignored", "expected"),
     "penalty": (0.01, 1.0, 30.0),
     "delta": (1e-12, 0.05, 1.0),
@@ -125,7 +125,7 @@ def completed(options: Mapping[str, Any], problem: Problem, *, option: str = "")
             chosen["return_probability"], chosen["half_life"] = "estimated", None
     if chosen["dropping"] == "certified" and chosen["choice"] == "unweighted":
         chosen["dropping" if option == "choice" else "choice"] = "never" if option == "choice" else "weighted"
-    if chosen["sampling"] == "directed" and chosen["choice"] == "unweighted":
+    if chosen["sampling"] in ("directed", "oracle") and chosen["choice"] == "unweighted":
         chosen["sampling" if option == "choice" else "choice"] = "optimism" if option == "choice" else "weighted"
     if chosen["dropping"] == "certified" and chosen["prior"] == "fixed":
         chosen["dropping" if option == "prior" else "prior"] = "never" if option == "prior" else "noise"

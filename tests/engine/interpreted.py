@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from doral._arrays import Bits
+from doral._arrays import Bits, Floats
 from doral._kernel import Kernel
 from doral._kernel.philox import coin
 from doral.engine.blueprint import Blueprint
@@ -109,9 +109,18 @@ def small_problem(**changes: Any) -> Problem:
     )
 
 
+def true_values(options: PolicyOptions, problem: Problem) -> Floats | None:
+    """Some, for those who are given them."""
+    shape = (1, problem.n_contexts, problem.n_arms)
+    return np.random.default_rng(SEED).uniform(0.1, 1.0, shape) if options.sampling == "oracle" else None
+
+
 def first(options: PolicyOptions, problem: Problem | None = None, *, oracle: Any = None) -> State:
     """A first state, in Python."""
-    blueprint = Blueprint(options=options, problem=problem or small_problem(), seed=SEED, oracle=oracle)
+    problem = problem or small_problem()
+    blueprint = Blueprint(
+        options=options, problem=problem, seed=SEED, oracle=oracle, true_values=true_values(options, problem)
+    )
     state = cast(State, in_python(first_state(blueprint)))
     prepare(state)
     return state

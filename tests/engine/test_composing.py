@@ -159,6 +159,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, Any, str]] = [
     ("doral", {"outcome_split": 0.5, "learner": "scaled"}, "outcome_split", 0.5, "needs learner='returned' or 'auto'"),
     ("d-alp", {"outcome_split": 0.5}, "outcome_split", 0.5, "needs return_probability='estimated'"),
     ("doral", {"outcome_split": 0.5, "half_life": 9.0}, "outcome_split", 0.5, "cannot be combined with half_life"),
+    ("oracle", {"choice": "unweighted"}, "choice", "unweighted", "sampling='oracle' has no index"),
 ]  # fmt: skip
 
 
@@ -195,6 +196,8 @@ def test_what_the_problem_lacks_is_said() -> None:
         check_fit(policy=policy("d-linucb"), problem=small_problem(deadline=None), seed=0)
     with pytest.raises(InvalidValue, match="return_probability = 'oracle': needs the true delays"):
         check_fit(policy=policy("doral/literal"), problem=EXPLICIT, seed=0)
+    with pytest.raises(InvalidValue, match="sampling = 'oracle': needs the true values, which only a simulation has"):
+        check_fit(policy=policy("oracle"), problem=EXPLICIT, seed=0)
     with pytest.raises(InvalidValue, match="accept = 4: must be at most the number of arms, 3"):
         check_fit(policy=policy("doral", accept=4), problem=EXPLICIT, seed=0)
     check_fit(policy=policy("doral", accept=3), problem=EXPLICIT, seed=0)
@@ -217,7 +220,9 @@ def test_options_have_one_owner() -> None:
 
 def state_of(name: str, monkeypatch: pytest.MonkeyPatch, way: str, **options: Any) -> Any:
     monkeypatch.setenv("DORAL_COMPOSE", way)
-    return first_state(Blueprint(options=policy(name, **options), problem=EXPLICIT, seed=0, oracle=ORACLE))
+    return first_state(
+        Blueprint(options=policy(name, **options), problem=EXPLICIT, seed=0, oracle=ORACLE, true_values=ORACLE)
+    )
 
 
 @pytest.mark.parametrize("name", POLICY_NAMES)

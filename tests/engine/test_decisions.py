@@ -35,8 +35,8 @@ from tests.engine.cases import (
 DIGESTS: dict[str, str] = json.loads((Path(__file__).parent / "decisions.json").read_text())
 
 # What the version before could not do yet.
-OLD_NAMES = [name for name in POLICY_NAMES if name != "doral-ids"]
-OLD_VALUES = [one for one in EVERY_VALUE if one != ("sampling", "directed")]
+OLD_NAMES = [name for name in POLICY_NAMES if name not in ("doral-ids", "oracle")]
+OLD_VALUES = [one for one in EVERY_VALUE if one not in (("sampling", "directed"), ("sampling", "oracle"))]
 # What is meant to be decided otherwise: the last unit that the budget can pay is bought, to the last decimal
 # (or, with the same decisions, what was spent is told to that digit), ...
 LAST_UNIT = {

@@ -54,7 +54,7 @@ from tests.engine.cases import (
 from tests.small_worlds import make_scenario
 from tests.twin import Agreement, follow
 
-DIRECTED = [("sampling", "directed")]
+DIRECTED = [("sampling", "directed"), ("sampling", "oracle")]
 # Rounds that rounding may decide; more would mean that the comparison hides something.
 NEAR_TIES_ALLOWED = 1
 # The same while a first conversion is all that is known of the noise, and V all but singular.

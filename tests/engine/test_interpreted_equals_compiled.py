@@ -10,7 +10,7 @@ from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine, Heard
 from doral.engine.leaves import leaves
 from doral.engine.presets import POLICY_NAMES, policy
-from tests.engine.interpreted import SEED, Player, as_arrays, first, small_problem
+from tests.engine.interpreted import SEED, Player, as_arrays, first, small_problem, true_values
 
 ROUNDS = 90
 MAY_DIFFER = ("values", "gamma", "allowed", "ridge.shadow", "ridge.direction", "ridge.scratch")  # scratch
@@ -23,7 +23,8 @@ def test_a_campaign_goes_the_same_way(name: str) -> None:
     options = policy(name, min_answers=3)
     oracle = ORACLE if options.return_probability == "oracle" else None
     problem = small_problem()
-    compiled = Engine(Blueprint(options=options, problem=problem, seed=SEED, oracle=oracle))
+    truth = true_values(options, problem)
+    compiled = Engine(Blueprint(options=options, problem=problem, seed=SEED, oracle=oracle, true_values=truth))
     player = Player(first(options, problem, oracle=oracle))
     rng, due = np.random.default_rng(7), dict[int, list[tuple[int, float]]]()
     for clock in range(1, ROUNDS + 1):

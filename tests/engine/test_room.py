@@ -46,7 +46,8 @@ def test_the_estimate_is_what_a_state_takes(
 ) -> None:
     for feedback in ("explicit", "silent"):
         problem = sized(n_contexts, n_arms, n_features, feedback=feedback, costs=costs)
-        blueprint = Blueprint(options=policy(name), problem=problem, seed=0, oracle=np.zeros((1, 1, 1)))
+        truth = np.zeros((1, 1, 1)), np.zeros((2, n_contexts, n_arms))
+        blueprint = Blueprint(options=policy(name), problem=problem, seed=0, oracle=truth[0], true_values=truth[1])
         real = sum(array.nbytes for _, array in leaves(first_state(blueprint)))
         assert state_bytes(blueprint, chosen_pieces(blueprint.options, problem)) == pytest.approx(
             real, rel=0.05, abs=50_000

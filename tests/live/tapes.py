@@ -81,6 +81,8 @@ def live_policies(scenario: Scenario) -> dict[str, PolicyOptions]:
         options: dict[str, Any] = {}
         if policy(name).return_probability == "oracle":
             options["return_probability"] = "estimated"
+        if policy(name).sampling == "oracle":
+            continue
         if policy(name).screening == "none" and policy(name).cutoff is None:
             options |= needed
         found[name] = policy(name, **options)

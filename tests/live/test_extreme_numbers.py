@@ -103,7 +103,7 @@ def test_one_extreme_number_works_or_is_named(field: str, name: str) -> None:
 @settings(max_examples=150, deadline=None)
 @given(data=st.data(), name=st.sampled_from(POLICY_NAMES), feedback=st.sampled_from(["explicit", "silent"]))
 def test_several_extreme_numbers_at_once(data: st.DataObject, name: str, feedback: str) -> None:
-    if name == "doral/literal":  # needs the truth
+    if name in ("doral/literal", "oracle"):  # needs the truth
         return
     ranges: dict[str, tuple[float, float]] = {
         "cost": (1e-12, 1e15),

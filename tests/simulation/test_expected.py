@@ -12,6 +12,7 @@ from scipy import stats
 import doral
 from doral import delays
 from doral.simulation import saved
+from doral.simulation.api import AnyPolicy
 from doral.simulation.world import make_truth
 
 RUNS = 40
@@ -53,7 +54,7 @@ def scenario() -> doral.Scenario:
 
 @pytest.fixture(scope="module")
 def result() -> doral.SimulationResult:
-    policies = ["doral-otf", "d-linucb", "random", Uniform]
+    policies: list[AnyPolicy] = ["doral-otf", "d-linucb", "random", Uniform]
     return doral.simulate(policies, scenario(), runs=RUNS, seed=4, keep_decisions=True)
 
 

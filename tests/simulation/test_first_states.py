@@ -45,10 +45,16 @@ def _bits(tree: Any) -> list[Any]:
 
 
 def _blueprint(options: PolicyOptions, scenario: Scenario, *, seed: int, run: int) -> Blueprint:
-    features = make_truth(scenario, seed=seed, run=run).features
+    truth = make_truth(scenario, seed=seed, run=run)
     oracle = scenario.once(oracle_table) if options.return_probability == "oracle" else None
     return Blueprint(
-        options=options, problem=scenario.problem, seed=seed, run=run, given_features=features, oracle=oracle
+        options=options,
+        problem=scenario.problem,
+        seed=seed,
+        run=run,
+        given_features=truth.features,
+        oracle=oracle,
+        true_values=truth.counted,
     )
 
 

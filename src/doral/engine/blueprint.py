@@ -30,6 +30,8 @@ class Blueprint:
     """Those of the problem, unless a simulation draws them."""
     oracle: Floats | None = None
     """(1 or J, A, ages) the return probability, where it is given."""
+    true_values: Floats | None = None
+    """(phases, J, A) the expected worth of what returns within the deadline, where it is given."""
 
     @cached_property
     def features(self) -> Floats:

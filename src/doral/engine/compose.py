@@ -162,8 +162,9 @@ def _label(pieces: tuple[str, ...]) -> str:
 def _empty_memories() -> Mapping[str, Any]:
     """A memory of the right type for every piece, for states without that piece."""
     tiny = _tiny_problem("explicit")
+    unknown = np.zeros((1, 1, 1))
     forgetful = Blueprint(
-        options=PolicyOptions(half_life=1.0, cutoff=1.0), problem=tiny, seed=0, oracle=np.zeros((1, 1, 1))
+        options=PolicyOptions(half_life=1.0, cutoff=1.0), problem=tiny, seed=0, oracle=unknown, true_values=unknown
     )
     telling = Blueprint(options=PolicyOptions(outcome_split=0.0, cutoff=1.0), problem=tiny, seed=0)
     return {

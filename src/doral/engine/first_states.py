@@ -6,7 +6,7 @@ from doral._kernel import Block, Template
 from doral.engine.blueprint import Blueprint
 from doral.engine.compose import coin_of, composes_all, first_state
 from doral.engine.options import PolicyOptions
-from doral.engine.state import State
+from doral.engine.state import State, has
 from doral.estimators.ridge import set_features
 
 MOST_POLICIES = 64  # that are remembered
@@ -15,7 +15,7 @@ MOST_POLICIES = 64  # that are remembered
 class FirstStates:
     """Of runs that have the problem in common, and the return probabilities where they are given.
 
-    They differ in their coins, and in their features where these are drawn.
+    They differ in their coins, and in their features and true values where these are drawn.
     """
 
     def __init__(self) -> None:
@@ -25,6 +25,8 @@ class FirstStates:
         """What `first_state` makes of this blueprint, in a block."""
         block = self._template(blueprint).block()
         set_features(block.tree.ridge, blueprint.features)
+        if has(block.tree, "index_oracle") and blueprint.true_values is not None:
+            block.tree.truth.values[:] = blueprint.true_values
         block.replace(coin=coin_of(blueprint))
         return block
 

@@ -38,6 +38,8 @@ def state_bytes(blueprint: Blueprint, pieces: tuple[str, ...]) -> int:
     words += n_contexts * CONTEXT.itemsize // _WORD
     if any(piece.startswith("prior.") for piece in pieces):
         words += n_contexts * (square + n_features)
+    if "index.oracle" in pieces and blueprint.true_values is not None:
+        words += blueprint.true_values.size
     if "window" in pieces:
         words += cells
     if "drop" in pieces:

@@ -17,6 +17,7 @@ from doral._kernel import kernel
 if TYPE_CHECKING:
     from doral.engine.pieces.drop import DropMemory
     from doral.engine.pieces.forget import ForgetMemory
+    from doral.engine.pieces.index.oracle import TruthMemory
     from doral.engine.pieces.outcomes import OutcomesMemory
     from doral.engine.pieces.race import RaceMemory
     from doral.engine.pieces.rate.period import PeriodMemory
@@ -159,6 +160,7 @@ class State(NamedTuple):
     doubt: Ints
     forget: ForgetMemory
     period: PeriodMemory
+    truth: TruthMemory
 
 
 COMMON: tuple[str, ...] = State._fields[: State._fields.index("race")]

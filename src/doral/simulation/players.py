@@ -43,6 +43,7 @@ class CompiledPlayer:
             run=run,
             given_features=truth.features,
             oracle=oracle,
+            true_values=truth.counted,
         )
         self.state = scenario.once(_first_states).block(blueprint)
         self._program = simulation_program(self.state.tree)

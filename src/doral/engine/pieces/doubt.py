@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:
-    """Thompson sampling draws anew for everybody, and other bonuses are not in units of measured noise."""
-    return options.bonus == "calibrated" and options.sampling != "thompson" and options.pacing == "lp"
+    """Thompson sampling draws anew for everybody, who knows the truth has no doubt, and other bonuses are not in units
+    of measured noise.
+    """
+    return options.bonus == "calibrated" and options.sampling not in ("thompson", "oracle") and options.pacing == "lp"
 
 
 def memory(blueprint: Blueprint) -> Ints:

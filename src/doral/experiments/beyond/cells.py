@@ -34,7 +34,7 @@ COURSE_SCENARIOS = (
 class BeyondExtent(Extent):
     """Also which policies play which scenarios."""
 
-    policies: tuple[PolicyOptions, ...] = tuple(policy(name) for name in PRESETS)
+    policies: tuple[PolicyOptions, ...] = tuple(policy(name) for name in PRESETS if name != "oracle")
     scenarios: tuple[Scenario, ...] = tuple(SCENARIOS.values())
 
     @property
