@@ -19,6 +19,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 from numpy.random import Philox
+from scipy import stats
 from scipy.special import ndtri
 
 from doral._arrays import Flags, Floats, Ints
@@ -1261,11 +1262,18 @@ def _drawn(
     scenario: Scenario, mean: float, context: int, arm: int, noise: float, uniform: float
 ) -> tuple[float, float]:
     """The reward and delay that the tape holds for a decision."""
+    if scenario.rows is not None:
+        cell = scenario.rows[context][arm]
+        assert uniform == noise
+        reward, delay = cell[min(math.floor(uniform * len(cell)), len(cell) - 1)]
+        return reward, max(1.0, float(np.ceil(delay)))
     reward = mean
     if scenario.noise == "gaussian":
         reward = mean + scenario.noise_sd * noise
     elif scenario.noise == "bernoulli":
         reward = float(noise < mean)
+    elif scenario.noise == "poisson":
+        reward = max(0.0, float(stats.poisson.ppf(noise, mean)))
     law = scenario.delays[min(context, len(scenario.delays) - 1)][arm]
     delay = float((law.given(reward) if isinstance(law, ByOutcome) else law).sample([uniform])[0])
     return reward, max(1.0, float(np.ceil(delay)))

@@ -225,7 +225,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         else draw(st.none() | st.lists(st.floats(0, 1), min_size=n_arms, max_size=n_arms)),
         phases=draw(st.sampled_from([1, 1, 3])),
         # Bernoulli rewards need chances; otherwise rewards are linear, as the learner believes, or not.
-        means=means if noise == "bernoulli" or draw(st.booleans()) else None,
+        means=means if noise in ("bernoulli", "poisson") or draw(st.booleans()) else None,
     )
 
 

@@ -52,7 +52,7 @@ def scenario(**changes: Any) -> doral.Scenario:
         ({"means": [[0.1, 0.2], [0.3, 0.4]], "theta": [[1, 2], [3, 4]]}, "theta or means, not both"),
         ({"noise": "bernoulli"}, "needs known means between 0 and 1"),
         ({"noise": "bernoulli", "means": [[0.1, 1.2], [0.0, 0.0]]}, "mean reward = 1.2"),
-        ({"noise": "uniform"}, "gaussian, bernoulli or none"),
+        ({"noise": "uniform"}, "gaussian, bernoulli, poisson or none"),
         ({"noise_sd": -1.0}, "noise_sd = -1.0"),
         ({"availability": 1.5}, "availability = 1.5"),
         ({"problem": problem(contexts=["x", "y"])}, "the scenario must say what they are"),

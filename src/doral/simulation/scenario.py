@@ -13,11 +13,13 @@ from doral._arrays import Floats
 from doral.delays import AnyLaw, ByOutcome, Law
 from doral.errors import InvalidValue
 from doral.problem import SHARES_TOLERANCE, Problem
+from doral.simulation.rows import Rows, checked_rows, delay_laws, mean_rewards
 
-Noise = Literal["gaussian", "bernoulli", "none"]
+Noise = Literal["gaussian", "bernoulli", "poisson", "none"]
 Features = Literal["given", "drawn"]
 ArmLaws: TypeAlias = AnyLaw | Sequence[AnyLaw] | Mapping[str, AnyLaw]
 Made = TypeVar("Made")
+MAX_COUNT_MEAN = 500.0  # beyond, counts are as good as normal
 
 
 def _table(field: str, value: object, shape: tuple[int, int]) -> tuple[tuple[float, ...], ...]:
@@ -79,6 +81,11 @@ class Scenario:
     drawn from U(0, 1) anew for every run; with `features="drawn"` so are the features of the arms, and those of the
     problem only say how many there are. With several `phases` the world changes: the horizon is cut into equally many
     parts, and in each the contexts take other thetas (drawn anew, or each that of the next context).
+
+    `noise` is "gaussian" (with `noise_sd`), "bernoulli" (means are chances), "poisson" (means are expected counts) or
+    "none". Where `rows` are given, `{context: {arm: [(reward, delay), ...]}}` as they were observed, each decision
+    draws one of its cell's rows, reward and delay together (an infinite delay is an answer that never comes); means and
+    delays then follow from them.
     """
 
     name: str
@@ -92,13 +99,14 @@ class Scenario:
     availability: tuple[float, ...] | None
     shares: tuple[float, ...]
     phases: int
+    rows: Rows | None
 
     def __init__(
         self,
         *,
         name: str,
         problem: Problem,
-        delays: ArmLaws | Mapping[str, ArmLaws] | tuple[tuple[AnyLaw, ...], ...],
+        delays: ArmLaws | Mapping[str, ArmLaws] | tuple[tuple[AnyLaw, ...], ...] | None = None,
         theta: object = None,
         means: object = None,
         features: Features = "given",
@@ -107,13 +115,18 @@ class Scenario:
         availability: object = None,
         shares: object = None,
         phases: int = 1,
+        rows: object = None,
     ) -> None:
         if not isinstance(problem, Problem):
             raise InvalidValue("problem", problem, "must be a doral.Problem")
         if features not in get_args(Features):
             raise InvalidValue("features", features, "must be given or drawn")
         if noise not in get_args(Noise):
-            raise InvalidValue("noise", noise, "must be gaussian, bernoulli or none")
+            raise InvalidValue("noise", noise, "must be gaussian, bernoulli, poisson or none")
+        observed = None if rows is None else checked_rows(rows, problem)
+        if observed is not None:
+            delays, means = _of_rows(observed, delays, means)
+            _check_alone(theta=theta, features=features, noise=noise, phases=phases)
         if theta is not None and means is not None:
             raise InvalidValue("means", means, "give theta or means, not both")
         _check.set_fields(
@@ -129,9 +142,12 @@ class Scenario:
             availability=None if availability is None else _availability(availability, problem),
             shares=_true_shares(shares, problem),
             phases=_check.whole_number("phases", phases, at_least=1, at_most=min(problem.horizon, 1_000)),
+            rows=observed,
         )
         if noise == "bernoulli":
             self._check_chances()
+        if noise == "poisson":
+            self._check_counts()
         if problem.reserves and self.availability is not None:
             remedy = "cannot be combined with reserves: the clairvoyant to compare with is not known for both"
             raise InvalidValue("availability", availability, remedy)
@@ -145,6 +161,21 @@ class Scenario:
         if means.min() < 0.0 or means.max() > 1.0:
             extreme = float(means.min() if means.min() < 0.0 else means.max())
             raise InvalidValue("mean reward", extreme, "must be between 0 and 1 for bernoulli rewards")
+
+    def _check_counts(self) -> None:
+        """Counts need expectations that are not negative, drawn or given."""
+        features = self.problem.features
+        if self.means is not None:
+            means = np.array(self.means)
+        elif self.theta is not None and self.features == "given":
+            means = np.array(self.theta) @ features.T
+        else:  # products of what is drawn from U(0, 1), and of what is given
+            means = np.array(0.0 if self.features == "drawn" else features if self.theta is None else 0.0)
+            means = np.minimum(means.min(), np.array(0.0 if self.theta is None else self.theta))
+        if means.min() < 0.0 or means.max() > MAX_COUNT_MEAN:
+            extreme = float(means.min() if means.min() < 0.0 else means.max())
+            remedy = f"must be between 0 and {MAX_COUNT_MEAN:g} for poisson rewards"
+            raise InvalidValue("mean reward", extreme, remedy)
 
     @property
     def true_shares(self) -> Floats:
@@ -162,6 +193,24 @@ class Scenario:
     def __getstate__(self) -> dict[str, Any]:
         # Without what is made once: it can be large, and the other side makes its own.
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def _of_rows(rows: Rows, delays: Any, means: Any) -> tuple[Any, Any]:
+    """Delays and means follow from the rows; whoever gives both, as a copy does, gives the same."""
+    theirs = delay_laws(rows), mean_rewards(rows)
+    for field, given, follows in zip(("delays", "means"), (delays, means), theirs, strict=True):
+        if given is not None and not (isinstance(given, tuple) and given == follows):
+            raise InvalidValue(field, given, "follow from the rows; leave them out")
+    return theirs
+
+
+def _check_alone(*, theta: object, features: str, noise: str, phases: object) -> None:
+    """What rows cannot be combined with."""
+    if theta is not None or features == "drawn" or noise in ("bernoulli", "poisson") or phases != 1:
+        given = {"theta": theta, "features": features, "noise": noise, "phases": phases}
+        raise InvalidValue(
+            "rows", given, "say all there is to say of rewards: leave theta, features, noise and phases out"
+        )
 
 
 def _availability(value: object, problem: Problem) -> tuple[float, ...]:

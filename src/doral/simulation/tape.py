@@ -7,6 +7,7 @@ experiences has the right law, and differences between policies on one tape are 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from doral._kernel.philox import ARRIVAL, AVAILABILITY, PARAMETERS, philox, to_u
 CHUNK_ROUNDS = 8192
 WALKED_CONTEXTS = 32  # up to here, a walk finds the context of a draw sooner than a search
 
-NOISE_NONE, NOISE_GAUSSIAN, NOISE_BERNOULLI = 0, 1, 2
+NOISE_NONE, NOISE_GAUSSIAN, NOISE_BERNOULLI, NOISE_POISSON, NOISE_ROWS = 0, 1, 2, 3, 4
 
 
 class Laws(NamedTuple):
@@ -48,13 +49,14 @@ class World(NamedTuple):
     silent: bool
     available: Floats  # (A,) probability of being available; empty: always
     counted: Floats  # (phases, J, A) expected worth of what returns within the deadline
+    rewards: Floats  # that go with the `values` of the laws, where rows were observed; else empty
 
 
 class Tape(NamedTuple):
     """A chunk of rounds."""
 
     context: Ints
-    noise: Floats  # standard normal, or uniform for Bernoulli rewards
+    noise: Floats  # standard normal, or uniform for Bernoulli rewards, counts and rows
     delay: Floats  # uniform
     available: Bits  # (rounds, A), or (rounds, 0): always
 
@@ -115,6 +117,8 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
         tape.noise[i] = to_uniform(luck)
         if world.noise == NOISE_GAUSSIAN:
             tape.noise[i] = normal_quantile(max(to_uniform(luck), 2.0**-54))
+        if world.noise == NOISE_ROWS:
+            tape.delay[i] = tape.noise[i]  # one draw picks the row of both
         if tape.available.shape[1] > 0:
             for a in range(n_arms):
                 word, _, _, _ = philox(seed, run, index, np.uint64(AVAILABILITY), np.uint64(a))
@@ -135,7 +139,24 @@ def draw_reward(world: World, round_: int, context: int, arm: int, noise: float)
         return mean + world.noise_sd * noise
     if world.noise == NOISE_BERNOULLI:
         return 1.0 if noise < mean else 0.0
+    if world.noise == NOISE_POISSON:
+        return _count(mean, noise)
+    if world.noise == NOISE_ROWS:
+        start, stop = world.laws.start[0, context, arm], world.laws.stop[0, context, arm]
+        return world.rewards[start + min(int(noise * (stop - start)), stop - start - 1)]
     return mean
+
+
+@kernel
+def _count(mean: float, uniform: float) -> float:
+    """The Poisson count at this probability: the first whose cumulative chance is above it."""
+    count, chance = 0.0, math.exp(-mean)
+    total = chance
+    while uniform >= total and (count < mean or total + chance > total):  # beyond, rounding leaves nothing to add
+        count += 1.0
+        chance *= mean / count
+        total += chance
+    return count
 
 
 @kernel
@@ -161,7 +182,7 @@ def example() -> tuple[World, Tape]:
     """A world and a tape that stand for all."""
     table, kinds = np.zeros((2, 1, 1)), np.zeros((2, 1, 1), dtype=np.int64)
     laws = Laws(kinds, table, table, table, kinds, kinds, np.zeros(0), np.zeros((1, 1)))
-    world = World(table, 1, NOISE_NONE, 0.0, laws, np.zeros(1), False, np.zeros(0), table)
+    world = World(table, 1, NOISE_NONE, 0.0, laws, np.zeros(1), False, np.zeros(0), table, np.zeros(0))
     return world, new_tape(world, 1)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from doral._arrays import Flags, Floats
 from doral.delays import AnyLaw, ByOutcome, Law
+from doral.simulation.rows import returned_rewards
 from doral.simulation.scenario import Scenario
 
 ORACLE_AGES = 16_384  # rounds: a known return probability is tabulated up to here, and constant beyond
@@ -80,6 +81,9 @@ def returned_by(law: Law, age: float) -> float:
 
 def expected_worth(scenario: Scenario, means: Floats) -> Floats:
     """(phases, J, A) expected worth of what returns within the deadline: E[reward * 1{it does}], times the weight."""
+    if scenario.rows is not None:
+        in_time = returned_rewards(scenario.rows, scenario.problem.deadlines)
+        return scenario.problem.weights[:, None] * in_time[None]
     chances = scenario.once(_deadline_chances)
     counted = means * chances.above
     if chances.by_outcome.any():
@@ -89,13 +93,17 @@ def expected_worth(scenario: Scenario, means: Floats) -> Floats:
 
 def _counted_by_outcome(scenario: Scenario, means: Floats, chances: DeadlineChances) -> Floats:
     """E[reward * 1{it returns within the deadline}] where the delay depends on the reward."""
-    from scipy.special import ndtr  # here: most scenarios need no SciPy, and it takes long to start
+    from scipy.special import ndtr, pdtr  # here: most scenarios need no SciPy, and it takes long to start
 
     sd, gap = scenario.noise_sd, means - chances.threshold
     if scenario.noise == "bernoulli":
         return means * np.where(chances.threshold < 1.0, chances.above, chances.below)
     if scenario.noise == "none" or sd == 0.0:
         return means * np.where(gap > 0.0, chances.above, chances.below)
+    if scenario.noise == "poisson":  # E[r 1{r > n}] = mean * P(r >= n) for whole n, and all of it for those below 0
+        whole = np.floor(chances.threshold)
+        counts = means * np.where(whole >= 1.0, 1.0 - pdtr(np.maximum(whole - 1.0, 0.0), means), 1.0)
+        return np.asarray(counts * chances.above + (means - counts) * chances.below)
     # E[r 1{r > threshold}] of a normal r
     z = gap / sd
     bells = [math.exp(-0.5 * each**2) for each in z.ravel().tolist()]

@@ -11,13 +11,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from doral._arrays import Floats
+from doral._delay_kinds import EMPIRICAL
 from doral._kernel import Block
 from doral.simulation.clairvoyant import clairvoyant_worth
+from doral.simulation.rows import Rows
 from doral.simulation.scenario import Scenario
-from doral.simulation.tape import NOISE_BERNOULLI, NOISE_GAUSSIAN, NOISE_NONE, WORLD, Draws, Laws, World
+from doral.simulation.tape import (
+    NOISE_BERNOULLI,
+    NOISE_GAUSSIAN,
+    NOISE_NONE,
+    NOISE_POISSON,
+    NOISE_ROWS,
+    WORLD,
+    Draws,
+    Laws,
+    World,
+)
 from doral.simulation.true_returns import expected_worth, law_above, law_below, thresholds
 
-_NOISE = {"none": NOISE_NONE, "gaussian": NOISE_GAUSSIAN, "bernoulli": NOISE_BERNOULLI}
+_NOISE = {"none": NOISE_NONE, "gaussian": NOISE_GAUSSIAN, "bernoulli": NOISE_BERNOULLI, "poisson": NOISE_POISSON}
 _THETA, _FEATURES = 0, 1  # lanes of the parameter draws
 
 
@@ -87,13 +99,14 @@ def _world_without_means(scenario: Scenario) -> Block[World]:
     world = World(
         means=np.zeros((scenario.phases, 0, 0)),
         phase_rounds=math.ceil(scenario.problem.horizon / scenario.phases),
-        noise=_NOISE[scenario.noise],
+        noise=NOISE_ROWS if scenario.rows else _NOISE[scenario.noise],
         noise_sd=scenario.noise_sd,
-        laws=_compiled_laws(scenario),
+        laws=_laws_of_rows(scenario.rows) if scenario.rows else _compiled_laws(scenario),
         cumulative_shares=np.cumsum(scenario.true_shares),
         silent=scenario.problem.feedback == "silent",
         available=np.array(available, dtype=np.float64),
         counted=np.zeros((scenario.phases, 0, 0)),
+        rewards=np.array([reward for row in scenario.rows or () for cell in row for reward, _ in cell]),
     )
     return Block(world)
 
@@ -116,4 +129,21 @@ def _compiled_laws(scenario: Scenario) -> Laws:
         stop=stops[number],
         values=np.concatenate([code.values for code in codes]),
         threshold=thresholds(scenario),
+    )
+
+
+def _laws_of_rows(rows: Rows) -> Laws:
+    """Each cell is an empirical law in the order of its rows, so that its rewards can be found by the same draw."""
+    sizes = np.array([[len(cell) for cell in row] for row in rows], dtype=np.int64)
+    stops = np.cumsum(sizes).reshape(sizes.shape)
+    nothing = np.zeros((2, *sizes.shape))
+    return Laws(
+        kind=np.full((2, *sizes.shape), EMPIRICAL, dtype=np.int64),
+        a=nothing,
+        b=nothing,
+        never=nothing,
+        start=np.array([stops - sizes] * 2),
+        stop=np.array([stops] * 2),
+        values=np.array([delay for row in rows for cell in row for _, delay in cell]),
+        threshold=np.zeros(sizes.shape),
     )
