@@ -37,6 +37,7 @@ def test_every_public_name_is_there_and_no_other() -> None:
         "delays",
         "open",
         "policy",
+        "rival",
         "scenario",
         "simulate",
     ]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from doral.simulation.python_policy import Arrival as Arrival
     from doral.simulation.python_policy import PythonPolicy as PythonPolicy
     from doral.simulation.result import SimulationResult as SimulationResult
+    from doral.simulation.rivals.catalogue import rival as rival
     from doral.simulation.scenario import Scenario as Scenario
     from doral.simulation.scenarios.catalogue import scenario as scenario
 
@@ -52,6 +53,7 @@ _HOMES = {
     "UnknownName": "doral.errors",
     "open": "doral.live.store",
     "policy": "doral.engine.presets",
+    "rival": "doral.simulation.rivals.catalogue",
     "scenario": "doral.simulation.scenarios.catalogue",
     "simulate": "doral.simulation.api",
 }

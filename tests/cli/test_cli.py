@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import doral
 from doral.cli.app import app
 from doral.cli.policy_words import parse_policy
-from doral.engine.options import OPTION_NAMES
+from doral.engine.options import OPTION_NAMES, PolicyOptions
 from doral.errors import InvalidValue, UnknownName
 from tests.cli.processes import environment
 
@@ -286,6 +286,7 @@ def test_a_narrow_terminal_gets_whole_columns(columns: int, monkeypatch: pytest.
 
 def test_policy_words() -> None:
     one = parse_policy("doral/literal:accept=none,window_bias=no, exploration=5e-1,censoring=min_age,cutoff=300")
+    assert isinstance(one, PolicyOptions)
     assert (one.accept, one.window_bias, one.exploration, one.censoring, one.cutoff) == (
         None,
         False,
@@ -307,7 +308,9 @@ def test_every_option_can_be_given_in_words(option: str) -> None:
 )
 def test_a_cutoff_in_words(word: str, cutoff: object) -> None:
     """No limit, and no choice of one, are not the same."""
-    assert parse_policy(f"doral:cutoff={word}").cutoff == cutoff
+    one = parse_policy(f"doral:cutoff={word}")
+    assert isinstance(one, PolicyOptions)
+    assert one.cutoff == cutoff
 
 
 @pytest.mark.parametrize("word", ["doral:", "doral:accept", "doral:=3", "doral:accept=3,", "doral:accept=1,accept=2"])

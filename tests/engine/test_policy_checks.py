@@ -13,6 +13,7 @@ from doral.engine.presets import POLICY_NAMES, policy
 from doral.problem import Problem
 from doral.simulation.api import AnyPolicy
 from doral.simulation.python_policy import Answer, Arrival, PolicyMaker
+from doral.simulation.rivals.catalogue import RIVALS
 from doral.testing import CHECKS, PolicyCheckFailed, check_policy
 from doral.testing import policy_checks as checks
 
@@ -53,6 +54,7 @@ OURS: dict[str, AnyPolicy] = {
     **{name: name for name in POLICY_NAMES},
     "options": policy("doral", accept=3, censoring="min_age", learner="scaled"),
     "python": example_policy(),
+    **{name: name for name in RIVALS},
 }
 
 

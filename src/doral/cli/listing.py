@@ -5,6 +5,7 @@ from __future__ import annotations
 from doral.cli import terminal
 from doral.engine.presets import POLICY_NAMES, policy
 from doral.experiments.kit.numbers import number
+from doral.simulation.rivals.catalogue import RIVALS
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.catalogue import SCENARIOS
 
@@ -39,4 +40,5 @@ def show_policies() -> None:
     for name in POLICY_NAMES:
         one = policy(name)
         rows.append([name, one.screening, one.learner, one.return_probability, one.pacing])
+    rows += [[name, "in Python, without features", "", "", ""] for name in RIVALS]
     terminal.show_table(["policy", "screening", "learner", "return probability", "pacing"], rows)

@@ -7,31 +7,35 @@ import typing
 from typing import Any, Literal
 
 from doral.engine.options import PolicyOptions, check_option_names, option_words
-from doral.engine.presets import policy
 from doral.errors import InvalidValue
+from doral.simulation.named import NamedPolicy, named_policy
+from doral.simulation.rivals.catalogue import RIVALS, parse_setting
 
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
 
-def parse_policy(word: str) -> PolicyOptions:
+def parse_policy(word: str) -> NamedPolicy:
     """The policy that a word describes.
 
-    >>> parse_policy("doral:accept=3,exploration=0.5").accept
-    3
+    >>> parse_policy("doral:accept=3").name
+    'doral(accept=3)'
+    >>> parse_policy("beta-ts-lp:explore=0.05").name
+    'beta-ts-lp(explore=0.05)'
     """
     name, colon, rest = word.partition(":")
     if not colon:
-        return policy(name)
+        return named_policy(name)
     options: dict[str, Any] = {}
     for setting in rest.split(","):
         option, equals, value = (part.strip() for part in setting.partition("="))
         if not equals or not option:
             raise InvalidValue("policy", word, f"write {name}:OPTION=VALUE,OPTION=VALUE")
-        check_option_names({option: value})
+        if name not in RIVALS:
+            check_option_names({option: value})
         if option in options:
             raise InvalidValue(option, value, f"is given twice in {word!r}")
-        options[option] = _parse(option, value)
-    return policy(name, **options)
+        options[option] = parse_setting(option, value) if name in RIVALS else _parse(option, value)
+    return named_policy(name, **options)
 
 
 def _parse(option: str, value: str) -> object:

@@ -12,13 +12,14 @@ from doral._kernel import Block
 from doral.engine.blueprint import MAX_SEED
 from doral.engine.compose import check_size
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import policy as policy_by_name
 from doral.errors import DoralError, InvalidValue
+from doral.simulation.named import named_policy
 from doral.simulation.outcome import Outcome
 from doral.simulation.players import CompiledPlayer, Player
 from doral.simulation.python_player import PythonPlayer
 from doral.simulation.python_policy import PolicyMaker
 from doral.simulation.result import SimulationResult
+from doral.simulation.rivals.catalogue import Rival
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
 from doral.simulation.tape import CHUNK_ROUNDS, WORLD, new_tape
@@ -80,7 +81,9 @@ def _played(
 
 
 def _name(policy: PolicyOptions | PolicyMaker) -> str:
-    return policy.name if isinstance(policy, PolicyOptions) else getattr(policy, "__name__", type(policy).__name__)
+    return (
+        policy.name if isinstance(policy, PolicyOptions | Rival) else getattr(policy, "__name__", type(policy).__name__)
+    )
 
 
 def _policies(given: AnyPolicy | Iterable[AnyPolicy]) -> list[PolicyOptions | PolicyMaker]:
@@ -106,7 +109,7 @@ def _listed(field: str, given: object, remedy: str) -> list[Any]:
 
 def _policy(one: object) -> PolicyOptions | PolicyMaker:
     if isinstance(one, str):
-        return policy_by_name(one)
+        return named_policy(one)
     if isinstance(one, PolicyOptions) or callable(one):
         return one
     raise InvalidValue("policy", one, "must be a name, doral.policy(...), or a class with decide and observe")

@@ -60,15 +60,15 @@ def clairvoyant_rate(*, values: Floats, costs: Floats, shares: Floats, rate: flo
 def _pacer(scenario: Scenario) -> Pacer:
     problem, shares = scenario.problem, scenario.once(_phase_shares)
     depths = np.tile(reserve_depths(problem), scenario.phases)
-    caps = _caps(problem, shares, depths)
+    caps = reserve_caps(problem, shares, depths, problem.rate)
     return Pacer(costs=problem.costs, shares=shares, rate=problem.rate, caps=caps, depths=depths)
 
 
-def _caps(problem: Problem, shares: Floats, depths: Ints) -> Floats:
+def reserve_caps(problem: Problem, shares: Floats, depths: Ints, rate: float) -> Floats:
     """What may be spent per round: lower tiers cannot take what is reserved for higher ones, as far as those use it."""
-    caps, kept = [problem.rate], 0.0
+    caps, kept = [rate], 0.0
     for d, (_, share) in enumerate(reversed(problem.reserves), start=1):
-        kept += share * problem.rate
+        kept += share * rate
         usable = float(shares[depths < d].sum() * problem.costs.max())
-        caps.append(min(caps[-1], problem.rate - min(kept, usable)))
+        caps.append(min(caps[-1], rate - min(kept, usable)))
     return np.array(caps)

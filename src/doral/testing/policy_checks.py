@@ -15,10 +15,10 @@ import numpy as np
 
 from doral.delays import AnyLaw, Fixed, Geometric, Never, Pareto
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import policy as policy_by_name
 from doral.errors import DoralError
 from doral.problem import Arm, Problem
 from doral.simulation.api import AnyPolicy, simulate
+from doral.simulation.named import named_policy
 from doral.simulation.outcome import DecisionLog, Outcome
 from doral.simulation.python_policy import Answer, Arrival, PolicyMaker, PythonPolicy
 from doral.simulation.scenario import Scenario
@@ -68,7 +68,7 @@ def _scenario(
 
 def _fitted(policy: AnyPolicy, n_arms: int) -> AnyPolicy:
     """A policy that wants to accept more arms than there are here accepts all of them."""
-    options = policy_by_name(policy) if isinstance(policy, str) else policy
+    options = named_policy(policy) if isinstance(policy, str) else policy
     if isinstance(options, PolicyOptions) and options.accept is not None:
         return dataclasses.replace(options, accept=min(options.accept, n_arms))
     return policy

@@ -6,13 +6,13 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from doral.engine.options import PolicyOptions
 from doral.engine.presets import PRESETS, policy
 from doral.experiments.beyond.names import REFERENCE
 from doral.experiments.beyond.sweeps import SWEEPS, Sweep
 from doral.experiments.beyond.variants import INGREDIENTS
 from doral.experiments.kit.cell import Cell, base_name, shrunk
 from doral.experiments.kit.extent import Extent
+from doral.simulation.named import NamedPolicy
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.catalogue import SCENARIOS
 
@@ -34,7 +34,7 @@ COURSE_SCENARIOS = (
 class BeyondExtent(Extent):
     """Also which policies play which scenarios."""
 
-    policies: tuple[PolicyOptions, ...] = tuple(policy(name) for name in PRESETS if name != "oracle")
+    policies: tuple[NamedPolicy, ...] = tuple(policy(name) for name in PRESETS if name != "oracle")
     scenarios: tuple[Scenario, ...] = tuple(SCENARIOS.values())
 
     @property

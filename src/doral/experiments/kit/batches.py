@@ -14,13 +14,13 @@ from typing import Protocol
 import numpy as np
 
 from doral import _files
-from doral.engine.options import PolicyOptions
 from doral.errors import InvalidValue
 from doral.experiments.kit import settings
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.folder import PART_KIND
 from doral.simulation import saved
 from doral.simulation.api import simulate
+from doral.simulation.named import NamedPolicy
 from doral.simulation.outcome import COURSE_COLUMNS, METRICS, Outcome
 from doral.simulation.result import SimulationResult
 
@@ -34,7 +34,7 @@ class Batch:
     """Some runs and policies of a cell: what is computed at once, kept, and never computed again."""
 
     cell: Cell
-    policies: tuple[PolicyOptions, ...]
+    policies: tuple[NamedPolicy, ...]
     first_run: int
     runs: int
 

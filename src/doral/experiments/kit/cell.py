@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from doral.engine.options import PolicyOptions
+from doral.simulation.named import NamedPolicy
 from doral.simulation.scenario import Scenario
 
 
@@ -16,7 +17,7 @@ class Cell:
     study: str
     """What it is run for: one table, sweep or set of variants of the experiment."""
     scenario: Scenario
-    policies: tuple[PolicyOptions, ...]
+    policies: tuple[NamedPolicy, ...]
     runs: int
     keep_curves: bool = False
 

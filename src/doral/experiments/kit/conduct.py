@@ -8,6 +8,7 @@ from pathlib import Path
 
 from doral import _check
 from doral.engine.blueprint import MAX_SEED
+from doral.engine.options import PolicyOptions
 from doral.experiments.kit import claim, folder, settings, shell
 from doral.experiments.kit.batches import Progress, run_cells
 from doral.experiments.kit.cell import Cell
@@ -26,7 +27,8 @@ def check(cells: Iterable[Cell], extent: Extent, *, seed: int, out: Path) -> Non
         scenarios.setdefault(cell.study, []).append(cell.scenario.name)
         _check.no_duplicates("policy", [one.name for one in cell.policies])
         for one in cell.policies:
-            one.accepted_of(cell.scenario.problem.n_arms)
+            if isinstance(one, PolicyOptions):
+                one.accepted_of(cell.scenario.problem.n_arms)
     for names in scenarios.values():
         _check.no_duplicates("scenario", names)
     folder.check(out)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from doral.engine.options import PolicyOptions
 from doral.experiments.kit.batches import CellResult, Finished
 from doral.experiments.kit.cell import base_name
 from doral.experiments.kit.claim import Claim
@@ -131,6 +132,7 @@ def accept_table(found: Iterable[CellResult]) -> pl.DataFrame:
             }
             for one in found
             for policy in one.cell.policies
+            if isinstance(policy, PolicyOptions)
         ]
     )
 

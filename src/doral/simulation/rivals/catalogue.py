@@ -1,0 +1,79 @@
+"""Rivals by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from doral import _check
+from doral._kernel.sources import digest_of
+from doral.errors import InvalidValue, UnknownName
+from doral.problem import Problem
+from doral.simulation.python_policy import PythonPolicy
+from doral.simulation.rivals import ab, beta_ts_lp, explore_then_lp, status_quo
+from doral.simulation.rivals.settings import Settings
+
+SOURCES = "simulation/rivals/*.py"  # of the package: what decides, beside the engine's
+
+
+@dataclass(frozen=True)
+class _Kind:
+    policy: Callable[[Problem, int, Any], PythonPolicy]
+    settings: Callable[..., Settings]
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "beta-ts-lp": _Kind(beta_ts_lp.BetaTSLP, beta_ts_lp.BetaTSLPSettings),
+    "explore-then-lp": _Kind(explore_then_lp.ExploreThenLP, explore_then_lp.ExploreThenLPSettings),
+    "a/b": _Kind(ab.AB, ab.ABSettings),
+    "status-quo": _Kind(status_quo.StatusQuo, status_quo.StatusQuoSettings),
+}
+RIVALS = tuple(_KINDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rival:
+    """A rival with its settings; called with a problem and a seed it makes a fresh policy for one run."""
+
+    kind: str
+    settings: Settings
+    name: str
+
+    def __call__(self, problem: Problem, seed: int) -> PythonPolicy:
+        return _KINDS[self.kind].policy(problem, seed, self.settings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold, with what its decisions depend on beside the engine."""
+        return {"rival": self.kind, "name": self.name, **asdict(self.settings), "sources": digest_of(SOURCES)}
+
+
+def rival(name: str, /, *, label: str | None = None, **settings: Any) -> Rival:
+    """A rival by name, with settings changed at will. `label` is the name in results.
+
+    >>> rival("beta-ts-lp", explore=0.05).name
+    'beta-ts-lp(explore=0.05)'
+    """
+    if not _check.is_among(name, _KINDS):
+        raise UnknownName("rival", name, RIVALS)
+    for given in settings:
+        if given not in setting_names(name):
+            raise UnknownName(f"setting of {name}", given, setting_names(name))
+    changed = ", ".join(f"{setting}={value}" for setting, value in sorted(settings.items()))
+    shown = f"{name}({changed})" if changed else name
+    if label is not None:
+        shown = _check.name("label", label)
+    return Rival(kind=name, settings=_KINDS[name].settings(**settings), name=shown)
+
+
+def setting_names(name: str) -> tuple[str, ...]:
+    """What can be set."""
+    return tuple(field.name for field in fields(_KINDS[name].settings()))
+
+
+def parse_setting(setting: str, value: str) -> object:
+    """A setting as a word of the command line: a number, or several with a slash between them."""
+    try:
+        return tuple(float(part) for part in value.split("/")) if setting == "shares" else float(value)
+    except ValueError:
+        raise InvalidValue(setting, value, "must be a number, or several as in 0.5/0.3/0.2 for shares") from None

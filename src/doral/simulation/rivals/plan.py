@@ -1,0 +1,69 @@
+"""What rivals do with values: LP_m over all contexts, with the rest of the budget over the rest of the rounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from doral._arrays import Floats
+from doral.pacing import Pacer
+from doral.problem import Problem, reserve_depths
+from doral.simulation.clairvoyant import reserve_caps
+from doral.simulation.python_policy import Arrival
+
+_MOST_ROUNDS = 50  # between two plans
+_STEPS_TO_THE_END = 20
+_TIE = 1e-9
+
+
+class Plan:
+    """Who is served with what, until the next plan."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._costs: list[float] = problem.costs.tolist()
+        self._depths = reserve_depths(problem)
+        self._arrived = np.ones(problem.n_contexts)
+        self._price = 0.0
+        self._values: list[list[float]] = []
+        self._until: list[list[float]] = []  # by context: cumulative chances of the arms
+        self._next = 1
+
+    def is_due(self, arrival: Arrival) -> bool:
+        """Whether values are asked for: when 2% more rounds have passed, at most 50, and more often at the end."""
+        if self._problem.shares is None:
+            self._arrived[arrival.context] += 1.0
+        return arrival.round >= self._next
+
+    def make(self, values: Floats, arrival: Arrival) -> None:
+        """A new plan, from the worth (J, A) of a decision."""
+        rate = arrival.budget_left / arrival.rounds_left
+        shares = self._problem.shares if self._problem.shares is not None else self._arrived / self._arrived.sum()
+        caps = reserve_caps(self._problem, shares, self._depths, rate)
+        pacer = Pacer(costs=self._problem.costs, shares=shares, rate=rate, caps=caps, depths=self._depths)
+        solved = pacer.solve(values)
+        self._price = solved.price
+        self._values = values.tolist()
+        self._until = np.cumsum(solved.play, axis=1).tolist()
+        self._next = arrival.round + max(
+            1, min(_MOST_ROUNDS, arrival.round // 50, arrival.rounds_left // _STEPS_TO_THE_END)
+        )
+
+    def choose(self, arrival: Arrival, coin: float) -> int | None:
+        """What the plan says for whoever is here; where arms are missing, the best of the others at its price."""
+        chances = self._until[arrival.context]
+        if len(arrival.available) == len(self._costs):
+            return next((arm for arm, chance in enumerate(chances) if coin < chance), None)
+        if not arrival.available:
+            return None
+        values = self._values[arrival.context]
+        gains = {arm: values[arm] - self._price * self._costs[arm] for arm in arrival.available}
+        best = max(gains, key=lambda arm: gains[arm])
+        slack = _TIE * abs(values[best])
+        if values[best] <= 0.0 or gains[best] < -slack or (gains[best] <= slack and coin >= chances[-1]):
+            return None
+        return best
+
+
+def spread_evenly(arrival: Arrival, cost: float) -> float:
+    """The chance with which a decision of this cost can be made in every round until the end."""
+    return min(1.0, arrival.budget_left / (arrival.rounds_left * cost))
