@@ -21,7 +21,7 @@ from doral.simulation.rivals.return_curve import ReturnCurve
 from doral.simulation.rivals.trials import Trials
 from doral.simulation.world import make_truth
 
-MEANS = [[0.02, 0.06, 0.10, 0.03], [0.08, 0.02, 0.04, 0.03], [0.05, 0.12, 0.03, 0.02]]
+MEANS = [[0.03, 0.06, 0.10, 0.04], [0.05, 0.09, 0.07, 0.03], [0.02, 0.04, 0.06, 0.02]]  # nearly main effects
 
 
 def conversions(horizon: int = 30_000, feedback: str = "silent", **changes: object) -> doral.Scenario:
