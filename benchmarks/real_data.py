@@ -369,8 +369,12 @@ def main() -> None:
     options = parser.parse_args()
     if options.folder is None:
         parser.error("name the folder of the data, or set DORAL_REAL_DATA")
+    is_any = False
     for scenario in scenarios(Path(options.folder), options.variant or list(VARIANTS), options.case or []):
         report(scenario, runs=options.runs, seed=options.seed)
+        is_any = True
+    if not is_any:
+        sys.exit("nothing to play")
 
 
 if __name__ == "__main__":
