@@ -43,6 +43,7 @@ CONTEXT_DEGREES, NOISE_FLOOR = 20.0, 1e-12  # of the measured noise
 SPREAD_FLOOR = 1e-9  # of s^2
 SPREAD_GUESS = 0.1  # omega^2 as a share of s^2, thought of as one observation of it
 FEWEST_ANSWERS = 100  # before anything is certain
+PRICES = 4096  # between none and the highest: that exact is a range of prices, to the outside
 ALIKE = 1e-9  # relative: arms that differ by less do not rule each other out
 PRIOR_ANSWERS, HEAVIEST = 5.0, 20.0  # of the weights of outcomes
 WHOLE = 1.0 - 1e-12  # a larger part of an edge is all of it
@@ -138,6 +139,8 @@ class Ruling:
     at_most: float
     at_least: float
     price: float
+    price_low: float
+    price_high: float
 
 
 def _shrunk(tau: Floats, error: Floats, well_known: Flags) -> tuple[Floats, Floats]:
@@ -305,6 +308,7 @@ class Twin:
         self.end_in_view = False  # then all are in play, and the rulings stay what they were
         self.settled_thin: dict[int, float] = {}
         self.prices: dict[int, float] = {}  # of a unit of budget, by depth
+        self.last_caps = np.zeros(len(problem.reserves) + 1)  # of the last arrival
         # what was last read
         self.tau = np.ones((self.n_contexts, self.n_arms))
         self.tau_error = np.zeros((self.n_contexts, self.n_arms))
@@ -1010,7 +1014,7 @@ class Twin:
     # --- stage 2, what is certain ------------------------------------------------------------------------------------
 
     def _certify(self, seen: int, clock: int) -> None:
-        """Arms that, at the last price of budget, bring less at best than another one at worst are out for now."""
+        """Arms that, at every price that is possible, bring less at best than another one at worst are out for now."""
         estimates = self.options.return_probability == "estimated" and not self.silent
         if self.n_learned < FEWEST_ANSWERS or (estimates and self._watched_to_the_end() < FEWEST_ANSWERS):
             return
@@ -1026,26 +1030,98 @@ class Twin:
         if self.end_in_view:
             return
         certain = math.sqrt(2.0 * math.log(self.n_contexts * self.n_arms / options.delta))
-        self.certain_margin = math.inf
+        worth, width = np.zeros((self.n_contexts, self.n_arms)), np.zeros((self.n_contexts, self.n_arms))
         for j in range(self.n_contexts):
             mean, norm = self._posterior(j)
             optimism = math.sqrt(math.log(math.e + int((self.contexts == j).sum())))
             of_reward = max(certain * float(self.sigma[j]), self._bonus(j, seen, norm))
             of_return = max(certain, options.return_optimism * optimism)
-            weight, price = self.problem.contexts[j].weight, self.prices.get(self.depths[j], 0.0)
-            net = weight * self.tau[j] * mean - price * self.costs
-            width = weight * np.hypot(of_reward * self.tau[j] * norm, of_return * self.tau_error[j] * mean)
-            rival = max(arms, key=lambda a: (net[a] - width[a], -a))
-            at_least = float(net[rival] - width[rival])
+            weight = self.problem.contexts[j].weight
+            worth[j] = weight * self.tau[j] * mean
+            width[j] = weight * np.hypot(of_reward * self.tau[j] * norm, of_return * self.tau_error[j] * mean)
+        today = np.array([self.prices.get(d, 0.0) for d in range(self.last_caps.size)])
+        low, high = today, today
+        if options.pacing == "lp" and np.unique(self.costs).size > 1:
+            low, high = self._price_range(worth[:, arms] - width[:, arms], worth[:, arms] + width[:, arms], arms, seen)
+            low, high = np.minimum(low, today), np.maximum(high, today)
+        for j in range(self.n_contexts):
+            depth = self.depths[j]
+            price, ends = float(today[depth]), (float(low[depth]), float(high[depth]))
             for a in arms:
-                at_most = float(net[a] + width[a])
-                falls_short = at_least - at_most - ALIKE * (abs(at_most) + abs(at_least))
-                self.certain_margin = min(self.certain_margin, abs(falls_short))
-                if falls_short <= 0.0:
+                leads = {b: min(self._lead(worth[j], width[j], a, b, end) for end in ends) for b in arms}
+                self.certain_margin = min([self.certain_margin, *(abs(lead) for lead in leads.values())])
+                rival = max(leads, key=lambda b: (leads[b], -self.costs[b], -b))
+                if leads[rival] <= 0.0:
                     self.rulings.pop((j, a), None)
-                else:
-                    since = self.rulings[j, a].round if (j, a) in self.rulings else max(seen, 1)
-                    self.rulings[j, a] = Ruling(since, rival, at_most, at_least, price)
+                    continue
+                at_most = float(worth[j, a] - price * self.costs[a] + width[j, a])
+                at_least = float(worth[j, rival] - price * self.costs[rival] - width[j, rival])
+                since = self.rulings[j, a].round if (j, a) in self.rulings else max(seen, 1)
+                self.rulings[j, a] = Ruling(since, rival, at_most, at_least, price, *ends)
+
+    def _lead(self, worth: Floats, width: Floats, arm: int, rival: int, price: float) -> float:
+        """By how much a rival at its worst is better than an arm at its best, beyond rounding."""
+        at_most = float(worth[arm] - price * self.costs[arm] + width[arm])
+        at_least = float(worth[rival] - price * self.costs[rival] - width[rival])
+        return at_least - at_most - ALIKE * (abs(at_most) + abs(at_least))
+
+    def _price_range(self, lower: Floats, upper: Floats, arms: list[int], seen: int) -> tuple[Floats, Floats]:
+        """By depth, the lowest and the highest price of budget that values within bounds allow.
+
+        Prices are those of a grid: at each of them, whatever may be best somewhere costs between so much and so much.
+        """
+        costs = self.costs[arms]
+        prices = max(0.0, float((upper / costs).max())) * np.arange(PRICES + 1) / PRICES
+        worst, best = (bound[None] - prices[:, None, None] * costs for bound in (lower, upper))
+        to_beat = np.maximum(worst.max(axis=2), 0.0)
+        may_win = best >= to_beat[:, :, None]
+        least = np.where(to_beat > 0.0, np.where(may_win, costs, math.inf).min(axis=2), 0.0)
+        most = np.where(may_win, costs, 0.0).max(axis=2)
+        shares = self._shares()
+        if self.problem.shares is None:  # without smoothing
+            shares = np.bincount(self.arrivals, minlength=self.n_contexts) / max(1, len(self.arrivals))
+        small, large = self._cap_range(seen)
+        low, high = np.zeros(small.size), np.zeros(small.size)
+        depths = np.array(self.depths)
+        own_least, own_most = (
+            [(s * shares)[:, depths == d].sum(axis=1) for d in range(small.size)] for s in (least, most)
+        )
+        below_least = below_most = np.zeros(prices.size)
+        for d in reversed(range(small.size)):
+            spends_least, spends_most = own_least[d] + below_least, own_most[d] + below_most
+            too_low, too_high = spends_least > large[d] * (1 + ALIKE), spends_most < small[d] * (1 - ALIKE)
+            low[d] = prices[too_low][-1] if too_low[0] else 0.0
+            high[d] = (prices[too_high][0] if too_high.any() else prices[-1]) if not too_high[0] else 0.0
+            below_least, below_most = np.minimum(spends_least, small[d]), np.minimum(spends_most, large[d])
+        return np.maximum.accumulate(low), np.maximum.accumulate(high)
+
+    def _cap_range(self, seen: int) -> tuple[Floats, Floats]:
+        """Between what may be spent per round by depth: on the whole, today and until the next reading."""
+        problem, shares, dearest = self.problem, self._shares(), float(self.costs.max())
+        certain = math.log(2.0 * self.n_contexts * self.n_arms / self.options.delta)
+
+        def by_chance(n: float, mean: float) -> float:
+            """Bernstein: n costs of at most the dearest, with this mean."""
+            variance = min(mean, dearest / 2) * (dearest - min(mean, dearest / 2))
+            jump = dearest * certain / 3
+            return jump + math.sqrt(jump**2 + 2 * n * variance * certain)
+
+        rounds_left = self.budget_left / self.last_caps[0] if self.last_caps[0] > 0.0 else 0.0
+        wait = self.read_at - seen
+        small, large = np.zeros(self.last_caps.size), np.zeros(self.last_caps.size)
+        whole = problem.budget / problem.horizon
+        for d, today in enumerate(self.last_caps.tolist()):
+            if d > 0:
+                reserved = problem.budget * sum(share for _, share in problem.reserves[-d:]) / problem.horizon
+                above = sum(float(shares[j]) for j in range(self.n_contexts) if self.depths[j] < d)
+                whole = min(whole, problem.budget / problem.horizon - min(reserved, above * dearest))
+            moved = by_chance(wait, today) / (rounds_left - wait) if rounds_left > wait else math.inf
+            small[d], large[d] = max(0.0, min(today - moved, whole)), max(today + moved, whole)
+        off = 0.0
+        for d in reversed(range(small.size)) if problem.shares is None else ():
+            off += by_chance(len(self.arrivals), float(large[d])) / max(1, len(self.arrivals))
+            small[d], large[d] = max(0.0, small[d] - off), large[d] + off
+        return small, large
 
     def _watched_to_the_end(self) -> int:
         """How many decisions were older than the longest deadline when the curves were last brought up to date."""
@@ -1130,6 +1206,7 @@ class Twin:
         self._margin = min(self._margin, gap(edge.slope for edge in edges))
         edges.sort(key=lambda edge: (-edge.slope, edge.context))
         slack, own_depth = self._caps(now), self.depths[context]
+        self.last_caps = slack.copy()
         self.prices[own_depth] = 0.0
         current: int | None = None
         for edge in edges:
@@ -1299,3 +1376,5 @@ def _same_ending(twin: Twin, outcome: Outcome) -> None:
             # with the rounding of the first priors, which rest on a single answer
             theirs = np.array([one.at_most, one.at_least, one.price])
             assert np.abs(theirs - [ruling.at_most, ruling.at_least, ruling.price]).max() < 3e-5 * np.abs(theirs).sum()
+            for engine, own in ((one.price_low, ruling.price_low), (one.price_high, ruling.price_high)):
+                assert math.isclose(engine, own, rel_tol=3e-4, abs_tol=3e-5), (one, ruling)

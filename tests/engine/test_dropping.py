@@ -59,25 +59,63 @@ def course(options: PolicyOptions, scenario: Scenario, run: int) -> tuple[Floats
     return values_of(scenario, truth.world.means[0]), held
 
 
-@pytest.mark.parametrize("name", ["stress/never-30", "stress/costs", "stress/context-delays"])
+def scarce() -> Scenario:
+    """An arm that costs next to nothing, others that bring more for more; little budget, and shares that are learned.
+
+    What a unit of budget is worth follows from small differences: to take it for known ruled out arms that the
+    clairvoyant uses in 6 of 20 runs.
+    """
+    rng, costs, n_contexts, horizon = np.random.default_rng(4), (0.05, 1.0, 1.0, 2.0, 2.0, 3.0), 8, 20_000
+    base = rng.uniform(0.1, 0.5, (n_contexts, 1))
+    means = base + np.array([0.0, 0.1, 0.1, 0.2, 0.2, 0.28]) * rng.uniform(0.2, 2.0, (n_contexts, 6))
+    arms = [doral.Arm(f"a{i}", features=np.eye(6)[i].tolist(), cost=cost) for i, cost in enumerate(costs)]
+    return Scenario(
+        name="scarce",
+        problem=doral.Problem(
+            arms=arms,
+            contexts=[f"c{j}" for j in range(n_contexts)],
+            budget=0.2 * horizon,
+            horizon=horizon,
+            deadline=2_000.0,
+        ),
+        delays=[doral.delays.Geometric(300 + 100 * (i % 3)) for i in range(6)],
+        means=means.tolist(),
+        noise_sd=0.05,
+        shares=tuple(rng.dirichlet(np.full(n_contexts, 3.0)).tolist()),
+    )
+
+
+PLACES = {
+    **{name: shortened(name, 20_000) for name in ("stress/never-30", "stress/costs", "stress/context-delays")},
+    "scarce": scarce(),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
 def test_what_a_certificate_says_is_true_and_nobody_is_missed(name: str) -> None:
-    scenario = shortened(name, 20_000)
+    """At the true price: that of the clairvoyant, who knows what everything is worth and who will come."""
+    scenario = PLACES[name]
     problem = scenario.problem
-    given, wrong, runs_missed = 0, 0, 0
+    given, wrong, outside, runs_missed = 0, 0, 0, 0
     for run in range(RUNS):
         values, held = course(policy("doral-otf"), scenario, run)
-        best = solve(values=values, costs=problem.costs, shares=scenario.true_shares, rate=problem.rate).play > 0.01
+        truth = solve(values=values, costs=problem.costs, shares=scenario.true_shares, rate=problem.rate)
         ever = set().union(*(certificates for _, certificates in held))
         for one in ever:
             j, a, b = problem.context_index(one.context), problem.arm_index(one.arm), problem.arm_index(one.rival)
-            net = values[j] - one.price * problem.costs
+            net = values[j] - truth.price * problem.costs
             given += 1
             wrong += net[a] > net[b]
+            outside += one.price_low < one.price_high and not one.price_low <= truth.price <= one.price_high
             assert one.at_most < one.at_least
-        runs_missed += any(best[problem.context_index(one.context), problem.arm_index(one.arm)] for one in ever)
-    assert given > 20 * RUNS
+            assert one.price_low <= one.price <= one.price_high
+        runs_missed += any(
+            truth.play[problem.context_index(one.context), problem.arm_index(one.arm)] > 0.0 for one in ever
+        )
+    assert given > 10 * RUNS
     assert wrong <= 0.01 * given
-    assert runs_missed <= 1  # of 8, at delta = 0.05
+    assert outside <= 0.01 * given
+    assert runs_missed == 0
 
 
 def test_nothing_is_certain_of_a_noise_that_drowns_the_arms() -> None:
@@ -98,10 +136,23 @@ def test_who_forgets_examines_again() -> None:
 
 
 def test_a_certificate_in_words() -> None:
-    said = Certificate(context="adult", arm="b", round=1_200, at_most=0.104, rival="a", at_least=0.311, price=0.25)
+    said = Certificate(
+        context="adult",
+        arm="b",
+        round=1_200,
+        at_most=0.104,
+        rival="a",
+        at_least=0.311,
+        price=0.25,
+        price_low=0.25,
+        price_high=0.25,
+    )
     assert str(said) == (
         "b is out in adult since round 1,200: it brings at most 0.104 after its cost, a at least 0.311 "
         "(a unit of budget is worth 0.25)"
+    )
+    assert str(dataclasses.replace(said, price_low=0.2, price_high=0.3)).endswith(
+        "(a unit of budget is worth 0.25, and it holds from 0.2 to 0.3)"
     )
 
 

@@ -155,6 +155,36 @@ def test_certificates_are_given_and_withdrawn() -> None:
     assert withdrawn > 0
 
 
+def test_certificates_where_the_price_counts() -> None:
+    """Costs that differ, shares that are learned, and budget that is kept for some: a range of prices for each tier."""
+    costs, means = (0.2, 1.0, 1.2, 2.0, 2.2), np.array([[0.3, 0.9, 0.1, 1.5, 0.2], [0.2, 0.4, 0.1, 1.0, 0.1]])
+    contexts = (Context("now", tier=1), Context("later", weight=0.8), Context("some day", weight=0.5))
+    for reserves in ((), ((1, 0.3),)):
+        problem = dataclasses.replace(
+            UNIT.problem,
+            arms=tuple(Arm(f"a{i}", features=np.eye(5)[i].tolist(), cost=cost) for i, cost in enumerate(costs)),
+            contexts=contexts if reserves else tuple(dataclasses.replace(one, tier=0) for one in contexts),
+            reserves=reserves,
+            horizon=900,
+            budget=800.0,
+        )
+        scenario = dataclasses.replace(
+            UNIT,
+            problem=problem,
+            delays=((Geometric(3), Geometric(4), Geometric(5), Geometric(6), Geometric(7)),),
+            theta=None,
+            means=means[[0, 1, 0]].tolist(),
+            noise_sd=0.05,
+            shares=(0.3, 0.4, 0.3),
+        )
+        options = policy("doral-otf", until_end=False)
+        compare(options, scenario)
+        found = doral.simulate(options, scenario, runs=1, seed=1).certificates()
+        assert found.height > 3
+        assert (found["price_low"] < found["price"]).all()
+        assert (found["price"] < found["price_high"]).all()
+
+
 # --- random problems and random options ----------------------------------------------------------------------------
 
 SIMPLE_LAWS: st.SearchStrategy[Law] = st.one_of(

@@ -15,7 +15,7 @@ from doral.errors import InvalidValue
 from doral.estimators.ridge import MANY_FEATURES, padded
 
 _WORD, _GIB = 8, 2**30
-_CERTIFICATE_WORDS = 5
+_CERTIFICATE_WORDS = 9
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 

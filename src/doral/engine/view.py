@@ -95,12 +95,24 @@ class Certificate:
     at_least: float
     """What the rival brings at worst, less what its cost is worth."""
     price: float
+    """Of a unit of budget, on that day."""
+    price_low: float
+    """The rival is better at every price from here ..."""
+    price_high: float
+    """... to here: it is not known better, and moves."""
 
     def __str__(self) -> str:
         return (
             f"{self.arm} is out in {self.context} since round {self.round:,}: it brings at most {self.at_most:.3g} "
-            f"after its cost, {self.rival} at least {self.at_least:.3g} (a unit of budget is worth {self.price:.3g})"
+            f"after its cost, {self.rival} at least {self.at_least:.3g} (a unit of budget is worth {self.price:.3g}"
+            f"{self._range()})"
         )
+
+    def _range(self) -> str:
+        """Where all arms cost the same, the price plays no part."""
+        if self.price_low == self.price_high:
+            return ""
+        return f", and it holds from {self.price_low:.3g} to {self.price_high:.3g}"
 
 
 def certificates(state: State, problem: Problem) -> tuple[Certificate, ...]:
@@ -117,6 +129,8 @@ def certificates(state: State, problem: Problem) -> tuple[Certificate, ...]:
             rival=arms[int(rows[j, a]["rival"])],
             at_least=float(rows[j, a]["at_least"]),
             price=float(rows[j, a]["price"]),
+            price_low=float(rows[j, a]["price_low"]),
+            price_high=float(rows[j, a]["price_high"]),
         )
         for j, a in zip(*rows["round"].nonzero(), strict=True)
     ]

@@ -15,26 +15,33 @@ is bought in part is bought as a whole. Few contexts make one block, which is bo
 
 from __future__ import annotations
 
-from doral.pacing.demand import Demand, new_demand, share_above
+from doral.pacing.demand import Demand, new_demand, share_above, share_of
 from doral.pacing.fill import Share, fill
 from doral.pacing.hulls import NO_ARM, Hulls, first_best, new_hulls, place, reweigh, set_hull
+from doral.pacing.price_range import LEAST, MOST, PriceRange, find_prices, new_price_range
 from doral.pacing.table import PACING, Allocation, Pacer, solve
 
 __all__ = [
+    "LEAST",
+    "MOST",
     "NO_ARM",
     "PACING",
     "Allocation",
     "Demand",
     "Hulls",
     "Pacer",
+    "PriceRange",
     "Share",
     "fill",
+    "find_prices",
     "first_best",
     "new_demand",
     "new_hulls",
+    "new_price_range",
     "place",
     "reweigh",
     "set_hull",
     "share_above",
+    "share_of",
     "solve",
 ]

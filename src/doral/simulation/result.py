@@ -28,6 +28,8 @@ _CERTIFICATE_SCHEMA = {
     "rival": pl.String,
     "at_least": pl.Float64,
     "price": pl.Float64,
+    "price_low": pl.Float64,
+    "price_high": pl.Float64,
 }
 
 

@@ -3,10 +3,13 @@
 By duality, LP_m at price lambda serves context j, if at all, with the arm that brings most after its cost. So arm a
 cannot enter the solution if even the most that it may be worth falls short of the least that some rival is worth:
 
-    U_ja - lambda c_a  <  max_b  L_jb - lambda c_b
+    U_ja - lambda c_a  <  L_jb - lambda c_b
 
 U and L are as wide as a normal posterior needs to hold for all contexts and arms at once with probability 1 - delta,
-and never narrower than the bonus. Every reading of the return curves examines all arms anew, at the price of the day.
+and never narrower than the bonus. Nor is the price known: it follows from the values of all contexts, which are only
+known within U and L, from shares that may be learned, and from a rate that moves. So one rival must be better at every
+price that is possible (`pacing/price_range.py`); between two prices the difference is linear, and their ends suffice.
+Where all arms cost the same, the price plays no part. Every reading of the return curves examines all arms anew.
 Not serving a context at all is no rival: a price may fall at once, and then somebody has to be there to take the money.
 """
 
@@ -18,12 +21,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Record
+from doral._arrays import Ints, Record
 from doral._kernel import kernel, rare
 from doral.engine.hooks import bonus, watched
-from doral.engine.state import TIER_PRICE, State, clock_left
+from doral.engine.state import CAP, RESERVED, TIER_PRICE, State, clock_left
 from doral.errors import InvalidValue
-from doral.pacing import NO_ARM
+from doral.pacing import LEAST, MOST, NO_ARM, PriceRange, find_prices, new_price_range, share_above, share_of
 
 if TYPE_CHECKING:
     from doral.engine.blueprint import Blueprint
@@ -40,7 +43,9 @@ CERTIFICATE = np.dtype(
         ("rival", np.int64),  # the arm that is better for certain
         ("at_most", np.float64),  # what the arm could bring at best, less what its cost is worth
         ("at_least", np.float64),  # what the rival brings at worst, less what its cost is worth
-        ("price", np.float64),  # of a unit of budget
+        ("price", np.float64),  # of a unit of budget, on that day
+        ("price_low", np.float64),  # the rival is better at every price from here
+        ("price_high", np.float64),  # to here
     ],
     align=True,
 )
@@ -48,6 +53,8 @@ CERTIFICATE = np.dtype(
 
 class DropMemory(NamedTuple):
     certificates: Record  # (J, A) of CERTIFICATE
+    known: PriceRange  # the bounds, and between which prices they put that of a unit of budget
+    rivals: Ints  # (A,) scratch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +77,12 @@ def check(options: PolicyOptions) -> None:
 
 
 def memory(blueprint: Blueprint) -> DropMemory:
-    return DropMemory(np.zeros((blueprint.problem.n_contexts, blueprint.problem.n_arms), dtype=CERTIFICATE))
+    n_contexts, n_arms = blueprint.problem.n_contexts, blueprint.problem.n_arms
+    return DropMemory(
+        certificates=np.zeros((n_contexts, n_arms), dtype=CERTIFICATE),
+        known=new_price_range(n_contexts, n_arms, len(blueprint.problem.reserves) + 1),
+        rivals=np.zeros(n_arms, dtype=np.int64),
+    )
 
 
 @kernel
@@ -91,8 +103,9 @@ def examine(state: State) -> None:
             for a in range(n_arms):
                 state.barrier[j, a] = state.barrier[n_contexts, a]
         return
+    _set_prices(state)
     for j in range(n_contexts):
-        _examine_context(state, j, state.tiers[TIER_PRICE, state.demand.depth[j]])
+        _examine_context(state, j)
 
 
 @kernel
@@ -108,33 +121,8 @@ def _is_end_in_view(state: State) -> bool:
 
 
 @kernel
-def _examine_context(state: State, context: int, price: float) -> None:
-    n_contexts, n_arms = state.drop.certificates.shape
-    whatever_certified, values, width = state.barrier[n_contexts], state.values, state.gamma
-    _set_bounds(state, context, price)
-    at_least, rival = -math.inf, NO_ARM
-    for a in range(n_arms):
-        if whatever_certified[a] == 0.0 and values[a] - width[a] > at_least:
-            at_least, rival = values[a] - width[a], a
-    for a in range(n_arms):
-        if whatever_certified[a] != 0.0:
-            continue
-        certificate = state.drop.certificates[context, a]
-        at_most = values[a] + width[a]
-        if at_most < at_least - ROUNDING * (abs(at_most) + abs(at_least)):
-            if certificate.round == 0:
-                certificate.round = max(1, state.now[0].round)
-            certificate.rival, certificate.price = rival, price
-            certificate.at_most, certificate.at_least = at_most, at_least
-            state.barrier[context, a] = -math.inf
-        else:
-            certificate.round = 0
-            state.barrier[context, a] = 0.0
-
-
-@kernel
-def _set_bounds(state: State, context: int, price: float) -> None:
-    """values[a] = what an arm is thought to bring after its cost, gamma[a] = how far from that it may be.
+def _set_bounds(state: State, context: int) -> None:
+    """values[a] = what an arm is thought to bring, gamma[a] = how far from that it may be.
 
     The errors of reward and return are independent: they add in squares.
     """
@@ -146,5 +134,153 @@ def _set_bounds(state: State, context: int, price: float) -> None:
         tau, estimate = state.tau[context, a], state.ridge.estimate[context, a]
         reward_error = of_reward * tau * state.ridge.norm[context, a]
         return_error = of_return * state.tau_error[context, a] * estimate
-        state.values[a] = weight * tau * estimate - price * state.hulls.costs[a]
+        state.values[a] = weight * tau * estimate
         state.gamma[a] = weight * math.sqrt(reward_error * reward_error + return_error * return_error)
+
+
+@kernel
+def _set_prices(state: State) -> None:
+    """Between which prices that of a unit of budget lies; where it plays no part, it is what it is today."""
+    known, today = state.drop.known, state.tiers[TIER_PRICE]
+    for d in range(today.size):
+        known.prices[LEAST, d] = known.prices[MOST, d] = today[d]
+    if state.chosen.pace_lp and state.hulls.arm.shape[1] > 1:
+        for j in range(known.share.size):
+            _set_bounds(state, j)
+            for a in range(state.allowed.size):
+                known.lower[j, a] = state.values[a] - state.gamma[a]
+                known.upper[j, a] = state.values[a] + state.gamma[a]
+        n_arrivals = _set_shares(state)
+        _set_caps(state, n_arrivals)
+        find_prices(known, state.hulls.costs, state.barrier[state.contexts.size], state.demand.depth)
+        for d in range(today.size):
+            known.prices[LEAST, d] = min(known.prices[LEAST, d], today[d])
+            known.prices[MOST, d] = max(known.prices[MOST, d], today[d])
+
+
+@kernel
+def _set_shares(state: State) -> float:
+    """Of contexts: as given, or of those who have come so far; how many those are."""
+    share, n_arrivals = state.drop.known.share, 0.0
+    for j in range(share.size):
+        n_arrivals += state.contexts[j].arrivals
+    for j in range(share.size):
+        share[j] = share_of(state.demand, j)
+        if state.limits.learns_shares and n_arrivals > 0.0:
+            share[j] = state.contexts[j].arrivals / n_arrivals
+    return n_arrivals
+
+
+@kernel
+def _set_caps(state: State, n_arrivals: float) -> None:
+    """Between what tiers may spend per round: over the whole campaign, today, and until arms are examined again.
+
+    Until then the rate moves with what chance spends. And where shares are those of who has come so far, what contexts
+    spend together is off by chance, too: as if the rate were.
+    """
+    now, caps, costs = state.now[0], state.drop.known.caps, state.hulls.costs
+    dearest, n_depths = costs[state.hulls.by_cost[costs.size - 1]], caps.shape[1]
+    certain = math.log(2.0 * state.drop.certificates.size / state.confidence.delta)
+    rate = state.tiers[CAP, 0]
+    rounds_left = now.budget_left / rate if rate > 0.0 else 0.0
+    rounds = float(now.read_at - now.round)
+    whole = now.budget / now.horizon
+    for d in range(n_depths):
+        if d > 0:
+            kept = min(state.tiers[RESERVED, d] / now.horizon, share_above(state.demand, d) * dearest)
+            whole = min(whole, now.budget / now.horizon - kept)
+        today, moved = state.tiers[CAP, d], math.inf
+        if rounds_left > rounds:
+            moved = _by_chance(rounds, today, dearest, certain) / (rounds_left - rounds)
+        caps[LEAST, d] = max(0.0, min(today - moved, whole))
+        caps[MOST, d] = max(today + moved, whole)
+    off = 0.0
+    for back in range(1, n_depths + 1):  # what deeper tiers spend counts in those above
+        d = n_depths - back
+        if state.limits.learns_shares:
+            off += _by_chance(n_arrivals, caps[MOST, d], dearest, certain) / max(1.0, n_arrivals)
+        caps[LEAST, d] = max(0.0, caps[LEAST, d] - off)
+        caps[MOST, d] += off
+
+
+@kernel
+def _by_chance(n: float, mean: float, most: float, certain: float) -> float:
+    """How far the sum of n costs between 0 and `most` may be from n times their mean (Bernstein)."""
+    half = min(mean, 0.5 * most)
+    variance, jump = half * (most - half), most * certain / 3.0
+    return jump + math.sqrt(jump * jump + 2.0 * n * variance * certain)
+
+
+@kernel
+def _examine_context(state: State, context: int) -> None:
+    n_contexts, n_arms = state.drop.certificates.shape
+    depth, known = state.demand.depth[context], state.drop.known
+    low, high = known.prices[LEAST, depth], known.prices[MOST, depth]
+    _set_bounds(state, context)
+    n_rivals = _set_rivals(state, low, high)
+    for a in range(n_arms):
+        if state.barrier[n_contexts, a] != 0.0:
+            continue
+        certificate = state.drop.certificates[context, a]
+        rival = _better_arm(state, a, n_rivals, low, high)
+        if rival != NO_ARM:
+            price = state.tiers[TIER_PRICE, depth]
+            if certificate.round == 0:
+                certificate.round = max(1, state.now[0].round)
+            certificate.rival, certificate.price = rival, price
+            certificate.at_most, certificate.at_least = _at_most(state, a, price), _at_least(state, rival, price)
+            certificate.price_low, certificate.price_high = low, high
+            state.barrier[context, a] = -math.inf
+        else:
+            certificate.round = 0
+            state.barrier[context, a] = 0.0
+
+
+@kernel
+def _at_most(state: State, arm: int, price: float) -> float:
+    """What an arm brings at best after its cost."""
+    return (state.values[arm] - price * state.hulls.costs[arm]) + state.gamma[arm]
+
+
+@kernel
+def _at_least(state: State, arm: int, price: float) -> float:
+    """And at worst."""
+    return (state.values[arm] - price * state.hulls.costs[arm]) - state.gamma[arm]
+
+
+@kernel
+def _set_rivals(state: State, low: float, high: float) -> int:
+    """Arms of which none is at worst better than another one at every price; how many.
+
+    In the order of cost: a dearer one must be better at the lowest price, a cheaper one at the highest.
+    """
+    rivals, whatever_certified = state.drop.rivals, state.barrier[state.contexts.size]
+    n, best = 0, -math.inf
+    for rank in range(rivals.size):
+        b = state.hulls.by_cost[rank]
+        if whatever_certified[b] == 0.0 and _at_least(state, b, low) > best:
+            best = _at_least(state, b, low)
+            while n > 0 and _at_least(state, rivals[n - 1], high) <= _at_least(state, b, high):
+                n -= 1
+            rivals[n] = b
+            n += 1
+    return n
+
+
+@kernel
+def _better_arm(state: State, arm: int, n_rivals: int, low: float, high: float) -> int:
+    """The rival that is better by most at the price where it is by least; NO_ARM if none is better at all of them."""
+    rival, widest = NO_ARM, 0.0
+    for i in range(n_rivals):
+        b = state.drop.rivals[i]
+        lead = min(_lead(state, arm, b, low), _lead(state, arm, b, high))
+        if lead > widest:
+            rival, widest = b, lead
+    return rival
+
+
+@kernel
+def _lead(state: State, arm: int, rival: int, price: float) -> float:
+    """By how much a rival is better for certain at this price, beyond rounding."""
+    at_most, at_least = _at_most(state, arm, price), _at_least(state, rival, price)
+    return at_least - at_most - ROUNDING * (abs(at_most) + abs(at_least))
