@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doral import problem as problem_module
-from doral.errors import InvalidValue, UnknownName
+from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.problem import Arm, Context, Problem
 
 NAMES = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=12).filter(
@@ -203,7 +203,7 @@ def test_bad_deadline(value: Any) -> None:
         make(deadline=value)
 
 
-@pytest.mark.parametrize("value", [*BAD_NUMBERS, 0, -3])
+@pytest.mark.parametrize("value", [*BAD_NUMBERS, 1e-13, -3])
 def test_bad_cost(value: Any) -> None:
     with pytest.raises(InvalidValue, match="^cost of arm 'a' = .*: must be a finite number of at least 1e-12 and"):
         Arm("a", features=[1.0], cost=value)
@@ -326,7 +326,7 @@ def test_absurd_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     ("change", "expected"),
     [
         ({"budget": -1}, "^budget = -1"),
-        ({"bugdet": 1}, "^problem = .*: has the unknown key 'bugdet'; known: arms, budget, "),
+        ({"bugdet": 1}, "^problem = .*: has the unknown key 'bugdet'; known: arms, baseline, budget, "),
         ({"arms": [{"name": "a"}]}, "^arm = {'name': 'a'}: lacks the key 'features'$"),
         ({"arms": ["a"]}, "^arm = 'a': must be a mapping$"),
         ({"contexts": [{"name": "a", "colour": 1}]}, "^context = .*: has the unknown key 'colour'"),
@@ -382,3 +382,64 @@ def test_a_problem_without_a_reward_range_takes_what_the_arithmetic_can_hold() -
 def test_bad_reward_ranges(value: Any) -> None:
     with pytest.raises(InvalidValue, match="reward_range"):
         make(reward_range=value)
+
+
+ARMS = [Arm("a", features=[0.2, 0.7]), Arm("b", features=[0.9, 0.1], cost=2.0), Arm("usual", features=[1, 0], cost=0)]
+
+
+@pytest.mark.parametrize(
+    ("baseline", "stored", "control"),
+    [
+        (0.25, (0.25, 0.25), None),
+        ({"adult": -1, "elderly": 0.5}, (0.5, -1.0), None),
+        (np.array([0.5, 2]), (0.5, 2.0), None),
+        ("usual", "usual", 2),
+    ],
+)
+def test_a_baseline_is_known_or_an_arm_of_cost_0(baseline: Any, stored: Any, control: int | None) -> None:
+    problem = make(arms=ARMS if control else ARMS[:2], baseline=baseline)
+    assert (problem.baseline, problem.control) == (stored, control)
+    assert problem.arms == tuple(ARMS if control else ARMS[:2])
+    assert Problem.from_dict(json.loads(json.dumps(problem.to_dict()))) == problem
+    assert dataclasses.replace(problem, horizon=7).baseline == stored
+
+
+def test_an_observed_baseline_is_an_arm_that_shares_nothing_with_the_others() -> None:
+    problem = make(arms=ARMS[:2], baseline="observed")
+    assert problem.arm_names == ("a", "b", "nothing")
+    assert problem.control == 2
+    assert problem.features.tolist() == [[0.2, 0.7, 0.0], [0.9, 0.1, 0.0], [0.0, 0.0, 1.0]]
+    assert problem.costs.tolist() == [1.0, 2.0, 0.0]
+    assert Problem.from_dict(json.loads(json.dumps(problem.to_dict()))) == problem
+    wider = dataclasses.replace(problem, arms=(*problem.arms, Arm("c", features=[0.3, 0.4])))  # as a campaign grows
+    assert wider.arm_names == ("a", "b", "nothing", "c")
+    assert wider.arms[3].features == (0.3, 0.4, 0.0)
+    assert wider.control == 2
+
+
+def test_a_problem_without_a_baseline_is_written_as_before() -> None:
+    assert make().baseline is None
+    assert make().control is None
+    assert "baseline" not in make().to_dict()
+
+
+@pytest.mark.parametrize(
+    ("arms", "baseline", "expected"),
+    [
+        (ARMS, None, "^cost of arm 'usual' = 0.0: must be above 0; .*name it as the baseline$"),
+        (ARMS, 0.5, "^cost of arm 'usual' = 0.0"),
+        (ARMS[:2], "usual", "^baseline = 'usual': must be a number, one for each context, 'observed', or the name"),
+        (ARMS[:2], "b", "^baseline = 'b': .*its cost must be 0, not 2$"),
+        (ARMS[2:], "usual", "^baseline = 'usual': is the only arm"),
+        (ARMS[:2], {"adult": 1}, "^baseline = {'adult': 1}: lacks context 'elderly'$"),
+        (ARMS[:2], {"adult": 1, "elderly": 1, "adlut": 2}, "adlut"),
+        (ARMS[:2], [1.0], "^number of baselines = 1: must be one per context, 2$"),
+        (ARMS[:2], math.nan, "^baseline of context 'elderly' = nan: must be a finite number"),
+        (ARMS[:2], True, "^baseline of context 'elderly' = True: must be a finite number"),
+        ([Arm("nothing", features=[1])], "observed", "^name of an arm = 'nothing': means doing nothing"),
+        ([Arm("observed", features=[1])], "observed", "^baseline = 'observed': is the name of an arm, too"),
+    ],
+)
+def test_bad_baselines(arms: Any, baseline: Any, expected: str) -> None:
+    with pytest.raises(DoralError, match=expected):
+        make(arms=arms, baseline=baseline)

@@ -240,6 +240,7 @@ class Twin:
         self.until_end = options.until_end and problem.counted == "by_end"
         self.features = features if options.features == "given" else np.zeros((problem.n_arms, 0))
         self.costs = problem.costs
+        self.control = problem.control  # what those get who are skipped
         self._true_laws = delays  # looked at by `oracle` only
         self._true_values = true_values  # (phases, J, A), the same
         self.n_arms, self.n_contexts, self.n_features = problem.n_arms, problem.n_contexts, self.features.shape[1]
@@ -267,6 +268,8 @@ class Twin:
         self.learned_at_reading = np.zeros(0)  # the last one before its answer entered the learner; NaN: it has not
         self.settled = 0  # the first decision that has not left the cut-off
         self.arrivals: list[int] = []
+        self.last_round = [0] * self.n_contexts  # in which one of the context was asked for
+        self.now = 0
         # one entry per thing that entered the learner
         self.learned: list[Lesson] = []
         self._times_thinned = 0
@@ -278,11 +281,12 @@ class Twin:
         self.certain_margin = math.inf  # how near it was to certify another arm, or not this one
         # the race
         self.races = options.screening == "race"
-        everyone = frozenset(range(self.n_arms))
+        everyone = frozenset(range(self.n_arms)) - {self.control}
         self.racing = everyone if self.races else frozenset()
         self.accepted = frozenset() if self.races else everyone
-        self.n_accept = options.accepted_of(self.n_arms)
-        self.pulls_to_compare = self.n_arms
+        self.n_accept = options.accepted_of(len(everyone))
+        self.pulls_to_compare = len(everyone)
+        self.n_bought = len(everyone)
         self.race_ended = 0
         self.race_capped = False
         # the cut-off
@@ -375,7 +379,7 @@ class Twin:
         self.rounds = np.append(self.rounds, round_)
         self.contexts = np.append(self.contexts, context)
         self.arms = np.append(self.arms, arm)
-        self.in_race = np.append(self.in_race, bool(self.racing))
+        self.in_race = np.append(self.in_race, bool(self.racing) and arm != self.control)
         self.rewards = np.append(self.rewards, reward)
         self.true_delays = np.append(self.true_delays, delay)
         self.delays = np.append(self.delays, math.inf if self.silent and reward == 0.0 else delay)
@@ -384,10 +388,10 @@ class Twin:
         self.decided_at_reading = np.append(self.decided_at_reading, self.last_reading)
         self.learned_at_reading = np.append(self.learned_at_reading, math.nan)
         self.pending_weight[context, arm] += self.expected[-1]
-        if self.learner == "thinned" and (not self.racing or self.options.race_trains):
+        if self.learner == "thinned" and (not self.in_race[-1] or self.options.race_trains):
             i = self.rounds.size - 1
             self.learned.append(Lesson(i, context, arm, 0.0, 1.0, self.last_reading, pull=True, answer=False))
-        if self.racing:
+        if self.in_race[-1]:
             self.pulls_to_compare -= 1
 
     def _deliver(self, now: int) -> None:
@@ -712,7 +716,7 @@ class Twin:
             self.cutoff = self._found_cutoff(now)
 
     def _found_cutoff(self, now: int) -> float:
-        over = range(self.n_arms) if self.options.cutoff_over == "all" else self.accepted
+        over = set(range(self.n_arms)) - {self.control} if self.options.cutoff_over == "all" else self.accepted
         upper = [self._bounds(a, now)[1] for a in over]
         cutoff = max((u for u in upper if u < math.inf), default=math.inf)
         if self._chosen_cutoff is not None:
@@ -958,6 +962,9 @@ class Twin:
             assert self._true_values is not None
             n_phases = self._true_values.shape[0]
             worth = self._true_values[(now - 1) // math.ceil(self.problem.horizon / n_phases), context]
+        nothing = self._nothing(context, mean)
+        if self.options.sampling != "oracle":  # what is true is told as what it is beyond nothing
+            worth = self._beyond(worth, nothing, context, extra, sampled=sampled)
         values = np.full(self.n_arms, -math.inf)
         values[list(arms)] = worth[list(arms)]
         self._margin = min(self._margin, gap(values.tolist()))
@@ -967,26 +974,62 @@ class Twin:
             values[[a for a in range(self.n_arms) if a != best]] = -math.inf
         if self.options.sampling == "directed" and arms:
             width = self._expected_norm(context) if self.options.pending == "expected" else norm
-            best = self._cheapest_lesson(values, weight * tau * mean, tau * np.log1p(width**2) / 2)
+            best = self._cheapest_lesson(values, weight * tau * mean - nothing, tau * np.log1p(width**2) / 2)
             values[[a for a in range(self.n_arms) if a != best]] = -math.inf
         doubts = self.options.bonus == "calibrated" and self.options.sampling not in ("thompson", "oracle")
-        if doubts and self.options.pacing == "lp" and self.mean_square > 0.0 and not (values > 0.0).any():
-            return self._reconsidered(context, values, arms, mean, norm)
+        if doubts and self.options.pacing == "lp" and self.mean_square > 0.0:
+            thought = [float(weight * tau[a] * mean[a]) - nothing for a in arms]
+            self._margin = min([self._margin, *map(abs, thought)])
+            if not any(one > 0.0 for one in thought):
+                return self._reconsidered(context, values, arms, mean, norm)
         return values
 
-    def _reconsidered(self, context: int, values: Floats, arms: Sequence[int], mean: Floats, norm: Floats) -> Floats:
-        """No arm is worth anything by its index: the answers alone, with a noise that they may be too few to show.
+    def _nothing(self, context: int, mean: Floats) -> float:
+        """What skipping is worth in this context."""
+        weight, baseline = self.problem.contexts[context].weight, self.problem.baseline
+        if self.control is not None:
+            return float(weight * self.tau[context, self.control] * mean[self.control])
+        return 0.0 if baseline is None else float(weight * baseline[context])  # type: ignore[operator]
 
-        Before any of them, arms are around 0, as far as rewards are; the doubt grows with all who have arrived.
+    def _beyond(self, worth: Floats, nothing: float, context: int, extra: Floats, *, sampled: bool) -> Floats:
+        """What arms bring beyond skipping; less than nothing where the control may bring more than they may."""
+        if self.control is None:
+            return worth - nothing
+        c, weight = self.control, self.problem.contexts[context].weight
+        if self.options.sampling == "thompson":
+            return np.asarray(worth - nothing - weight * self.tau[context, c] * extra[c])
+        mean, norm = self._posterior(context)
+        is_expected = self.options.pending == "expected"
+        answers = self._pending_weights(context)[c] if is_expected else self._sums()[0][context, c]
+        width = float(self._expected_norm(context)[c] if is_expected else norm[c])
+        scale = self._bonus(context, self.now, norm)
+        own = scale * max(width, 1.0 / math.sqrt(1.0 + answers)) * self.tau[context, c]
+        n = int((self.contexts == context).sum())
+        doubt = self.options.return_optimism * math.sqrt(math.log(math.e + n)) * self.tau_error[context, c]
+        benefit = weight * math.hypot(own, doubt * max(float(mean[c]), 0.0))
+        uplift = worth - nothing
+        return np.where(uplift <= benefit, uplift - benefit, uplift)
+
+    def _pending_weights(self, context: int) -> Floats:
+        return np.asarray((self._pending_now() if self.n_features == 0 else self.pending_weight)[context])
+
+    def _reconsidered(self, context: int, values: Floats, arms: Sequence[int], mean: Floats, norm: Floats) -> Floats:
+        """No arm is thought to bring anything: the answers alone, with a noise that they may be too few to show.
+
+        Before any of them, arms are around what skipping brings, as far as rewards are. The doubt grows with all who
+        have arrived, and is no larger than those who are still to come are worth. It adds nothing to the index.
         """
         size = (self.features**2).sum(axis=1) if self.n_features else np.ones(self.n_arms)
         before = self.mean_square * (size / size.mean() if size.any() else np.ones(self.n_arms))
         precision = np.divide(1.0, before, out=np.full(self.n_arms, math.inf), where=before > 0.0)
         error = self.doubt * norm**2
         variance = 1.0 / (precision + 1.0 / error)
-        doubts = math.log(math.e + self.arrivals.count(context))
-        hope = variance / error * mean + self.options.exploration * np.sqrt(doubts * variance)
-        hope *= self.problem.contexts[context].weight * self.tau[context]
+        n, last, horizon = self.arrivals.count(context), self.last_round[context], self.problem.horizon
+        to_come = n * (horizon - last) / last if last > 0 else float(horizon)
+        doubts = np.minimum(math.log(math.e + n), np.log1p(to_come * norm**2))
+        worth = self.problem.contexts[context].weight * self.tau[context]
+        hope = variance / error * (worth * mean - self._nothing(context, mean))
+        hope = hope + worth * self.options.exploration * np.sqrt(doubts * variance)
         self._margin = min([self._margin, *(abs(float(hope[a])) for a in arms)])
         hopeful = [a for a in arms if hope[a] > 0.0]
         found = np.full(self.n_arms, -math.inf)
@@ -995,7 +1038,8 @@ class Twin:
         highest = max(hopeful, key=lambda a: (hope[a], -a))
         valued = [a for a in hopeful if values[a] > -math.inf]
         if valued:
-            found[valued] = values[valued] - values[valued].max() + hope[highest]
+            best = float(values[valued].max())
+            found[valued] = values[valued] - best + (hope[highest] if best <= 0.0 else min(best, hope[highest]))
         else:
             found[highest] = hope[highest]
         return found
@@ -1037,7 +1081,7 @@ class Twin:
             of_reward = max(certain * float(self.sigma[j]), self._bonus(j, seen, norm))
             of_return = max(certain, options.return_optimism * optimism)
             weight = self.problem.contexts[j].weight
-            worth[j] = weight * self.tau[j] * mean
+            worth[j] = weight * self.tau[j] * mean - self._nothing(j, mean)
             width[j] = weight * np.hypot(of_reward * self.tau[j] * norm, of_return * self.tau_error[j] * mean)
         today = np.array([self.prices.get(d, 0.0) for d in range(self.last_caps.size)])
         low, high = today, today
@@ -1140,7 +1184,7 @@ class Twin:
 
     def _playable(self, context: int, allowed: Sequence[int]) -> list[int]:
         """By the one who is here: where arms are missing today, nobody is ruled out by one that may be missing."""
-        if len(allowed) < self.n_arms:
+        if len(allowed) < self.n_bought:
             return sorted(self.accepted & set(allowed))
         return self._in_play(context)
 
@@ -1248,12 +1292,14 @@ class Twin:
         self._tick(now)
         self._margin, self._condition = self.certain_margin, 1.0
         self.arrivals.append(context)
+        self.now = now
         can_pay = {cost: self._can_pay(a) for a, cost in enumerate(self.costs.tolist())}
-        allowed = [a for a in available if can_pay[float(self.costs[a])]]
+        allowed = [a for a in available if can_pay[float(self.costs[a])] and a != self.control]
         if not allowed:
             return Wish(None, math.inf)
         if self.racing:
             return Wish(self._next_racer(allowed), math.inf)
+        self.last_round[context] = now
         if self.options.pacing == "lp":
             arm = self._allocate(context, allowed, now)
         else:
@@ -1308,6 +1354,10 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
             assert math.isclose(arms_in_play, twin.arms_in_play) or twin.certain_margin < wish.near, f"round {round_}"
         at = chosen.get(round_)
         arm = None if at is None else int(log.arm[at])
+        if arm is not None and arm == problem.control:
+            arm = None  # a skip
+        else:
+            assert arm is not None or problem.control is None, f"round {round_}: whoever is skipped gets the control"
         if wish.arm != arm:
             assert wish.margin < wish.near, (
                 f"round {round_}, context {context}: engine {arm}, twin {wish.arm} (margin {wish.margin:.2g}); "
@@ -1316,7 +1366,8 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
             near_ties += wish.margin < NEAR and not twin.noiseless
             ill_conditioned += wish.margin >= NEAR and not twin.noiseless
             noiseless += twin.noiseless
-        if at is not None and arm is not None:
+        if at is not None:
+            arm = int(log.arm[at])
             noise, uniform = float(tape.noise[round_ - 1]), float(tape.delay[round_ - 1])
             phase = (round_ - 1) // math.ceil(problem.horizon / scenario.phases)
             mean = float(truth.world.means[phase, context, arm])

@@ -40,6 +40,9 @@ MAX_TIERS = 100
 
 SHARES_TOLERANCE = 1e-6
 
+# `baseline="observed"`: what is done with those who are skipped is an arm of the problem, of this name.
+OBSERVED, NOTHING = "observed", "nothing"
+
 Feedback = Literal["explicit", "silent"]
 Counted = Literal["within_deadline", "by_end"]
 
@@ -71,9 +74,7 @@ class Arm:
                 _check.finite_number(label, value, at_least=-MAX_FEATURE_SIZE, at_most=MAX_FEATURE_SIZE)
                 for value in values
             ),
-            cost=_check.finite_number(
-                f"cost of arm {shown(name)}", cost, at_least=MIN_AMOUNT, at_most=MAX_AMOUNT, hint=_OTHER_UNIT
-            ),
+            cost=_checked_cost(f"cost of arm {shown(name)}", cost),
         )
 
 
@@ -143,6 +144,11 @@ class Problem:
     `counted` says which answers count at the end: "within_deadline", every one within its deadline, also after the last
     arrival; "by_end", only those that have come by the last arrival, for which policies with `until_end` then plan.
 
+    `baseline` is what skipping earns; None: nothing. A number, or one for each context by its name, is known, in units
+    of reward. Where it is not, "observed" adds an arm `nothing` that costs nothing and stands for doing nothing: those
+    who are skipped can be answered like all others, and it is learned from them. Or name an arm of cost 0, what is
+    done with those who are not served otherwise. What the others are worth is then what they bring beyond it.
+
     >>> problem = Problem(
     ...     arms=[Arm("clinic-a", features=[0.2, 0.7]), Arm("clinic-b", features=[0.9, 0.1], cost=2.5)],
     ...     contexts={"elderly": 0.3, "adult": 0.7},
@@ -163,6 +169,7 @@ class Problem:
     reserves: tuple[tuple[int, float], ...]  # (tier, share of the budget), ascending
     reward_range: tuple[float, float]
     counted: Counted
+    baseline: str | tuple[float, ...] | None  # known numbers are one per context
 
     def __init__(
         self,
@@ -176,8 +183,9 @@ class Problem:
         reserves: Mapping[int, float] | Sequence[tuple[int, float]] = (),
         reward_range: Sequence[float] = (-MAX_REWARD, MAX_REWARD),
         counted: Counted = "within_deadline",
+        baseline: float | Mapping[str, float] | Sequence[float] | str | None = None,
     ) -> None:
-        checked_arms = _checked_arms(arms)
+        checked_arms = _checked_arms(_with_nothing(arms) if _check.is_among(baseline, (OBSERVED,)) else arms)
         checked_contexts = _checked_contexts(contexts)
         n_pairs = len(checked_arms) * len(checked_contexts)
         if n_pairs > MAX_PAIRS:
@@ -199,6 +207,7 @@ class Problem:
             reserves=_checked_reserves(reserves, checked_contexts),
             reward_range=_checked_range(reward_range),
             counted=counted,
+            baseline=_checked_baseline(baseline, checked_arms, checked_contexts),
         )
 
     @property
@@ -236,6 +245,13 @@ class Problem:
         """One per context, read-only; None when they are learned."""
         shares = [context.share for context in self.contexts if context.share is not None]
         return _read_only(shares) if shares else None
+
+    @cached_property
+    def control(self) -> int | None:
+        """The arm that those get who are skipped; None where what becomes of them is known, or not asked."""
+        if not isinstance(self.baseline, str):
+            return None
+        return self.arm_index(NOTHING if self.baseline == OBSERVED else self.baseline)
 
     @property
     def rate(self) -> float:
@@ -288,7 +304,12 @@ class Problem:
             "reserves": [list(pair) for pair in self.reserves],
             "reward_range": list(self.reward_range),
             **({} if self.counted == "within_deadline" else {"counted": self.counted}),  # logs of old stay as they are
+            **({} if self.baseline is None else {"baseline": self._plain_baseline()}),
         }
+
+    def _plain_baseline(self) -> str | list[float]:
+        assert self.baseline is not None
+        return self.baseline if isinstance(self.baseline, str) else list(self.baseline)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -297,7 +318,7 @@ class Problem:
             "problem",
             data,
             required=("arms", "contexts", "budget", "horizon"),
-            optional=("deadline", "feedback", "reserves", "reward_range", "counted"),
+            optional=("deadline", "feedback", "reserves", "reward_range", "counted", "baseline"),
         )
         arms = _check.items("arms", given.pop("arms"), what="mappings", at_most=MAX_ARMS)
         contexts = _check.items("contexts", given.pop("contexts"), what="mappings", at_most=MAX_CONTEXTS)
@@ -329,6 +350,91 @@ _OTHER_UNIT = "; count in another unit"
 
 def _checked_deadline(field: str, value: object) -> float:
     return _check.finite_number(field, value, at_least=MIN_AGE, at_most=MAX_AGE, hint=", in rounds, or None")
+
+
+def _checked_cost(field: str, value: object) -> float:
+    """0 is for the arm that stands for doing nothing; a problem refuses it for any other."""
+    if not isinstance(value, bool) and isinstance(value, int | float) and value == 0:
+        return 0.0
+    return _check.finite_number(field, value, at_least=MIN_AMOUNT, at_most=MAX_AMOUNT, hint=_OTHER_UNIT)
+
+
+def _with_nothing(arms: object) -> object:
+    """The arms and `nothing`: it has a feature of its own, which is 0 for all others, and so shares nothing with them.
+
+    Arms that were added later, and do not have that feature yet, get it.
+    """
+    given = _check.items("arms", arms, what="Arm objects", at_most=MAX_ARMS)
+    if not given or not all(isinstance(arm, Arm) for arm in given):
+        return given
+    nothing = next((arm for arm in given if arm.name == NOTHING), None)
+    if nothing is None:
+        n_features = len(given[0].features)
+        nothing = Arm(NOTHING, features=_mark(n_features), cost=0)
+        given = [*given, nothing]
+    n_features = max(0, len(nothing.features) - 1)
+    if nothing.cost != 0.0 or nothing.features != _mark(n_features):
+        remedy = f"means doing nothing where baseline={OBSERVED!r}; give the arm another name"
+        raise InvalidValue("name of an arm", NOTHING, remedy)
+    return [arm if len(arm.features) != n_features else _widened(arm, nothing) for arm in given]
+
+
+def _mark(n_features: int) -> tuple[float, ...]:
+    """Without features there is nothing to tell apart: each arm is learned by itself."""
+    return (*(0.0,) * n_features, 1.0) if n_features else ()
+
+
+def _widened(arm: Arm, nothing: Arm) -> Arm:
+    return arm if not nothing.features else Arm(arm.name, features=(*arm.features, 0.0), cost=arm.cost)
+
+
+def _checked_baseline(
+    baseline: object, arms: tuple[Arm, ...], contexts: tuple[Context, ...]
+) -> str | tuple[float, ...] | None:
+    control = None
+    if isinstance(baseline, str):
+        known = {arm.name: arm for arm in arms}
+        name = NOTHING if baseline == OBSERVED else baseline
+        if name not in known:
+            remedy = f"must be a number, one for each context, {OBSERVED!r}, or the name of an arm"
+            raise InvalidValue("baseline", baseline, remedy)
+        control = known[name]
+        if baseline == OBSERVED and OBSERVED in known:
+            raise InvalidValue("baseline", baseline, "is the name of an arm, too; give the arm another name")
+        if control.cost != 0.0:
+            remedy = f"is what those get who are skipped: its cost must be 0, not {control.cost:g}"
+            raise InvalidValue("baseline", baseline, remedy)
+        if len(arms) == 1:
+            raise InvalidValue("baseline", baseline, "is the only arm; there must be one to spend the budget on")
+    for arm in arms:
+        if arm.cost == 0.0 and arm is not control:
+            remedy = "must be above 0; an arm of cost 0 is what those get who are skipped: name it as the baseline"
+            raise InvalidValue(f"cost of arm {shown(arm.name)}", arm.cost, remedy)
+    if baseline is None or isinstance(baseline, str):
+        return baseline
+    return _known_baseline(baseline, contexts)
+
+
+def _known_baseline(baseline: object, contexts: tuple[Context, ...]) -> tuple[float, ...]:
+    names = [context.name for context in contexts]
+    if isinstance(baseline, Mapping):
+        for name in baseline:
+            if name not in names:
+                raise UnknownName("context", name, names)
+        for name in names:
+            if name not in baseline:
+                raise InvalidValue("baseline", dict(baseline), f"lacks context {shown(name)}")
+        values = [baseline[name] for name in names]
+    elif isinstance(baseline, Sequence | np.ndarray):
+        values = _check.items("baseline", baseline, what="numbers, one per context", at_most=MAX_CONTEXTS)
+        if len(values) != len(names):
+            raise InvalidValue("number of baselines", len(values), f"must be one per context, {len(names)}")
+    else:
+        values = [baseline] * len(names)
+    return tuple(
+        _check.finite_number(f"baseline of context {shown(name)}", value, at_least=-MAX_REWARD, at_most=MAX_REWARD)
+        for name, value in zip(names, values, strict=True)
+    )
 
 
 def _checked_range(value: object) -> tuple[float, float]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from doral.delays import ByOutcome, Exponential, Geometric, Never, Pareto
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import POLICY_NAMES, policy
+from doral.engine.presets import POLICY_NAMES, PRESETS, policy
 from doral.problem import Arm, Context, Problem
 from doral.simulation.scenario import Scenario
 from tests.small_worlds import MIXED_LAWS, make_scenario
@@ -71,6 +71,60 @@ TELLING = Scenario(
     ),
     means=np.random.default_rng(5).uniform(0.1, 0.8, (3, 5)),
     noise="bernoulli",
+)
+# Doing nothing has an outcome: one that is learned from those who are skipped, ...
+_SPREAD = np.array([[0.9, -0.4, 0.3], [0.2, 0.8, 0.1], [0.5, 0.5, -0.6]])
+WATCHED = Scenario(
+    name="watched",
+    problem=dataclasses.replace(UNIT.problem, budget=200.0, horizon=400, baseline="observed"),
+    delays=(*UNIT.delays[0], Geometric(12)),
+    theta=_SPREAD,
+    baseline_means=[0.35, 0.05, 0.6],
+    noise_sd=0.2,
+)
+# ... an arm with features like those of others, where arms may be missing, costs differ and shares are learned, ...
+STANDARD = Scenario(
+    name="standard",
+    problem=dataclasses.replace(
+        MIXED.problem,
+        arms=tuple(
+            dataclasses.replace(arm, cost=0.0 if i == 2 else arm.cost) for i, arm in enumerate(MIXED.problem.arms)
+        ),
+        baseline="a2",
+        horizon=300,
+        budget=200.0,
+        deadline=35.0,
+    ),
+    delays=MIXED.delays,
+    theta=_SPREAD,
+    shares=(0.4, 0.35, 0.25),
+    availability=(1.0, 0.6, 0.9, 0.8, 0.5),
+    noise_sd=0.2,
+)
+# ... one that is known, with weights and reserves, ...
+KNOWN = dataclasses.replace(
+    URGENT,
+    name="known",
+    problem=dataclasses.replace(URGENT.problem, baseline=(0.4, 0.1, -0.2)),
+    theta=tuple(map(tuple, _SPREAD.tolist())),
+)
+# ... conversions that would have come anyway; ...
+ANYWAY = Scenario(
+    name="anyway",
+    problem=dataclasses.replace(SILENT.problem, baseline="observed"),
+    delays=tuple((*laws, Geometric(6)) for laws in SILENT.delays),
+    shares=SILENT.shares,
+    means=np.random.default_rng(4).uniform(0.05, 0.6, (3, 5)),
+    baseline_means=[0.3, 0.6, 0.02],
+    noise="bernoulli",
+)
+# ... and where everything is worse than nothing.
+HARMFUL = Scenario(
+    name="harmful",
+    problem=dataclasses.replace(UNIT.problem, horizon=400),
+    delays=UNIT.delays,
+    theta=-0.3 * np.array(UNIT.theta),
+    noise_sd=0.3,
 )
 QUICK_RACE: dict[str, Any] = {"min_answers": 4}
 
@@ -221,6 +275,17 @@ def by_end() -> Iterator[Case]:
         options = PolicyOptions(**completed({**policy(base).to_dict(), **QUICK_RACE, "until_end": foresees}, problem))
         ending = dataclasses.replace(scenario, problem=problem, name=f"{scenario.name}, by its end")
         yield Case(f"by end {base} until_end={foresees} {scenario.name}", options, ending)
+
+
+def baselines() -> Iterator[Case]:
+    """Doing nothing has an outcome, for every way in which arms are valued, chosen and paced."""
+    for name, scenario in itertools.product(PRESETS, (WATCHED, STANDARD, KNOWN, ANYWAY)):
+        options = PolicyOptions(**completed({**policy(name).to_dict(), **QUICK_RACE}, scenario.problem))
+        yield Case(f"baseline {name} {scenario.name}", options, scenario)
+    for name in ("doral-otf", "doral-ids", "eva"):
+        yield Case(f"harm {name}", policy(name), HARMFUL)
+    for words in ({"features": "none"}, {"pending": "ignored"}, {"sampling": "thompson", "return_optimism": 0.0}):
+        yield Case(f"baseline {words}", policy("doral-otf", **words), WATCHED)
 
 
 def learners() -> Iterator[Case]:

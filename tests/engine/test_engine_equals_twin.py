@@ -41,6 +41,7 @@ from tests.engine.cases import (
     UNIT,
     URGENT,
     Case,
+    baselines,
     by_end,
     changed,
     completed,
@@ -93,6 +94,7 @@ CASES = distinct(
         *outcomes_told_apart(),
         *short_cutoffs(),
         *by_end(),
+        *baselines(),
     ]
 )
 

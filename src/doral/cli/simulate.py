@@ -114,3 +114,6 @@ def _show(result: SimulationResult, metric: str) -> None:
         "95% interval",
     ]
     terminal.show_table(heads, rows, numbers=range(2, 10))
+    for name in result.worthless:
+        said = "nothing is worth its cost here: the clairvoyant spends and earns nothing"
+        terminal.output().print(f"{name}: {said}", markup=False)

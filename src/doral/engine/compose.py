@@ -132,7 +132,7 @@ def first_state(blueprint: Blueprint) -> State:
     memories = {
         _memory_name(name): PIECES[name].memory(blueprint) for name in pieces if hasattr(PIECES[name], "memory")
     }
-    is_preset = pieces in _preset_compositions(blueprint.problem.feedback)
+    is_preset = pieces in _preset_compositions(blueprint.problem.feedback, blueprint.problem.baseline is not None)
     if is_preset and not composes_all():
         state: State = compose(pieces)(**_common(blueprint, pieces), **memories)
     else:
@@ -146,15 +146,21 @@ def composes_all() -> bool:
 
 
 @cache
-def _preset_compositions(feedback: str) -> Mapping[tuple[str, ...], str]:
-    """Those that are worth machine code of their own, with the name of the preset."""
-    problem = _tiny_problem(feedback)
-    return {chosen_pieces(policy(name), problem): name for name in reversed(POLICY_NAMES)}
+def _preset_compositions(feedback: str, has_baseline: bool = False) -> Mapping[tuple[str, ...], str]:
+    """Those that are worth machine code of their own, with the name of the preset; with a baseline, the first."""
+    problem = _tiny_problem(feedback, 0.0 if has_baseline else None)
+    names = POLICY_NAMES[:1] if has_baseline else POLICY_NAMES
+    return {chosen_pieces(policy(name), problem): name for name in reversed(names)}
 
 
 def _label(pieces: tuple[str, ...]) -> str:
     """What people call a policy of these pieces."""
-    known = {**_preset_compositions("silent"), **_preset_compositions("explicit")}
+    known = {
+        composition: name
+        for feedback in ("silent", "explicit")
+        for has_baseline in (True, False)
+        for composition, name in _preset_compositions(feedback, has_baseline).items()
+    }
     return known.get(pieces, "a policy")
 
 
@@ -174,9 +180,17 @@ def _empty_memories() -> Mapping[str, Any]:
     }
 
 
-def _tiny_problem(feedback: str) -> Problem:
+def _tiny_problem(feedback: str, baseline: float | None = None) -> Problem:
     arms, contexts = [Arm("arm", features=[1.0])], ["context"]
-    return Problem(arms=arms, contexts=contexts, budget=1.0, horizon=1, deadline=1.0, feedback=feedback)  # type: ignore[arg-type]
+    return Problem(
+        arms=arms,
+        contexts=contexts,
+        budget=1.0,
+        horizon=1,
+        deadline=1.0,
+        feedback=feedback,  # type: ignore[arg-type]
+        baseline=baseline,
+    )
 
 
 def _common(blueprint: Blueprint, pieces: tuple[str, ...]) -> dict[str, Any]:
@@ -186,6 +200,8 @@ def _common(blueprint: Blueprint, pieces: tuple[str, ...]) -> dict[str, Any]:
     copies = 2 if "pending" in pieces else 1
     barrier = np.full((n_contexts + 1, room), -np.inf)
     barrier[:, :n_arms] = -np.inf if races else 0.0
+    if problem.control is not None:
+        barrier[:, problem.control] = -np.inf
     given = problem.shares
     is_uncertain = options.return_probability == "estimated"
     return {

@@ -25,6 +25,7 @@ from doral.engine.events import (
     open_round,
     take_stock,
     tick,
+    what_is_done,
 )
 from doral.engine.state import State
 from doral.estimators.ridge import refactor_rows
@@ -131,7 +132,7 @@ def arrive(state: State, arrivals: Arrivals, start: int) -> int:
         if is_stock_due(state):
             take_stock(state)
         choice = choose(state, context, arrivals.available[i])
-        arm = choice.arm if arrivals.arms[i] == ASK else arrivals.arms[i]
+        arm = what_is_done(state, choice) if arrivals.arms[i] == ASK else arrivals.arms[i]
         if arm >= 0:
             arm = position(arm)
             cost = state.hulls.costs[arm] if arrivals.arms[i] == ASK else arrivals.costs[i]

@@ -33,6 +33,7 @@ from doral._kernel import kernel, position, rare, shared
 from doral.engine.choice import SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE, Choice
 from doral.engine.hooks import (
     before_arrival,
+    control,
     examine,
     fade,
     follow_answers,
@@ -70,10 +71,19 @@ def open_round(state: State, clock: float) -> None:
 def decide(state: State, context: int, available: Bits) -> Choice:
     """An arrival: choose an arm or skip, reserve its cost, remember it. `available` is empty when all arms are."""
     choice = choose(state, context, available)
-    if choice.arm != NO_ARM:
-        arm = position(choice.arm)
+    arm = what_is_done(state, choice)
+    if arm != NO_ARM:
+        arm = position(arm)
         commit(state, position(context), arm, state.hulls.costs[arm], state.now[0].clock)
     return choice
+
+
+@kernel
+def what_is_done(state: State, choice: Choice) -> int:
+    """The chosen arm; with those who are skipped, what the control arm stands for, unless the campaign is over."""
+    if choice.arm != NO_ARM or choice.reason == SKIPPED_OVER:
+        return choice.arm
+    return control(state)
 
 
 @kernel
@@ -189,12 +199,16 @@ def _set_allowed(state: State, available: Bits) -> tuple[int, int]:
         return costs.size, costs.size  # the common case: nobody reads `allowed`
     n_available = 0
     n_affordable = 0
+    nothing = control(state)
     for a in range(allowed.size):
-        is_available = available.size == 0 or available[a] != 0
+        is_available = a != nothing and (available.size == 0 or available[a] != 0)
         is_allowed = is_available and can_pay(state, a)
         allowed[a] = is_allowed
         n_available += is_available
         n_affordable += is_allowed
+    if nothing != NO_ARM:  # it can always be had, and makes up for no arm that is missing
+        n_available += n_available > 0
+        n_affordable += n_affordable > 0
     return n_available, n_affordable
 
 
@@ -207,7 +221,7 @@ def commit(state: State, context: int, arm: int, cost: float, time: float) -> No
     decision.time = time
     decision.context = context
     decision.arm = arm
-    decision.trains = 1 if now.racing == 0 else now.race_trains
+    decision.trains = 1 if now.racing == 0 or arm == control(state) else now.race_trains
     decision.answer_age = math.inf
     decision.reward, decision.weight, decision.expected = 0.0, 0.0, -1.0
     now.next += 1

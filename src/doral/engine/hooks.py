@@ -75,6 +75,21 @@ def on_scored(state: State, context: int, restricted: bool, scale: float, norm: 
     """Values are set, from estimate + scale * norm."""
 
 
+@slot
+def control(state: State) -> int:
+    """The arm that those get who are skipped, NO_ARM where there is none."""
+
+
+@slot
+def baseline(state: State, context: int) -> float:
+    """What skipping is thought to be worth in this context."""
+
+
+@slot
+def is_promising(state: State, context: int, restricted: bool) -> bool:
+    """Whether some arm is thought to bring more than skipping does, or nobody asks."""
+
+
 @hook
 def before_spending(state: State, context: int) -> None:
     """Stage 2 is about to decide for somebody of this context."""
@@ -82,7 +97,7 @@ def before_spending(state: State, context: int) -> None:
 
 @hook
 def on_valued(state: State, context: int, restricted: bool, is_worthless: bool) -> None:
-    """The hull of a context is set, from values that may be changed now if none of them is above 0."""
+    """The hull of a context is set. Where no arm is promising, or none has a value above 0, values may be changed."""
 
 
 @hook

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from doral.engine.pieces.race import RaceMemory
     from doral.engine.pieces.rate.period import PeriodMemory
     from doral.engine.pieces.returns.estimated import ReturnsMemory
+    from doral.engine.pieces.uplift import UpliftMemory
     from doral.estimators.ridge import Ridge
     from doral.estimators.shrinkage import Prior
     from doral.estimators.survival import ReturnCurves
@@ -161,6 +162,7 @@ class State(NamedTuple):
     forget: ForgetMemory
     period: PeriodMemory
     truth: TruthMemory
+    uplift: UpliftMemory
 
 
 COMMON: tuple[str, ...] = State._fields[: State._fields.index("race")]

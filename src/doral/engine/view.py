@@ -51,7 +51,7 @@ def view_arm(state: State, arm: int) -> ArmView:
 def accepted(state: State, problem: Problem) -> tuple[str, ...]:
     """The arms that stage 1 let through; all where there was none."""
     if not has(state, "race"):
-        return problem.arm_names
+        return tuple(name for arm, name in enumerate(problem.arm_names) if arm != problem.control)
     standings = state.race.field.arms["standing"].tolist()
     return tuple(name for name, one in zip(problem.arm_names, standings, strict=True) if one == ACCEPTED)
 

@@ -16,11 +16,20 @@ def clairvoyant_worth(scenario: Scenario, counted: Floats) -> float:
     """U*: what it expects to earn over the horizon, from the expected worth (phases, J, A) of what returns in time."""
     problem = scenario.problem
     values = counted.reshape(-1, problem.n_arms)  # phases are just more contexts to somebody who knows them all
+    bought = scenario.once(_bought)
     if scenario.availability is None:
-        return scenario.once(_pacer).solve(values).value * problem.horizon
-    available, shares = np.array(scenario.availability), scenario.once(_phase_shares)
-    rate = clairvoyant_rate(values=values, costs=problem.costs, shares=shares, rate=problem.rate, available=available)
+        return scenario.once(_pacer).solve(values[:, bought]).value * problem.horizon
+    available, shares = np.array(scenario.availability)[bought], scenario.once(_phase_shares)
+    costs = problem.costs[bought]
+    rate = clairvoyant_rate(
+        values=values[:, bought], costs=costs, shares=shares, rate=problem.rate, available=available
+    )
     return rate * problem.horizon
+
+
+def _bought(scenario: Scenario) -> Ints:
+    """The arms that the budget is for: all but the one that those get who are skipped."""
+    return np.array([arm for arm in range(scenario.problem.n_arms) if arm != scenario.problem.control], dtype=np.int64)
 
 
 def _phase_shares(scenario: Scenario) -> Floats:
@@ -61,7 +70,9 @@ def _pacer(scenario: Scenario) -> Pacer:
     problem, shares = scenario.problem, scenario.once(_phase_shares)
     depths = np.tile(reserve_depths(problem), scenario.phases)
     caps = reserve_caps(problem, shares, depths, problem.rate)
-    return Pacer(costs=problem.costs, shares=shares, rate=problem.rate, caps=caps, depths=depths)
+    return Pacer(
+        costs=problem.costs[scenario.once(_bought)], shares=shares, rate=problem.rate, caps=caps, depths=depths
+    )
 
 
 def reserve_caps(problem: Problem, shares: Floats, depths: Ints, rate: float) -> Floats:

@@ -29,7 +29,7 @@ from doral.simulation.outcome import (
 from doral.simulation.scenario import Scenario
 from doral.simulation.tape import Tape, World, draw_delay, draw_reward, example, phase_of
 
-NO_DECISION = -1
+NO_DECISION, NO_CONTROL = -1, -1
 MAX_ROUNDS = 2**31 - 2  # what a round and the decision made in it can be numbered with
 
 # One decision: 32 bytes, so that two share a line of the cache and none lies across two.
@@ -46,7 +46,10 @@ ENTRY = np.dtype(
 )
 # What is asked of the answers of a context.
 TERMS = np.dtype([("weight", np.float64), ("deadline", np.float64)], align=True)
-COUNTS = np.dtype([("decisions", np.int64), ("passed", np.int64), ("expected", np.float64)], align=True)
+# `control` is the arm that those get who are skipped, NO_CONTROL where there is none.
+COUNTS = np.dtype(
+    [("decisions", np.int64), ("passed", np.int64), ("expected", np.float64), ("control", np.int64)], align=True
+)
 
 
 class Logbook(NamedTuple):
@@ -68,17 +71,18 @@ def new_logbook(scenario: Scenario) -> Logbook:
     if horizon > MAX_ROUNDS:
         raise InvalidValue("horizon", horizon, f"must be at most {MAX_ROUNDS:,} to be simulated")
     rounds = scenario.once(_checkpoints).copy()  # results hand it out
-    return _empty(horizon, scenario.once(_terms), rounds)
+    control = scenario.problem.control
+    return _empty(horizon, scenario.once(_terms), rounds, NO_CONTROL if control is None else control)
 
 
 def example_logbook() -> Logbook:
     """One that stands for all."""
-    return _empty(1, np.zeros(1, dtype=TERMS), np.zeros(1, dtype=np.int64))
+    return _empty(1, np.zeros(1, dtype=TERMS), np.zeros(1, dtype=np.int64), NO_CONTROL)
 
 
-def _empty(horizon: int, terms: Record, rounds: Ints) -> Logbook:
+def _empty(horizon: int, terms: Record, rounds: Ints, control: int) -> Logbook:
     return Logbook(
-        counts=np.zeros(1, dtype=COUNTS),
+        counts=np.array([(0, 0, 0.0, control)], dtype=COUNTS),
         entries=np.empty(horizon, dtype=ENTRY),
         last_due=np.zeros(horizon + 1, dtype=np.int32),
         terms=terms,
@@ -97,6 +101,12 @@ def _terms(scenario: Scenario) -> Record:
     terms = np.zeros(scenario.problem.n_contexts, dtype=TERMS)
     terms["weight"], terms["deadline"] = scenario.problem.weights, scenario.problem.deadlines
     return terms
+
+
+def n_served(book: Logbook) -> int:
+    """Decisions for an arm: those who are skipped are none, though they may be answered."""
+    n_decisions = int(book.counts["decisions"][0])
+    return n_decisions - int((book.entries["arm"][:n_decisions] == book.counts["control"][0]).sum())
 
 
 def decision_log(book: Logbook) -> DecisionLog:
@@ -124,17 +134,22 @@ def rewards_counted(book: Logbook, problem: Problem, cutoff: float) -> tuple[flo
 
 
 def _still_to_come(book: Logbook, longest_limit: float) -> Record:
-    """Decisions whose answers come after the last arrival: only the last few can be young enough to count."""
+    """Decisions whose answers come after the last arrival: only the last few can be young enough to count.
+
+    Those who were skipped are none: what they bring is what rewards count from.
+    """
     entries, horizon = book.entries[: book.counts["decisions"][0]], book.last_due.size - 1
     recent = entries[np.searchsorted(entries["round"], horizon - longest_limit) :]
-    return recent[(recent["round"] + recent["delay"] > horizon) & np.isfinite(recent["delay"])]
+    is_served = recent["arm"] != book.counts["control"][0]
+    return recent[(recent["round"] + recent["delay"] > horizon) & np.isfinite(recent["delay"]) & is_served]
 
 
 @kernel
 def enter(book: Logbook, world: World, tape: Tape, i: int, round_: int, context: int, arm: int) -> int:
     """Write a decision down, with the reward and the delay that the tape has for it at index `i`; returns its number.
 
-    Its answer is due at the end of the ring of its round, if it comes before the horizon.
+    Its answer is due at the end of the ring of its round, if it comes before the horizon. Rewards count from what doing
+    nothing is worth: that is taken off here, for everybody who is served.
     """
     decision = position(book.counts[0].decisions)
     book.counts[0].decisions = decision + 1
@@ -144,6 +159,9 @@ def enter(book: Logbook, world: World, tape: Tape, i: int, round_: int, context:
     entry = book.entries[decision]
     entry.reward, entry.delay = reward, delay
     entry.round, entry.context, entry.arm = round_, context, arm
+    if world.nothing.shape[1] > 0 and arm != book.counts[0].control:
+        for metric in range(book.totals.size):
+            book.totals[metric] -= world.nothing[phase_of(world, round_), context]
     due = round_ + delay
     if due < book.last_due.size:
         day = position(int(due))
@@ -172,8 +190,10 @@ def next_due(book: Logbook, round_: int, decision: int) -> int:
 
 @kernel
 def count(book: Logbook, round_: int, decision: int, cutoff: float) -> None:
-    """The answer to a decision has come: its reward counts from now on."""
+    """The answer to a decision has come: its reward counts from now on, unless it tells what doing nothing brings."""
     entry = book.entries[decision]
+    if entry.arm == book.counts[0].control:
+        return
     terms = book.terms[entry.context]
     age = round_ - entry.round
     worth = entry.reward * terms.weight

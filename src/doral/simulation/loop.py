@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from doral._kernel import Entry, Program, TreeLayout, kernel, position, shared
 from doral.engine.entries import engine_entries, program_of, step
-from doral.engine.events import is_full, observe
+from doral.engine.events import is_full, observe, what_is_done
 from doral.engine.hooks import on_delay_known
 from doral.engine.state import State, arms_in_play
 from doral.simulation.logbook import (
@@ -44,9 +44,11 @@ def play(state: State, world: World, tape: Tape, book: Logbook, first_round: int
         _hear(book, state, world, round_)
         context = position(tape.context[i])
         choice = step(state, context, tape.available[i], float(round_))
-        if choice.arm >= 0:
-            decision = enter(book, world, tape, i, round_, context, choice.arm)
-            on_delay_known(state, choice.arm, book.entries[decision].delay)
+        arm = what_is_done(state, choice)
+        if arm >= 0:
+            decision = enter(book, world, tape, i, round_, context, arm)
+            if choice.arm >= 0:
+                on_delay_known(state, choice.arm, book.entries[decision].delay)
         if is_checkpoint(book, round_):
             check_in(book, state.now[0].cutoff, arms_in_play(state))
     return tape.context.size

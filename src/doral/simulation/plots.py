@@ -29,6 +29,7 @@ METRIC_WORDS = {
     "within_cutoff": "returned within the policy's cut-off",
 }
 GRID_COLOUR = "#d9d9d9"
+WORTHLESS = "nothing is worth its cost here:\nthe clairvoyant spends and earns nothing"
 
 
 def colour_of(position: int) -> str:
@@ -120,12 +121,15 @@ def _draw_curves(axes: Axes, result: SimulationResult, scenario: str, metric: st
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.yaxis.set_major_formatter(EngFormatter(sep=""))
     axes.set_xlim(0, rounds[-1])
-    if kind == "reward":
+    if kind == "reward" and scenario not in result.worthless:
         axes.set_ylim(bottom=0)
     axes.legend(frameon=False, handlelength=3)
 
 
 def _draw_shares(axes: Axes, result: SimulationResult, scenario: str, metric: str) -> None:
+    if scenario in result.worthless:
+        axes.text(0.5, 0.5, WORTHLESS, transform=axes.transAxes, ha="center", va="center")
+        return
     policies = _policies_of(result, scenario)
     for position, policy in enumerate(policies):
         best = np.array([one.clairvoyant for one in result.of(scenario, policy)])

@@ -12,7 +12,7 @@ from doral._arrays import Floats
 from doral._kernel import Block
 from doral.errors import DoralError
 from doral.problem import Arm, Problem
-from doral.simulation.logbook import LOGBOOK, NO_DECISION, decision_log, new_logbook, rewards_counted
+from doral.simulation.logbook import LOGBOOK, NO_DECISION, decision_log, n_served, new_logbook, rewards_counted
 from doral.simulation.outcome import Outcome
 from doral.simulation.python_policy import Answer, Arrival, PolicyMaker
 from doral.simulation.scenario import Scenario
@@ -47,6 +47,8 @@ class PythonPlayer:
             round_ = first_round + i
             self._hear(round_)
             arm = self._decide(tape, i, round_, context)
+            if arm is None:
+                arm = self._scenario.problem.control  # what is done with those who are skipped
             if arm is not None:
                 self._exact_left -= self._exact_costs[arm]
                 self._budget_left = float(self._exact_left)
@@ -66,8 +68,10 @@ class PythonPlayer:
 
     def _decide(self, tape: Tape, i: int, round_: int, context: int) -> int | None:
         there = tape.available[i].tolist() or [1] * len(self._costs)
-        left = self._exact_left
-        available = tuple(arm for arm, cost in enumerate(self._exact_costs) if there[arm] and cost <= left)
+        left, control = self._exact_left, self._scenario.problem.control
+        available = tuple(
+            arm for arm, cost in enumerate(self._exact_costs) if there[arm] and cost <= left and arm != control
+        )
         rounds_left = self._scenario.problem.horizon - round_ + 1
         arm = self._policy.decide(Arrival(round_, context, available, self._budget_left, rounds_left))
         if arm is None:
@@ -93,13 +97,13 @@ class PythonPlayer:
             rounds=self._book.checkpoints,
             curve=self._book.curve,
             course=self._book.course,
-            decisions=int(self._book.counts["decisions"][0]),
+            decisions=n_served(self._book),
             spend=problem.budget - self._budget_left,
             race_rounds=0,
             race_spend=0.0,
             race_ended=0,
             race_capped=False,
-            accepted=problem.arm_names,
+            accepted=tuple(name for arm, name in enumerate(problem.arm_names) if arm != problem.control),
             cutoff=self._cutoff,
             log=decision_log(self._book) if keep_decisions else None,
         )

@@ -25,7 +25,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer to an earlier decision."""
+    """An answer to an earlier decision; where the problem has a control arm, to a skip as well, with that arm."""
 
     round: int  # of the answer
     decided: int  # round of the decision

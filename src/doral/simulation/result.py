@@ -78,6 +78,12 @@ class SimulationResult:
         """Names, in the order given; the first is the one that differences are taken to."""
         return tuple(dict.fromkeys(outcome.policy for outcome in self.outcomes))
 
+    @property
+    def worthless(self) -> tuple[str, ...]:
+        """Scenarios in which nothing is worth its cost: the clairvoyant spends and earns nothing, in any run."""
+        earning = {outcome.scenario for outcome in self.outcomes if outcome.clairvoyant > 0.0}
+        return tuple(name for name in self.scenarios if name not in earning)
+
     def of(self, scenario: str, policy: str) -> list[Outcome]:
         """The outcomes of one policy on one scenario, by run."""
         found = [one for one in self.outcomes if one.scenario == scenario and one.policy == policy]
@@ -99,7 +105,10 @@ class SimulationResult:
         return dict.fromkeys((one.scenario, one.policy) for one in self.outcomes)
 
     def summary(self) -> pl.DataFrame:
-        """Per scenario, policy and metric: reward, regret to the clairvoyant, paired difference to the first policy."""
+        """Per scenario, policy and metric: reward, regret to the clairvoyant, paired difference to the first policy.
+
+        Where nothing is worth its cost the clairvoyant earns nothing, and there is no share of it to speak of.
+        """
         rows: list[dict[str, Any]] = []
         for scenario, policy in self._pairs():
             first = next(one.policy for one in self.outcomes if one.scenario == scenario)

@@ -12,7 +12,7 @@ from doral import _check
 from doral._arrays import Floats
 from doral.delays import AnyLaw, ByOutcome, Law
 from doral.errors import InvalidValue
-from doral.problem import SHARES_TOLERANCE, Problem
+from doral.problem import OBSERVED, SHARES_TOLERANCE, Problem
 from doral.simulation.rows import Rows, checked_rows, delay_laws, mean_rewards
 
 Noise = Literal["gaussian", "bernoulli", "poisson", "none"]
@@ -79,13 +79,17 @@ class Scenario:
 
     The expected reward of arm a in context j is <theta_j, f_a>, or `means[j][a]` where given. Without either, theta is
     drawn from U(0, 1) anew for every run; with `features="drawn"` so are the features of the arms, and those of the
-    problem only say how many there are. With several `phases` the world changes: the horizon is cut into equally many
-    parts, and in each the contexts take other thetas (drawn anew, or each that of the next context).
+    problem only say how many there are.
 
     `noise` is "gaussian" (with `noise_sd`), "bernoulli" (means are chances), "poisson" (means are expected counts) or
     "none". Where `rows` are given, `{context: {arm: [(reward, delay), ...]}}` as they were observed, each decision
     draws one of its cell's rows, reward and delay together (an infinite delay is an answer that never comes); means and
     delays then follow from them.
+
+    Where the problem has a baseline that is observed, `baseline_means` are what
+    doing nothing brings, one per context, and theta and means are those of the other arms. With several `phases` the
+    world changes: the horizon is cut into equally many parts, and in each the contexts take other thetas (drawn anew,
+    or each that of the next context).
     """
 
     name: str
@@ -109,6 +113,7 @@ class Scenario:
         delays: ArmLaws | Mapping[str, ArmLaws] | tuple[tuple[AnyLaw, ...], ...] | None = None,
         theta: object = None,
         means: object = None,
+        baseline_means: object = None,
         features: Features = "given",
         noise: Noise = "gaussian",
         noise_sd: float = 0.1,
@@ -129,6 +134,8 @@ class Scenario:
             _check_alone(theta=theta, features=features, noise=noise, phases=phases)
         if theta is not None and means is not None:
             raise InvalidValue("means", means, "give theta or means, not both")
+        if baseline_means is not None:
+            theta, means = _with_baseline(baseline_means, theta, means, problem)
         _check.set_fields(
             self,
             name=_check.name("name of a scenario", name),
@@ -211,6 +218,22 @@ def _check_alone(*, theta: object, features: str, noise: str, phases: object) ->
         raise InvalidValue(
             "rows", given, "say all there is to say of rewards: leave theta, features, noise and phases out"
         )
+
+
+def _with_baseline(baseline_means: object, theta: object, means: object, problem: Problem) -> tuple[object, object]:
+    """Theta and means with those of doing nothing in their place: its feature is the last, its arm anywhere."""
+    if problem.baseline != OBSERVED or problem.control is None:
+        remedy = f"is for problems with baseline={OBSERVED!r}; a known one stands there, an arm has means of its own"
+        raise InvalidValue("baseline_means", baseline_means, remedy)
+    if theta is None and means is None:
+        raise InvalidValue("baseline_means", baseline_means, "needs theta or means of the other arms, too")
+    given = [baseline_means] * problem.n_contexts if isinstance(baseline_means, int | float) else baseline_means
+    nothing = np.array(_table("baseline_means", [given], (1, problem.n_contexts))[0])
+    if theta is not None:
+        own = np.array(_table("theta", theta, (problem.n_contexts, problem.n_features - 1)))
+        return np.column_stack([own, nothing]), None
+    own = np.array(_table("means", means, (problem.n_contexts, problem.n_arms - 1)))
+    return None, np.insert(own, problem.control, nothing, axis=1)
 
 
 def _availability(value: object, problem: Problem) -> tuple[float, ...]:

@@ -50,6 +50,7 @@ class World(NamedTuple):
     available: Floats  # (A,) probability of being available; empty: always
     counted: Floats  # (phases, J, A) expected worth of what returns within the deadline
     rewards: Floats  # that go with the `values` of the laws, where rows were observed; else empty
+    nothing: Floats  # (phases, J) what doing nothing is worth, by the deadline; (phases, 0) where that is not asked
 
 
 class Tape(NamedTuple):
@@ -182,7 +183,9 @@ def example() -> tuple[World, Tape]:
     """A world and a tape that stand for all."""
     table, kinds = np.zeros((2, 1, 1)), np.zeros((2, 1, 1), dtype=np.int64)
     laws = Laws(kinds, table, table, table, kinds, kinds, np.zeros(0), np.zeros((1, 1)))
-    world = World(table, 1, NOISE_NONE, 0.0, laws, np.zeros(1), False, np.zeros(0), table, np.zeros(0))
+    world = World(
+        table, 1, NOISE_NONE, 0.0, laws, np.zeros(1), False, np.zeros(0), table, np.zeros(0), np.zeros((1, 0))
+    )
     return world, new_tape(world, 1)
 
 

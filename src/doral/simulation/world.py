@@ -13,6 +13,7 @@ import numpy as np
 from doral._arrays import Floats
 from doral._delay_kinds import EMPIRICAL
 from doral._kernel import Block
+from doral.problem import OBSERVED
 from doral.simulation.clairvoyant import clairvoyant_worth
 from doral.simulation.rows import Rows
 from doral.simulation.scenario import Scenario
@@ -39,7 +40,7 @@ class Truth:
 
     block: Block[World]
     features: Floats  # (A, k)
-    counted: Floats  # (phases, J, A) expected worth of what returns within the deadline
+    counted: Floats  # (phases, J, A) expected worth of what returns within the deadline, beyond doing nothing
     clairvoyant: float  # U*: expected reward of the best policy that knows the truth, over the horizon
 
     @property
@@ -54,7 +55,7 @@ def make_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
         return scenario.once(_given_truth)
     features = scenario.problem.features
     if scenario.features == "drawn":
-        features = _uniforms(features.shape, seed, run, _FEATURES)
+        features = _drawn_features(scenario, _uniforms(features.shape, seed, run, _FEATURES))
     if draws_theta:
         n_contexts, n_features = scenario.problem.n_contexts, scenario.problem.n_features
         drawn = _uniforms((scenario.phases * n_contexts, n_features), seed, run, _THETA)
@@ -64,6 +65,14 @@ def make_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
     return _truth(scenario, features, means)
 
 
+def _drawn_features(scenario: Scenario, drawn: Floats) -> Floats:
+    """What marks doing nothing is not drawn."""
+    if scenario.problem.baseline == OBSERVED:
+        drawn[:, -1] = 0.0
+        drawn[scenario.problem.control] = scenario.problem.features[scenario.problem.control]
+    return drawn
+
+
 def _given_truth(scenario: Scenario) -> Truth:
     features = scenario.problem.features
     return _truth(scenario, features, _given_means(scenario, features))
@@ -71,8 +80,21 @@ def _given_truth(scenario: Scenario) -> Truth:
 
 def _truth(scenario: Scenario, features: Floats, means: Floats) -> Truth:
     counted = expected_worth(scenario, means)
-    block = scenario.once(_world_without_means).with_fields(means=means, counted=counted)
+    nothing = _worth_of_nothing(scenario, counted)
+    if nothing.shape[1] > 0:
+        counted = counted - nothing[:, :, None]
+    block = scenario.once(_world_without_means).with_fields(means=means, counted=counted, nothing=nothing)
     return Truth(block=block, features=features, counted=counted, clairvoyant=clairvoyant_worth(scenario, counted))
+
+
+def _worth_of_nothing(scenario: Scenario, counted: Floats) -> Floats:
+    """(phases, J) what is earned by skipping: that of the control arm, or known; without columns where it is 0."""
+    problem = scenario.problem
+    if problem.baseline is None:
+        return np.zeros((scenario.phases, 0))
+    if problem.control is not None:
+        return np.ascontiguousarray(counted[:, :, problem.control])
+    return np.tile(problem.weights * np.array(problem.baseline), (scenario.phases, 1))
 
 
 def _uniforms(shape: tuple[int, int], seed: int, run: int, lane: int) -> Floats:
@@ -107,6 +129,7 @@ def _world_without_means(scenario: Scenario) -> Block[World]:
         available=np.array(available, dtype=np.float64),
         counted=np.zeros((scenario.phases, 0, 0)),
         rewards=np.array([reward for row in scenario.rows or () for cell in row for reward, _ in cell]),
+        nothing=np.zeros((scenario.phases, 0)),
     )
     return Block(world)
 

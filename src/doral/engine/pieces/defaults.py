@@ -24,6 +24,21 @@ def is_drawn(state: State) -> bool:
 
 
 @kernel
+def control(state: State) -> int:
+    return NO_ARM
+
+
+@kernel
+def baseline(state: State, context: int) -> float:
+    return 0.0
+
+
+@kernel
+def is_promising(state: State, context: int, restricted: bool) -> bool:
+    return True
+
+
+@kernel
 def window_bias(state: State, context: int) -> float:
     return 0.0
 

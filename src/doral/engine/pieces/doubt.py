@@ -8,9 +8,17 @@ the size of the rewards themselves stands in:
 
     noise = (variance inside cells + mean square of rewards) / (degrees of freedom + 1)
 
-Around 0, with a variance as large as rewards are, the estimate is shrunk as far as this noise asks for. Its doubt
-grows with the logarithm of all who have arrived, whether or not they were served, for who is skipped teaches nothing: a
-context is never given up for good, and what is harmful is tried ever more rarely. The index still says which arm.
+Around what doing nothing brings, with a variance as large as rewards are, the estimate is shrunk as far as this noise
+asks for. Its doubt grows with the logarithm of all who have arrived, whether or not they were served, for who is
+skipped teaches nothing: a context is never given up for good, and what is harmful is tried ever more rarely. The index
+still says which arm.
+
+An arm that is thought to do harm is tried for what may be learned, and that is worth something only to those who are
+still to come. Where no arm of a context is thought to bring anything, whatever its index says, it is therefore served
+only as far as the same question is answered with a doubt that knows the end. An arm with n answers and N more to come
+is tried while it is within sqrt(log(1 + N / n)) errors of nothing. That is a little farther than optimal stopping goes,
+as dynamic programming finds it for one arm with normal rewards against nothing: 2.15 errors and not 1.99 for N = 100 n,
+1.55 and not 1.24 for 10 n, 0.83 and not 0.60 for n; and at the end no doubt is left.
 """
 
 from __future__ import annotations
@@ -22,9 +30,14 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral._kernel import kernel, rare
+from doral.engine.hooks import baseline
 from doral.engine.state import State, mark_stale
 from doral.estimators.shrinkage import DOUBT, MEAN_SQUARE
 from doral.pacing import NO_ARM
+
+# Rows of the memory: 1 where no arm of the context is worth anything, by its index or as it is thought to be; and the
+# round in which one of the context last arrived.
+_IS_WORTHLESS, _LAST_ROUND = 0, 1
 
 if TYPE_CHECKING:
     from doral.engine.blueprint import Blueprint
@@ -40,22 +53,37 @@ def is_in(options: PolicyOptions, problem: Problem) -> bool:
 
 
 def memory(blueprint: Blueprint) -> Ints:
-    """(J,) 1: no arm of the context is worth anything by its index."""
-    return np.zeros(blueprint.problem.n_contexts, dtype=np.int64)
+    """(2, J)"""
+    return np.zeros((2, blueprint.problem.n_contexts), dtype=np.int64)
+
+
+@kernel
+def is_promising(state: State, context: int, restricted: bool) -> bool:
+    """Whether some arm in play is thought to bring more than nothing; before any reward, nobody knows."""
+    if not state.prior.scale[MEAN_SQUARE] > 0.0:
+        return True
+    barrier = state.barrier[state.contexts.size if restricted else context]
+    weight, nothing = state.contexts[context].weight, baseline(state, context)
+    tau, estimate = state.tau[context], state.ridge.estimate[context]
+    for a in range(state.allowed.size):
+        if weight * tau[a] * estimate[a] > nothing and barrier[a] == 0.0 and not (restricted and state.allowed[a] == 0):
+            return True
+    return False
 
 
 @kernel
 def before_spending(state: State, context: int) -> None:
-    """One more has arrived: the doubt has grown."""
-    if state.doubt[context] != 0:
+    """One more has arrived: the doubt has grown, and there is one less to come."""
+    state.doubt[_LAST_ROUND, context] = state.now[0].round
+    if state.doubt[_IS_WORTHLESS, context] != 0:
         mark_stale(state, context)
 
 
 @kernel
 def on_valued(state: State, context: int, restricted: bool, is_worthless: bool) -> None:
     if not restricted:
-        state.doubt[context] = is_worthless
-    if is_worthless and state.prior.scale[MEAN_SQUARE] > 0.0:
+        state.doubt[_IS_WORTHLESS, context] = is_worthless
+    if is_worthless and not is_promising(state, context, restricted):
         _reconsider(state, context, restricted)
 
 
@@ -80,14 +108,16 @@ def _reconsider(state: State, context: int, restricted: bool) -> None:
         values[hopeful] = hopes[hopeful]
         return
     best = values[first]
+    hope = hopes[hopeful] if best <= 0.0 else min(best, hopes[hopeful])  # never more than the index says
     for a in range(n_arms):
-        values[a] = (values[a] - best) + hopes[hopeful]
+        values[a] = (values[a] - best) + hope
 
 
 @kernel
 def _set_hopes(state: State, context: int, hopes: Floats) -> None:
-    """hopes[a] = what an arm may be worth in the light of the answers alone."""
+    """hopes[a] = what an arm may be worth, beyond doing nothing, in the light of the answers alone."""
     ridge, weight, tau = state.ridge, state.contexts[context].weight, state.tau[context]
+    nothing, to_come = baseline(state, context), _to_come(state, context)
     n_arms, n_features = ridge.features.shape
     noise, doubts = state.prior.scale[DOUBT], math.log(math.e + state.contexts[context].arrivals)
     sizes = 0.0
@@ -100,5 +130,15 @@ def _set_hopes(state: State, context: int, hopes: Floats) -> None:
         size = hopes[a] * n_arms / sizes if sizes > 0.0 else 1.0
         spread, error = state.prior.scale[MEAN_SQUARE] * size, noise * ridge.norm_squared[context, a]
         keep = spread / (spread + error) if spread + error > 0.0 else 0.0
-        width = state.confidence.exploration * math.sqrt(doubts * keep * error)
-        hopes[a] = weight * tau[a] * (keep * ridge.estimate[context, a] + width)
+        doubt = min(doubts, math.log1p(to_come * ridge.norm_squared[context, a]))
+        width = state.confidence.exploration * math.sqrt(doubt * keep * error)
+        hopes[a] = keep * (weight * tau[a] * ridge.estimate[context, a] - nothing) + weight * tau[a] * width
+
+
+@kernel
+def _to_come(state: State, context: int) -> float:
+    """How many of this context are still expected, by the pace so far."""
+    last, horizon = state.doubt[_LAST_ROUND, context], state.now[0].horizon
+    if last == 0:
+        return float(horizon)
+    return state.contexts[context].arrivals * (max(0, horizon - last) / last)

@@ -23,7 +23,7 @@ import numpy as np
 
 from doral._arrays import Ints, Record
 from doral._kernel import kernel, rare
-from doral.engine.hooks import bonus, watched
+from doral.engine.hooks import baseline, bonus, watched
 from doral.engine.state import CAP, RESERVED, TIER_PRICE, State, clock_left
 from doral.errors import InvalidValue
 from doral.pacing import LEAST, MOST, NO_ARM, PriceRange, find_prices, new_price_range, share_above, share_of
@@ -124,17 +124,19 @@ def _is_end_in_view(state: State) -> bool:
 def _set_bounds(state: State, context: int) -> None:
     """values[a] = what an arm is thought to bring, gamma[a] = how far from that it may be.
 
-    The errors of reward and return are independent: they add in squares.
+    The errors of reward and return are independent: they add in squares. What doing nothing brings is taken off from
+    all, and its error with it: it is the same for an arm and its rival.
     """
     weight, pulls = state.contexts[context].weight, state.contexts[context].pulls
     certain = math.sqrt(2.0 * math.log(state.drop.certificates.size / state.confidence.delta))
     of_reward = max(certain * state.prior.sigma[context], bonus(state, context))
     of_return = max(certain, state.confidence.return_optimism * math.sqrt(math.log(math.e + pulls)))
+    nothing = baseline(state, context)
     for a in range(state.allowed.size):
         tau, estimate = state.tau[context, a], state.ridge.estimate[context, a]
         reward_error = of_reward * tau * state.ridge.norm[context, a]
         return_error = of_return * state.tau_error[context, a] * estimate
-        state.values[a] = weight * tau * estimate
+        state.values[a] = weight * tau * estimate - nothing
         state.gamma[a] = weight * math.sqrt(reward_error * reward_error + return_error * return_error)
 
 

@@ -12,6 +12,7 @@ from doral import _check
 from doral._arrays import Record
 from doral._kernel import kernel, rare
 from doral.engine.choice import PLAYED_RACING, SKIPPED_UNAVAILABLE, Choice
+from doral.engine.hooks import control
 from doral.engine.state import FIRST_CAPACITY, State
 from doral.errors import InvalidValue
 from doral.estimators.median_of_means import add_delay, add_open_pull, close_pull, with_double_room
@@ -23,6 +24,7 @@ from doral.racing import (
     CENSOR_MIN_AGE,
     CENSOR_RETURNED,
     RACING,
+    REJECTED,
     Race,
     RaceRules,
     close_race,
@@ -127,8 +129,9 @@ class RaceMemory(NamedTuple):
 
 def memory(blueprint: Blueprint) -> RaceMemory:
     options, problem = blueprint.options, blueprint.problem
+    n_racing = problem.n_arms if problem.control is None else problem.n_arms - 1  # doing nothing does not race
     rules = RaceRules(
-        accept=options.accepted_of(problem.n_arms),
+        accept=options.accepted_of(n_racing),
         delta=options.race_delta,
         tail_exponent=options.tail_exponent,
         width_constant=width_constant(problem.budget, options.tail_exponent),
@@ -144,8 +147,11 @@ def memory(blueprint: Blueprint) -> RaceMemory:
         has_deadline=bool(np.isfinite(problem.deadlines).all()),
     )
     progress = np.zeros(1, dtype=PROGRESS)
-    progress["pass_left"] = problem.n_arms
-    return RaceMemory(rules, handover, new_race(problem.n_arms, rules, FIRST_CAPACITY), progress)
+    progress["pass_left"] = n_racing
+    field = new_race(problem.n_arms, rules, FIRST_CAPACITY)
+    if problem.control is not None:
+        field.arms["standing"][problem.control] = REJECTED
+    return RaceMemory(rules, handover, field, progress)
 
 
 def grown(memory: RaceMemory) -> RaceMemory:
@@ -213,7 +219,7 @@ def pull(state: State) -> Choice:
 @kernel
 def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> None:
     """Count the pull."""
-    if state.now[0].racing != 0:
+    if state.now[0].racing != 0 and arm != control(state):
         progress, race = state.race.progress[0], state.race.field
         progress.pass_left -= 1
         progress.rounds += 1
@@ -227,8 +233,8 @@ def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> N
 def on_answer(state: State, slot: int, reward: float, age: float) -> None:
     """An arm's delay became known (`instant` knew it before)."""
     censoring, race = state.race.rules.censoring, state.race.field
-    if state.now[0].racing != 0 and censoring != CENSOR_INSTANT:
-        arm = state.ring[slot].arm
+    arm = state.ring[slot].arm
+    if state.now[0].racing != 0 and censoring != CENSOR_INSTANT and arm != control(state):
         race.arms[arm].answers += 1
         if censoring == CENSOR_RETURNED:
             add_delay(race.delays, arm, age)

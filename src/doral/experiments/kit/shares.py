@@ -27,8 +27,9 @@ def clairvoyant(result: SimulationResult, scenario: str, policy: str) -> Floats:
 
 
 def share_percent(result: SimulationResult, scenario: str, policy: str) -> Floats:
-    """By run: the reward in percent of the clairvoyant's."""
-    return 100.0 * result.rewards(scenario, policy, METRIC) / clairvoyant(result, scenario, policy)
+    """By run: the reward in percent of the clairvoyant's; unknown where nothing is worth its cost."""
+    best = clairvoyant(result, scenario, policy)
+    return 100.0 * result.rewards(scenario, policy, METRIC) / np.where(best > 0.0, best, np.nan)
 
 
 def regret(result: SimulationResult, scenario: str, policy: str) -> Floats:

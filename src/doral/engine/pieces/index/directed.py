@@ -15,7 +15,7 @@ import math
 from typing import TYPE_CHECKING
 
 from doral._kernel import kernel
-from doral.engine.hooks import norm_row
+from doral.engine.hooks import baseline, norm_row
 from doral.engine.pieces.index import doubtful
 from doral.engine.state import State
 from doral.errors import InvalidValue
@@ -48,10 +48,10 @@ def _cheapest_lesson(state: State, context: int, highest: float) -> int:
     """Of the arms that may be worth something, or if none is, of those in play; the first on ties."""
     estimate, tau, norm = state.ridge.estimate[context], state.tau[context], state.ridge.norm[norm_row(state, context)]
     floor = 0.0 if highest > 0.0 else -math.inf
-    chosen, least, weight = NO_ARM, math.inf, state.contexts[context].weight
+    chosen, least, weight, nothing = NO_ARM, math.inf, state.contexts[context].weight, baseline(state, context)
     for a in range(state.allowed.size):
         if state.values[a] > floor:
-            loss = highest - weight * tau[a] * estimate[a]
+            loss = (highest + nothing) - weight * tau[a] * estimate[a]
             gain = 0.5 * tau[a] * math.log(1.0 + norm[a] * norm[a])
             ratio = state.hulls.costs[a] * loss * loss / gain if gain > 0.0 else math.inf
             if chosen == NO_ARM or ratio < least:

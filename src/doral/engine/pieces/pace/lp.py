@@ -5,7 +5,7 @@ from __future__ import annotations
 from doral._kernel import kernel, shared
 from doral._kernel.philox import coin
 from doral.engine.choice import PLAYED, PLAYED_MARGINAL, SKIPPED_PACED, SKIPPED_WORTHLESS, Choice
-from doral.engine.hooks import before_spending, is_drawn, on_valued, rate, score
+from doral.engine.hooks import before_spending, is_drawn, is_promising, on_valued, rate, score
 from doral.engine.state import CAP, RESERVED, SLACK, SPENT, TIER_PRICE, State
 from doral.pacing import NO_ARM, fill, place, set_hull, share_above
 
@@ -44,10 +44,10 @@ def flip(state: State, probability: float) -> bool:
 
 @kernel
 def _set_hull(state: State, row: int, context: int, restricted: bool, is_here: bool) -> None:
-    """From what the arms are worth; where none is worth anything, a piece may think again."""
+    """From what the arms are worth; where none is thought to be worth anything, a piece may think again."""
     score(state, context, restricted, is_here)
     set_hull(state.hulls, row, state.values)
-    is_worthless = state.hulls.length[row] == 0
+    is_worthless = state.hulls.length[row] == 0 or not is_promising(state, context, restricted)
     on_valued(state, context, restricted, is_worthless)
     if is_worthless:
         set_hull(state.hulls, row, state.values)
