@@ -22,8 +22,7 @@ import doral
 from doral.engine.presets import POLICY_NAMES, policy
 from doral.simulation.outcome import Outcome
 from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios import baseline_scenarios
-from doral.simulation.scenarios.catalogue import SCENARIOS as CATALOGUE
+from doral.simulation.scenarios import paper_scenarios, stress_scenarios
 from tests.engine.cases import (
     EVERY_VALUE,
     SMALL_WORLDS,
@@ -38,7 +37,6 @@ DIGESTS: dict[str, str] = json.loads((Path(__file__).parent / "decisions.json").
 
 # What the version before could not do yet.
 OLD_NAMES = [name for name in POLICY_NAMES if name not in ("doral-ids", "oracle")]
-OLD_CATALOGUE = {name: one for name, one in CATALOGUE.items() if name not in baseline_scenarios.SCENARIOS}
 OLD_VALUES = [one for one in EVERY_VALUE if one not in (("sampling", "directed"), ("sampling", "oracle"))]
 # What is meant to be decided otherwise: the last unit that the budget can pay is bought, to the last decimal
 # (or, with the same decisions, what was spent is told to that digit), ...
@@ -71,7 +69,7 @@ def _shortened(scenario: Scenario) -> Scenario:
 
 
 def _catalogue() -> Iterator[Case]:
-    for place, scenario in OLD_CATALOGUE.items():
+    for place, scenario in {**paper_scenarios.SCENARIOS, **stress_scenarios.SCENARIOS}.items():
         shorter = _shortened(scenario)
         yield from (Case(f"catalogue {name} {place}", policy(name), shorter) for name in OLD_NAMES)
 
