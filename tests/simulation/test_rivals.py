@@ -49,7 +49,7 @@ def expected_share(policy: object, scenario: doral.Scenario, runs: int) -> float
 
 @pytest.mark.parametrize("feedback", ["silent", "explicit"])
 def test_beta_ts_lp_learns(feedback: str) -> None:
-    assert expected_share("beta-ts-lp", conversions(feedback=feedback), runs=3) > 0.9
+    assert expected_share("beta-ts-lp", conversions(feedback=feedback), runs=2) > 0.9
 
 
 @pytest.mark.parametrize("name", [name for name in RIVALS if name != "status-quo"])
