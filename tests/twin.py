@@ -989,7 +989,8 @@ class Twin:
         weight, baseline = self.problem.contexts[context].weight, self.problem.baseline
         if self.control is not None:
             return float(weight * self.tau[context, self.control] * mean[self.control])
-        return 0.0 if baseline is None else float(weight * baseline[context])  # type: ignore[operator]
+        is_known = any(lesson.context == context for lesson in self.learned)  # else nothing can be compared with it
+        return float(weight * baseline[context]) if baseline is not None and is_known else 0.0  # type: ignore[operator]
 
     def _beyond(self, worth: Floats, nothing: float, context: int, extra: Floats, *, sampled: bool) -> Floats:
         """What arms bring beyond skipping; less than nothing where the control may bring more than they may."""

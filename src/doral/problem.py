@@ -336,6 +336,11 @@ class Problem:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
+def n_given_features(problem: Problem) -> int:
+    """How many features an arm is given: one less than it has, where doing nothing has one of its own."""
+    return problem.n_features - (problem.baseline == OBSERVED and problem.n_features > 0)
+
+
 def reserve_depths(problem: Problem) -> NDArray[np.int64]:
     """For each context, how many reserves are closed to it: 0 is the most urgent."""
     tiers = [tier for tier, _ in problem.reserves]

@@ -81,6 +81,17 @@ def test_what_brings_less_than_a_known_baseline_is_not_bought() -> None:
         assert one.at_least < 0.5
 
 
+def test_a_known_baseline_may_be_in_any_unit() -> None:
+    """Before the first answer nobody knows how large rewards are: a large baseline is no reason not to try."""
+    arms = [Arm("a", features=[1, 0]), Arm("b", features=[0, 1])]
+    problem = Problem(arms=arms, contexts={"x": 0.5, "y": 0.5}, budget=300, horizon=1_500, deadline=50, baseline=5e3)
+    theta = np.array([[6e3, 4e3], [4.5e3, 4e3]])
+    place = Scenario(name="s", problem=problem, delays=Geometric(5), theta=theta, noise_sd=500.0)
+    result = doral.simulate("doral-otf", place, runs=1, keep_decisions=True)
+    served = result.decisions()
+    assert len(served.filter((pl.col("context") == 0) & (pl.col("arm") == 0))) > 0.8 * len(served) > 200
+
+
 def engine_of(problem: Problem) -> Engine:
     return Engine(Blueprint(options=policy("doral-otf"), problem=problem, seed=0))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from doral.delays import Geometric
 from doral.engine.leaves import leaves
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import POLICY_NAMES, policy
@@ -70,6 +71,30 @@ def _paper() -> Scenario:
     return dataclasses.replace(whole, problem=dataclasses.replace(problem, arms=arms), features="drawn")
 
 
+# Those who are skipped are answered, too: to tell what doing nothing brings, or an arm that costs nothing.
+WATCHED = Scenario(
+    name="watched",
+    problem=dataclasses.replace(UNIT.problem, baseline="observed", budget=150.0, horizon=300),
+    delays=(*UNIT.delays[0], Geometric(12)),
+    theta=UNIT.theta,
+    baseline_means=[0.3, 0.9, 0.1],
+)
+STANDARD = Scenario(
+    name="standard",
+    problem=dataclasses.replace(
+        MIXED.problem,
+        arms=tuple(dataclasses.replace(arm, cost=arm.cost * (arm.name != "a2")) for arm in MIXED.problem.arms),
+        baseline="a2",
+        budget=90.3,
+        horizon=200,
+    ),
+    delays=MIXED.delays,
+    theta=MIXED.theta,
+    shares=MIXED.shares,
+    availability=MIXED.availability,
+)
+BASELINES = {"watched": WATCHED, "standard": STANDARD}
+
 SCENARIOS = {"unit": UNIT, "mixed": MIXED, "poor": POOR, "urgent": _urgent(), "paper": _paper()}
 
 
@@ -123,8 +148,9 @@ class Feed:
         return decision
 
     def note(self, decision: Decision, context: int) -> None:
-        if decision.arm is not None:
-            arm, world = self.problem.arm_index(decision.arm), self.truth.world
+        arm = self.problem.control if decision.arm is None else self.problem.arm_index(decision.arm)
+        if arm is not None:
+            world = self.truth.world
             reward = draw_reward(world, self.round, context, arm, float(self.tape.noise[self.round - 1]))
             delay = draw_delay(world, context, arm, reward, float(self.tape.delay[self.round - 1]))
             if delay < math.inf:

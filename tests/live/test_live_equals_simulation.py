@@ -20,7 +20,7 @@ from doral.live.store import Store
 from doral.simulation.players import CompiledPlayer
 from doral.simulation.scenario import Scenario
 from tests.live.checks import fold_of
-from tests.live.tapes import SCENARIOS, SEED, UNIT, Feed, live_policies, same_bits, simulated
+from tests.live.tapes import BASELINES, SCENARIOS, SEED, UNIT, Feed, live_policies, same_bits, simulated
 
 CASES = [(place, name) for place, scenario in SCENARIOS.items() for name in live_policies(scenario)]
 
@@ -54,6 +54,29 @@ def test_the_campaign_decides_as_the_simulator(place: str, name: str, open_store
     assert same_bits(fold_of(campaign).engine.state, player.state.tree) == []
     fold_of(campaign).check()
     assert len({one.id for one in decisions}) == len(decisions)
+
+
+@pytest.mark.parametrize("name", ["doral-otf", "doral, quick race", "d-lints"])
+@pytest.mark.parametrize("place", list(BASELINES))
+def test_those_who_are_skipped_are_answered_as_in_the_simulator(
+    place: str, name: str, open_store: Callable[[str], Store]
+) -> None:
+    scenario = BASELINES[place]
+    options = live_policies(scenario)[name]
+    campaign = make(open_store("memory://"), scenario, options)
+    decisions = list(Feed(scenario).steps(lambda: campaign, scenario.problem.horizon))
+    player = simulated(options, scenario)
+    assert same_bits(fold_of(campaign).engine.state, player.state.tree) == []
+    fold_of(campaign).check()
+    log = player.outcome(keep_decisions=True).log
+    assert log is not None
+    names: list[str | None] = list(scenario.problem.arm_names)
+    if place == "watched":
+        names[5] = None  # nobody has given that arm
+    assert [one.arm for one in decisions] == [names[arm] for arm in log.arm.tolist()]
+    assert {one.state for one in decisions} == {"pending"}
+    campaign._session.close()  # and once more from the log
+    assert same_bits(fold_of(campaign).engine.state, player.state.tree) == []
 
 
 @pytest.mark.parametrize(("place", "name"), [("unit", "doral, quick race"), ("mixed", "doral, quick race")])

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from doral.engine.state import State, has
+from doral.estimators.shrinkage import COUNT, REWARD
 from doral.estimators.survival import whole_arm_curve
 from doral.problem import Problem
 from doral.racing import ACCEPTED, REJECTED
@@ -54,6 +57,30 @@ def accepted(state: State, problem: Problem) -> tuple[str, ...]:
         return tuple(name for arm, name in enumerate(problem.arm_names) if arm != problem.control)
     standings = state.race.field.arms["standing"].tolist()
     return tuple(name for name, one in zip(problem.arm_names, standings, strict=True) if one == ACCEPTED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaselineView:
+    """What doing nothing is thought to bring, and what arms have brought beyond it."""
+
+    rewards: tuple[float, ...]  # by context, in units of reward
+    answers: tuple[float, ...]  # on which that rests, by context; 0 where it is known
+    uplift: float  # of all answers that have been learned, in units of worth
+
+
+def view_baseline(state: State, problem: Problem) -> BaselineView | None:
+    """None where doing nothing earns nothing."""
+    if problem.baseline is None:
+        return None
+    count, rewards = state.tally[COUNT].copy(), state.tally[REWARD].copy()
+    control, n_contexts = problem.control, problem.n_contexts
+    if control is None:
+        nothing, answers = np.array(problem.baseline), np.zeros(n_contexts)
+    else:
+        nothing, answers = state.ridge.estimate[:n_contexts, control].copy(), count[:, control].copy()
+        count[:, control], rewards[:, control] = 0.0, 0.0
+    uplift = problem.weights @ (rewards.sum(axis=1) - count.sum(axis=1) * nothing)
+    return BaselineView(rewards=tuple(nothing.tolist()), answers=tuple(answers.tolist()), uplift=float(uplift))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -170,6 +170,7 @@ def _count_reward(fold: Fold, draft: Event, amount: Decimal) -> None:
     worth = product(amount, exact(fold.problem.contexts[context].weight))
     has_no_deadline = fold.problem.deadlines[context] == math.inf
     if draft.state == IS_RETURNED or (draft.state == IS_LATE and has_no_deadline):
-        fold.counts.add_reward(known(draft.arm), worth)
-    else:
+        arm = known(draft.arm)
+        fold.counts.add_reward(arm, worth, is_served=arm != fold.roster.control)
+    elif draft.arm != fold.roster.control:
         fold.counts.add_late_reward(worth)

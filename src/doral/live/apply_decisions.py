@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from doral._arrays import Bits
+from doral.engine.choice import SKIPPED_OVER
 from doral.engine.engine import Decided
 from doral.live.errors import BrokenLog
 from doral.live.events import IS_EXPIRED, IS_PENDING, Event, known, with_choice
@@ -77,6 +78,7 @@ def _enter(fold: Fold, draft: Event, chosen: Decided) -> Event:
     fold.advance(draft)
     arm, reason, round_, number, probability, value, price = chosen
     fold.round = round_
+    arm = _done(fold, arm, reason)
     if arm < 0:
         fold.counts.skip(reason)
         return with_choice(draft, None, draft.context, None, 0.0, round_, reason, value, price, probability)
@@ -86,10 +88,17 @@ def _enter(fold: Fold, draft: Event, chosen: Decided) -> Event:
     return with_choice(draft, number, draft.context, arm, cost, round_, reason, value, price, probability)
 
 
+def _done(fold: Fold, arm: int, reason: int) -> int:
+    """What is done with somebody: where the problem has a control arm, those who are skipped get that."""
+    control = fold.roster.control
+    return arm if control is None or arm >= 0 or reason == SKIPPED_OVER else control
+
+
 def _adopt(fold: Fold, fact: Event, chosen: Decided) -> Event:
     """Count the decision as it was made; the event with what today's engine would have chosen."""
     fold.advance(fact)
     arm, reason, round_, number, probability, value, price = chosen
+    arm = _done(fold, arm, reason)
     if fact.round != round_ or (fact.arm is not None and fact.number != number):
         raise BrokenLog(f"event {fact.sequence}: round {fact.round} and number {fact.number} do not follow")
     fold.round = round_

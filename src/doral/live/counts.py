@@ -44,8 +44,10 @@ class Counts:
         self.states[was] -= count
         self.states[state] += count
 
-    def add_reward(self, arm: int, worth: Decimal) -> None:
-        self.reward = plus(self.reward, worth)
+    def add_reward(self, arm: int, worth: Decimal, *, is_served: bool = True) -> None:
+        """`is_served`: an arm has brought it, and not what people do by themselves."""
+        if is_served:
+            self.reward = plus(self.reward, worth)
         self.arm_rewards[arm] = plus(self.arm_rewards[arm], worth)
 
     def add_late_reward(self, worth: Decimal) -> None:

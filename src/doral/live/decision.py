@@ -51,7 +51,9 @@ class Decision:
 
     Times are when things happened, as the caller said or the clock showed: in seconds since 1970, or in rounds.
     `probability` is that of this very choice (this arm, or to skip), so that other policies can be evaluated on the log
-    later; None where a decision was made elsewhere and nobody said it.
+    later; None where a decision was made elsewhere and nobody said it. Where the baseline of the problem is observed,
+    whoever is skipped is pending like all others, until it is known what became of them; where it is an arm, they get
+    that.
     """
 
     id: str
@@ -82,10 +84,13 @@ class Decision:
 class Names:
     """What turns the numbers of an event into names."""
 
-    __slots__ = ("arms", "contexts", "epoch", "repairs", "tag")
+    __slots__ = ("arms", "contexts", "epoch", "nothing", "repairs", "tag")
 
-    def __init__(self, *, tag: str, epoch: float, contexts: Sequence[str], arms: Sequence[str]) -> None:
+    def __init__(
+        self, *, tag: str, epoch: float, contexts: Sequence[str], arms: Sequence[str], nothing: int | None = None
+    ) -> None:
         self.tag, self.epoch, self.contexts, self.arms = tag, epoch, contexts, arms
+        self.nothing = nothing  # the arm that means to do nothing, and that nobody has given
         self.repairs: list[tuple[int, float]] = []  # events that set the clock back, and to what
 
     def own_time(self, event: Event) -> float:
@@ -144,7 +149,7 @@ def make_decision(
         id=make_id(names.tag, decided.sequence),
         state=STATE_NAMES[state],
         context=names.contexts[context],
-        arm=None if decided.arm is None else names.arms[decided.arm],
+        arm=None if decided.arm is None or decided.arm == names.nothing else names.arms[decided.arm],
         cost=cost,
         value=value,
         price=price,

@@ -20,7 +20,7 @@ from doral.live.events import CLOCK_SET, IS_SKIPPED, Event
 from doral.live.expiries import Expiries
 from doral.live.ledger import Ledger, exact
 from doral.live.roster import Roster
-from doral.problem import Problem
+from doral.problem import OBSERVED, Problem
 
 _BUDGET_DRIFT = 1e-9  # of the budget: how far the engine's floats may be from the exact ledger
 
@@ -39,7 +39,13 @@ class Fold:
         self.counts = Counts()
         for _ in problem.arms:
             self.counts.add_arm()
-        self.names = Names(tag=tag, epoch=definition.epoch, contexts=problem.context_names, arms=problem.arm_names)
+        self.names = Names(
+            tag=tag,
+            epoch=definition.epoch,
+            contexts=problem.context_names,
+            arms=problem.arm_names,
+            nothing=problem.control if problem.baseline == OBSERVED else None,
+        )
         self.sequence = 1
         self.head = b""  # checksum of the last event
         self.salt = b""  # that of the first: keys are hashed with it

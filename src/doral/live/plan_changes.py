@@ -14,7 +14,7 @@ from doral.live.fold import Fold
 from doral.live.keys import is_granted, note_of
 from doral.live.roster import ARM_IS_RETIRED, arm_to_json
 from doral.live.storage.contract import Log
-from doral.problem import Arm
+from doral.problem import Arm, n_given_features
 
 _DRAFT = Event(0, 0, 0.0, 0.0, 0)
 
@@ -22,12 +22,18 @@ _DRAFT = Event(0, 0, 0.0, 0.0, 0)
 def plan_new_arm(log: Log, fold: Fold, arm: Arm, key: str | None, stamp: Stamp) -> Planned[None]:
     def is_new(fold: Fold) -> bool:
         fold.refuse_if_closed()
-        if arm in fold.problem.arms:
+        n_features = n_given_features(fold.problem)
+        if any(
+            (arm.name, arm.features, arm.cost) == (one.name, one.features[:n_features], one.cost)
+            for one in fold.problem.arms
+        ):
             return False
         _check.no_duplicates("name of an arm", (*fold.problem.arm_names, arm.name))
-        if len(arm.features) != fold.problem.n_features:
-            remedy = f"must be {fold.problem.n_features}, as for the other arms"
+        if len(arm.features) != n_features:
+            remedy = f"must be {n_features}, as for the other arms"
             raise InvalidValue(f"number of features of arm {arm.name!r}", len(arm.features), remedy)
+        if arm.cost == 0.0:
+            raise InvalidValue(f"cost of arm {arm.name!r}", arm.cost, "must be above 0")
         return True
 
     draft = _DRAFT._replace(kind=ARM_ADDED, key=key, data=json.dumps(arm_to_json(arm)))
@@ -39,6 +45,8 @@ def plan_arm_status(log: Log, fold: Fold, name: str, kind: int, stamp: Stamp) ->
     del log
     arm = fold.problem.arm_index(name)
     fold.refuse_if_closed()
+    if arm == fold.problem.control:
+        raise InvalidValue("arm", name, "is what those get who are skipped: it can always be had")
     if fold.roster.status[arm] == STATUS_AFTER[kind]:
         return [], _no_answer
     if fold.roster.status[arm] == ARM_IS_RETIRED:

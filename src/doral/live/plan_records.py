@@ -69,7 +69,7 @@ def plan_records(log: Log, fold: Fold, asked: Sequence[RecordRequest], stamp: St
 def _entry(fold: Fold, asked: RecordRequest, stamp: Stamp) -> _Entry:
     problem = fold.problem
     context = problem.context_index(asked.context)
-    arm = None if asked.arm is None else problem.arm_index(asked.arm)
+    arm = problem.control if asked.arm is None else problem.arm_index(asked.arm)
     if asked.reward is not None:
         problem.check_reward(asked.reward)
     made = stamp.reading(fold, asked.at, fold.clock)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from doral.engine.view import ArmView, Certificate, certificates, view_arm
+from doral.engine.view import ArmView, BaselineView, Certificate, certificates, view_arm, view_baseline
 from doral.live.events import STATE_NAMES
 from doral.live.fold import Fold
 from doral.live.ledger import Ledger
@@ -42,7 +42,7 @@ class Report:
     time_share: float  # of the horizon
     decisions: dict[str, int]  # by state
     reasons: dict[str, int]
-    reward: float  # that counts
+    reward: float  # that counts; without what those brought who were skipped
     late_reward: float  # that came too late to count
     is_racing: bool
     cutoff: float | None  # None while the race has not found it
@@ -52,6 +52,7 @@ class Report:
     corrections: int
     clock_went_back: int  # events for which the clock stood still instead
     events: int
+    baseline: BaselineView | None = None  # what doing nothing brings, and what arms have brought beyond it
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -66,6 +67,7 @@ class Report:
             f" ({self.spent_share:.1%} used; {ledger.released} came back)",
             "decisions " + ", ".join(f"{count:,} {state}" for state, count in self.decisions.items() if count),
             f"reward    {self.reward:.6g}" + (f", and {self.late_reward:.6g} too late" if self.late_reward else ""),
+            *self._baseline_lines(),
             *self._clock_lines(),
             "stage     " + ("race" if self.is_racing else f"allocation, cut-off {self.cutoff:g}"),
         ]
@@ -77,6 +79,16 @@ class Report:
                 f"{arm.answers:,} answers, reward {arm.reward:.6g}, {returned}{self._ruled_out(arm.name)}"
             )
         return "\n".join(lines)
+
+    def _baseline_lines(self) -> list[str]:
+        if self.baseline is None:
+            return []
+        by_context = zip(self.shares, self.baseline.rewards, self.baseline.answers, strict=True)
+        said = [f"{name} {reward:.3g}" + (f" ({n:,.0f} answers)" if n else "") for name, reward, n in by_context]
+        return [
+            f"uplift    {self.baseline.uplift:.6g}, what answers brought beyond doing nothing",
+            f"nothing   brings {', '.join(said)}",
+        ]
 
     def _clock_lines(self) -> list[str]:
         if not self.clock_went_back:
@@ -113,6 +125,7 @@ def make_report(name: str, fold: Fold) -> Report:
         corrections=counts.corrections,
         clock_went_back=counts.clock_went_back,
         events=fold.sequence,
+        baseline=view_baseline(engine.state, fold.problem),
     )
 
 

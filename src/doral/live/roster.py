@@ -27,6 +27,7 @@ class Roster:
 
     def _read(self) -> None:
         """Whatever depends on the list of arms and on their status."""
+        self.control = self.problem.control
         self.costs = [arm.cost for arm in self.problem.arms]
         self.exact_costs = [exact(cost) for cost in self.costs]
         self.dearest = max(self.exact_costs)

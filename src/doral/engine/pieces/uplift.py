@@ -56,9 +56,10 @@ def control(state: State) -> int:
 
 @kernel
 def baseline(state: State, context: int) -> float:
+    """What is known is in units that nobody can compare arms with before the first answer of a context."""
     weight, uplift = state.contexts[context].weight, state.uplift
     if uplift.control == NO_ARM:
-        return weight * uplift.known[context]
+        return weight * uplift.known[context] if state.ridge.is_touched[context] != 0 else 0.0
     arm = position(uplift.control)
     return weight * state.tau[context, arm] * state.ridge.estimate[context, arm]
 
