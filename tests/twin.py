@@ -14,7 +14,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -64,9 +64,9 @@ def coin(seed: int, run: int, round_: int) -> float:
     return uniform(seed, run, round_, COIN)
 
 
-def normals(seed: int, run: int, round_: int, n: int) -> Floats:
-    """What Thompson sampling draws in a round: one standard normal per feature, or per arm where there are none."""
-    draws = [max(uniform(seed, run, round_, POSTERIOR, lane), 2.0**-54) for lane in range(n)]
+def normals(seed: int, run: int, round_: int, n: int, number: int = 0) -> Floats:
+    """One draw of Thompson sampling in a round: a standard normal per feature, or per arm where there are none."""
+    draws = [max(uniform(seed, run, round_, POSTERIOR, number * n + lane), 2.0**-54) for lane in range(n)]
     return np.asarray(ndtri(draws), dtype=np.float64)
 
 
@@ -112,6 +112,16 @@ class Wish:
     arm: int | None
     margin: float
     near: float = NEAR  # margins below this are for rounding to decide
+    odds: dict[int | None, float] = field(default_factory=dict)  # of everything that might have been done
+
+
+@dataclass(frozen=True)
+class Toss:
+    """One thing with a probability, and another otherwise."""
+
+    arm: int | None
+    otherwise: int | None
+    probability: float
 
 
 @dataclass(frozen=True)
@@ -310,6 +320,7 @@ class Twin:
         # what is certain
         self.rulings: dict[tuple[int, int], Ruling] = {}
         self.end_in_view = False  # then all are in play, and the rulings stay what they were
+        self.draw = 0  # of Thompson sampling, in this round
         self.settled_thin: dict[int, float] = {}
         self.prices: dict[int, float] = {}  # of a unit of budget, by depth
         self.last_caps = np.zeros(len(problem.reserves) + 1)  # of the last arrival
@@ -916,11 +927,13 @@ class Twin:
 
     def _sample(self, context: int, now: int) -> Floats:
         """<x, f_a> for an x ~ N(0, V^-1)."""
+        n = self.n_features or self.n_arms
+        drawn = normals(self.seed, self.run, now, n, self.draw)
         if self.n_features == 0:
-            return self._posterior(context)[1] * normals(self.seed, self.run, now, self.n_arms)
+            return self._posterior(context)[1] * drawn
         # V^-1 = L L^T with L lower means V = U U^T with U = L^-T upper: the factor of V from its last row up
         upper = np.linalg.cholesky(self._v(context)[::-1, ::-1])[::-1, ::-1]
-        return np.asarray(self.features @ np.linalg.solve(upper.T, normals(self.seed, self.run, now, self.n_features)))
+        return np.asarray(self.features @ np.linalg.solve(upper.T, drawn))
 
     def _bonus(self, context: int, now: int, norm: Floats) -> float:
         """`norm` is of the answers alone: the bias is of rewards that are missing there."""
@@ -1238,7 +1251,7 @@ class Twin:
         counts = np.bincount(self.arrivals, minlength=self.n_contexts)
         return np.asarray((counts + 1.0) / (len(self.arrivals) + self.n_contexts))
 
-    def _allocate(self, context: int, allowed: Sequence[int], now: int) -> int | None:
+    def _allocate(self, context: int, allowed: Sequence[int], now: int) -> Toss:
         """LP_m: all edges of all contexts, steepest first, bought until the caps are used."""
         shares = self._shares()
         edges: list[Edge] = []
@@ -1262,26 +1275,69 @@ class Twin:
             if edge.context == context and needed >= left:
                 self.prices[own_depth] = edge.slope
                 part = max(left / needed, 0.0)
-                return edge.arm if self._flip(1.0 if part > WHOLE else part, now) else current
+                return Toss(edge.arm, current, 1.0 if part > WHOLE else part)
             bought = min(needed, left)
             slack[: depth + 1] -= bought
             if edge.context == context:
                 current = edge.arm
             elif bought > 0.0 and slack[: own_depth + 1].min() <= 0.0:  # nothing is left for this context either
                 self.prices[own_depth] = edge.slope
-                return current
-        return current
+                return Toss(current, current, 1.0)
+        return Toss(current, current, 1.0)
 
-    def _best(self, context: int, allowed: Sequence[int], now: int) -> int | None:
+    def _best(self, context: int, allowed: Sequence[int], now: int) -> Toss:
         arms = self._playable(context, allowed)
         values = self._values(context, now, arms, sampled=True)
         playable = [a for a in arms if values[a] > -math.inf]
         if not playable:
-            return None
+            return Toss(None, None, 1.0)
         best = max(playable, key=lambda a: (values[a], -a))
-        if self.options.pacing == "greedy" or self._flip(min(1.0, self._rate(now)), now):
-            return best
-        return None
+        return Toss(best, None, 1.0 if self.options.pacing == "greedy" else min(1.0, self._rate(now)))
+
+    def _odds(self, context: int, allowed: Sequence[int], now: int) -> dict[int | None, float]:
+        """What the policy does, with which probability; with Thompson sampling, what its draws say together."""
+        plan = self._allocate if self.options.pacing == "lp" else self._best
+        n_draws = self.options.draws if self.options.sampling == "thompson" else 1
+        odds: dict[int | None, float] = {}
+        prices = []
+        for self.draw in range(n_draws):
+            toss = plan(context, allowed, now)
+            prices.append(self.prices.get(self.depths[context], 0.0))
+            for arm, part in ((toss.arm, toss.probability), (toss.otherwise, 1.0 - toss.probability)):
+                odds[arm] = odds.get(arm, 0.0) + part / n_draws
+        if self.options.pacing == "lp":
+            self.prices[self.depths[context]] = sum(prices) / n_draws
+        return {arm: part for arm, part in odds.items() if part > 0.0}
+
+    def _one_of(self, odds: dict[int | None, float], now: int) -> int | None:
+        """By the coin: the upper of two where the LP tosses it, and among draws arms in their order, then none."""
+        order = sorted(odds, key=lambda arm: self.n_arms if arm is None else arm)
+        if self.options.sampling != "thompson" and None not in odds:  # from the dearer of two to the cheaper
+            order = sorted(odds, key=lambda arm: -float(self.costs[arm or 0]))
+        reached = 0.0
+        for arm in order:
+            reached += odds[arm]
+            if reached > WHOLE or self._flip(reached, now):
+                return arm
+        return order[-1]
+
+    def _tried(self, odds: dict[int | None, float], arm: int | None, allowed: Sequence[int], now: int) -> Wish:
+        """With a small probability one of all options, each as likely; else what the policy wants."""
+        share = self.options.explore
+        if share > 0.0:
+            options = [*allowed, None]
+            mean_cost = sum(float(self.costs[a]) for a in allowed) / len(options)
+            share = min(share, self._rate(now) / mean_cost)
+            odds = {one: (1.0 - share) * odds.get(one, 0.0) + share / len(options) for one in options}
+            words = Philox(
+                counter=np.array([now - 1, COIN, 1, 0], dtype=np.uint64),
+                key=np.array([self.seed, self.run], dtype=np.uint64),
+            ).random_raw(2)
+            toss, which = (float(int(word) >> 11) * 2.0**-53 for word in words)
+            self._margin = min(self._margin, abs(toss - share))
+            if toss < share:
+                arm = options[int(which * len(options))]
+        return Wish(arm, self._margin, odds=odds)
 
     # --- one arrival -----------------------------------------------------------------------------------------------
 
@@ -1297,17 +1353,17 @@ class Twin:
         can_pay = {cost: self._can_pay(a) for a, cost in enumerate(self.costs.tolist())}
         allowed = [a for a in available if can_pay[float(self.costs[a])] and a != self.control]
         if not allowed:
-            return Wish(None, math.inf)
+            return Wish(None, math.inf, odds={None: 1.0})
         if self.racing:
-            return Wish(self._next_racer(allowed), math.inf)
+            self._margin = math.inf
+            racer = self._next_racer(allowed)
+            return self._tried({racer: 1.0}, racer, allowed, now)
         self.last_round[context] = now
-        if self.options.pacing == "lp":
-            arm = self._allocate(context, allowed, now)
-        else:
-            arm = self._best(context, allowed, now)
+        odds = self._odds(context, allowed, now)
+        wish = self._tried(odds, self._one_of(odds, now), allowed, now)
         # while one or two rewards are all that is known of the noise, lambda is tiny and V all but singular
         rounding = max(ROUNDING * self._condition, INHERITED * self._inherited)
-        return Wish(arm, self._margin, near=max(NEAR, rounding))
+        return dataclasses.replace(wish, near=max(NEAR, rounding))
 
 
 @dataclass(frozen=True)
@@ -1359,6 +1415,10 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
             arm = None  # a skip
         else:
             assert arm is not None or problem.control is None, f"round {round_}: whoever is skipped gets the control"
+        if outcome.arrivals is not None:
+            told, ours = float(outcome.arrivals.probability[round_ - 1]), wish.odds.get(arm, 0.0)
+            assert int(outcome.arrivals.arm[round_ - 1]) == (-1 if arm is None else arm)
+            assert math.isclose(told, ours, rel_tol=1e-6) or wish.margin < wish.near, f"round {round_}: {told} {ours}"
         if wish.arm != arm:
             assert wish.margin < wish.near, (
                 f"round {round_}, context {context}: engine {arm}, twin {wish.arm} (margin {wish.margin:.2g}); "

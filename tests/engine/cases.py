@@ -148,6 +148,8 @@ OPTION_VALUES: dict[str, tuple[Any, ...]] = {
     "half_life": (None, 15.0, 300.0),
     "outcome_split": (None, 0.5, 0.9),
     "sampling": ("optimism", "thompson", "directed", "oracle"),
+    "draws": (1, 2, 5),
+    "explore": (0.0, 0.1, 1.0),
     "pending": ("ignored", "expected"),
     "penalty": (0.01, 1.0, 30.0),
     "delta": (1e-12, 0.05, 1.0),
@@ -194,6 +196,9 @@ def completed(options: Mapping[str, Any], problem: Problem, *, option: str = "")
             chosen["sampling"] = "optimism" if chosen["sampling"] == "thompson" else chosen["sampling"]
         else:
             chosen["prior"] = "noise"
+    if option == "draws":
+        chosen["sampling"], chosen["return_optimism"] = "thompson", 0.0
+        chosen["prior"] = "noise" if chosen["prior"] == "fixed" else chosen["prior"]
     if chosen["sampling"] == "thompson" and chosen["return_optimism"] > 0.0:
         chosen["return_optimism" if option == "sampling" else "sampling"] = 0.0 if option == "sampling" else "optimism"
     if chosen["learner"] == "thinned" and chosen["prior"] != "fixed":
@@ -294,6 +299,16 @@ def learners() -> Iterator[Case]:
     for learner, returns, screening in chosen:
         words = {"learner": learner, "return_probability": returns, "screening": screening}
         yield Case(f"learner {learner} {returns} {screening}", policy("doral", **QUICK_RACE, **words), UNIT)
+
+
+def explorers() -> Iterator[Case]:
+    """With every pace, in a race and after it, by optimism and by draws."""
+    bases, places = ("doral", "doral-otf", "d-lints"), (UNIT, MIXED, URGENT)
+    for pacing, base, scenario in itertools.product(("lp", "greedy", "coin"), bases, places):
+        options = PolicyOptions(
+            **completed({**policy(base).to_dict(), **QUICK_RACE, "pacing": pacing, "explore": 0.15}, scenario.problem)
+        )
+        yield Case(f"explore {base} {pacing} {scenario.name}", options, scenario)
 
 
 def short_cutoffs() -> Iterator[Case]:

@@ -67,6 +67,8 @@ def test_every_word_of_a_place_leads_to_its_piece(place: str, word: str) -> None
         ("pending", "expected", "pending"),
         ("window_bias", True, "window"),
         ("choice", "unweighted", "unweighted"),
+        ("explore", 0.02, "explore"),
+        ("explore", 0.02, "odds"),
         ("return_probability", "estimated", "curves"),
         ("return_probability", "one", "unwatched"),
     ],
@@ -79,13 +81,14 @@ def test_every_other_piece_is_in_if_its_option_says_so(option: str, value: Any, 
 
 
 def _other_values(option: str) -> tuple[Any, ...]:
-    return option_words().get(option) or (None, False)
+    return option_words().get(option) or ((0.0,) if option == "explore" else (None, False))
 
 
 def test_the_list_of_other_pieces_is_complete() -> None:
     single = {name for name in PIECES if "." not in name}
     assert single == {
         "race", "drop", "doubt", "forget", "outcomes", "pending", "window", "unweighted", "curves", "unwatched",
+        "explore", "odds",
     }  # fmt: skip
 
 
@@ -93,6 +96,7 @@ def test_the_list_of_other_pieces_is_complete() -> None:
     ("options", "problem", "piece"),
     [
         ({"return_optimism": 0.5}, EXPLICIT, "index.doubtful"),
+        ({"sampling": "thompson", "prior": "noise"}, EXPLICIT, "odds"),
         ({"rate": "printed", "pacing": "coin"}, EXPLICIT, "rate.printed_coin"),
         ({}, SILENT, "returns.silent"),
         ({"learner": "auto"}, SILENT, "learn.scaled"),
@@ -151,6 +155,8 @@ REFUSED: list[tuple[str, dict[str, Any], str, Any, str]] = [
     ("doral", {"sampling": "thompson"}, "sampling", "thompson", "needs prior='noise' or 'shared'"),
     ("d-lints", {"return_optimism": 0.5}, "return_optimism", 0.5, "must be 0 with sampling='thompson'"),
     ("doral", {"sampling": "directed", "choice": "unweighted"}, "choice", "unweighted", "needs choice='weighted'"),
+    ("doral", {"explore": 1.5}, "explore", 1.5, "at most 1"),
+    ("d-lints", {"draws": 0}, "draws", 0, "1"),
     ("doral", {"bonus": "calibrated"}, "bonus", "calibrated", "needs prior='noise' or 'shared'"),
     ("doral", {"features": "none"}, "features", "none", "bonus='calibrated'"),
     ("d-lints", {"features": "none", "dropping": "certified"}, "features", "none", "bonus='calibrated'"),

@@ -4,7 +4,7 @@
 delay, the curves, and how the run ended, in 16 hexadecimal digits each. That version counted what had come by the last
 arrival, and so do the cases here. A change that is meant to decide otherwise removes the cases that it concerns, or
 writes them anew, and says so. Written anew since: who rules arms out where costs differ, because the price is now known
-within a range only.
+within a range only; and Thompson sampling, which mixes several draws.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ DIGESTS: dict[str, str] = json.loads((Path(__file__).parent / "decisions.json").
 
 # What the version before could not do yet.
 OLD_NAMES = [name for name in POLICY_NAMES if name not in ("doral-ids", "oracle")]
-OLD_VALUES = [one for one in EVERY_VALUE if one not in (("sampling", "directed"), ("sampling", "oracle"))]
+NEW_VALUES = [("sampling", "directed"), ("sampling", "oracle")]
+OLD_VALUES = [one for one in EVERY_VALUE if one not in NEW_VALUES and one[0] not in ("draws", "explore")]
 # What is meant to be decided otherwise: the last unit that the budget can pay is bought, to the last decimal
 # (or, with the same decisions, what was spent is told to that digit), ...
 LAST_UNIT = {

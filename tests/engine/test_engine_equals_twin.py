@@ -46,6 +46,7 @@ from tests.engine.cases import (
     changed,
     completed,
     distinct,
+    explorers,
     learners,
     option_values,
     outcomes_told_apart,
@@ -65,7 +66,7 @@ NOISELESS_ALLOWED = 30
 
 
 def compare(options: PolicyOptions, scenario: Scenario, *, seed: int = 1, run: int = 0) -> Agreement:
-    result = doral.simulate(options, scenario, runs=1, seed=seed, first_run=run, keep_decisions=True)
+    result = doral.simulate(options, scenario, runs=1, seed=seed, first_run=run, keep_arrivals=True)
     agreement = follow(options, scenario, result.outcomes[0], seed=seed)
     assert agreement.near_ties <= NEAR_TIES_ALLOWED
     assert agreement.ill_conditioned <= ILL_CONDITIONED_ALLOWED
@@ -95,6 +96,7 @@ CASES = distinct(
         *short_cutoffs(),
         *by_end(),
         *baselines(),
+        *explorers(),
     ]
 )
 

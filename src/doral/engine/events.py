@@ -37,17 +37,20 @@ from doral.engine.hooks import (
     examine,
     fade,
     follow_answers,
+    forget_odds,
     is_record_full,
     learn_answer,
     on_answer,
     on_commit,
     on_settle,
     on_tick,
+    on_weighed,
     pull,
     read_returns,
     relearn,
     renew,
     spend,
+    try_out,
     watch,
 )
 from doral.engine.purse import add_budget, can_pay, rest_of
@@ -103,7 +106,13 @@ def choose(state: State, context: int, available: Bits) -> Choice:
     if n_affordable == 0:
         return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_BUDGET)
     restricted = n_affordable < state.allowed.size
-    return pull(state) if now.racing != 0 else spend(state, context, restricted)  # stage 1, stage 2
+    forget_odds(state)
+    if now.racing != 0:  # stage 1
+        choice = pull(state)
+        on_weighed(state, choice.arm, 1.0)
+    else:
+        choice = spend(state, context, restricted)
+    return try_out(state, context, restricted, choice)
 
 
 @shared

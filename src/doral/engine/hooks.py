@@ -51,8 +51,33 @@ def score(state: State, context: int, restricted: bool, is_here: bool) -> None:
 
 
 @slot
-def is_drawn(state: State) -> bool:
-    """Whether `score` comes out differently for the one who is here."""
+def draws(state: State) -> int:
+    """How many times the one who is here is valued, each time by another draw; 0: `score` is the same for all."""
+
+
+@hook
+def on_draw(state: State, number: int) -> None:
+    """The draw of this number is the one that `score` goes by."""
+
+
+@hook
+def forget_odds(state: State) -> None:
+    """Somebody has arrived, and nothing is weighed for them yet."""
+
+
+@hook
+def on_weighed(state: State, arm: int, probability: float) -> None:
+    """The policy does this (an arm, or NO_ARM) with this probability, and with what it has said before."""
+
+
+@slot
+def odds_of(state: State, arm: int) -> float:
+    """With which probability the policy does this, by all that was weighed for the one who is here."""
+
+
+@slot
+def try_out(state: State, context: int, restricted: bool, choice: Choice) -> Choice:
+    """What is done in the end, where now and then somebody gets any of the options."""
 
 
 @slot

@@ -16,6 +16,7 @@ from doral import _check
 from doral.engine.catalogue import PIECES, PLACES, words
 from doral.engine.pieces.bonus import BonusOptions
 from doral.engine.pieces.drop import DropOptions
+from doral.engine.pieces.explore import ExploreOptions
 from doral.engine.pieces.forget import ForgetOptions
 from doral.engine.pieces.index import IndexOptions
 from doral.engine.pieces.learn import LearnOptions
@@ -36,6 +37,7 @@ class PolicyOptions(
     RateOptions,
     PaceOptions,
     DropOptions,
+    ExploreOptions,
     ReturnsOptions,
     ChoiceOptions,
     WindowOptions,

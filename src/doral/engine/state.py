@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from doral.engine.pieces.drop import DropMemory
     from doral.engine.pieces.forget import ForgetMemory
     from doral.engine.pieces.index.oracle import TruthMemory
+    from doral.engine.pieces.index.thompson import ThompsonMemory
     from doral.engine.pieces.outcomes import OutcomesMemory
     from doral.engine.pieces.race import RaceMemory
     from doral.engine.pieces.rate.period import PeriodMemory
@@ -163,6 +164,9 @@ class State(NamedTuple):
     period: PeriodMemory
     truth: TruthMemory
     uplift: UpliftMemory
+    thompson: ThompsonMemory
+    odds: Floats
+    explore: Record
 
 
 COMMON: tuple[str, ...] = State._fields[: State._fields.index("race")]

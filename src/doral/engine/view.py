@@ -106,6 +106,22 @@ def view_race(state: State) -> RaceView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Explored:
+    """What trying out has done so far; nothing where there is none."""
+
+    arrivals: int = 0
+    """That got one of their options at random."""
+    loss: float = 0.0
+    """What that is thought to have cost: what the policy would have brought after its cost, less what came instead."""
+
+
+def view_explored(state: State) -> Explored:
+    if not has(state, "explore"):
+        return Explored()
+    return Explored(arrivals=int(state.explore["arrivals"][0]), loss=float(state.explore["loss"][0]))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Certificate:
     """Why an arm is out of a context: at this price of budget, its rival is better for certain.
 

@@ -313,21 +313,25 @@ def set_factor(matrix: Floats, factor: Floats) -> None:
 
 
 @shared
-def draw(ridge: Ridge, context: int, seed: np.uint64, run: np.uint64, round_: int) -> None:
-    """shadow[a] = <x, f_a> for one x ~ N(0, V^-1): the noise of Thompson sampling, in units of sigma."""
+def draw(ridge: Ridge, context: int, seed: np.uint64, run: np.uint64, round_: int, number: int) -> None:
+    """shadow[a] = <x, f_a> for one x ~ N(0, V^-1): the noise of Thompson sampling, in units of sigma.
+
+    `number` counts the draws of a round from 0.
+    """
     n_arms, n_features = ridge.features.shape
     shadow = ridge.shadow
+    lane = number * (n_features if n_features > 0 else n_arms)
     for a in range(n_arms):
         shadow[a] = 0.0
         if n_features == 0:
-            shadow[a] = ridge.norm[context, a] * _normal(seed, run, round_, a)
+            shadow[a] = ridge.norm[context, a] * _normal(seed, run, round_, lane + a)
     if ridge.root.shape[0] > 0:
-        _draw_from_root(ridge, ridge.root[context], seed, run, round_)
+        _draw_from_root(ridge, ridge.root[context], seed, run, round_, lane)
         return
     factor = ridge.scratch[0]
     set_factor(ridge.inverse[context], factor)
     for l in range(n_features):  # noqa: E741
-        z = _normal(seed, run, round_, l)
+        z = _normal(seed, run, round_, lane + l)
         for i in range(l, n_features):
             step = factor[i, l] * z
             for a in range(n_arms):
@@ -335,12 +339,12 @@ def draw(ridge: Ridge, context: int, seed: np.uint64, run: np.uint64, round_: in
 
 
 @shared
-def _draw_from_root(ridge: Ridge, root: Floats, seed: np.uint64, run: np.uint64, round_: int) -> None:
+def _draw_from_root(ridge: Ridge, root: Floats, seed: np.uint64, run: np.uint64, round_: int, lane: int) -> None:
     """x = S z, then F x: quadratic in features, linear in arms."""
     n_arms, n_features = ridge.features.shape
     z = ridge.scratch[0, 0]
     for l in range(n_features):  # noqa: E741
-        z[l] = _normal(seed, run, round_, l)
+        z[l] = _normal(seed, run, round_, lane + l)
     for i in range(n_features):
         x = 0.0
         for l in range(n_features):  # noqa: E741

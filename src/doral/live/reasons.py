@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from doral.engine.choice import (
     PLAYED,
+    PLAYED_EXPLORING,
     PLAYED_MARGINAL,
     PLAYED_RACING,
     SKIPPED_BUDGET,
+    SKIPPED_EXPLORING,
     SKIPPED_OVER,
     SKIPPED_PACED,
     SKIPPED_UNAVAILABLE,
@@ -33,6 +35,8 @@ SHORT = {
     SKIPPED_UNAVAILABLE: "skipped: unavailable",
     SKIPPED_OVER: "skipped: over",
     SKIPPED_WORTHLESS: "skipped: worthless",
+    PLAYED_EXPLORING: "played: exploring",
+    SKIPPED_EXPLORING: "skipped: exploring",
 }
 
 
@@ -54,6 +58,8 @@ def in_words(reason: int, *, value: float, price: float, probability: float | No
         return f"played: at the margin, {worth}{chance}"
     if reason == SKIPPED_PACED:
         return f"skipped: paced, {worth}{chance}"
+    if reason in (PLAYED_EXPLORING, SKIPPED_EXPLORING):
+        return f"{SHORT[reason]}, one of the options at random{chance}"
     if reason == SKIPPED_WORTHLESS:
         return "skipped: no arm is expected to bring anything here"
     return SHORT.get(reason, f"reason {reason}")  # a reason of a newer engine

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from doral.engine.view import ArmView, BaselineView, Certificate, certificates, view_arm, view_baseline
+from doral.engine.view import (
+    ArmView,
+    BaselineView,
+    Certificate,
+    Explored,
+    certificates,
+    view_arm,
+    view_baseline,
+    view_explored,
+)
 from doral.live.events import STATE_NAMES
 from doral.live.fold import Fold
 from doral.live.ledger import Ledger
@@ -48,6 +57,7 @@ class Report:
     cutoff: float | None  # None while the race has not found it
     shares: dict[str, float]  # of the contexts
     arms: tuple[ArmReport, ...]
+    explored: Explored  # arrivals that got one of their options at random, and what that has cost
     certificates: tuple[Certificate, ...]  # of arms that cannot enter the LP's solution in a context, for now
     corrections: int
     clock_went_back: int  # events for which the clock stood still instead
@@ -68,6 +78,7 @@ class Report:
             "decisions " + ", ".join(f"{count:,} {state}" for state, count in self.decisions.items() if count),
             f"reward    {self.reward:.6g}" + (f", and {self.late_reward:.6g} too late" if self.late_reward else ""),
             *self._baseline_lines(),
+            *self._explored_lines(),
             *self._clock_lines(),
             "stage     " + ("race" if self.is_racing else f"allocation, cut-off {self.cutoff:g}"),
         ]
@@ -88,6 +99,14 @@ class Report:
         return [
             f"uplift    {self.baseline.uplift:.6g}, what answers brought beyond doing nothing",
             f"nothing   brings {', '.join(said)}",
+        ]
+
+    def _explored_lines(self) -> list[str]:
+        if not self.explored.arrivals:
+            return []
+        return [
+            f"explored  {self.explored.arrivals:,} arrivals at random, "
+            f"which has cost a reward of about {self.explored.loss:.6g}"
         ]
 
     def _clock_lines(self) -> list[str]:
@@ -121,6 +140,7 @@ def make_report(name: str, fold: Fold) -> Report:
         cutoff=None if engine.is_racing else engine.cutoff,
         shares=dict(zip(fold.names.contexts, engine.shares, strict=True)),
         arms=tuple(_arm_report(fold, arm) for arm in range(fold.problem.n_arms)),
+        explored=view_explored(engine.state),
         certificates=certificates(engine.state, fold.problem),
         corrections=counts.corrections,
         clock_went_back=counts.clock_went_back,

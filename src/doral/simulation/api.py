@@ -32,16 +32,22 @@ MAX_JOBS = 1024
 
 
 def play_run(
-    policies: Sequence[PolicyOptions | PolicyMaker], scenario: Scenario, *, seed: int, run: int, keep_decisions: bool
+    policies: Sequence[PolicyOptions | PolicyMaker],
+    scenario: Scenario,
+    *,
+    seed: int,
+    run: int,
+    keep_decisions: bool,
+    keep_arrivals: bool = False,
 ) -> list[Outcome]:
     """One run: all policies on one tape, made chunk by chunk."""
     truth = make_truth(scenario, seed=seed, run=run)
     needs_oracle = any(isinstance(one, PolicyOptions) and one.return_probability == "oracle" for one in policies)
     oracle = scenario.once(oracle_table) if needs_oracle else None
     players: list[Player] = [
-        CompiledPlayer(one, scenario, truth, seed=seed, run=run, oracle=oracle)
+        CompiledPlayer(one, scenario, truth, seed=seed, run=run, oracle=oracle, keep_arrivals=keep_arrivals)
         if isinstance(one, PolicyOptions)
-        else PythonPlayer(one, _name(one), scenario, truth, seed=seed, run=run)
+        else PythonPlayer(one, _name(one), scenario, truth, seed=seed, run=run, keep_arrivals=keep_arrivals)
         for one in policies
     ]
     horizon = scenario.problem.horizon
@@ -62,12 +68,14 @@ def _played(
     *,
     seed: int,
     keep_decisions: bool,
+    keep_arrivals: bool,
     n_jobs: int,
 ) -> Iterator[list[Outcome]]:
     """The runs in the order of the tasks, one after the other or several at a time."""
+    kept = {"keep_decisions": keep_decisions, "keep_arrivals": keep_arrivals}
     if n_jobs == 1:
         for scenario, run in tasks:
-            yield play_run(policies, scenario, seed=seed, run=run, keep_decisions=keep_decisions)
+            yield play_run(policies, scenario, seed=seed, run=run, **kept)
         return
     import joblib  # here: a single worker does not wait for it, nor for its bookkeeping in every run
 
@@ -75,8 +83,7 @@ def _played(
     compiled = all(isinstance(one, PolicyOptions) for one in policies)
     parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads" if compiled else "processes", return_as="generator")
     yield from parallel(
-        joblib.delayed(play_run)(policies, scenario, seed=seed, run=run, keep_decisions=keep_decisions)
-        for scenario, run in tasks
+        joblib.delayed(play_run)(policies, scenario, seed=seed, run=run, **kept) for scenario, run in tasks
     )
 
 
@@ -142,13 +149,15 @@ def simulate(
     n_jobs: int = 1,
     first_run: int = 0,
     keep_decisions: bool = False,
+    keep_arrivals: bool = False,
     on_run: Callable[[], None] | None = None,
 ) -> SimulationResult:
     """Let policies play scenarios. In each run, all of them play the same draws, so differences are paired.
 
     `n_jobs` counts parallel workers as scikit-learn does (-1: all cores); results do not depend on it. `first_run`
     continues an earlier experiment: runs 50..99 of a seed are the same whether or not 0..49 were played.
-    `keep_decisions` keeps every decision for `.decisions()`. `on_run` is called after each finished run.
+    `keep_decisions` keeps every decision for `.decisions()`, `keep_arrivals` everybody who arrived, served or not, with
+    the probability of what was done, for `.arrivals()`. `on_run` is called after each finished run.
     """
     chosen, places = _policies(policies), _scenarios(scenario)
     runs = _check.whole_number("runs", runs, at_least=1, at_most=MAX_RUNS)
@@ -159,6 +168,8 @@ def simulate(
         raise InvalidValue("n_jobs", n_jobs, "must be 1 or more, or -1 for all cores")
     if not isinstance(keep_decisions, bool | np.bool_):
         raise InvalidValue("keep_decisions", keep_decisions, "must be True or False")
+    if not isinstance(keep_arrivals, bool | np.bool_):
+        raise InvalidValue("keep_arrivals", keep_arrivals, "must be True or False")
     if on_run is not None and not callable(on_run):
         raise InvalidValue("on_run", on_run, "must be a function without arguments, or None")
     for place in places:
@@ -167,7 +178,8 @@ def simulate(
                 check_size(policy=one, problem=place.problem)
     outcomes: list[Outcome] = []
     tasks = ((place, run) for place in places for run in range(first_run, first_run + runs))
-    for played in _played(chosen, tasks, seed=seed, keep_decisions=keep_decisions, n_jobs=n_jobs):
+    kept = {"keep_decisions": bool(keep_decisions or keep_arrivals), "keep_arrivals": bool(keep_arrivals)}
+    for played in _played(chosen, tasks, seed=seed, n_jobs=n_jobs, **kept):
         outcomes.extend(played)
         if on_run is not None:
             on_run()

@@ -23,6 +23,7 @@ from doral.simulation.outcome import (
     METRICS,
     WITHIN_CUTOFF,
     WITHIN_DEADLINE,
+    ArrivalLog,
     DecisionLog,
     checkpoints,
 )
@@ -46,6 +47,8 @@ ENTRY = np.dtype(
 )
 # What is asked of the answers of a context.
 TERMS = np.dtype([("weight", np.float64), ("deadline", np.float64)], align=True)
+# One arrival, for those who keep them.
+ARRIVAL = np.dtype([("probability", np.float64), ("context", np.int32), ("arm", np.int32)], align=True)
 # `control` is the arm that those get who are skipped, NO_CONTROL where there is none.
 COUNTS = np.dtype(
     [("decisions", np.int64), ("passed", np.int64), ("expected", np.float64), ("control", np.int64)], align=True
@@ -63,16 +66,18 @@ class Logbook(NamedTuple):
     checkpoints: Ints  # (C,) rounds at which totals are copied into `curve`
     curve: Floats  # (C, metrics)
     course: Floats  # (C, COURSE_COLUMNS)
+    arrivals: Record  # (T,) of ARRIVAL, by round; empty where nobody keeps them
 
 
-def new_logbook(scenario: Scenario) -> Logbook:
+def new_logbook(scenario: Scenario, *, keep_arrivals: bool = False) -> Logbook:
     """An empty one."""
     horizon = scenario.problem.horizon
     if horizon > MAX_ROUNDS:
         raise InvalidValue("horizon", horizon, f"must be at most {MAX_ROUNDS:,} to be simulated")
     rounds = scenario.once(_checkpoints).copy()  # results hand it out
     control = scenario.problem.control
-    return _empty(horizon, scenario.once(_terms), rounds, NO_CONTROL if control is None else control)
+    kept = horizon if keep_arrivals else 0
+    return _empty(horizon, scenario.once(_terms), rounds, NO_CONTROL if control is None else control, kept)
 
 
 def example_logbook() -> Logbook:
@@ -80,7 +85,7 @@ def example_logbook() -> Logbook:
     return _empty(1, np.zeros(1, dtype=TERMS), np.zeros(1, dtype=np.int64), NO_CONTROL)
 
 
-def _empty(horizon: int, terms: Record, rounds: Ints, control: int) -> Logbook:
+def _empty(horizon: int, terms: Record, rounds: Ints, control: int, n_arrivals: int = 0) -> Logbook:
     return Logbook(
         counts=np.array([(0, 0, 0.0, control)], dtype=COUNTS),
         entries=np.empty(horizon, dtype=ENTRY),
@@ -90,6 +95,7 @@ def _empty(horizon: int, terms: Record, rounds: Ints, control: int) -> Logbook:
         checkpoints=rounds,
         curve=np.zeros((rounds.size, len(METRICS))),
         course=np.zeros((rounds.size, len(COURSE_COLUMNS))),
+        arrivals=np.zeros(n_arrivals, dtype=ARRIVAL),
     )
 
 
@@ -142,6 +148,24 @@ def _still_to_come(book: Logbook, longest_limit: float) -> Record:
     recent = entries[np.searchsorted(entries["round"], horizon - longest_limit) :]
     is_served = recent["arm"] != book.counts["control"][0]
     return recent[(recent["round"] + recent["delay"] > horizon) & np.isfinite(recent["delay"]) & is_served]
+
+
+def arrival_log(book: Logbook) -> ArrivalLog | None:
+    """Everybody who arrived, where they are kept."""
+    if book.arrivals.size == 0:
+        return None
+    return ArrivalLog(
+        context=book.arrivals["context"].astype(np.int64),
+        arm=book.arrivals["arm"].astype(np.int64),
+        probability=book.arrivals["probability"].copy(),
+    )
+
+
+@kernel
+def sign_in(book: Logbook, round_: int, context: int, arm: int, probability: float) -> None:
+    """Write an arrival down, with what was done (below 0: nothing) and the probability of that."""
+    arrival = book.arrivals[round_ - 1]
+    arrival.context, arrival.arm, arrival.probability = context, arm, probability
 
 
 @kernel

@@ -17,6 +17,7 @@ from doral.simulation.logbook import (
     first_due,
     is_checkpoint,
     next_due,
+    sign_in,
 )
 from doral.simulation.tape import Tape, World, example
 
@@ -44,6 +45,8 @@ def play(state: State, world: World, tape: Tape, book: Logbook, first_round: int
         _hear(book, state, world, round_)
         context = position(tape.context[i])
         choice = step(state, context, tape.available[i], float(round_))
+        if book.arrivals.size > 0:
+            sign_in(book, round_, context, choice.arm, choice.probability)
         arm = what_is_done(state, choice)
         if arm >= 0:
             decision = enter(book, world, tape, i, round_, context, arm)

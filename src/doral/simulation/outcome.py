@@ -31,6 +31,15 @@ class DecisionLog:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ArrivalLog:
+    """Everybody who arrived in a run, in order: the first in round 1."""
+
+    context: Ints
+    arm: Ints  # -1: none
+    probability: Floats  # of exactly that; NaN where the policy does not say
+
+
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """What one policy did in one run of a scenario."""
 
@@ -53,6 +62,9 @@ class Outcome:
     cutoff: float
     certificates: tuple[Certificate, ...] = ()  # of the arms that were out at the end
     log: DecisionLog | None = None
+    explored: int = 0  # arrivals that got one of their options at random
+    explored_loss: float = 0.0  # what that is thought to have cost
+    arrivals: ArrivalLog | None = None
 
 
 def checkpoints(horizon: int) -> Ints:

@@ -10,8 +10,8 @@ from doral.engine.blueprint import Blueprint
 from doral.engine.compose import grown
 from doral.engine.first_states import FirstStates
 from doral.engine.options import PolicyOptions
-from doral.engine.view import accepted, certificates, view_race
-from doral.simulation.logbook import decision_log, n_served, new_logbook, rewards_counted
+from doral.engine.view import accepted, certificates, view_explored, view_race
+from doral.simulation.logbook import arrival_log, decision_log, n_served, new_logbook, rewards_counted
 from doral.simulation.loop import simulation_program
 from doral.simulation.outcome import Outcome
 from doral.simulation.scenario import Scenario
@@ -33,7 +33,15 @@ class CompiledPlayer:
     """A policy of the engine, played by the compiled loop."""
 
     def __init__(
-        self, options: PolicyOptions, scenario: Scenario, truth: Truth, *, seed: int, run: int, oracle: Floats | None
+        self,
+        options: PolicyOptions,
+        scenario: Scenario,
+        truth: Truth,
+        *,
+        seed: int,
+        run: int,
+        oracle: Floats | None,
+        keep_arrivals: bool = False,
     ) -> None:
         self._options, self._scenario, self._truth, self._run = options, scenario, truth, run
         blueprint = Blueprint(
@@ -48,7 +56,7 @@ class CompiledPlayer:
         self.state = scenario.once(_first_states).block(blueprint)
         self._program = simulation_program(self.state.tree)
         self._program["prepare"](self.state)
-        self._book = Block(new_logbook(scenario))
+        self._book = Block(new_logbook(scenario, keep_arrivals=keep_arrivals))
 
     def play(self, tape: Tape, first_round: int) -> None:
         """Play a chunk; where the state is full, give it more room and go on."""
@@ -58,7 +66,7 @@ class CompiledPlayer:
 
     def outcome(self, *, keep_decisions: bool) -> Outcome:
         state, book, problem = self.state.tree, self._book.tree, self._scenario.problem
-        now, race = state.now[0], view_race(state)
+        now, race, explored = state.now[0], view_race(state), view_explored(state)
         return Outcome(
             scenario=self._scenario.name,
             policy=self._options.name,
@@ -79,6 +87,9 @@ class CompiledPlayer:
             cutoff=float(now["cutoff"]),
             certificates=certificates(state, problem),
             log=decision_log(book) if keep_decisions else None,
+            explored=explored.arrivals,
+            explored_loss=explored.loss,
+            arrivals=arrival_log(book),
         )
 
 

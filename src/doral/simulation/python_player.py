@@ -12,7 +12,15 @@ from doral._arrays import Floats
 from doral._kernel import Block
 from doral.errors import DoralError
 from doral.problem import Arm, Problem
-from doral.simulation.logbook import LOGBOOK, NO_DECISION, decision_log, n_served, new_logbook, rewards_counted
+from doral.simulation.logbook import (
+    LOGBOOK,
+    NO_DECISION,
+    arrival_log,
+    decision_log,
+    n_served,
+    new_logbook,
+    rewards_counted,
+)
 from doral.simulation.outcome import Outcome
 from doral.simulation.python_policy import Answer, Arrival, PolicyMaker
 from doral.simulation.scenario import Scenario
@@ -27,7 +35,17 @@ class BadDecision(DoralError):
 class PythonPlayer:
     """Asks the policy, and enters what it says."""
 
-    def __init__(self, maker: PolicyMaker, name: str, scenario: Scenario, truth: Truth, *, seed: int, run: int) -> None:
+    def __init__(
+        self,
+        maker: PolicyMaker,
+        name: str,
+        scenario: Scenario,
+        truth: Truth,
+        *,
+        seed: int,
+        run: int,
+        keep_arrivals: bool = False,
+    ) -> None:
         self._name, self._scenario, self._truth, self._run = name, scenario, truth, run
         problem = scenario.problem
         if scenario.features == "drawn":
@@ -37,7 +55,7 @@ class PythonPlayer:
         self._budget_left = scenario.problem.budget  # for the policy; who can be paid goes by decimals
         self._exact_costs = [Decimal(repr(cost)) for cost in self._costs]
         self._exact_left = Decimal(repr(scenario.problem.budget))
-        self._book = new_logbook(scenario)
+        self._book = new_logbook(scenario, keep_arrivals=keep_arrivals)
         self._book_block = Block(self._book)
         self._pauses = frozenset(self._book.checkpoints.tolist())
 
@@ -47,6 +65,8 @@ class PythonPlayer:
             round_ = first_round + i
             self._hear(round_)
             arm = self._decide(tape, i, round_, context)
+            if self._book.arrivals.size:  # with which probability, a policy in Python does not say
+                self._book.arrivals[round_ - 1] = (math.nan, context, -1 if arm is None else arm)
             if arm is None:
                 arm = self._scenario.problem.control  # what is done with those who are skipped
             if arm is not None:
@@ -106,6 +126,7 @@ class PythonPlayer:
             accepted=tuple(name for arm, name in enumerate(problem.arm_names) if arm != problem.control),
             cutoff=self._cutoff,
             log=decision_log(self._book) if keep_decisions else None,
+            arrivals=arrival_log(self._book),
         )
 
 

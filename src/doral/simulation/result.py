@@ -153,7 +153,7 @@ class SimulationResult:
         }
 
     def runs(self) -> pl.DataFrame:
-        """One row per scenario, policy and run: rewards, decisions, spend, the race, the cut-off m."""
+        """One row per scenario, policy and run: rewards, decisions, spend, the race, the cut-off m, exploration."""
         return pl.DataFrame(
             [
                 {
@@ -171,6 +171,8 @@ class SimulationResult:
                     "race_capped": one.race_capped,
                     "accepted": list(one.accepted),
                     "cutoff": one.cutoff,
+                    "explored": one.explored,
+                    "explored_loss": one.explored_loss,
                 }
                 for one in self.outcomes
             ]
@@ -254,6 +256,35 @@ class SimulationResult:
                         "delay": one.log.delay,
                     }
                 )
+            )
+        return pl.concat(frames)
+
+    def arrivals(self) -> pl.DataFrame:
+        """Everybody who arrived, served or not, and the probability of what was done; for policies in Python, none.
+
+        Needs `simulate(..., keep_arrivals=True)`. Who is skipped has no arm, no reward and no delay.
+        """
+        frames = []
+        for one in self.outcomes:
+            if one.arrivals is None or one.log is None:
+                remedy = "simulate with keep_arrivals=True to have everybody who arrived"
+                raise InvalidValue("keep_arrivals", False, remedy)
+            n = one.arrivals.arm.size
+            served = pl.DataFrame({"round": one.log.round, "reward": one.log.reward, "delay": one.log.delay})
+            frames.append(
+                pl.DataFrame(
+                    {
+                        "scenario": [one.scenario] * n,
+                        "policy": [one.policy] * n,
+                        "run": [one.run] * n,
+                        "round": np.arange(1, n + 1),
+                        "context": one.arrivals.context,
+                        "arm": one.arrivals.arm,
+                        "probability": one.arrivals.probability,
+                    }
+                )
+                .with_columns(pl.when(pl.col("arm") >= 0).then(pl.col("arm")), pl.col("probability").fill_nan(None))
+                .join(served, on="round", how="left", maintain_order="left")
             )
         return pl.concat(frames)
 

@@ -36,6 +36,8 @@ _PLAIN_FIELDS = (
     "race_capped",
     "accepted",
     "cutoff",
+    "explored",
+    "explored_loss",
 )
 
 

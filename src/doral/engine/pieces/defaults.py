@@ -19,8 +19,20 @@ def pull(state: State) -> Choice:
 
 
 @kernel
-def is_drawn(state: State) -> bool:
-    return False
+def draws(state: State) -> int:
+    return 0
+
+
+@kernel
+def odds_of(state: State, arm: int) -> float:
+    """Nobody asks."""
+    return 0.0
+
+
+@kernel
+def try_out(state: State, context: int, restricted: bool, choice: Choice) -> Choice:
+    """What the policy has chosen."""
+    return choice
 
 
 @kernel

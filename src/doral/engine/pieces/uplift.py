@@ -22,7 +22,7 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral._kernel import kernel, position
-from doral.engine.hooks import is_drawn, norm_row
+from doral.engine.hooks import draws, norm_row
 from doral.engine.state import State
 from doral.pacing import NO_ARM
 
@@ -69,7 +69,7 @@ def on_scored(state: State, context: int, restricted: bool, scale: float, norm: 
     values, nothing, benefit = state.values, baseline(state, context), 0.0
     if state.uplift.control != NO_ARM:
         benefit = _benefit(state, context, position(state.uplift.control), scale, norm)
-    if is_drawn(state):
+    if draws(state) > 0:
         nothing, benefit = nothing + benefit, 0.0
     for a in range(values.size):
         values[a] -= nothing
@@ -81,7 +81,7 @@ def on_scored(state: State, context: int, restricted: bool, scale: float, norm: 
 def _benefit(state: State, context: int, arm: int, scale: float, norm: Floats) -> float:
     """Of the doubt: what its index adds to what the control is thought to bring, or what was drawn for it."""
     weight, tau = state.contexts[context].weight, state.tau[context, arm]
-    if is_drawn(state):
+    if draws(state) > 0:
         return weight * tau * scale * norm[arm]
     of_reward = tau * scale * max(norm[arm], 1.0 / math.sqrt(1.0 + state.ridge.weight[norm_row(state, context), arm]))
     doubts = state.confidence.return_optimism * math.sqrt(math.log(math.e + state.contexts[context].pulls))

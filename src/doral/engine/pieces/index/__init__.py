@@ -23,11 +23,14 @@ class IndexOptions:
     sampling: str = "optimism"
     return_optimism: float = 0.0
     """Standard errors that are added to an estimated return probability."""
+    draws: int = 8
+    """With sampling="thompson": how many draws from the posterior are mixed for an arrival."""
 
 
 def check(options: PolicyOptions) -> None:
     optimism = _check.finite_number("return_optimism", options.return_optimism, at_least=0, at_most=1e6)
-    _check.set_fields(options, return_optimism=optimism)
+    draws = _check.whole_number("draws", options.draws, at_least=1, at_most=10_000)
+    _check.set_fields(options, return_optimism=optimism, draws=draws)
 
 
 def word(options: PolicyOptions, problem: Problem) -> str:

@@ -1,9 +1,17 @@
-"""Thompson sampling: for the one who is here, theta_j is drawn from its posterior; for all others its mean stands."""
+"""Thompson sampling: for the one who is here, theta_j is drawn from its posterior; for all others its mean stands.
+
+With one draw, what is done follows from it, and the probability of that is an integral over the posterior. So several
+are drawn, each says what it would do (and with which probability, where the budget tosses a coin), and one of these is
+done: as likely as before, but now the probability of what was done, given the draws, is a number that is known.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from doral._arrays import Ints
 from doral._kernel import kernel
 from doral.engine.hooks import on_scored
 from doral.engine.pieces.index.optimism import keep_allowed
@@ -12,7 +20,17 @@ from doral.errors import InvalidValue
 from doral.estimators.ridge import draw
 
 if TYPE_CHECKING:
+    from doral.engine.blueprint import Blueprint
     from doral.engine.options import PolicyOptions
+
+
+class ThompsonMemory(NamedTuple):
+    draws: int  # for the one who is here
+    number: Ints  # (1,) of the draw that counts now
+
+
+def memory(blueprint: Blueprint) -> ThompsonMemory:
+    return ThompsonMemory(blueprint.options.draws, np.zeros(1, dtype=np.int64))
 
 
 def check(options: PolicyOptions) -> None:
@@ -23,8 +41,13 @@ def check(options: PolicyOptions) -> None:
 
 
 @kernel
-def is_drawn(state: State) -> bool:
-    return True
+def draws(state: State) -> int:
+    return state.thompson.draws
+
+
+@kernel
+def on_draw(state: State, number: int) -> None:
+    state.thompson.number[0] = number
 
 
 @kernel
@@ -35,7 +58,7 @@ def score(state: State, context: int, restricted: bool, is_here: bool) -> None:
     values, weight, scale = state.values, state.contexts[context].weight, 0.0
     if is_here:
         scale = state.confidence.exploration * state.prior.sigma[context]
-        draw(state.ridge, context, state.coin.seed, state.coin.run, state.now[0].round)
+        draw(state.ridge, context, state.coin.seed, state.coin.run, state.now[0].round, state.thompson.number[0])
     for a in range(values.size):
         values[a] = weight * tau[a] * (estimate[a] + scale * noise[a]) + barrier[a]
     if restricted:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from doral._kernel import kernel, shared
 from doral._kernel.philox import coin
 from doral.engine.choice import PLAYED, PLAYED_MARGINAL, SKIPPED_PACED, SKIPPED_WORTHLESS, Choice
-from doral.engine.hooks import before_spending, is_drawn, is_promising, on_valued, rate, score
+from doral.engine.hooks import before_spending, draws, is_promising, on_draw, on_valued, on_weighed, rate, score
+from doral.engine.mixture import one_of_the_weighed
 from doral.engine.state import CAP, RESERVED, SLACK, SPENT, TIER_PRICE, State
-from doral.pacing import NO_ARM, fill, place, set_hull, share_above
+from doral.pacing import NO_ARM, Share, fill, place, set_hull, share_above
 
 
 @shared
@@ -16,13 +17,16 @@ def spend(state: State, context: int, restricted: bool) -> Choice:
     hulls = state.hulls
     before_spending(state, context)
     _repair(state)
+    _set_caps(state)
+    if draws(state) > 0:
+        return _spend_by_draws(state, context, restricted)
     row = context
-    if restricted or is_drawn(state):
+    if restricted:
         row = state.contexts.size
         _set_hull(state, row, context, restricted, True)
-    _set_caps(state)
     share = fill(hulls, state.demand, state.tiers[CAP], state.tiers[SLACK], context, row)
     state.tiers[TIER_PRICE, state.demand.depth[context]] = share.price
+    _weigh(state, row, share, 1.0)
     upper = flip(state, share.probability)
     vertex = share.upper if upper else share.lower
     probability = share.probability if upper else 1.0 - share.probability
@@ -32,6 +36,31 @@ def spend(state: State, context: int, restricted: bool) -> Choice:
     if hulls.length[row] == 0:
         return Choice(NO_ARM, 1.0, 0.0, share.price, SKIPPED_WORTHLESS)
     return Choice(NO_ARM, probability, hulls.value[row, 0], share.price, SKIPPED_PACED)
+
+
+@shared
+def _spend_by_draws(state: State, context: int, restricted: bool) -> Choice:
+    """LP_m for each draw of what this context is worth."""
+    row, n_draws, n_worthless, price = state.contexts.size, draws(state), 0, 0.0
+    for number in range(n_draws):
+        on_draw(state, number)
+        _set_hull(state, row, context, restricted, True)
+        share = fill(state.hulls, state.demand, state.tiers[CAP], state.tiers[SLACK], context, row)
+        _weigh(state, row, share, 1.0 / n_draws)
+        n_worthless += state.hulls.length[row] == 0
+        price += share.price / n_draws
+    state.tiers[TIER_PRICE, state.demand.depth[context]] = price
+    why_skipped = SKIPPED_WORTHLESS if n_worthless == n_draws else SKIPPED_PACED
+    return one_of_the_weighed(state, context, price, why_skipped)
+
+
+@kernel
+def _weigh(state: State, row: int, share: Share, part: float) -> None:
+    """What this share of LP_m does, and how likely that is."""
+    upper = state.hulls.arm[row, share.upper] if share.upper >= 0 else NO_ARM
+    lower = state.hulls.arm[row, share.lower] if share.lower >= 0 else NO_ARM
+    on_weighed(state, upper, part * share.probability)
+    on_weighed(state, lower, part * (1.0 - share.probability))
 
 
 @kernel

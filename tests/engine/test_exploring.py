@@ -1,0 +1,191 @@
+"""Who explores: every option has its chance, the budget holds, and the log tells what other policies would bring."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+import doral
+from doral._arrays import Floats
+from doral.delays import Geometric
+from doral.engine.choice import SKIPPED_EXPLORING
+from doral.engine.presets import policy
+from doral.live.reasons import in_words
+from doral.simulation.outcome import ArrivalLog, Outcome
+from doral.simulation.scenario import Scenario
+from doral.simulation.world import make_truth
+from tests.small_worlds import make_scenario
+
+SEED = 2
+N_ARMS, N_CONTEXTS = 5, 3
+
+
+def place(**changes: Any) -> Scenario:
+    given: dict[str, Any] = {
+        "costs": (1.0, 2.5, 0.7, 1.3, 2.0),
+        "budget": 22_000.0,
+        "horizon": 25_000,
+        "deadline": 60.0,
+        "delays": tuple(Geometric(4 + arm) for arm in range(N_ARMS)),
+    }
+    return make_scenario(**(given | changes))
+
+
+def play(options: Any, scenario: Scenario, *, runs: int = 1) -> list[tuple[Outcome, ArrivalLog, Floats]]:
+    """Outcomes, arrivals, and the reward of each (0 for who was skipped)."""
+    found = []
+    for one in doral.simulate(options, scenario, runs=runs, seed=SEED, keep_arrivals=True).outcomes:
+        assert one.arrivals is not None
+        assert one.log is not None
+        rewards = np.zeros(one.arrivals.arm.size)
+        rewards[one.arrivals.arm >= 0] = one.log.reward
+        found.append((one, one.arrivals, rewards))
+    return found
+
+
+def while_all_can_be_paid(arrivals: ArrivalLog, scenario: Scenario) -> int:
+    """How many arrivals: known before each of them is decided."""
+    costs = np.append(scenario.problem.costs, 0.0)[arrivals.arm]
+    spent = np.concatenate([[0.0], np.cumsum(costs)[:-1]])
+    return int((spent <= scenario.problem.budget - scenario.problem.costs.max()).sum())
+
+
+@pytest.mark.parametrize("name", ["doral-otf", "d-lints", "doral", "random", "d-linucb"])
+def test_inverse_propensities_tell_what_fixed_policies_would_bring(name: str) -> None:
+    """Always one arm, an arm by context, and one that skips now and then, in 99% intervals (12 of them)."""
+    targets = np.zeros((3, N_CONTEXTS, 1 + N_ARMS))
+    targets[0, :, 2] = 1.0
+    targets[1, [0, 1, 2], [5, 3, 1]] = 1.0
+    targets[2, [0, 1, 1, 2], [0, 0, 4, 2]] = [1.0, 0.4, 0.6, 1.0]
+    scenario = place()
+    off: list[list[Floats]] = [[], [], []]
+    for outcome, arrivals, rewards in play(policy(name, explore=0.05), scenario, runs=4):
+        n = while_all_can_be_paid(arrivals, scenario)
+        means = make_truth(scenario, seed=SEED, run=outcome.run).world.means[0]
+        for k, target in enumerate(targets):
+            weight = target[arrivals.context, arrivals.arm + 1] / arrivals.probability
+            truth = (target[:, 1:] * means).sum(axis=1)[arrivals.context]
+            off[k].append((weight * rewards - truth)[:n])
+    for errors in off:
+        together = np.concatenate(errors)
+        assert abs(together.sum()) < 2.9 * np.sqrt((together**2).sum())
+
+
+@pytest.mark.parametrize("name", ["doral-otf", "d-lints", "doral", "random"])
+def test_the_chances_of_all_options_add_up(name: str) -> None:
+    """The sum of 1 / p over arrivals that got an option is the number of arrivals, for every option."""
+    scenario = place()
+    ((_, arrivals, _),) = play(policy(name, explore=0.1), scenario)
+    n = int(0.9 * while_all_can_be_paid(arrivals, scenario))  # at the very end, little budget is left to explore with
+    for option in range(-1, N_ARMS):
+        weight = np.where(arrivals.arm[:n] == option, 1.0 / arrivals.probability[:n], 0.0)
+        assert abs(weight.mean() - 1.0) < 4.0 * weight.std() / np.sqrt(n)
+    floor = 0.1 / (1 + N_ARMS)
+    if name == "random":  # its rate is one of arrivals: dear arms leave it without budget, and exploring goes with it
+        floor = 0.0
+    assert arrivals.probability[:n].min() > floor * (1 - 1e-12)
+    assert arrivals.probability.max() <= 1.0
+
+
+@pytest.mark.parametrize("pacing", ["lp", "greedy", "coin"])
+def test_the_budget_holds_whoever_explores(pacing: str) -> None:
+    """With little budget, arms that are often missing, and everybody explored."""
+    scenario = place(budget=41.3, horizon=3_000, availability=(0.9, 0.2, 0.7, 0.5, 0.5))
+    for explore in (0.02, 1.0):
+        for outcome, arrivals, _ in play(policy("doral-otf", pacing=pacing, explore=explore), scenario, runs=3):
+            assert outcome.spend <= scenario.problem.budget
+            assert outcome.decisions == (arrivals.arm >= 0).sum()
+            assert ((arrivals.probability > 0.0) & (arrivals.probability <= 1.0)).all()
+
+
+def test_little_budget_is_not_spent_on_exploring_alone() -> None:
+    """2% of the arrivals would need ten times the budget: no more goes to them than the policy itself may spend."""
+    scenario = place(budget=60.0)
+    ((outcome, arrivals, _),) = play(policy("doral-otf", explore=0.02), scenario)
+    assert np.flatnonzero(arrivals.arm >= 0).max() > 0.7 * scenario.problem.horizon
+    assert 0 < outcome.explored < 0.5 * 0.02 * scenario.problem.horizon
+
+
+def test_arms_that_are_missing_are_no_options() -> None:
+    scenario = place(availability=(1.0, 0.5, 1.0, 1.0, 1.0), budget=100_000.0)
+    ((_, arrivals, _),) = play(policy("doral-otf", explore=1.0), scenario)
+    n = while_all_can_be_paid(arrivals, scenario)
+    told = set(np.round(arrivals.probability[: n - 1], 9))
+    assert told == {round(1 / 6, 9), round(1 / 5, 9)}
+    assert set(np.round(arrivals.probability[: n - 1][arrivals.arm[: n - 1] == 1], 9)) == {round(1 / 6, 9)}
+
+
+def test_who_does_not_explore_decides_as_before() -> None:
+    """And says 1 for what was certain."""
+    scenario = place(horizon=3_000, budget=2_000.0)
+    ((plain, arrivals, _),) = play(policy("doral-otf"), scenario)
+    assert (plain.explored, plain.explored_loss) == (0, 0.0)
+    assert (arrivals.probability == 1.0).mean() > 0.3
+    assert ((arrivals.probability > 0.0) & (arrivals.probability <= 1.0)).all()
+
+
+def test_what_exploring_costs_is_what_it_costs() -> None:
+    """What is told is near the reward that is lost, over ten runs."""
+    scenario = place()
+    results = {explore: play(policy("doral-otf", explore=explore), scenario, runs=10) for explore in (0.0, 0.1)}
+    rewards = {explore: np.array([one.rewards[0] for one, _, _ in found]) for explore, found in results.items()}
+    lost = rewards[0.0] - rewards[0.1]
+    told = np.array([one.explored_loss for one, _, _ in results[0.1]])
+    assert told.mean() == pytest.approx(lost.mean(), rel=0.25)
+    explored = np.array([one.explored for one, _, _ in results[0.1]])
+    assert explored.mean() == pytest.approx(0.1 * scenario.problem.horizon, rel=0.05)
+
+
+def test_draws_make_probabilities() -> None:
+    """One draw is certain of what it does, but for the coin of the budget; several are not, and earn the same."""
+    scenario = place(budget=100_000.0, noise_sd=2.0)  # everybody is served
+    few, many = (play(policy("d-lints", draws=draws), scenario, runs=4) for draws in (1, 8))
+    early = slice(0, 500)
+    assert np.mean([(arrivals.probability[early] == 1.0).mean() for _, arrivals, _ in few]) == 1.0
+    assert np.mean([(arrivals.probability[early] < 1.0).mean() for _, arrivals, _ in many]) > 0.2
+    earned = [np.array([one.rewards[0] for one, _, _ in found]) for found in (few, many)]
+    assert earned[1].mean() == pytest.approx(earned[0].mean(), rel=0.02)
+    for _, arrivals, _ in many:
+        eighths = 8.0 * arrivals.probability
+        assert np.abs(eighths - np.round(eighths)).max() < 1e-9
+
+
+def test_arrivals_as_a_frame() -> None:
+    scenario = place(horizon=500, budget=200.0)
+    result = doral.simulate(policy("doral-otf", explore=0.1), scenario, runs=2, seed=SEED, keep_arrivals=True)
+    frame = result.arrivals()
+    assert frame.height == 1_000
+    assert frame["round"].to_list() == [*range(1, 501)] * 2
+    assert frame["arm"].null_count() == frame["reward"].null_count() == frame["delay"].null_count() > 0
+    served = frame.drop_nulls("arm")
+    assert served.select("round", "context", "arm", "reward", "delay").equals(
+        result.decisions().select("round", "context", "arm", "reward", "delay")
+    )
+    with pytest.raises(doral.InvalidValue, match="keep_arrivals=True"):
+        doral.simulate("doral", scenario, runs=1, keep_decisions=True).arrivals()
+    with pytest.raises(doral.InvalidValue, match="keep_arrivals = 'yes'"):
+        doral.simulate("doral", scenario, runs=1, keep_arrivals="yes")  # type: ignore[arg-type]
+
+
+def test_a_campaign_explores_and_says_so() -> None:
+    scenario = place()
+    problem = dataclasses.replace(scenario.problem, horizon=2_000, budget=1_500.0)
+    campaign = doral.open("memory://").create(
+        "trial", problem, policy("doral-otf", explore=0.2), seed=3, clock="rounds"
+    )
+    made = [campaign.decide(problem.context_names[i % N_CONTEXTS]) for i in range(600)]
+    report = campaign.report()
+    assert report.explored.arrivals == pytest.approx(120, abs=40)
+    assert report.reasons["played: exploring"] + report.reasons["skipped: exploring"] == report.explored.arrivals
+    assert "explored  " in str(report)
+    for one in made:
+        assert one.probability is not None
+        assert 0.2 / (1 + N_ARMS) <= one.probability + 1e-12 <= 1.0 + 1e-12
+
+
+def test_exploring_in_words() -> None:
+    said = in_words(SKIPPED_EXPLORING, value=0.3, price=0.1, probability=0.0033)
+    assert said == "skipped: exploring, one of the options at random, chosen with probability 0.0033"
