@@ -51,7 +51,7 @@ class Instance:
         """The optimum, by HiGHS."""
         n_contexts, n_arms = self.values.shape
         gain = self.shares[:, None] * self.values
-        spend = self.shares[:, None] * self.costs[None, :] * np.ones_like(self.values)
+        spend = self.shares[:, None] * self.costs * np.ones_like(self.values)
         one_arm = np.kron(np.eye(n_contexts), np.ones(n_arms))
         found = linprog(
             -gain.ravel(),
@@ -220,7 +220,7 @@ class Reserved:
         """The optimum, by HiGHS."""
         n_contexts, n_arms = self.instance.values.shape
         gain = self.instance.shares[:, None] * self.instance.values
-        spend = self.instance.shares[:, None] * self.instance.costs[None, :] * np.ones_like(gain)
+        spend = self.instance.shares[:, None] * self.instance.costs * np.ones_like(gain)
         within_caps = [np.where(self.depths[:, None] >= d, spend, 0.0).ravel() for d in range(self.caps.size)]
         one_arm = np.kron(np.eye(n_contexts), np.ones(n_arms))
         found = linprog(
@@ -314,7 +314,7 @@ class Pace:
         return shares
 
     def set_values(self, context: int, values: Floats) -> None:
-        set_hull(self.hulls, context, values)
+        set_hull(self.hulls, context, context, values)
         place(self.hulls, self.demand, context)
 
     def reweigh(self, context: int, weight: float) -> None:
@@ -324,7 +324,7 @@ class Pace:
         row = context
         if restricted is not None:
             row = self.demand.weight.size
-            set_hull(self.hulls, row, restricted)
+            set_hull(self.hulls, row, context, restricted)
         return fill(self.hulls, self.demand, caps, np.zeros(self.n_depths), context, row)
 
     def play(self, caps: Floats, n_arms: int) -> Floats:

@@ -30,7 +30,7 @@ def test_every_price_within_the_bounds_is_in_the_range_and_its_ends_are_near(see
     known = new_price_range(n_contexts, n_arms, 1)
     known.lower[:], known.upper[:], known.share[:] = centre - width, centre + width, shares
     known.caps[LEAST], known.caps[MOST] = 0.98 * rate, 1.02 * rate
-    find_prices(known, costs, np.zeros(n_arms), np.zeros(n_contexts, dtype=np.int64))
+    find_prices(known, costs[None], np.zeros(n_arms), np.zeros(n_contexts, dtype=np.int64))
     low, high = known.prices[LEAST, 0], known.prices[MOST, 0]
 
     def drawn(corner: bool) -> float:
@@ -65,7 +65,7 @@ def test_exact_values_have_one_price() -> None:
     costs, play, depth = np.array([1.0, 2.0]), np.zeros(2), np.zeros(1, dtype=np.int64)
     for rate, price in ((0.5, 0.5), (1.5, 0.3), (2.5, 0.0)):
         known.caps[:] = rate
-        find_prices(known, costs, play, depth)
+        find_prices(known, costs[None], play, depth)
         assert known.prices[LEAST, 0] <= price <= known.prices[MOST, 0]
         assert known.prices[MOST, 0] - known.prices[LEAST, 0] <= 2 * 0.5 / 4096
 
@@ -74,7 +74,7 @@ def test_an_arm_that_may_not_be_played_sets_no_price() -> None:
     known = new_price_range(1, 2, 1)
     known.lower[:] = known.upper[:] = [[0.5, 5.0]]
     known.share[:], known.caps[:] = 1.0, 0.5
-    find_prices(known, np.array([1.0, 1.5]), np.array([0.0, -np.inf]), np.zeros(1, dtype=np.int64))
+    find_prices(known, np.array([[1.0, 1.5]]), np.array([0.0, -np.inf]), np.zeros(1, dtype=np.int64))
     assert abs(known.prices[:, 0] - 0.5).max() < 1e-3
 
 
@@ -84,6 +84,6 @@ def test_tiers_pay_by_what_bounds_them() -> None:
     known.lower[:] = known.upper[:] = [[0.4], [0.9]]
     known.share[:] = 0.5
     known.caps[:] = [[0.8, 0.1]] * 2
-    find_prices(known, np.ones(1), np.zeros(1), np.array([0, 1]))
+    find_prices(known, np.ones((1, 1)), np.zeros(1), np.array([0, 1]))
     assert known.prices[:, 0].max() == 0.0
     assert abs(known.prices[:, 1] - 0.9).max() < 1e-3

@@ -203,9 +203,11 @@ def test_bad_deadline(value: Any) -> None:
         make(deadline=value)
 
 
-@pytest.mark.parametrize("value", [*BAD_NUMBERS, 1e-13, -3])
+@pytest.mark.parametrize("value", [*BAD_NUMBERS, -3])
 def test_bad_cost(value: Any) -> None:
-    with pytest.raises(InvalidValue, match="^cost of arm 'a' = .*: must be a finite number of at least 1e-12 and"):
+    with pytest.raises(
+        InvalidValue, match="^cost of arm 'a' = .*: must be a (finite number of at least 0 and|number, or map)"
+    ):
         Arm("a", features=[1.0], cost=value)
 
 
@@ -426,8 +428,6 @@ def test_a_problem_without_a_baseline_is_written_as_before() -> None:
 @pytest.mark.parametrize(
     ("arms", "baseline", "expected"),
     [
-        (ARMS, None, "^cost of arm 'usual' = 0.0: must be above 0; .*name it as the baseline$"),
-        (ARMS, 0.5, "^cost of arm 'usual' = 0.0"),
         (ARMS[:2], "usual", "^baseline = 'usual': must be a number, one for each context, 'observed', or the name"),
         (ARMS[:2], "b", "^baseline = 'b': .*its cost must be 0, not 2$"),
         (ARMS[2:], "usual", "^baseline = 'usual': is the only arm"),

@@ -45,6 +45,10 @@ OBSERVED, NOTHING = "observed", "nothing"
 
 Feedback = Literal["explicit", "silent"]
 Counted = Literal["within_deadline", "by_end"]
+Paid = Literal["always", "on_answer"]
+
+
+CostLike: TypeAlias = float | Mapping[str, float] | Sequence[tuple[str, float]]
 
 
 @dataclass(frozen=True, init=False)
@@ -52,18 +56,20 @@ class Arm:
     """Something the budget can be spent on.
 
     `features` describe it to the learner; all arms of a problem have equally many. `cost` is what one use takes
-    from the budget.
+    from the budget, 0 where it is free; a mapping from the name of every context to a cost where it differs by context.
 
     >>> Arm("clinic-a", features=[0.2, 0.7], cost=2.5)
     Arm(name='clinic-a', features=(0.2, 0.7), cost=2.5)
+    >>> Arm("taxi", features=[1.0], cost={"near": 8, "far": 20}).cost
+    (('near', 8.0), ('far', 20.0))
     """
 
     name: str
     features: tuple[float, ...]
-    cost: float
+    cost: float | tuple[tuple[str, float], ...]  # (context, cost), where it differs by context
 
     # Written out, here and below, because what is accepted (any list, any array) is wider than what is stored.
-    def __init__(self, name: str, *, features: _check.FloatsLike, cost: float = 1.0) -> None:
+    def __init__(self, name: str, *, features: _check.FloatsLike, cost: CostLike = 1.0) -> None:
         name = _check.name("name of an arm", name)
         label = f"features of arm {shown(name)}"
         values = _check.items(label, features, what="numbers", at_most=MAX_FEATURES)
@@ -76,6 +82,15 @@ class Arm:
             ),
             cost=_checked_cost(f"cost of arm {shown(name)}", cost),
         )
+
+    @property
+    def dearest(self) -> float:
+        """What one use costs at most, over all contexts."""
+        return max(cost for _, cost in self.cost) if isinstance(self.cost, tuple) else self.cost
+
+    def cost_in(self, context: str) -> float:
+        """What one use costs in a context."""
+        return dict(self.cost)[context] if isinstance(self.cost, tuple) else self.cost
 
 
 @dataclass(frozen=True, init=False)
@@ -149,6 +164,10 @@ class Problem:
     who are skipped can be answered like all others, and it is learned from them. Or name an arm of cost 0, what is
     done with those who are not served otherwise. What the others are worth is then what they bring beyond it.
 
+    `paid` is "always" where a use costs what its arm costs, and "on_answer" where that is only reserved: what is paid
+    comes with the answer, and nothing is paid for what is not answered within its deadline. `return_at_least` is what
+    a unit of budget must bring: where it is thought to bring less, it is kept back.
+
     >>> problem = Problem(
     ...     arms=[Arm("clinic-a", features=[0.2, 0.7]), Arm("clinic-b", features=[0.9, 0.1], cost=2.5)],
     ...     contexts={"elderly": 0.3, "adult": 0.7},
@@ -170,6 +189,8 @@ class Problem:
     reward_range: tuple[float, float]
     counted: Counted
     baseline: str | tuple[float, ...] | None  # known numbers are one per context
+    paid: Paid
+    return_at_least: float
 
     def __init__(
         self,
@@ -184,14 +205,19 @@ class Problem:
         reward_range: Sequence[float] = (-MAX_REWARD, MAX_REWARD),
         counted: Counted = "within_deadline",
         baseline: float | Mapping[str, float] | Sequence[float] | str | None = None,
+        paid: Paid = "always",
+        return_at_least: float = 0.0,
     ) -> None:
         checked_arms = _checked_arms(_with_nothing(arms) if _check.is_among(baseline, (OBSERVED,)) else arms)
         checked_contexts = _checked_contexts(contexts)
         n_pairs = len(checked_arms) * len(checked_contexts)
         if n_pairs > MAX_PAIRS:
             raise InvalidValue("contexts x arms", n_pairs, f"must be at most {MAX_PAIRS:,}; group contexts or arms")
+        _check_named_contexts(checked_arms, checked_contexts)
         if deadline is not None:
             deadline = _checked_deadline("deadline", deadline)
+        if not _check.is_among(paid, get_args(Paid)):
+            raise InvalidValue("paid", paid, "must be always or on_answer")
         if not _check.is_among(feedback, get_args(Feedback)):
             raise InvalidValue("feedback", feedback, "must be explicit or silent")
         if not _check.is_among(counted, get_args(Counted)):
@@ -208,6 +234,10 @@ class Problem:
             reward_range=_checked_range(reward_range),
             counted=counted,
             baseline=_checked_baseline(baseline, checked_arms, checked_contexts),
+            paid=paid,
+            return_at_least=_check.finite_number(
+                "return_at_least", return_at_least, at_least=0, at_most=MAX_AMOUNT, hint=", per unit of budget"
+            ),
         )
 
     @property
@@ -237,8 +267,16 @@ class Problem:
 
     @cached_property
     def costs(self) -> Floats:
-        """One per arm; read-only."""
-        return _read_only([arm.cost for arm in self.arms])
+        """One per arm, the largest where they differ by context; read-only."""
+        return _read_only([arm.dearest for arm in self.arms])
+
+    @cached_property
+    def costs_by_context(self) -> Floats:
+        """(J, A) by context and arm, or (1, A) where no cost differs by context; read-only."""
+        if not any(isinstance(arm.cost, tuple) for arm in self.arms):
+            return _read_only([self.costs.tolist()])
+        columns = [_costs_of(arm, self.context_names) for arm in self.arms]
+        return _read_only(np.array(columns).T.tolist())
 
     @cached_property
     def shares(self) -> Floats | None:
@@ -293,7 +331,7 @@ class Problem:
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold; `from_dict` gives an equal problem back."""
         return {
-            "arms": [{"name": arm.name, "features": list(arm.features), "cost": arm.cost} for arm in self.arms],
+            "arms": [arm_to_dict(arm) for arm in self.arms],
             "contexts": [
                 {field.name: getattr(context, field.name) for field in fields(context)} for context in self.contexts
             ],
@@ -303,8 +341,8 @@ class Problem:
             "feedback": self.feedback,
             "reserves": [list(pair) for pair in self.reserves],
             "reward_range": list(self.reward_range),
-            **({} if self.counted == "within_deadline" else {"counted": self.counted}),  # logs of old stay as they are
             **({} if self.baseline is None else {"baseline": self._plain_baseline()}),
+            **{name: getattr(self, name) for name, usual in _LATER.items() if getattr(self, name) != usual},
         }
 
     def _plain_baseline(self) -> str | list[float]:
@@ -318,7 +356,7 @@ class Problem:
             "problem",
             data,
             required=("arms", "contexts", "budget", "horizon"),
-            optional=("deadline", "feedback", "reserves", "reward_range", "counted", "baseline"),
+            optional=("deadline", "feedback", "reserves", "reward_range", "baseline", *_LATER),
         )
         arms = _check.items("arms", given.pop("arms"), what="mappings", at_most=MAX_ARMS)
         contexts = _check.items("contexts", given.pop("contexts"), what="mappings", at_most=MAX_CONTEXTS)
@@ -347,21 +385,67 @@ def reserve_depths(problem: Problem) -> NDArray[np.int64]:
     return np.array([sum(context.tier < tier for tier in tiers) for context in problem.contexts], dtype=np.int64)
 
 
+def arm_to_dict(arm: Arm) -> dict[str, Any]:
+    """Plain values that JSON can hold; `Arm(**stored)` gives an equal arm back."""
+    cost = dict(arm.cost) if isinstance(arm.cost, tuple) else arm.cost
+    return {"name": arm.name, "features": list(arm.features), "cost": cost}
+
+
+# What problems of earlier versions do not say: written only where it is not as it was then.
+_LATER: Mapping[str, Any] = {"counted": "within_deadline", "paid": "always", "return_at_least": 0.0}
+
 _CONTEXT_OPTIONS = ("share", "weight", "deadline", "tier")
 
 
 _OTHER_UNIT = "; count in another unit"
 
 
+def _checked_cost(field: str, value: object) -> float | tuple[tuple[str, float], ...]:
+    """An amount, or one for every context."""
+    is_pairs = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    if not isinstance(value, Mapping) and not is_pairs:
+        return _checked_amount(field, value)
+    try:
+        pairs = dict(value)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        raise InvalidValue(field, value, "must be a number, or map contexts to numbers") from None
+    if not pairs:
+        raise InvalidValue(field, value, "must be a number, or map contexts to numbers")
+    return tuple(
+        (_check.name("name of a context", name), _checked_amount(f"{field} in context {shown(name)}", amount))
+        for name, amount in pairs.items()
+    )
+
+
+def _checked_amount(field: str, value: object) -> float:
+    amount = _check.finite_number(field, value, at_least=0, at_most=MAX_AMOUNT, hint=_OTHER_UNIT)
+    if 0.0 < amount < MIN_AMOUNT:
+        raise InvalidValue(field, value, f"must be 0, or at least {MIN_AMOUNT:g}{_OTHER_UNIT}")
+    return amount
+
+
+def _costs_of(arm: Arm, contexts: Sequence[str]) -> list[float]:
+    named = dict(arm.cost) if isinstance(arm.cost, tuple) else dict.fromkeys(contexts, arm.cost)
+    return [named[context] for context in contexts]
+
+
+def _check_named_contexts(arms: tuple[Arm, ...], contexts: tuple[Context, ...]) -> None:
+    """A cost by context names all of them, and nobody else."""
+    names = {context.name: None for context in contexts}
+    for arm in arms:
+        if isinstance(arm.cost, tuple):
+            named = dict(arm.cost)
+            field = f"cost of arm {shown(arm.name)}"
+            for name in names:
+                if name not in named:
+                    raise InvalidValue(field, named, f"lacks context {shown(name)}; give every context a cost")
+            for name in named:
+                if name not in names:
+                    raise UnknownName("context", name, names)
+
+
 def _checked_deadline(field: str, value: object) -> float:
     return _check.finite_number(field, value, at_least=MIN_AGE, at_most=MAX_AGE, hint=", in rounds, or None")
-
-
-def _checked_cost(field: str, value: object) -> float:
-    """0 is for the arm that stands for doing nothing; a problem refuses it for any other."""
-    if not isinstance(value, bool) and isinstance(value, int | float) and value == 0:
-        return 0.0
-    return _check.finite_number(field, value, at_least=MIN_AMOUNT, at_most=MAX_AMOUNT, hint=_OTHER_UNIT)
 
 
 def _with_nothing(arms: object) -> object:
@@ -396,7 +480,6 @@ def _widened(arm: Arm, nothing: Arm) -> Arm:
 def _checked_baseline(
     baseline: object, arms: tuple[Arm, ...], contexts: tuple[Context, ...]
 ) -> str | tuple[float, ...] | None:
-    control = None
     if isinstance(baseline, str):
         known = {arm.name: arm for arm in arms}
         name = NOTHING if baseline == OBSERVED else baseline
@@ -407,14 +490,10 @@ def _checked_baseline(
         if baseline == OBSERVED and OBSERVED in known:
             raise InvalidValue("baseline", baseline, "is the name of an arm, too; give the arm another name")
         if control.cost != 0.0:
-            remedy = f"is what those get who are skipped: its cost must be 0, not {control.cost:g}"
+            remedy = f"is what those get who are skipped: its cost must be 0, not {control.dearest:g}"
             raise InvalidValue("baseline", baseline, remedy)
         if len(arms) == 1:
             raise InvalidValue("baseline", baseline, "is the only arm; there must be one to spend the budget on")
-    for arm in arms:
-        if arm.cost == 0.0 and arm is not control:
-            remedy = "must be above 0; an arm of cost 0 is what those get who are skipped: name it as the baseline"
-            raise InvalidValue(f"cost of arm {shown(arm.name)}", arm.cost, remedy)
     if baseline is None or isinstance(baseline, str):
         return baseline
     return _known_baseline(baseline, contexts)

@@ -70,7 +70,7 @@ def test_a_cancelled_decision_leaves_no_trace(learner: str, pending: str, is_set
     arm = play(state, 1, 1.0)
     if is_settled:
         tick(state, 9.0)
-    amend.cancel(state, 0, 1, arm, float(state.hulls.costs[arm]), False, 9.0)
+    amend.cancel(state, 0, 1, arm, float(state.list_costs[0, arm]), False, 9.0)
     assert state.now[0].budget_left == budget
     assert not state.tiers[SPENT].any()
     assert state.contexts[1].pulls == 0.0
@@ -89,7 +89,7 @@ def test_a_cancelled_decision_was_never_at_risk(by: str) -> None:
         tick(state, 9.0)
         watch(state)
     assert (cancelled.curves.at_risk > alone.curves.at_risk).any()
-    amend.cancel(cancelled, 1, 1, 0, float(cancelled.hulls.costs[0]), False, 9.0)
+    amend.cancel(cancelled, 1, 1, 0, float(cancelled.list_costs[0, 0]), False, 9.0)
     for clock in (9.0, 90.0):  # neither now nor later
         for state in (cancelled, alone):
             tick(state, clock)
@@ -107,7 +107,7 @@ def test_of_two_decisions_one_is_cancelled(learner: str) -> None:
     play(state, 1, 1.5)
     for one in (state, alone):
         tick(one, 9.0)
-    amend.cancel(state, 1, 1, 0, float(state.hulls.costs[0]), False, 9.0)
+    amend.cancel(state, 1, 1, 0, float(state.list_costs[0, 0]), False, 9.0)
     assert_same(learned(state), learned(alone))
     assert alone.ridge.weight[1, 0] == 1.0
 
@@ -118,13 +118,13 @@ def test_a_cancelled_pull_of_the_race_taught_something_only_if_it_trains(learner
     state = deciding(learner, race_trains=trains)
     state.ridge.weight[1, 0] = state.tally[0, 1, 0] = 3.0
     state.now[0].settled = 1
-    amend.cancel(state, 0, 1, 0, float(state.hulls.costs[0]), True, 9.0)
+    amend.cancel(state, 0, 1, 0, float(state.list_costs[0, 0]), True, 9.0)
     assert state.ridge.weight[1, 0] == (2.0 if trains else 3.0)
 
 
 def test_counts_do_not_go_below_zero() -> None:
     state = deciding("thinned")
-    amend.cancel(state, 0, 1, 2, float(state.hulls.costs[2]), False, 9.0)
+    amend.cancel(state, 0, 1, 2, float(state.list_costs[0, 2]), False, 9.0)
     assert state.contexts[1].pulls == 0.0
     assert state.ridge.weight[1, 2] == 0.0
 
@@ -270,7 +270,7 @@ def test_with_one_more_arm_the_others_are_known_as_before(name: str) -> None:
         assert (ours[:, :3] == theirs).all()
         assert not ours[:, 3].any()
     assert new.ridge.features[3].tolist() == ([] if policy(name).features == "none" else [0.8, 0.3])
-    assert new.hulls.costs.tolist() == [*COSTS.tolist(), 1.5]
+    assert new.hulls.costs.tolist() == [[*COSTS.tolist(), 1.5]]
     assert new.now[0].n_stale == 2
     again = Player(new)
     arms = {again.decide(int(rng.integers(2)), float(clock)).arm for clock in range(60, 90)}

@@ -162,7 +162,7 @@ class Pairwise(Polite):
 
     def decide(self, arrival: Arrival) -> int | None:
         first, _second = self.problem.arms[0], self.problem.arms[1]
-        assert first.cost > 0
+        assert first.dearest > 0
         return super().decide(arrival)
 
 

@@ -86,7 +86,7 @@ def cancel(state: State, number: int, context: int, arm: int, cost: float, in_ra
     silence; a `min_age` race keeps the pull with the age that it had; what was decided meanwhile was decided with it.
     """
     now = state.now[0]
-    add_budget(state, cost, rest_of(state, arm, cost))
+    add_budget(state, cost, rest_of(state, context, arm, cost))
     state.tiers[SPENT, state.demand.depth[context]] -= cost
     state.contexts[context].pulls = max(0.0, state.contexts[context].pulls - 1.0)
     on_cancel(state, number, context, arm, cost, in_race, clock)

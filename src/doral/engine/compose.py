@@ -228,8 +228,12 @@ def _common(blueprint: Blueprint, pieces: tuple[str, ...]) -> dict[str, Any]:
         "tau": np.ones((n_contexts, room)),
         "tau_error": np.full((n_contexts, room), 1.0 if is_uncertain else 0.0),
         "curves": new_return_curves(n_arms, n_contexts if options.curves_by == "context" else 1, ages),
-        "hulls": new_hulls(problem.costs, n_contexts, len(problem.reserves) + 1),
-        "cost_rest": np.array([decimal_rest(cost) for cost in problem.costs.tolist()]),
+        "hulls": new_hulls(
+            problem.costs_by_context, n_contexts, len(problem.reserves) + 1, floor=problem.return_at_least
+        ),
+        "list_costs": problem.costs_by_context.copy(),
+        "cost_rest": np.array([[decimal_rest(cost) for cost in row] for row in problem.costs_by_context.tolist()]),
+        "dearest": problem.costs_by_context.shape[1] - 1 - problem.costs_by_context[:, ::-1].argmax(axis=1),
         "barrier": barrier,
         "stale": np.arange(n_contexts)[::-1].copy(),
         "ring": np.zeros(FIRST_CAPACITY, dtype=DECISION),

@@ -27,6 +27,7 @@ from doral.engine.events import (
     tick,
     what_is_done,
 )
+from doral.engine.purse import list_cost
 from doral.engine.state import State
 from doral.estimators.ridge import refactor_rows
 
@@ -135,7 +136,7 @@ def arrive(state: State, arrivals: Arrivals, start: int) -> int:
         arm = what_is_done(state, choice) if arrivals.arms[i] == ASK else arrivals.arms[i]
         if arm >= 0:
             arm = position(arm)
-            cost = state.hulls.costs[arm] if arrivals.arms[i] == ASK else arrivals.costs[i]
+            cost = list_cost(state, context, arm) if arrivals.arms[i] == ASK else arrivals.costs[i]
             commit(state, context, arm, cost, arrivals.times[i])
         decided = arrivals.decided[i]
         decided.arm, decided.reason = choice.arm, choice.reason

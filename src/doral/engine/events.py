@@ -53,7 +53,7 @@ from doral.engine.hooks import (
     try_out,
     watch,
 )
-from doral.engine.purse import add_budget, can_pay, rest_of
+from doral.engine.purse import add_budget, can_pay, list_cost, rest_of
 from doral.engine.schedule import has_prior_moved, set_next_look, set_next_reading
 from doral.engine.state import SPENT, State, mark_all_stale, mark_stale
 from doral.pacing import NO_ARM, reweigh
@@ -77,7 +77,7 @@ def decide(state: State, context: int, available: Bits) -> Choice:
     arm = what_is_done(state, choice)
     if arm != NO_ARM:
         arm = position(arm)
-        commit(state, position(context), arm, state.hulls.costs[arm], state.now[0].clock)
+        commit(state, position(context), arm, list_cost(state, context, arm), state.now[0].clock)
     return choice
 
 
@@ -100,7 +100,7 @@ def choose(state: State, context: int, available: Bits) -> Choice:
         count_arrival(state, context)
     if now.round > now.horizon:
         return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_OVER)
-    n_available, n_affordable = _set_allowed(state, available)
+    n_available, n_affordable = _set_allowed(state, context, available)
     if n_available == 0:
         return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
     if n_affordable == 0:
@@ -200,18 +200,18 @@ def count_arrival(state: State, context: int) -> None:
 
 
 @kernel
-def _set_allowed(state: State, available: Bits) -> tuple[int, int]:
+def _set_allowed(state: State, context: int, available: Bits) -> tuple[int, int]:
     """allowed[a] = available and affordable; how many are available, and how many both."""
-    allowed, costs = state.allowed, state.hulls.costs
-    dearest = position(state.hulls.by_cost[costs.size - 1])
-    if available.size == 0 and state.now[0].racing == 0 and can_pay(state, dearest):
-        return costs.size, costs.size  # the common case: nobody reads `allowed`
+    allowed = state.allowed
+    dearest = position(state.dearest[min(context, state.dearest.size - 1)])
+    if available.size == 0 and state.now[0].racing == 0 and can_pay(state, context, dearest):
+        return allowed.size, allowed.size  # the common case: nobody reads `allowed`
     n_available = 0
     n_affordable = 0
     nothing = control(state)
     for a in range(allowed.size):
         is_available = a != nothing and (available.size == 0 or available[a] != 0)
-        is_allowed = is_available and can_pay(state, a)
+        is_allowed = is_available and can_pay(state, context, a)
         allowed[a] = is_allowed
         n_available += is_available
         n_affordable += is_allowed
@@ -234,7 +234,7 @@ def commit(state: State, context: int, arm: int, cost: float, time: float) -> No
     decision.answer_age = math.inf
     decision.reward, decision.weight, decision.expected = 0.0, 0.0, -1.0
     now.next += 1
-    add_budget(state, -cost, -rest_of(state, arm, cost))
+    add_budget(state, -cost, -rest_of(state, context, arm, cost))
     state.contexts[context].pulls += 1.0
     state.tiers[SPENT, state.demand.depth[context]] += cost
     on_commit(state, slot, context, arm, cost)

@@ -29,17 +29,25 @@ def decimal_rest(amount: float) -> float:
 
 
 @kernel
-def can_pay(state: State, arm: int) -> bool:
-    """Whether one use of this arm can be paid."""
-    now = state.now[0]
-    over = (now.budget_left - state.hulls.costs[arm]) + ((now.budget_rest - state.cost_rest[arm]) + now.budget_dust)
+def list_cost(state: State, context: int, arm: int) -> float:
+    """What one use of this arm takes from the budget in this context, whatever of it comes back."""
+    return state.list_costs[min(context, state.list_costs.shape[0] - 1), arm]
+
+
+@kernel
+def can_pay(state: State, context: int, arm: int) -> bool:
+    """Whether one use of this arm can be paid in this context."""
+    now, row = state.now[0], min(context, state.list_costs.shape[0] - 1)
+    cost, cost_rest = state.list_costs[row, arm], state.cost_rest[row, arm]
+    over = (now.budget_left - cost) + ((now.budget_rest - cost_rest) + now.budget_dust)
     return over >= -SLACK * now.budget
 
 
 @kernel
-def rest_of(state: State, arm: int, cost: float) -> float:
+def rest_of(state: State, context: int, arm: int, cost: float) -> float:
     """What this cost of an arm lacks: known for what it costs as a rule."""
-    return state.cost_rest[arm] if cost == state.hulls.costs[arm] else 0.0
+    row = min(context, state.list_costs.shape[0] - 1)
+    return state.cost_rest[row, arm] if cost == state.list_costs[row, arm] else 0.0
 
 
 @kernel

@@ -13,6 +13,7 @@ from doral.engine.blueprint import Blueprint
 from doral.engine.state import CONTEXT, FIRST_CAPACITY
 from doral.errors import InvalidValue
 from doral.estimators.ridge import MANY_FEATURES, padded
+from doral.problem import Problem
 
 _WORD, _GIB = 8, 2**30
 _CERTIFICATE_WORDS = 9
@@ -24,7 +25,7 @@ def state_bytes(blueprint: Blueprint, pieces: tuple[str, ...]) -> int:
     options, problem = blueprint.options, blueprint.problem
     n_contexts, n_arms = problem.n_contexts, problem.n_arms
     room, cells = padded(n_arms), n_contexts * n_arms
-    n_features, n_ages, n_costs = blueprint.features.shape[1], blueprint.ages.size, np.unique(problem.costs).size
+    n_features, n_ages, n_costs = blueprint.features.shape[1], blueprint.ages.size, _distinct_costs(problem)
     square = n_features**2
     rows = n_contexts * (2 if "pending" in pieces else 1)
     ridge = (n_arms + room) * n_features + cells + 2 * rows * n_arms + 3 * rows * room + rows * square
@@ -34,6 +35,7 @@ def state_bytes(blueprint: Blueprint, pieces: tuple[str, ...]) -> int:
     groups = n_arms * (n_contexts if options.curves_by == "context" else 1)
     curves = (2 * groups + 3 * n_arms) * n_ages
     hulls = (4 + (12 if n_contexts > 64 else 3)) * n_contexts * n_costs
+    hulls += 4 * problem.costs_by_context.size
     words = ridge + curves + hulls + 8 * cells + 3 * n_contexts * room + FIRST_CAPACITY * 8
     words += n_contexts * CONTEXT.itemsize // _WORD
     if any(piece.startswith("prior.") for piece in pieces):
@@ -49,6 +51,11 @@ def state_bytes(blueprint: Blueprint, pieces: tuple[str, ...]) -> int:
     if "race" in pieces:
         words += n_arms * (FIRST_CAPACITY + 1) * (2 if options.censoring == "min_age" else 1)
     return _WORD * words
+
+
+def _distinct_costs(problem: Problem) -> int:
+    """Of the arms of one context, at most."""
+    return max(np.unique(row).size for row in problem.costs_by_context)
 
 
 def machine_bytes() -> int | None:

@@ -139,7 +139,9 @@ class State(NamedTuple):
     tau_error: Floats  # (J, A+) its standard error
     curves: ReturnCurves
     hulls: Hulls
-    cost_rest: Floats  # (A,) what a cost lacks to be the decimal that is meant, see `purse`
+    list_costs: Floats  # (R, A) what is reserved for one use, in one row for all contexts or in one per context
+    cost_rest: Floats  # (R, A) what such a cost lacks to be the decimal that is meant, see `purse`
+    dearest: Ints  # (R,) the arm with the largest
     barrier: Floats  # (J + 1, A+) 0 for arms in play, -inf for others; the last row: whatever has been certified
     stale: Ints  # (J,) the first `n_stale` are contexts whose hull must be rebuilt before it is used
     ring: Record  # (capacity,) of DECISION

@@ -98,7 +98,7 @@ def apply_expiry(fold: Fold, draft: Event) -> Event:
 def _expired(fold: Fold, said: dict[str, list[list[float]]]) -> list[tuple[int, Decimal, int]]:
     """How many decisions, by context and cost; version 0.1 counted them by arm."""
     if "by_arm" in said:
-        return [(0, fold.roster.exact_costs[int(arm)], int(count)) for arm, count in said["by_arm"]]
+        return [(0, fold.roster.exact_costs(0)[int(arm)], int(count)) for arm, count in said["by_arm"]]
     return [(int(context), exact(cost), int(count)) for context, cost, count in said["expired"]]
 
 

@@ -51,7 +51,7 @@ def _decide(fold: Fold, draft: Event) -> Event:
     if roster.retired:
         _keep_retired_out(fold)
     if fold.ledger.left < roster.dearest:
-        off = off + _beyond_budget(fold)
+        off = off + _beyond_budget(fold, known(draft.context))
     if draft.chain is not None:
         return _decide_many(fold, [draft], off)[0]
     all_arms = draft.available is None and not off
@@ -66,10 +66,10 @@ def _keep_retired_out(fold: Fold) -> None:
             fold.engine.retire(arm)
 
 
-def _beyond_budget(fold: Fold) -> list[int]:
+def _beyond_budget(fold: Fold, context: int) -> list[int]:
     """The engine counts in pairs of floats: where their rounding would overdraw the ledger, the arm is not offered."""
     left, roster = fold.engine.budget_left * (1.0 + _ROUNDING), fold.roster
-    costs = zip(roster.costs, roster.exact_costs, strict=True)
+    costs = zip(roster.costs(context), roster.exact_costs(context), strict=True)
     return [arm for arm, (cost, exact_cost) in enumerate(costs) if cost <= left and exact_cost > fold.ledger.left]
 
 
@@ -83,8 +83,9 @@ def _enter(fold: Fold, draft: Event, chosen: Decided) -> Event:
         fold.counts.skip(reason)
         return with_choice(draft, None, draft.context, None, 0.0, round_, reason, value, price, probability)
     fold.counts.play(arm, reason)
-    fold.ledger.reserve(fold.roster.exact_costs[arm])
-    cost = fold.roster.costs[arm]
+    context = known(draft.context)
+    fold.ledger.reserve(fold.roster.exact_costs(context)[arm])
+    cost = fold.roster.costs(context)[arm]
     return with_choice(draft, number, draft.context, arm, cost, round_, reason, value, price, probability)
 
 
@@ -109,7 +110,7 @@ def _adopt(fold: Fold, fact: Event, chosen: Decided) -> Event:
         fold.ledger.reserve(exact(known(fact.cost)))
     if arm < 0:
         return with_choice(fact, None, fact.context, None, 0.0, round_, reason, value, price, probability)
-    cost = fold.roster.costs[arm]
+    cost = fold.roster.costs(known(fact.context))[arm]
     number = number if fact.arm is not None else number + 1
     return with_choice(fact, number, fact.context, arm, cost, round_, reason, value, price, probability)
 

@@ -81,7 +81,7 @@ def _entry(fold: Fold, asked: RecordRequest, stamp: Stamp) -> _Entry:
         raise InvalidValue("answered_at", asked.answered_at, remedy)
     if answered is not None and answered < made:
         raise InvalidValue("answered_at", asked.answered_at, f"is before the decision, made at {asked.at!r}")
-    cost = 0.0 if arm is None else fold.roster.costs[arm] if asked.cost is None else asked.cost
+    cost = 0.0 if arm is None else fold.roster.costs(context)[arm] if asked.cost is None else asked.cost
     said = {"spend": asked.spend, "cost": cost, "reward": asked.reward, "answered": answered}
     draft = Event(
         0, RECORDED, 0.0, stamp.wall, stamp.writer, key=asked.key, context=context, arm=arm,

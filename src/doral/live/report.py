@@ -28,7 +28,7 @@ class ArmReport:
 
     name: str
     status: str  # active, paused or retired
-    cost: float
+    cost: float | dict[str, float]  # by context, where it differs
     plays: int  # that were not cancelled
     answers: int
     reward: float  # that counts
@@ -86,8 +86,9 @@ class Report:
         for arm in self.arms:
             returned = f"{arm.view.return_curve[-1]:.0%} return" if arm.view.return_curve else "no return curve yet"
             lines.append(
-                f"  {arm.name:<{width}}  {arm.status}, {arm.view.standing}: {arm.plays:,} plays at {arm.cost:g}, "
-                f"{arm.answers:,} answers, reward {arm.reward:.6g}, {returned}{self._ruled_out(arm.name)}"
+                f"  {arm.name:<{width}}  {arm.status}, {arm.view.standing}: {arm.plays:,} plays at "
+                f"{_amounts(arm.cost)}, {arm.answers:,} answers, reward {arm.reward:.6g}, {returned}"
+                f"{self._ruled_out(arm.name)}"
             )
         return "\n".join(lines)
 
@@ -117,6 +118,13 @@ class Report:
     def _ruled_out(self, arm: str) -> str:
         out = sum(certificate.arm == arm for certificate in self.certificates)
         return f", ruled out in {out} of {len(self.shares)} contexts" if out else ""
+
+
+def _amounts(cost: float | dict[str, float]) -> str:
+    """In few words."""
+    if isinstance(cost, float):
+        return f"{cost:g}"
+    return f"{min(cost.values()):g} to {max(cost.values()):g}"
 
 
 def make_report(name: str, fold: Fold) -> Report:
@@ -154,7 +162,7 @@ def _arm_report(fold: Fold, index: int) -> ArmReport:
     return ArmReport(
         name=arm.name,
         status=ARM_STATUS_NAMES[fold.roster.status[index]],
-        cost=arm.cost,
+        cost=dict(arm.cost) if isinstance(arm.cost, tuple) else arm.cost,
         plays=counts.arm_plays[index],
         answers=counts.arm_answers[index],
         reward=float(counts.arm_rewards[index]),

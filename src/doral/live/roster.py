@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from doral._arrays import Bits
 from doral.live.ledger import exact
-from doral.problem import Arm, Problem
+from doral.problem import Arm, Problem, arm_to_dict
 
 ARM_IS_ACTIVE, ARM_IS_PAUSED, ARM_IS_RETIRED = 0, 1, 2
 ARM_STATUS_NAMES = ("active", "paused", "retired")
@@ -28,11 +29,19 @@ class Roster:
     def _read(self) -> None:
         """Whatever depends on the list of arms and on their status."""
         self.control = self.problem.control
-        self.costs = [arm.cost for arm in self.problem.arms]
-        self.exact_costs = [exact(cost) for cost in self.costs]
-        self.dearest = max(self.exact_costs)
+        self._costs: list[list[float]] = self.problem.costs_by_context.tolist()  # one row for all contexts, or for each
+        self._exact_costs = [[exact(cost) for cost in row] for row in self._costs]
+        self.dearest = max(max(row) for row in self._exact_costs)
         self.off = [arm for arm, status in enumerate(self.status) if status != ARM_IS_ACTIVE]
         self.retired = [arm for arm, status in enumerate(self.status) if status == ARM_IS_RETIRED]
+
+    def costs(self, context: int) -> list[float]:
+        """What each arm costs in a context."""
+        return self._costs[min(context, len(self._costs) - 1)]
+
+    def exact_costs(self, context: int) -> list[Decimal]:
+        """The same to the last digit."""
+        return self._exact_costs[min(context, len(self._costs) - 1)]
 
     def add(self, arm: Arm) -> None:
         self.problem = replace(self.problem, arms=(*self.problem.arms, arm))
@@ -86,4 +95,4 @@ class Roster:
 
 def arm_to_json(arm: Arm) -> dict[str, Any]:
     """An arm as events and snapshots store it; `Arm(**stored)` gives it back."""
-    return {"name": arm.name, "features": list(arm.features), "cost": arm.cost}
+    return arm_to_dict(arm)

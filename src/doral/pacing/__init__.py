@@ -1,6 +1,6 @@
 """LP_m: how much of each context to serve, and with which arm, so that the budget lasts.
 
-    max  sum_j pi_j sum_a p_ja eta_ja    s.t.  sum_j pi_j sum_a p_ja c_a <= rho,  sum_a p_ja <= 1,  p >= 0
+    max  sum_j pi_j sum_a p_ja eta_ja    s.t.  sum_j pi_j sum_a p_ja c_ja <= rho,  sum_a p_ja <= 1,  p >= 0
 
 This is the linear relaxation of a multiple-choice knapsack (Sinha and Zoltners 1979) and needs no solver: each context
 keeps the upper hull of its (cost, value) points, starting at "skip" = (0, 0); the edges of all hulls, in order of value
@@ -17,7 +17,18 @@ from __future__ import annotations
 
 from doral.pacing.demand import Demand, new_demand, share_above, share_of
 from doral.pacing.fill import Share, fill
-from doral.pacing.hulls import NO_ARM, Hulls, first_best, new_hulls, place, reweigh, set_hull
+from doral.pacing.hulls import (
+    NO_ARM,
+    Hulls,
+    cost_of,
+    dearest_of,
+    first_best,
+    new_hulls,
+    place,
+    reweigh,
+    set_hull,
+    sort_costs,
+)
 from doral.pacing.price_range import LEAST, MOST, PriceRange, find_prices, new_price_range
 from doral.pacing.table import PACING, Allocation, Pacer, solve
 
@@ -32,6 +43,8 @@ __all__ = [
     "Pacer",
     "PriceRange",
     "Share",
+    "cost_of",
+    "dearest_of",
     "fill",
     "find_prices",
     "first_best",
@@ -44,4 +57,5 @@ __all__ = [
     "share_above",
     "share_of",
     "solve",
+    "sort_costs",
 ]

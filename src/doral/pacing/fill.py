@@ -19,7 +19,7 @@ class Share(NamedTuple):
     lower: int  # vertex of the hull, -1 for skip
     upper: int
     probability: float
-    price: float  # of a unit of budget
+    price: float  # of a unit of budget; never below the floor: at that, it is kept
 
 
 @kernel
@@ -144,8 +144,8 @@ def fill(hulls: Hulls, demand: Demand, caps: Floats, slack: Floats, context: int
         elif level < length:
             needed = share_of(demand, context) * own_cost
             left = _open(slack, own_depth)
-            if needed >= left:
-                part = max(left / needed, 0.0) if needed > 0.0 else 1.0
+            if needed >= left and needed > 0.0:  # what costs nothing is always had
+                part = max(left / needed, 0.0)
                 if part > _WHOLE:
                     part = 1.0
                 return Share(level - 1, level, part, own_slope)
@@ -154,4 +154,4 @@ def fill(hulls: Hulls, demand: Demand, caps: Floats, slack: Floats, context: int
             level += 1
             own_slope, own_cost = edge_of(hulls, row, level)
         else:
-            return Share(level - 1, level - 1, 1.0, 0.0)
+            return Share(level - 1, level - 1, 1.0, hulls.floor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +18,9 @@ NO_ARM = -1
 class Hulls(NamedTuple):
     """Hulls of J contexts, and one spare row for a context whose arms are restricted in this round only."""
 
-    costs: Floats  # (A,)
-    by_cost: Ints  # (A,) arms in ascending order of cost
+    costs: Floats  # (R, A) of one row for all contexts, or of one row per context
+    by_cost: Ints  # (R, A) arms in ascending order of cost
+    floor: float  # what a unit of cost must bring at least
     length: Ints  # (J + 1,) vertices of each hull, "skip" not counted
     arm: Ints  # (J + 1, H)
     cost: Floats  # (J + 1, H)
@@ -26,14 +28,24 @@ class Hulls(NamedTuple):
     edges: Edges  # of rows 0..J-1
 
 
-def new_hulls(costs: Floats, n_contexts: int, n_depths: int = 1, *, room: int = 0) -> Hulls:
-    """Empty hulls: every context is skipped. `room` is that of a block, 0 for the best."""
-    by_cost = np.argsort(costs, kind="stable").astype(np.int64)
-    ascending = costs[by_cost]
-    most = 1 + int((ascending[1:] != ascending[:-1]).sum())
+def new_hulls(
+    costs: Floats, n_contexts: int, n_depths: int = 1, *, room: int = 0, floor: float = 0.0, is_learned: bool = False
+) -> Hulls:
+    """Empty hulls: every context is skipped. `costs` are (A,), or (J, A) where they differ by context, or will once
+    they are learned. `room` is that of a block, 0 for the best.
+    """
+    rows = np.array(costs, dtype=np.float64).reshape(-1, costs.shape[-1])
+    if is_learned:
+        rows = np.array(np.broadcast_to(rows, (n_contexts, rows.shape[1])))
+    by_cost = np.argsort(rows, axis=1, kind="stable").astype(np.int64)
+    ascending = np.take_along_axis(rows, by_cost, axis=1)
+    most = 1 + int((ascending[:, 1:] != ascending[:, :-1]).sum(axis=1).max())
+    if is_learned:
+        most = rows.shape[1]
     return Hulls(
-        costs=np.array(costs, dtype=np.float64),
+        costs=rows,
         by_cost=by_cost,
+        floor=floor,
         length=np.zeros(n_contexts + 1, dtype=np.int64),
         arm=np.zeros((n_contexts + 1, most), dtype=np.int64),
         cost=np.zeros((n_contexts + 1, most)),
@@ -53,22 +65,53 @@ def first_best(values: Floats) -> int:
 
 
 @kernel
-def set_hull(hulls: Hulls, row: int, values: Floats) -> None:
-    """The upper hull over all arms with a positive value; others, and those with -inf, are left out."""
+def cost_of(hulls: Hulls, context: int, arm: int) -> float:
+    """What one use of an arm costs in this context, as far as plans go."""
+    return hulls.costs[min(context, hulls.costs.shape[0] - 1), arm]
+
+
+@kernel
+def dearest_of(hulls: Hulls, context: int) -> float:
+    """What the dearest arm costs in this context."""
+    row = min(context, hulls.costs.shape[0] - 1)
+    return hulls.costs[row, hulls.by_cost[row, hulls.costs.shape[1] - 1]]
+
+
+@kernel
+def sort_costs(hulls: Hulls, row: int) -> None:
+    """The costs of a row have changed."""
+    costs, by_cost = hulls.costs[row], hulls.by_cost[row]
+    for rank in range(1, by_cost.size):
+        arm, to = by_cost[rank], rank
+        while to > 0 and (
+            costs[by_cost[to - 1]] > costs[arm] or (costs[by_cost[to - 1]] == costs[arm] and by_cost[to - 1] > arm)
+        ):
+            by_cost[to] = by_cost[to - 1]
+            to -= 1
+        by_cost[to] = arm
+
+
+@kernel
+def set_hull(hulls: Hulls, row: int, context: int, values: Floats) -> None:
+    """The upper hull over all arms with a positive value, at the costs of this context; others, and those with -inf,
+    are left out, and so are edges that bring less than the floor. What costs nothing is a step straight up.
+    """
     arms, costs, heights = hulls.arm[row], hulls.cost[row], hulls.value[row]
+    costs_row = min(context, hulls.costs.shape[0] - 1)
+    own_costs, by_cost = hulls.costs[costs_row], hulls.by_cost[costs_row]
     if arms.size == 1:  # one cost for all: the hull is the best arm
         best = first_best(values)
-        arms[0], costs[0], heights[0] = best, hulls.costs[best], values[best]
-        hulls.length[row] = values[best] > 0.0
+        arms[0], costs[0], heights[0] = best, own_costs[best], values[best]
+        hulls.length[row] = (values[best] > 0.0) & (values[best] >= hulls.floor * own_costs[best])
         return
     n = 0
-    for rank in range(hulls.by_cost.size):
-        arm = hulls.by_cost[rank]
+    for rank in range(by_cost.size):
+        arm = by_cost[rank]
         value = values[arm]
         top = heights[n - 1] if n > 0 else 0.0
         if not value > top:
             continue  # dominated: costs no less and brings no more
-        cost = hulls.costs[arm]
+        cost = own_costs[arm]
         while n > 0:  # drop vertices that fall below the new line
             before_value = heights[n - 2] if n > 1 else 0.0
             before_cost = costs[n - 2] if n > 1 else 0.0
@@ -80,6 +123,9 @@ def set_hull(hulls: Hulls, row: int, values: Floats) -> None:
         arms[n], costs[n], heights[n] = arm, cost, value
         n += 1
     hulls.length[row] = n
+    if hulls.floor > 0.0:
+        while hulls.length[row] > 0 and edge_of(hulls, row, hulls.length[row] - 1)[0] < hulls.floor:
+            hulls.length[row] -= 1
 
 
 @kernel
@@ -91,7 +137,7 @@ def edge_of(hulls: Hulls, row: int, vertex: int) -> tuple[float, float]:
     if vertex > 0:
         cost -= hulls.cost[row, vertex - 1]
         value -= hulls.value[row, vertex - 1]
-    return value / cost, cost
+    return value / cost if cost > 0.0 else math.inf, cost
 
 
 @kernel

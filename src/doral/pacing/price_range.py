@@ -55,13 +55,14 @@ def new_price_range(n_contexts: int, n_arms: int, n_depths: int) -> PriceRange:
 
 @rare
 def find_prices(known: PriceRange, costs: Floats, barrier: Floats, depth: Ints) -> None:
-    """Fill in `prices`. `barrier[a]` is 0 for arms that may be played."""
+    """Fill in `prices`. `costs` are (1 or J, A), and `barrier[a]` is 0 for arms that may be played."""
     n_contexts, n_arms = known.lower.shape
     highest = 0.0
     for j in range(n_contexts):
         for a in range(n_arms):
-            if barrier[a] == 0.0 and costs[a] > 0.0:
-                highest = max(highest, known.upper[j, a] / costs[a])
+            cost = costs[min(j, costs.shape[0] - 1), a]
+            if barrier[a] == 0.0 and cost > 0.0:
+                highest = max(highest, known.upper[j, a] / cost)
     for end in range(2):
         for d in range(known.own.size):
             price = _tier_price(known, costs, barrier, depth, end, d, highest)
@@ -111,15 +112,15 @@ def _is_spent(
 @kernel
 def _cost_of(known: PriceRange, costs: Floats, barrier: Floats, context: int, end: int, price: float) -> float:
     """The smallest or the largest cost among what may be best in a context at this price."""
-    lower, upper = known.lower[context], known.upper[context]
+    lower, upper, own = known.lower[context], known.upper[context], costs[min(context, costs.shape[0] - 1)]
     best = 0.0
-    for a in range(costs.size):
+    for a in range(own.size):
         if barrier[a] == 0.0:
-            best = max(best, lower[a] - price * costs[a])
+            best = max(best, lower[a] - price * own[a])
     if end == LEAST and best == 0.0:
         return 0.0
     least, most = math.inf, 0.0
-    for a in range(costs.size):
-        if barrier[a] == 0.0 and upper[a] - price * costs[a] >= best:
-            least, most = min(least, costs[a]), max(most, costs[a])
+    for a in range(own.size):
+        if barrier[a] == 0.0 and upper[a] - price * own[a] >= best:
+            least, most = min(least, own[a]), max(most, own[a])
     return least if end == LEAST else most

@@ -35,7 +35,7 @@ def solve_table(hulls: Hulls, demand: Demand, table: Table) -> float:
     """Fill `play`; returns the price of a unit of budget to the most urgent tier."""
     n_contexts = table.values.shape[0]
     for context in range(n_contexts):
-        set_hull(hulls, context, table.values[context])
+        set_hull(hulls, context, context, table.values[context])
         place(hulls, demand, context)
     price = 0.0
     for context in range(n_contexts):
@@ -61,18 +61,26 @@ PACING = Program(name="pacing", entries=_entries)
 class Pacer:
     """LP_m for tables of values (J, A) that have all else in common, with the kernels that the policies use.
 
-    With reserves, `caps` (the first of them the rate) and the `depths` of the contexts say who may spend what.
+    With reserves, `caps` (the first of them the rate) and the `depths` of the contexts say who may spend what. `costs`
+    are (A,) or (J, A); a unit of budget must bring `floor`, or it is kept.
     """
 
     def __init__(
-        self, *, costs: Floats, shares: Floats, rate: float, caps: Floats | None = None, depths: Ints | None = None
+        self,
+        *,
+        costs: Floats,
+        shares: Floats,
+        rate: float,
+        caps: Floats | None = None,
+        depths: Ints | None = None,
+        floor: float = 0.0,
     ) -> None:
         # writable copies: one compiled version whatever comes in
         self._caps = np.array([rate] if caps is None else caps, dtype=np.float64)
         depths = np.array(np.zeros(shares.size) if depths is None else depths, dtype=np.int64)
         demand = new_demand(weights=shares, total=1.0, depths=depths, n_depths=self._caps.size)
         self._weights, self._demand = demand.weight[:, None], Block(demand)
-        self._hulls = Template(new_hulls(costs, shares.size, self._caps.size))
+        self._hulls = Template(new_hulls(costs, shares.size, self._caps.size, floor=floor))
 
     def solve(self, values: Floats) -> Allocation:
         play = np.zeros(values.shape)
@@ -90,6 +98,7 @@ def solve(
     rate: float,
     caps: Floats | None = None,
     depths: Ints | None = None,
+    floor: float = 0.0,
 ) -> Allocation:
     """LP_m for a single table."""
-    return Pacer(costs=costs, shares=shares, rate=rate, caps=caps, depths=depths).solve(values)
+    return Pacer(costs=costs, shares=shares, rate=rate, caps=caps, depths=depths, floor=floor).solve(values)

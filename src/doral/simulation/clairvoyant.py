@@ -19,10 +19,13 @@ def clairvoyant_worth(scenario: Scenario, counted: Floats) -> float:
     bought = scenario.once(_bought)
     if scenario.availability is None:
         return scenario.once(_pacer).solve(values[:, bought]).value * problem.horizon
-    available, shares = np.array(scenario.availability)[bought], scenario.once(_phase_shares)
-    costs = problem.costs[bought]
     rate = clairvoyant_rate(
-        values=values[:, bought], costs=costs, shares=shares, rate=problem.rate, available=available
+        values=values[:, bought],
+        costs=_costs(scenario),
+        shares=scenario.once(_phase_shares),
+        rate=problem.rate,
+        available=np.array(scenario.availability)[bought],
+        floor=problem.return_at_least,
     )
     return rate * problem.horizon
 
@@ -32,29 +35,45 @@ def _bought(scenario: Scenario) -> Ints:
     return np.array([arm for arm in range(scenario.problem.n_arms) if arm != scenario.problem.control], dtype=np.int64)
 
 
+def _costs(scenario: Scenario) -> Floats:
+    """(1 or phases * J, arms that are bought) what one use costs."""
+    costs = scenario.problem.costs_by_context[:, scenario.once(_bought)]
+    return costs if len(costs) == 1 else np.tile(costs, (scenario.phases, 1))
+
+
 def _phase_shares(scenario: Scenario) -> Floats:
     return np.tile(scenario.true_shares / scenario.phases, scenario.phases)
 
 
-def clairvoyant_rate(*, values: Floats, costs: Floats, shares: Floats, rate: float, available: Floats | None) -> float:
+def clairvoyant_rate(
+    *, values: Floats, costs: Floats, shares: Floats, rate: float, available: Floats | None, floor: float = 0.0
+) -> float:
     """The value of LP_m per round with true values; with random availability, the same LP over available sets.
 
-    With each arm independently available, the LP has a term per set of arms. Its dual does not: it is the minimum over
-    one price of a convex function, where a context's best available arm at that price is found by sorting.
+    A unit of budget must bring `floor`, or it is kept. With each arm independently available, the LP has a term per set
+    of arms. Its dual does not: it is the minimum over one price of a convex function, where a context's best available
+    arm at that price is found by sorting.
     """
     if available is None:
-        return solve(values=values, costs=costs, shares=shares, rate=rate).value
+        return solve(values=values, costs=costs, shares=shares, rate=rate, floor=floor).value
 
-    def dual(price: float) -> float:
+    def terms(price: float, of: Floats) -> Floats:
         worth = values - price * costs
         best_first = np.argsort(-worth, axis=1)
         worth, chance = np.take_along_axis(worth, best_first, axis=1), available[best_first]
         missing = np.ones_like(worth)  # probability that every better arm is missing
         np.cumprod(1.0 - chance[:, :-1], axis=1, out=missing[:, 1:])
-        terms = np.where(worth > 0.0, shares[:, None] * missing * chance * worth, 0.0)
-        return float(np.cumsum(np.append(price * rate, terms))[-1])  # term by term, context by context
+        of = np.take_along_axis(np.broadcast_to(of, values.shape), best_first, axis=1)
+        return np.where(worth > 0.0, shares[:, None] * missing * chance * of, 0.0)
 
-    low, high = 0.0, float(max(0.0, (values / costs).max()))
+    def dual(price: float) -> float:
+        worth = terms(price, values - price * costs)
+        return float(np.cumsum(np.append(price * rate, worth))[-1])  # term by term, context by context
+
+    if floor > 0.0 and terms(floor, costs).sum() <= rate:  # there is budget for all that brings the floor
+        return float(terms(floor, values).sum())
+    per_cost = np.divide(values, costs, out=np.zeros(values.shape), where=costs > 0.0)
+    low, high = 0.0, float(max(0.0, per_cost.max()))
     for _ in range(MOST_STEPS):  # ternary search on a convex function, to the last bit
         third = (high - low) / 3.0
         if low + third == low and high - third == high:
@@ -69,17 +88,25 @@ def clairvoyant_rate(*, values: Floats, costs: Floats, shares: Floats, rate: flo
 def _pacer(scenario: Scenario) -> Pacer:
     problem, shares = scenario.problem, scenario.once(_phase_shares)
     depths = np.tile(reserve_depths(problem), scenario.phases)
-    caps = reserve_caps(problem, shares, depths, problem.rate)
+    caps = reserve_caps(problem, _costs(scenario), shares, depths, problem.rate)
     return Pacer(
-        costs=problem.costs[scenario.once(_bought)], shares=shares, rate=problem.rate, caps=caps, depths=depths
+        costs=_costs(scenario),
+        shares=shares,
+        rate=problem.rate,
+        caps=caps,
+        depths=depths,
+        floor=problem.return_at_least,
     )
 
 
-def reserve_caps(problem: Problem, shares: Floats, depths: Ints, rate: float) -> Floats:
+def reserve_caps(problem: Problem, costs: Floats, shares: Floats, depths: Ints, rate: float) -> Floats:
     """What may be spent per round: lower tiers cannot take what is reserved for higher ones, as far as those use it."""
     caps, kept = [rate], 0.0
     for d, (_, share) in enumerate(reversed(problem.reserves), start=1):
         kept += share * rate
-        usable = float(shares[depths < d].sum() * problem.costs.max())
+        above = depths < d
+        usable = float(
+            shares[above].sum() * costs.max() if len(costs) == 1 else shares[above] @ costs.max(axis=1)[above]
+        )
         caps.append(min(caps[-1], rate - min(kept, usable)))
     return np.array(caps)

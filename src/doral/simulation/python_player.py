@@ -51,9 +51,10 @@ class PythonPlayer:
         if scenario.features == "drawn":
             problem = _with_features(problem, truth.features)
         self._policy = maker(problem, _seed_of(seed, run))
-        self._costs: list[float] = scenario.problem.costs.tolist()
+        self._n_arms = scenario.problem.n_arms
         self._budget_left = scenario.problem.budget  # for the policy; who can be paid goes by decimals
-        self._exact_costs = [Decimal(repr(cost)) for cost in self._costs]
+        rows = [[Decimal(repr(cost)) for cost in row] for row in scenario.problem.costs_by_context.tolist()]
+        self._exact_costs = rows if len(rows) > 1 else rows * scenario.problem.n_contexts
         self._exact_left = Decimal(repr(scenario.problem.budget))
         self._book = new_logbook(scenario, keep_arrivals=keep_arrivals)
         self._book_block = Block(self._book)
@@ -70,11 +71,11 @@ class PythonPlayer:
             if arm is None:
                 arm = self._scenario.problem.control  # what is done with those who are skipped
             if arm is not None:
-                self._exact_left -= self._exact_costs[arm]
+                self._exact_left -= self._exact_costs[context][arm]
                 self._budget_left = float(self._exact_left)
                 enter(self._book_block, self._truth.block, chunk, i, round_, context, arm)
             if round_ in self._pauses:
-                LOGBOOK["check_in"](self._book_block, self._cutoff, float(len(self._costs)))
+                LOGBOOK["check_in"](self._book_block, self._cutoff, float(self._n_arms))
 
     def _hear(self, round_: int) -> None:
         """The answers due in this round, in the order of their decisions."""
@@ -87,10 +88,10 @@ class PythonPlayer:
             decision = LOGBOOK["next_due"](self._book_block, round_, decision)
 
     def _decide(self, tape: Tape, i: int, round_: int, context: int) -> int | None:
-        there = tape.available[i].tolist() or [1] * len(self._costs)
+        there = tape.available[i].tolist() or [1] * self._n_arms
         left, control = self._exact_left, self._scenario.problem.control
         available = tuple(
-            arm for arm, cost in enumerate(self._exact_costs) if there[arm] and cost <= left and arm != control
+            arm for arm, cost in enumerate(self._exact_costs[context]) if there[arm] and cost <= left and arm != control
         )
         rounds_left = self._scenario.problem.horizon - round_ + 1
         arm = self._policy.decide(Arrival(round_, context, available, self._budget_left, rounds_left))

@@ -26,7 +26,18 @@ from doral._kernel import kernel, rare
 from doral.engine.hooks import baseline, bonus, watched
 from doral.engine.state import CAP, RESERVED, TIER_PRICE, State, clock_left
 from doral.errors import InvalidValue
-from doral.pacing import LEAST, MOST, NO_ARM, PriceRange, find_prices, new_price_range, share_above, share_of
+from doral.pacing import (
+    LEAST,
+    MOST,
+    NO_ARM,
+    PriceRange,
+    cost_of,
+    dearest_of,
+    find_prices,
+    new_price_range,
+    share_above,
+    share_of,
+)
 
 if TYPE_CHECKING:
     from doral.engine.blueprint import Blueprint
@@ -180,8 +191,10 @@ def _set_caps(state: State, n_arrivals: float) -> None:
     Until then the rate moves with what chance spends. And where shares are those of who has come so far, what contexts
     spend together is off by chance, too: as if the rate were.
     """
-    now, caps, costs = state.now[0], state.drop.known.caps, state.hulls.costs
-    dearest, n_depths = costs[state.hulls.by_cost[costs.size - 1]], caps.shape[1]
+    now, caps, dearest = state.now[0], state.drop.known.caps, 0.0
+    n_depths = caps.shape[1]
+    for j in range(state.hulls.costs.shape[0]):
+        dearest = max(dearest, dearest_of(state.hulls, j))
     certain = math.log(2.0 * state.drop.certificates.size / state.confidence.delta)
     rate = state.tiers[CAP, 0]
     rounds_left = now.budget_left / rate if rate > 0.0 else 0.0
@@ -219,18 +232,19 @@ def _examine_context(state: State, context: int) -> None:
     depth, known = state.demand.depth[context], state.drop.known
     low, high = known.prices[LEAST, depth], known.prices[MOST, depth]
     _set_bounds(state, context)
-    n_rivals = _set_rivals(state, low, high)
+    n_rivals = _set_rivals(state, context, low, high)
     for a in range(n_arms):
         if state.barrier[n_contexts, a] != 0.0:
             continue
         certificate = state.drop.certificates[context, a]
-        rival = _better_arm(state, a, n_rivals, low, high)
+        rival = _better_arm(state, context, a, n_rivals, low, high)
         if rival != NO_ARM:
             price = state.tiers[TIER_PRICE, depth]
             if certificate.round == 0:
                 certificate.round = max(1, state.now[0].round)
             certificate.rival, certificate.price = rival, price
-            certificate.at_most, certificate.at_least = _at_most(state, a, price), _at_least(state, rival, price)
+            certificate.at_most = _at_most(state, context, a, price)
+            certificate.at_least = _at_least(state, context, rival, price)
             certificate.price_low, certificate.price_high = low, high
             state.barrier[context, a] = -math.inf
         else:
@@ -239,30 +253,31 @@ def _examine_context(state: State, context: int) -> None:
 
 
 @kernel
-def _at_most(state: State, arm: int, price: float) -> float:
+def _at_most(state: State, context: int, arm: int, price: float) -> float:
     """What an arm brings at best after its cost."""
-    return (state.values[arm] - price * state.hulls.costs[arm]) + state.gamma[arm]
+    return (state.values[arm] - price * cost_of(state.hulls, context, arm)) + state.gamma[arm]
 
 
 @kernel
-def _at_least(state: State, arm: int, price: float) -> float:
+def _at_least(state: State, context: int, arm: int, price: float) -> float:
     """And at worst."""
-    return (state.values[arm] - price * state.hulls.costs[arm]) - state.gamma[arm]
+    return (state.values[arm] - price * cost_of(state.hulls, context, arm)) - state.gamma[arm]
 
 
 @kernel
-def _set_rivals(state: State, low: float, high: float) -> int:
+def _set_rivals(state: State, context: int, low: float, high: float) -> int:
     """Arms of which none is at worst better than another one at every price; how many.
 
     In the order of cost: a dearer one must be better at the lowest price, a cheaper one at the highest.
     """
     rivals, whatever_certified = state.drop.rivals, state.barrier[state.contexts.size]
+    by_cost = state.hulls.by_cost[min(context, state.hulls.by_cost.shape[0] - 1)]
     n, best = 0, -math.inf
     for rank in range(rivals.size):
-        b = state.hulls.by_cost[rank]
-        if whatever_certified[b] == 0.0 and _at_least(state, b, low) > best:
-            best = _at_least(state, b, low)
-            while n > 0 and _at_least(state, rivals[n - 1], high) <= _at_least(state, b, high):
+        b = by_cost[rank]
+        if whatever_certified[b] == 0.0 and _at_least(state, context, b, low) > best:
+            best = _at_least(state, context, b, low)
+            while n > 0 and _at_least(state, context, rivals[n - 1], high) <= _at_least(state, context, b, high):
                 n -= 1
             rivals[n] = b
             n += 1
@@ -270,19 +285,19 @@ def _set_rivals(state: State, low: float, high: float) -> int:
 
 
 @kernel
-def _better_arm(state: State, arm: int, n_rivals: int, low: float, high: float) -> int:
+def _better_arm(state: State, context: int, arm: int, n_rivals: int, low: float, high: float) -> int:
     """The rival that is better by most at the price where it is by least; NO_ARM if none is better at all of them."""
     rival, widest = NO_ARM, 0.0
     for i in range(n_rivals):
         b = state.drop.rivals[i]
-        lead = min(_lead(state, arm, b, low), _lead(state, arm, b, high))
+        lead = min(_lead(state, context, arm, b, low), _lead(state, context, arm, b, high))
         if lead > widest:
             rival, widest = b, lead
     return rival
 
 
 @kernel
-def _lead(state: State, arm: int, rival: int, price: float) -> float:
+def _lead(state: State, context: int, arm: int, rival: int, price: float) -> float:
     """By how much a rival is better for certain at this price, beyond rounding."""
-    at_most, at_least = _at_most(state, arm, price), _at_least(state, rival, price)
+    at_most, at_least = _at_most(state, context, arm, price), _at_least(state, context, rival, price)
     return at_least - at_most - ROUNDING * (abs(at_most) + abs(at_least))

@@ -28,7 +28,7 @@ from doral._kernel.philox import COIN, philox, to_uniform
 from doral.engine.choice import PLAYED_EXPLORING, PLAYED_RACING, SKIPPED_EXPLORING, Choice
 from doral.engine.hooks import odds_of, rate
 from doral.engine.state import State
-from doral.pacing import NO_ARM
+from doral.pacing import NO_ARM, cost_of
 
 if TYPE_CHECKING:
     from doral.engine.blueprint import Blueprint
@@ -78,7 +78,7 @@ def try_out(state: State, context: int, restricted: bool, choice: Choice) -> Cho
     for a in range(state.allowed.size):
         if _is_option(state, a, restricted):
             n_options += 1
-            cost += state.hulls.costs[a]
+            cost += cost_of(state.hulls, context, a)
     share = min(state.explore[0].share, max(0.0, rate(state)) * n_options / cost if cost > 0.0 else 1.0)
     which, option, _, _ = philox(
         state.coin.seed, state.coin.run, np.uint64(state.now[0].round), np.uint64(COIN), np.uint64(_LANE)
@@ -87,7 +87,7 @@ def try_out(state: State, context: int, restricted: bool, choice: Choice) -> Cho
         return _tried(state, context, restricted, choice, share, n_options, int(to_uniform(option) * n_options))
     if choice.arm != NO_ARM:
         state.explore[0].worth += _worth(state, context, choice.arm, 0.0)
-        state.explore[0].cost += state.hulls.costs[choice.arm]
+        state.explore[0].cost += cost_of(state.hulls, context, choice.arm)
     probability = (1.0 - share) * choice.probability + share / n_options
     return Choice(choice.arm, probability, choice.value, choice.price, choice.reason)
 
@@ -135,4 +135,4 @@ def _worth(state: State, context: int, arm: int, price: float) -> float:
     if arm == NO_ARM:
         return 0.0
     worth = state.contexts[context].weight * state.tau[context, arm] * state.ridge.estimate[context, arm]
-    return worth - price * state.hulls.costs[arm]
+    return worth - price * cost_of(state.hulls, context, arm)

@@ -180,7 +180,8 @@ def _judge_race(state: State, clock: float) -> None:
     dearest = 0.0
     for a in range(race.arms.size):
         if race.arms[a].standing == RACING:
-            dearest = max(dearest, state.hulls.costs[a])
+            for row in range(state.list_costs.shape[0]):
+                dearest = max(dearest, state.list_costs[row, a])
     allowance = state.race.handover.budget_share * state.now[0].budget
     if not is_over(race, rules) and progress.spend + dearest > allowance:
         fill_with_smallest(race, rules, state.curves, clock)

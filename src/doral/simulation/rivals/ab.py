@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doral._arrays import Floats
 from doral.problem import Problem
 from doral.simulation.python_policy import Answer, Arrival
-from doral.simulation.rivals.plan import spread_evenly
+from doral.simulation.rivals.plan import list_costs, spread_evenly
 from doral.simulation.rivals.settings import Settings, share
 from doral.simulation.rivals.uniform import Uniform
 
@@ -35,7 +34,7 @@ class AB:
         self._draws = np.random.default_rng(seed)
         self._uniform = Uniform(problem, self._draws)
         self._last_test = int(settings.explore * problem.horizon)
-        self._costs: Floats = problem.costs
+        self._costs = np.array(list_costs(problem))
         self._deadlines: list[float] = problem.deadlines.tolist()
         self._tried = np.zeros((problem.n_contexts, problem.n_arms))
         self._earned = np.zeros_like(self._tried)
@@ -50,9 +49,10 @@ class AB:
             return None
         arms = list(arrival.available)
         earned = self._earned[arrival.context, arms] / np.maximum(self._tried[arrival.context, arms], 1.0)
-        affordable = np.minimum(1.0, arrival.budget_left / (arrival.rounds_left * self._costs[arms]))
-        winner = arms[int(np.argmax(earned * affordable))]
-        return winner if self._draws.random() < spread_evenly(arrival, float(self._costs[winner])) else None
+        costs: list[float] = self._costs[arrival.context, arms].tolist()
+        affordable = [spread_evenly(arrival, cost) for cost in costs]
+        best = int(np.argmax(earned * affordable))
+        return arms[best] if self._draws.random() < affordable[best] else None
 
     def observe(self, answer: Answer) -> None:
         if answer.decided <= self._last_test and answer.delay <= self._deadlines[answer.context]:

@@ -20,7 +20,7 @@ class Plan:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._costs: list[float] = problem.costs.tolist()
+        self._costs = list_costs(problem)
         self._depths = reserve_depths(problem)
         self._arrived = np.ones(problem.n_contexts)
         self._price = 0.0
@@ -38,8 +38,9 @@ class Plan:
         """A new plan, from the worth (J, A) of a decision."""
         rate = arrival.budget_left / arrival.rounds_left
         shares = self._problem.shares if self._problem.shares is not None else self._arrived / self._arrived.sum()
-        caps = reserve_caps(self._problem, shares, self._depths, rate)
-        pacer = Pacer(costs=self._problem.costs, shares=shares, rate=rate, caps=caps, depths=self._depths)
+        costs = self._problem.costs_by_context
+        caps = reserve_caps(self._problem, costs, shares, self._depths, rate)
+        pacer = Pacer(costs=costs, shares=shares, rate=rate, caps=caps, depths=self._depths)
         solved = pacer.solve(values)
         self._price = solved.price
         self._values = values.tolist()
@@ -51,12 +52,13 @@ class Plan:
     def choose(self, arrival: Arrival, coin: float) -> int | None:
         """What the plan says for whoever is here; where arms are missing, the best of the others at its price."""
         chances = self._until[arrival.context]
-        if len(arrival.available) == len(self._costs):
+        if len(arrival.available) == self._problem.n_arms:
             return next((arm for arm, chance in enumerate(chances) if coin < chance), None)
         if not arrival.available:
             return None
         values = self._values[arrival.context]
-        gains = {arm: values[arm] - self._price * self._costs[arm] for arm in arrival.available}
+        costs = self._costs[arrival.context]
+        gains = {arm: values[arm] - self._price * costs[arm] for arm in arrival.available}
         best = max(gains, key=lambda arm: gains[arm])
         slack = _TIE * abs(values[best])
         if values[best] <= 0.0 or gains[best] < -slack or (gains[best] <= slack and coin >= chances[-1]):
@@ -66,4 +68,10 @@ class Plan:
 
 def spread_evenly(arrival: Arrival, cost: float) -> float:
     """The chance with which a decision of this cost can be made in every round until the end."""
-    return min(1.0, arrival.budget_left / (arrival.rounds_left * cost))
+    return min(1.0, arrival.budget_left / (arrival.rounds_left * cost)) if cost > 0.0 else 1.0
+
+
+def list_costs(problem: Problem) -> list[list[float]]:
+    """By context and arm."""
+    costs: list[list[float]] = np.broadcast_to(problem.costs_by_context, (problem.n_contexts, problem.n_arms)).tolist()
+    return costs

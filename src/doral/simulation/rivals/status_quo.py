@@ -10,7 +10,7 @@ from doral import _check
 from doral.errors import InvalidValue
 from doral.problem import MAX_ARMS, Problem
 from doral.simulation.python_policy import Answer, Arrival
-from doral.simulation.rivals.plan import spread_evenly
+from doral.simulation.rivals.plan import list_costs, spread_evenly
 from doral.simulation.rivals.settings import Settings
 
 
@@ -37,14 +37,15 @@ class StatusQuo:
         shares = settings.shares if settings.shares is not None else (1.0,) * problem.n_arms
         if len(shares) != problem.n_arms:
             raise InvalidValue("number of shares", len(shares), f"must be one per arm, {problem.n_arms}")
-        self._shares, self._costs = shares, problem.costs.tolist()
+        self._shares, self._costs = shares, list_costs(problem)
         self._draws = np.random.default_rng(seed)
 
     def decide(self, arrival: Arrival) -> int | None:
         total = sum(self._shares[arm] for arm in arrival.available)
         if total <= 0.0:
             return None
-        mean_cost = sum(self._shares[arm] * self._costs[arm] for arm in arrival.available) / total
+        costs = self._costs[arrival.context]
+        mean_cost = sum(self._shares[arm] * costs[arm] for arm in arrival.available) / total
         coin, chance = self._draws.random(), spread_evenly(arrival, mean_cost)
         if coin >= chance:
             return None

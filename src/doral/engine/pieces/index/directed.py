@@ -19,7 +19,7 @@ from doral.engine.hooks import baseline, norm_row
 from doral.engine.pieces.index import doubtful
 from doral.engine.state import State
 from doral.errors import InvalidValue
-from doral.pacing import NO_ARM, first_best
+from doral.pacing import NO_ARM, cost_of, first_best
 
 if TYPE_CHECKING:
     from doral.engine.options import PolicyOptions
@@ -53,7 +53,7 @@ def _cheapest_lesson(state: State, context: int, highest: float) -> int:
         if state.values[a] > floor:
             loss = (highest + nothing) - weight * tau[a] * estimate[a]
             gain = 0.5 * tau[a] * math.log(1.0 + norm[a] * norm[a])
-            ratio = state.hulls.costs[a] * loss * loss / gain if gain > 0.0 else math.inf
+            ratio = cost_of(state.hulls, context, a) * loss * loss / gain if gain > 0.0 else math.inf
             if chosen == NO_ARM or ratio < least:
                 chosen, least = a, ratio
     return chosen

@@ -8,7 +8,7 @@ from doral.engine.choice import PLAYED, PLAYED_MARGINAL, SKIPPED_PACED, SKIPPED_
 from doral.engine.hooks import before_spending, draws, is_promising, on_draw, on_valued, on_weighed, rate, score
 from doral.engine.mixture import one_of_the_weighed
 from doral.engine.state import CAP, RESERVED, SLACK, SPENT, TIER_PRICE, State
-from doral.pacing import NO_ARM, Share, fill, place, set_hull, share_above
+from doral.pacing import NO_ARM, Share, dearest_of, fill, place, set_hull, share_above, share_of
 
 
 @shared
@@ -75,11 +75,11 @@ def flip(state: State, probability: float) -> bool:
 def _set_hull(state: State, row: int, context: int, restricted: bool, is_here: bool) -> None:
     """From what the arms are worth; where none is thought to be worth anything, a piece may think again."""
     score(state, context, restricted, is_here)
-    set_hull(state.hulls, row, state.values)
+    set_hull(state.hulls, row, context, state.values)
     is_worthless = state.hulls.length[row] == 0 or not is_promising(state, context, restricted)
     on_valued(state, context, restricted, is_worthless)
     if is_worthless:
-        set_hull(state.hulls, row, state.values)
+        set_hull(state.hulls, row, context, state.values)
 
 
 @kernel
@@ -100,12 +100,24 @@ def _set_caps(state: State) -> None:
     caps, now = state.tiers[CAP], state.now[0]
     caps[0] = rate(state)
     rounds_left = now.horizon - now.round + 1
-    dearest = state.hulls.costs[state.hulls.by_cost[state.hulls.costs.size - 1]]
     for d in range(1, caps.size):
         spent = 0.0
         for above in range(d):
             spent += state.tiers[SPENT, above]
-        usable = share_above(state.demand, d) * dearest * rounds_left
+        usable = _dearest_above(state, d) * rounds_left
         needed = min(max(0.0, state.tiers[RESERVED, d] - spent), usable)
         kept = needed / now.budget_left if now.budget_left > 0.0 else 1.0
         caps[d] = min(caps[d - 1], caps[0] * max(0.0, 1.0 - kept))
+
+
+@kernel
+def _dearest_above(state: State, depth: int) -> float:
+    """What a round costs at most that serves all contexts of less than this depth."""
+    hulls, demand = state.hulls, state.demand
+    if hulls.costs.shape[0] == 1:
+        return share_above(demand, depth) * dearest_of(hulls, 0)
+    total = 0.0
+    for j in range(state.contexts.size):
+        if demand.depth[j] < depth:
+            total += share_of(demand, j) * dearest_of(hulls, j)
+    return total
