@@ -205,9 +205,8 @@ def test_bad_deadline(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [*BAD_NUMBERS, -3])
 def test_bad_cost(value: Any) -> None:
-    with pytest.raises(
-        InvalidValue, match="^cost of arm 'a' = .*: must be a (finite number of at least 0 and|number, or map)"
-    ):
+    expected = "^cost of arm 'a' = .*: must be a (finite number of at least 0 and|number, or map)"
+    with pytest.raises(InvalidValue, match=expected):
         Arm("a", features=[1.0], cost=value)
 
 

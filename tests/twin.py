@@ -93,9 +93,15 @@ def hull(values: Floats, costs: Floats, arms: Iterable[int], context: int) -> tu
     candidates = list(arms)
     margin = min((abs(float(values[a])) for a in candidates), default=math.inf)
     while True:
-        better = [a for a in candidates if values[a] > value and costs[a] > cost]
+        better = [a for a in candidates if values[a] > value and (costs[a] > cost or costs[a] == 0.0)]
         if not better:
             return edges, margin
+        free = [a for a in better if costs[a] == 0.0]
+        if free:  # straight up, at no cost
+            best = max(free, key=lambda a: (values[a], -a))
+            edges.append(Edge(math.inf, 0.0, context, best))
+            value = float(values[best])
+            continue
         slopes = {a: float((values[a] - value) / (costs[a] - cost)) for a in better}
         margin = min(margin, gap(slopes.values()))
         steepest = max(slopes.values())
@@ -232,6 +238,121 @@ class Hierarchy:
         return total
 
 
+class Bills:
+    """What decisions cost in the end, as a twin learns it: `passed`, `F` and shares as in the formulas of the piece."""
+
+    def __init__(self, twin: Twin) -> None:
+        self.twin = twin
+        shape = twin.problem.n_contexts, twin.problem.n_arms
+        self.share, self.error = np.ones(shape), np.ones(shape)
+        self.to_come, self.doubted = np.zeros(0), np.zeros(0)  # of each decision, since it was last looked at
+        self.doubt = 0.0
+
+    def note(self) -> None:
+        j, a = int(self.twin.contexts[-1]), int(self.twin.arms[-1])
+        self.to_come = np.append(self.to_come, self.share[j, a])
+        self.doubt += float(self.twin.list_costs[j, a] * self.error[j, a])
+
+    def _reserved(self) -> Floats:
+        """What is reserved for each decision that is open: not answered, not lapsed."""
+        twin = self.twin
+        age = twin.now - twin.rounds
+        is_open = (age <= twin.deadlines[twin.contexts]) & (age < twin.delays)
+        return np.where(is_open, twin.list_costs[twin.contexts, twin.arms], 0.0)
+
+    def refunds(self) -> float:
+        return float((self._reserved() * (1.0 - self.to_come)).sum())
+
+    def credit(self) -> float:
+        """Bernstein: what open decisions cost exceeds this with a probability of at most 1 - reserve."""
+        reserve, reserved = self.twin.problem.reserve, self._reserved()
+        if reserve == 1.0:
+            return 0.0
+        variance = float((reserved**2 * self.to_come * (1.0 - self.to_come)).sum()) + self.doubt**2
+        log = math.log(1.0 / (1.0 - reserve))
+        largest = float(self.twin.list_costs.max())
+        return max(0.0, self.refunds() - math.sqrt(2.0 * log * variance) - log * largest / 3.0)
+
+    def read(self, clock: int) -> None:
+        twin = self.twin
+        watched = twin.watches[-1][0] if twin.watches else 0
+        ages, n_ages = twin.ages, twin.ages.size
+        passed, paid = (np.zeros((twin.n_contexts, twin.n_arms, n_ages)) for _ in range(2))
+        answered = np.zeros((twin.n_arms, n_ages))
+        costs_something = twin.list_costs[twin.contexts, twin.arms] > 0.0
+        is_paid = np.isinf(twin.refunded_at)
+        for g in range(n_ages):
+            start = ages[g - 1] if g else -math.inf
+            counted = (watched - twin.rounds > ages[g]) & (ages[g] <= twin.deadlines[twin.contexts]) & costs_something
+            inside = counted & (twin.delays > start) & (twin.delays <= ages[g])
+            passed[:, :, g] = twin._in_cells(twin.contexts, twin.arms, counted.astype(float))
+            paid[:, :, g] = twin._in_cells(twin.contexts, twin.arms, (inside & is_paid).astype(float))
+            answered[:, g] = np.bincount(twin.arms, weights=inside, minlength=twin.n_arms)
+        last = [int(np.flatnonzero(ages <= deadline)[-1]) for deadline in twin.deadlines]
+        come, unpaid = self._by_age(passed.sum(axis=0), paid.sum(axis=0), answered)
+        trials, sums = np.zeros((2, twin.n_contexts, twin.n_arms))
+        for j, a in itertools.product(range(twin.n_contexts), range(twin.n_arms)):
+            end = last[j] + 1
+            steps = np.diff(come[a, :end], prepend=0.0)
+            whole = come[a, last[j]]
+            trials[j, a] = passed[j, a, :end] @ steps / whole if whole > 0.0 else passed[j, a, last[j]]
+            sums[j, a] = min(paid[j, a, :end].sum(), trials[j, a])
+        self._shrink(trials, sums)
+        list_costs = twin.list_costs
+        twin.costs = list_costs * self.share
+        twin.now = max(twin.now, clock)
+        reserved = self._reserved()
+        for i in np.flatnonzero(reserved > 0.0).tolist():
+            j, a = int(twin.contexts[i]), int(twin.arms[i])
+            n_passed = int((ages[: last[j] + 1] < clock - twin.rounds[i]).sum())
+            share, whole = float(self.share[j, a]), float(come[a, last[j]])
+            self.to_come[i] = share
+            if n_passed and whole > 0.0:
+                came = share * float(come[a, n_passed - 1]) / whole
+                still_open = 1.0 - float(unpaid[a, n_passed - 1]) - came
+                self.to_come[i] = min((share - came) / still_open, 1.0) if still_open > share - came else 1.0
+        by_arm = np.bincount(twin.arms, weights=reserved * self.error[twin.contexts, twin.arms], minlength=twin.n_arms)
+        self.doubt = float(np.sqrt((by_arm**2).sum()))
+
+    def _by_age(self, passed: Floats, paid: Floats, answered: Floats) -> tuple[Floats, Floats]:
+        """F_a, beyond the oldest decision at the pace so far; and what is answered at no cost."""
+        ages = self.twin.ages
+        come, unpaid = np.zeros(passed.shape), np.zeros(passed.shape)
+        for a in range(passed.shape[0]):
+            known = int((passed[a] > 0.0).sum())
+            rates = np.divide(paid[a], passed[a], out=np.zeros(ages.size), where=passed[a] > 0.0)
+            heard = np.divide(answered[a], passed[a], out=np.zeros(ages.size), where=passed[a] > 0.0)
+            sofar, by = np.cumsum(rates), np.cumsum(heard)
+            come[a], unpaid[a] = np.minimum(sofar, 1.0), np.maximum(by - sofar, 0.0)
+            if known:
+                most = sofar[-1] + max(1.0 - max(by[-1], sofar[-1]), 0.0)
+                beyond = sofar[-1] * ages[known:] / ages[known - 1]
+                come[a, known:] = np.minimum(beyond, most)
+        return come, unpaid
+
+    def _shrink(self, trials: Floats, paid: Floats) -> None:
+        """Beta-binomial: contexts around their arm, arms around all, all around one decision that was paid in full."""
+
+        def borrowed(n: Floats, y: Floats, share: Floats, of: Floats) -> float:
+            told = n > 1.0
+            variance = share * (1.0 - share)
+            n1 = np.where(told, n, 2.0)
+            excess = np.where(told, (y - n * share) ** 2 / n1 - variance * np.maximum(1.0 - n / of, 0.0), 0.0).sum()
+            possible = np.where(told, (n - 1.0) * variance, 0.0).sum()
+            return 1e9 if excess <= 0.0 or possible <= 0.0 else float(min(max(possible / excess - 1.0, 1.0), 1e9))
+
+        n_arm, y_arm = trials.sum(axis=0), paid.sum(axis=0)
+        n_all, y_all = 1.0 + n_arm.sum(), 1.0 + y_arm.sum()
+        of_all = np.full(n_arm.shape, y_all / n_all)
+        by_arm = borrowed(n_arm, y_arm, of_all, np.full(n_arm.shape, n_all))
+        of_arm = (y_arm + by_arm * of_all) / (n_arm + by_arm)
+        own = np.broadcast_to(of_arm, trials.shape)
+        k = borrowed(trials, paid, own, np.maximum(np.broadcast_to(n_arm, trials.shape), 1e-300))
+        self.share = (paid + k * own) / (trials + k)
+        known = np.minimum(trials + k, np.minimum(n_arm + by_arm, n_all)) + 1.0
+        self.error = np.sqrt((self.share * (1.0 - self.share) + 1.0 / known) / known)
+
+
 class Twin:
     """One policy in one run."""
 
@@ -249,8 +370,11 @@ class Twin:
         self.options, self.problem, self.seed, self.run = options, problem, seed, run
         self.until_end = options.until_end and problem.counted == "by_end"
         self.features = features if options.features == "given" else np.zeros((problem.n_arms, 0))
-        self.costs = problem.costs
         self.control = problem.control  # what those get who are skipped
+        # what a use takes from the budget, and what plans take it to cost
+        self.list_costs = np.broadcast_to(problem.costs_by_context, (problem.n_contexts, problem.n_arms)).copy()
+        self.costs = self.list_costs.copy()
+        self.bills = Bills(self) if options.cost == "learned" and problem.paid == "on_answer" else None
         self._true_laws = delays  # looked at by `oracle` only
         self._true_values = true_values  # (phases, J, A), the same
         self.n_arms, self.n_contexts, self.n_features = problem.n_arms, problem.n_contexts, self.features.shape[1]
@@ -270,6 +394,9 @@ class Twin:
         self.arms = np.zeros(0, dtype=np.int64)
         self.in_race = np.zeros(0, dtype=np.bool_)
         self.rewards = np.zeros(0)
+        self.floor = problem.return_at_least if options.prior == "fixed" else 0.0  # once something is known of rewards
+        self.refunded_at = np.zeros(0)  # the round in which its cost came back; infinite where it is paid
+        self.now = 0
         self.delays = np.zeros(0)  # used only once they have passed; infinite where nobody hears of the answer
         self.true_delays = np.zeros(0)  # used by `instant` only
         self.heard = np.zeros(0)  # the reward, once it came within the cut-off
@@ -368,25 +495,36 @@ class Twin:
 
     @property
     def spent(self) -> float:
-        return sum(self.costs[self.arms].tolist())
+        return sum(self._charges())
+
+    def _charges(self) -> list[float]:
+        """What every decision takes from the budget, as far as is known by now."""
+        costs = self.list_costs[self.contexts, self.arms]
+        costs[self.refunded_at <= self.now] = 0.0
+        return [float(cost) for cost in costs]
 
     @property
     def budget_left(self) -> float:
         left = self.problem.budget
-        for cost in self.costs[self.arms].tolist():
+        for cost in self._charges():
             left -= cost
         return left
 
-    def _can_pay(self, arm: int) -> bool:
+    def _can_pay(self, context: int, arm: int) -> bool:
         """In decimals, as people mean them."""
         with localcontext(prec=60):
             left = Decimal(repr(self.problem.budget))
-            for cost in self.costs[self.arms].tolist():
+            for cost in self._charges():
                 left -= Decimal(repr(cost))
-            return Decimal(repr(float(self.costs[arm]))) <= left
+            if self.bills is not None:
+                left += Decimal(self.bills.credit())
+            return Decimal(repr(float(self.list_costs[context, arm]))) <= left
 
-    def note(self, round_: int, context: int, arm: int, reward: float, delay: float) -> None:
+    def note(
+        self, round_: int, context: int, arm: int, reward: float, delay: float, *, refunded_at: float = math.inf
+    ) -> None:
         """A decision was made; its outcome is written down here, and looked at when its time has come."""
+        self.refunded_at = np.append(self.refunded_at, refunded_at)
         self.rounds = np.append(self.rounds, round_)
         self.contexts = np.append(self.contexts, context)
         self.arms = np.append(self.arms, arm)
@@ -432,6 +570,8 @@ class Twin:
 
     def _tick(self, now: int) -> None:
         self._settle(now)
+        if self.n_learned >= FEWEST_ANSWERS and (now - 1 >= self.read_at or self.n_learned >= self.calibrate_at):
+            self.floor = self.problem.return_at_least
         self._follow_prior()
         estimates = self.options.return_probability == "estimated"
         watches = estimates or (self.races and self.options.censoring == "kaplan_meier")
@@ -489,6 +629,8 @@ class Twin:
             self._read_estimates(seen, clock)
         elif how == "oracle":
             self._read_truth(seen, clock)
+        if self.bills is not None:
+            self.bills.read(clock)
         if self.splits:
             self._weigh_outcomes()
         if self.learner == "scaled" or self.splits:
@@ -716,7 +858,7 @@ class Twin:
             self._compare(now)
             self.pulls_to_compare = len(self.racing)
         if len(self.accepted) < self.n_accept:
-            dearest = max(float(self.costs[a]) for a in self.racing)
+            dearest = max(float(self.list_costs[:, a].max()) for a in self.racing)
             if self.spent + dearest > self.options.race_budget_share * self.problem.budget:
                 self.race_capped = True
                 by_estimate = sorted(self.racing, key=lambda a: (self._estimate(a, now), a))
@@ -987,13 +1129,14 @@ class Twin:
             values[[a for a in range(self.n_arms) if a != best]] = -math.inf
         if self.options.sampling == "directed" and arms:
             width = self._expected_norm(context) if self.options.pending == "expected" else norm
-            best = self._cheapest_lesson(values, weight * tau * mean - nothing, tau * np.log1p(width**2) / 2)
+            best = self._cheapest_lesson(context, values, weight * tau * mean - nothing, tau * np.log1p(width**2) / 2)
             values[[a for a in range(self.n_arms) if a != best]] = -math.inf
         doubts = self.options.bonus == "calibrated" and self.options.sampling not in ("thompson", "oracle")
         if doubts and self.options.pacing == "lp" and self.mean_square > 0.0:
             thought = [float(weight * tau[a] * mean[a]) - nothing for a in arms]
             self._margin = min([self._margin, *map(abs, thought)])
-            if not any(one > 0.0 for one in thought):
+            worthwhile = (values > 0.0) & (values >= self.floor * self.costs[context])
+            if not any(one > 0.0 for one in thought) or not worthwhile.any():
                 return self._reconsidered(context, values, arms, mean, norm)
         return values
 
@@ -1058,12 +1201,12 @@ class Twin:
             found[highest] = hope[highest]
         return found
 
-    def _cheapest_lesson(self, upper: Floats, mean: Floats, gain: Floats) -> int:
+    def _cheapest_lesson(self, context: int, upper: Floats, mean: Floats, gain: Floats) -> int:
         """The arm with the smallest squared loss per unit of information, times its cost."""
         highest = float(upper.max())
         playable = [a for a in range(self.n_arms) if upper[a] > (0.0 if highest > 0.0 else -math.inf)]
         ratios = {
-            a: float(self.costs[a] * (highest - mean[a]) ** 2 / gain[a]) if gain[a] > 0.0 else math.inf
+            a: float(self.costs[context, a] * (highest - mean[a]) ** 2 / gain[a]) if gain[a] > 0.0 else math.inf
             for a in playable
         }
         self._margin = min(self._margin, gap(ratios.values()))
@@ -1099,28 +1242,28 @@ class Twin:
             width[j] = weight * np.hypot(of_reward * self.tau[j] * norm, of_return * self.tau_error[j] * mean)
         today = np.array([self.prices.get(d, 0.0) for d in range(self.last_caps.size)])
         low, high = today, today
-        if options.pacing == "lp" and np.unique(self.costs).size > 1:
+        if options.pacing == "lp" and (self.bills is not None or any(np.unique(row).size > 1 for row in self.costs)):
             low, high = self._price_range(worth[:, arms] - width[:, arms], worth[:, arms] + width[:, arms], arms, seen)
             low, high = np.minimum(low, today), np.maximum(high, today)
         for j in range(self.n_contexts):
             depth = self.depths[j]
             price, ends = float(today[depth]), (float(low[depth]), float(high[depth]))
             for a in arms:
-                leads = {b: min(self._lead(worth[j], width[j], a, b, end) for end in ends) for b in arms}
+                leads = {b: min(self._lead(j, worth[j], width[j], a, b, end) for end in ends) for b in arms}
                 self.certain_margin = min([self.certain_margin, *(abs(lead) for lead in leads.values())])
-                rival = max(leads, key=lambda b: (leads[b], -self.costs[b], -b))
+                rival = max(leads, key=lambda b: (leads[b], -self.costs[j, b], -b))
                 if leads[rival] <= 0.0:
                     self.rulings.pop((j, a), None)
                     continue
-                at_most = float(worth[j, a] - price * self.costs[a] + width[j, a])
-                at_least = float(worth[j, rival] - price * self.costs[rival] - width[j, rival])
+                at_most = float(worth[j, a] - price * self.costs[j, a] + width[j, a])
+                at_least = float(worth[j, rival] - price * self.costs[j, rival] - width[j, rival])
                 since = self.rulings[j, a].round if (j, a) in self.rulings else max(seen, 1)
                 self.rulings[j, a] = Ruling(since, rival, at_most, at_least, price, *ends)
 
-    def _lead(self, worth: Floats, width: Floats, arm: int, rival: int, price: float) -> float:
+    def _lead(self, context: int, worth: Floats, width: Floats, arm: int, rival: int, price: float) -> float:
         """By how much a rival at its worst is better than an arm at its best, beyond rounding."""
-        at_most = float(worth[arm] - price * self.costs[arm] + width[arm])
-        at_least = float(worth[rival] - price * self.costs[rival] - width[rival])
+        at_most = float(worth[arm] - price * self.costs[context, arm] + width[arm])
+        at_least = float(worth[rival] - price * self.costs[context, rival] - width[rival])
         return at_least - at_most - ALIKE * (abs(at_most) + abs(at_least))
 
     def _price_range(self, lower: Floats, upper: Floats, arms: list[int], seen: int) -> tuple[Floats, Floats]:
@@ -1128,8 +1271,9 @@ class Twin:
 
         Prices are those of a grid: at each of them, whatever may be best somewhere costs between so much and so much.
         """
-        costs = self.costs[arms]
-        prices = max(0.0, float((upper / costs).max())) * np.arange(PRICES + 1) / PRICES
+        costs = self.costs[:, arms]
+        slopes = np.divide(upper, costs, out=np.zeros(upper.shape), where=costs > 0.0)
+        prices = max(0.0, float(slopes.max())) * np.arange(PRICES + 1) / PRICES
         worst, best = (bound[None] - prices[:, None, None] * costs for bound in (lower, upper))
         to_beat = np.maximum(worst.max(axis=2), 0.0)
         may_win = best >= to_beat[:, :, None]
@@ -1205,7 +1349,7 @@ class Twin:
     # --- stage 2, allocation ---------------------------------------------------------------------------------------
 
     def _rate(self, now: int) -> float:
-        left, horizon = self.budget_left, self.problem.horizon
+        left, horizon = self.budget_left + self._refunds(), self.problem.horizon
         if self.options.rate == "printed":
             return left / (self.problem.budget if self.options.pacing == "coin" else now)
         if self.options.rate == "period":
@@ -1216,6 +1360,9 @@ class Twin:
         lost = self.lost_rounds if self.until_end else 0
         return left / max(1, horizon - now + 1 - lost)
 
+    def _refunds(self) -> float:
+        return 0.0 if self.bills is None else self.bills.refunds()
+
     def _caps(self, now: int) -> Floats:
         """What contexts of each depth and more may spend together per round.
 
@@ -1223,7 +1370,8 @@ class Twin:
         more than those could spend at most.
         """
         problem = self.problem
-        spent = [float(self.costs[self.arms[self.contexts == j]].sum()) for j in range(self.n_contexts)]
+        charges = np.array(self._charges())
+        spent = [float(charges[self.contexts == j].sum()) for j in range(self.n_contexts)]
         shares = self._shares()
         rate = self._rate(now)
         caps = [rate]
@@ -1231,8 +1379,9 @@ class Twin:
             above = [j for j in range(self.n_contexts) if self.depths[j] < d]
             reserved = problem.budget * sum(share for _, share in problem.reserves[-d:])
             unspent = max(0.0, reserved - sum(spent[j] for j in above))
-            usable = sum(float(shares[j]) for j in above) * float(self.costs.max()) * (problem.horizon - now + 1)
-            left = problem.budget - float(self.costs[self.arms].sum())
+            dearest = sum(float(shares[j] * self.costs[j].max()) for j in above)
+            usable = dearest * (problem.horizon - now + 1)
+            left = problem.budget - float(charges.sum()) + self._refunds()
             caps.append(min(caps[-1], rate * max(0.0, 1.0 - min(unspent, usable) / left)))
         return np.array(caps)
 
@@ -1253,26 +1402,26 @@ class Twin:
 
     def _allocate(self, context: int, allowed: Sequence[int], now: int) -> Toss:
         """LP_m: all edges of all contexts, steepest first, bought until the caps are used."""
-        shares = self._shares()
+        shares, floor = self._shares(), self.floor
         edges: list[Edge] = []
         for j in range(self.n_contexts):
             arms = self._playable(j, allowed) if j == context else self._in_play(j)
             values = self._values(j, now, arms, sampled=j == context)
-            steps, margin = hull(values, self.costs, [a for a in arms if values[a] > -math.inf], j)
-            edges.extend(steps)
-            self._margin = min(self._margin, margin)
+            steps, margin = hull(values, self.costs[j], [a for a in arms if values[a] > -math.inf], j)
+            edges.extend(edge for edge in steps if edge.slope >= floor)
+            self._margin = min([self._margin, margin, *(abs(edge.slope - floor) for edge in steps if floor > 0.0)])
         self._margin = min(self._margin, gap(edge.slope for edge in edges))
         edges.sort(key=lambda edge: (-edge.slope, edge.context))
         slack, own_depth = self._caps(now), self.depths[context]
         self.last_caps = slack.copy()
-        self.prices[own_depth] = 0.0
+        self.prices[own_depth] = floor
         current: int | None = None
         for edge in edges:
             depth = self.depths[edge.context]
             left = float(slack[: depth + 1].min())
             needed = float(shares[edge.context]) * edge.cost
             self._margin = min(self._margin, abs(needed - left) / left if left > 0.0 else math.inf)
-            if edge.context == context and needed >= left:
+            if edge.context == context and needed >= left and needed > 0.0:
                 self.prices[own_depth] = edge.slope
                 part = max(left / needed, 0.0)
                 return Toss(edge.arm, current, 1.0 if part > WHOLE else part)
@@ -1309,11 +1458,11 @@ class Twin:
             self.prices[self.depths[context]] = sum(prices) / n_draws
         return {arm: part for arm, part in odds.items() if part > 0.0}
 
-    def _one_of(self, odds: dict[int | None, float], now: int) -> int | None:
+    def _one_of(self, context: int, odds: dict[int | None, float], now: int) -> int | None:
         """By the coin: the upper of two where the LP tosses it, and among draws arms in their order, then none."""
         order = sorted(odds, key=lambda arm: self.n_arms if arm is None else arm)
         if self.options.sampling != "thompson" and None not in odds:  # from the dearer of two to the cheaper
-            order = sorted(odds, key=lambda arm: -float(self.costs[arm or 0]))
+            order = sorted(odds, key=lambda arm: -float(self.costs[context, arm or 0]))
         reached = 0.0
         for arm in order:
             reached += odds[arm]
@@ -1321,13 +1470,15 @@ class Twin:
                 return arm
         return order[-1]
 
-    def _tried(self, odds: dict[int | None, float], arm: int | None, allowed: Sequence[int], now: int) -> Wish:
+    def _tried(
+        self, context: int, odds: dict[int | None, float], arm: int | None, allowed: Sequence[int], now: int
+    ) -> Wish:
         """With a small probability one of all options, each as likely; else what the policy wants."""
         share = self.options.explore
         if share > 0.0:
             options = [*allowed, None]
-            mean_cost = sum(float(self.costs[a]) for a in allowed) / len(options)
-            share = min(share, self._rate(now) / mean_cost)
+            mean_cost = sum(float(self.costs[context, a]) for a in allowed) / len(options)
+            share = min(share, self._rate(now) / mean_cost if mean_cost > 0.0 else 1.0)
             odds = {one: (1.0 - share) * odds.get(one, 0.0) + share / len(options) for one in options}
             words = Philox(
                 counter=np.array([now - 1, COIN, 1, 0], dtype=np.uint64),
@@ -1343,6 +1494,7 @@ class Twin:
 
     def decide(self, now: int, context: int, available: Sequence[int]) -> Wish:
         """Which arm this round, if any."""
+        self.now = now
         self._deliver(now)
         if self.racing:
             self._race(now)
@@ -1350,17 +1502,18 @@ class Twin:
         self._margin, self._condition = self.certain_margin, 1.0
         self.arrivals.append(context)
         self.now = now
-        can_pay = {cost: self._can_pay(a) for a, cost in enumerate(self.costs.tolist())}
-        allowed = [a for a in available if can_pay[float(self.costs[a])] and a != self.control]
+        costs = self.list_costs[context].tolist()
+        can_pay = {cost: self._can_pay(context, a) for a, cost in enumerate(costs)}
+        allowed = [a for a in available if can_pay[costs[a]] and a != self.control]
         if not allowed:
             return Wish(None, math.inf, odds={None: 1.0})
         if self.racing:
             self._margin = math.inf
             racer = self._next_racer(allowed)
-            return self._tried({racer: 1.0}, racer, allowed, now)
+            return self._tried(context, {racer: 1.0}, racer, allowed, now)
         self.last_round[context] = now
         odds = self._odds(context, allowed, now)
-        wish = self._tried(odds, self._one_of(odds, now), allowed, now)
+        wish = self._tried(context, odds, self._one_of(context, odds, now), allowed, now)
         # while one or two rewards are all that is known of the noise, lambda is tiny and V all but singular
         rounding = max(ROUNDING * self._condition, INHERITED * self._inherited)
         return dataclasses.replace(wish, near=max(NEAR, rounding))
@@ -1436,7 +1589,9 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
             assert log.context[at] == context
             assert math.isclose(log.reward[at], reward, rel_tol=1e-12, abs_tol=1e-12)
             assert log.delay[at] == delay
-            twin.note(round_, context, arm, float(log.reward[at]), float(log.delay[at]))
+            payment = float(tape.payment[round_ - 1]) if tape.payment.size else 0.0
+            refunded_at = _refunded_at(scenario, round_, context, arm, reward, delay, payment)
+            twin.note(round_, context, arm, float(log.reward[at]), float(log.delay[at]), refunded_at=refunded_at)
     _same_ending(twin, outcome)
     return Agreement(
         rounds=problem.horizon,
@@ -1468,16 +1623,35 @@ def _drawn(
     return reward, max(1.0, float(np.ceil(delay)))
 
 
+def _refunded_at(
+    scenario: Scenario, round_: int, context: int, arm: int, reward: float, delay: float, payment: float
+) -> float:
+    """The round in which what was reserved comes back; infinite where it is paid."""
+    if scenario.paid == "always":
+        return math.inf
+    deadline = float(scenario.problem.deadlines[context])
+    if delay > deadline or (reward == 0.0 and scenario.problem.feedback == "silent"):
+        return round_ + math.floor(deadline) + 1 if math.isfinite(deadline) else math.inf
+    is_paid = reward > 0.0 if isinstance(scenario.paid, str) else payment < scenario.paid[context][arm]
+    return math.inf if is_paid else round_ + delay
+
+
 def _same_ending(twin: Twin, outcome: Outcome) -> None:
     names = twin.problem.arm_names
     assert outcome.accepted == tuple(names[a] for a in sorted(twin.accepted))
     assert outcome.race_rounds == int(twin.in_race.sum())
     assert outcome.race_ended == twin.race_ended
     assert outcome.race_capped == twin.race_capped
-    assert math.isclose(outcome.race_spend, sum(twin.costs[twin.arms[twin.in_race]].tolist()), abs_tol=1e-9)
+    reserved = twin.list_costs[twin.contexts, twin.arms]
+    assert math.isclose(outcome.race_spend, sum(reserved[twin.in_race].tolist()), abs_tol=1e-9)
     assert outcome.cutoff == twin.cutoff or math.isclose(outcome.cutoff, twin.cutoff, rel_tol=1e-12)
-    assert math.isclose(outcome.spend, twin.problem.budget - twin.budget_left, rel_tol=1e-12)
-    assert outcome.spend <= twin.problem.budget
+    twin.now = twin.problem.horizon
+    if twin.problem.paid == "always":
+        assert math.isclose(outcome.spend, twin.problem.budget - twin.budget_left, rel_tol=1e-12)
+    else:  # as it turns out
+        paid = np.isinf(twin.refunded_at)
+        assert math.isclose(outcome.spend, reserved[paid].sum(), rel_tol=1e-12)
+    assert outcome.spend <= twin.problem.budget or twin.problem.reserve < 1.0
     if twin.certain_margin >= NEAR:
         contexts = twin.problem.context_names
         ours = {(contexts[j], names[a]): ruling for (j, a), ruling in twin.rulings.items()}

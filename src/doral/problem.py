@@ -166,7 +166,9 @@ class Problem:
 
     `paid` is "always" where a use costs what its arm costs, and "on_answer" where that is only reserved: what is paid
     comes with the answer, and nothing is paid for what is not answered within its deadline. `return_at_least` is what
-    a unit of budget must bring: where it is thought to bring less, it is kept back.
+    a unit of budget must bring: where it is thought to bring less, it is kept back. `reserve` is 1 where the budget
+    must hold whatever is paid of open decisions; where it is below (0.999), only what they cost with that probability
+    is reserved, and in one case of a thousand the budget is overdrawn.
 
     >>> problem = Problem(
     ...     arms=[Arm("clinic-a", features=[0.2, 0.7]), Arm("clinic-b", features=[0.9, 0.1], cost=2.5)],
@@ -191,6 +193,7 @@ class Problem:
     baseline: str | tuple[float, ...] | None  # known numbers are one per context
     paid: Paid
     return_at_least: float
+    reserve: float
 
     def __init__(
         self,
@@ -207,6 +210,7 @@ class Problem:
         baseline: float | Mapping[str, float] | Sequence[float] | str | None = None,
         paid: Paid = "always",
         return_at_least: float = 0.0,
+        reserve: float = 1.0,
     ) -> None:
         checked_arms = _checked_arms(_with_nothing(arms) if _check.is_among(baseline, (OBSERVED,)) else arms)
         checked_contexts = _checked_contexts(contexts)
@@ -218,6 +222,10 @@ class Problem:
             deadline = _checked_deadline("deadline", deadline)
         if not _check.is_among(paid, get_args(Paid)):
             raise InvalidValue("paid", paid, "must be always or on_answer")
+        reserve = _check.finite_number("reserve", reserve, at_least=0.5, at_most=1, hint=", a probability")
+        if reserve < 1.0 and paid == "always":
+            remedy = "must be 1 where costs are always paid: nothing comes back; or say paid='on_answer'"
+            raise InvalidValue("reserve", reserve, remedy)
         if not _check.is_among(feedback, get_args(Feedback)):
             raise InvalidValue("feedback", feedback, "must be explicit or silent")
         if not _check.is_among(counted, get_args(Counted)):
@@ -238,6 +246,7 @@ class Problem:
             return_at_least=_check.finite_number(
                 "return_at_least", return_at_least, at_least=0, at_most=MAX_AMOUNT, hint=", per unit of budget"
             ),
+            reserve=reserve,
         )
 
     @property
@@ -392,7 +401,12 @@ def arm_to_dict(arm: Arm) -> dict[str, Any]:
 
 
 # What problems of earlier versions do not say: written only where it is not as it was then.
-_LATER: Mapping[str, Any] = {"counted": "within_deadline", "paid": "always", "return_at_least": 0.0}
+_LATER: Mapping[str, Any] = {
+    "counted": "within_deadline",
+    "paid": "always",
+    "return_at_least": 0.0,
+    "reserve": 1.0,
+}
 
 _CONTEXT_OPTIONS = ("share", "weight", "deadline", "tier")
 

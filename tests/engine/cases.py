@@ -126,6 +126,31 @@ HARMFUL = Scenario(
     theta=-0.3 * np.array(UNIT.theta),
     noise_sd=0.3,
 )
+# Offers that cost only where something comes of them, by context, some of them nothing; and money that is kept back.
+_PRICES: tuple[float | dict[str, float], ...] = (2.0, {"now": 1.0, "soon": 3.0, "later": 0.7}, 1.5, 0.0, 4.0)
+_OFFERS = Problem(
+    arms=[Arm(f"a{i}", features=row, cost=_PRICES[i]) for i, row in enumerate(UNIT.problem.features)],
+    contexts=[Context("now", 0.3, deadline=15), Context("soon", 0.3, weight=2), Context("later", 0.4)],
+    budget=70.0,
+    horizon=320,
+    deadline=40.0,
+    paid="on_answer",
+)
+_TAKE_UP = np.random.default_rng(6).uniform(0.05, 0.7, (3, 5))
+OFFERS = Scenario(
+    name="offers", problem=_OFFERS, delays=UNIT.delays, means=_TAKE_UP, noise="bernoulli", paid="on_success"
+)
+SILENT_OFFERS = dataclasses.replace(
+    OFFERS, name="silent offers", problem=dataclasses.replace(_OFFERS, feedback="silent", reserve=0.9)
+)
+SOME_PAID = Scenario(
+    name="some paid",
+    problem=dataclasses.replace(_OFFERS, reserve=0.95, return_at_least=0.3),
+    delays=UNIT.delays,
+    theta=UNIT.theta,
+    noise_sd=0.2,
+    paid=_TAKE_UP,
+)
 QUICK_RACE: dict[str, Any] = {"min_answers": 4}
 
 OPTION_VALUES: dict[str, tuple[Any, ...]] = {
@@ -163,6 +188,7 @@ OPTION_VALUES: dict[str, tuple[Any, ...]] = {
     "curves_by": ("arm", "context"),
     "until_end": (True, False),
     "dropping": ("never", "certified"),
+    "cost": ("list", "learned"),
     "pacing": ("lp", "coin", "greedy"),
     "rate": ("remaining", "printed", "period"),
     "periods": (1, 7, 50),
@@ -315,6 +341,16 @@ def short_cutoffs() -> Iterator[Case]:
     """With and without features: who leaves the cut-off without an answer no longer counts as if one would come."""
     for base, cutoff, scenario in itertools.product(("eva", "doral-otf"), (2.0, 6.0, 20.0), SMALL_WORLDS):
         yield Case(f"cutoff {base} {cutoff} {scenario.name}", policy(base, cutoff=cutoff), scenario)
+
+
+def offers() -> Iterator[Case]:
+    """What is paid is learned, or not; with money that is reserved for all of it, or for what is likely."""
+    worlds = (OFFERS, SILENT_OFFERS, SOME_PAID)
+    for changes, scenario in itertools.product(({}, {"cost": "list"}, {"curves_by": "arm"}), worlds):
+        said = ", ".join(f"{name}={word}" for name, word in changes.items())
+        yield Case(f"offers {said} {scenario.name}", policy("doral-otf", **changes), scenario)
+    for name, scenario in itertools.product(("doral-ids", "eva", "d-linucb", "random"), worlds):
+        yield Case(f"offers {name} {scenario.name}", policy(name), scenario)
 
 
 def distinct(cases: Iterable[Case]) -> list[Case]:

@@ -38,7 +38,7 @@ DIGESTS: dict[str, str] = json.loads((Path(__file__).parent / "decisions.json").
 # What the version before could not do yet.
 OLD_NAMES = [name for name in POLICY_NAMES if name not in ("doral-ids", "oracle")]
 NEW_VALUES = [("sampling", "directed"), ("sampling", "oracle")]
-OLD_VALUES = [one for one in EVERY_VALUE if one not in NEW_VALUES and one[0] not in ("draws", "explore")]
+OLD_VALUES = [one for one in EVERY_VALUE if one not in NEW_VALUES and one[0] not in ("draws", "explore", "cost")]
 # What is meant to be decided otherwise: the last unit that the budget can pay is bought, to the last decimal
 # (or, with the same decisions, what was spent is told to that digit), ...
 LAST_UNIT = {

@@ -48,6 +48,7 @@ from tests.engine.cases import (
     distinct,
     explorers,
     learners,
+    offers,
     option_values,
     outcomes_told_apart,
     presets,
@@ -97,6 +98,7 @@ CASES = distinct(
         *by_end(),
         *baselines(),
         *explorers(),
+        *offers(),
     ]
 )
 

@@ -13,7 +13,6 @@ from doral.engine.blueprint import Blueprint
 from doral.engine.compose import _limits, chosen_pieces
 from doral.engine.events import is_stock_due, take_stock
 from doral.engine.hooks import bonus, examine
-from doral.engine.pieces.drop import FEWEST_ANSWERS
 from doral.engine.presets import POLICY_NAMES, policy
 from doral.engine.schedule import (
     QUICK_STOCK,
@@ -23,7 +22,7 @@ from doral.engine.schedule import (
     set_next_reading,
     stock_rounds,
 )
-from doral.engine.state import TIER_PRICE, State
+from doral.engine.state import FEWEST_ANSWERS, TIER_PRICE, State
 from doral.problem import Problem
 from tests.engine.interpreted import COSTS, Player, first, small_problem, state_of
 

@@ -28,6 +28,7 @@ DECIDING = (  # relative to the package
     "simulation/logbook.py",
     "simulation/loop.py",
     "simulation/outcome.py",
+    "simulation/payments.py",
     "simulation/rows.py",
     "simulation/scenario.py",
     "simulation/tape.py",

@@ -101,7 +101,9 @@ def cancel(
 def expire(
     name: Name,
     now: Annotated[str | None, typer.Option(metavar="TIME", help="The time to judge by, if not now.")] = None,
-    release: Annotated[bool, typer.Option("--release", help="What they reserved comes back, unspent.")] = False,
+    release: Annotated[
+        bool | None, typer.Option("--release/--spend", help="What they reserved comes back, or is spent.")
+    ] = None,
     clock_tolerance: Tolerance = None,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:

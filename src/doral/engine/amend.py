@@ -16,6 +16,7 @@ from doral.engine.hooks import (
     learn_recalled,
     on_answer,
     on_cancel,
+    on_paid,
     on_recall,
     refresh_prior,
     watch,
@@ -109,6 +110,12 @@ def correct(state: State, number: int, context: int, arm: int, previous: float, 
 
 
 @rare
+def pay(state: State, number: int, context: int, arm: int, age: float, change: float) -> None:
+    """A decision costs this share of its list price, or by so much more of it than was said before (age below 0)."""
+    on_paid(state, number, context, arm, age, change)
+
+
+@rare
 def recompute(state: State) -> None:
     """After `widened`: whatever follows from the sums."""
     refresh_prior(state)
@@ -184,7 +191,7 @@ def widened(state: State, before: State, after: State) -> State:
     arrays: dict[str, Any] = {}
     rows = zip(leaves(state), leaves(before), leaves(after), strict=True)
     for (name, now), (_, narrow), (_, wide) in rows:
-        if name.startswith("hulls."):
+        if name.startswith("hulls.") and name != "hulls.floor":
             arrays[name] = wide  # derived: built anew from the values below
         elif name in ("curves.at_risk", "curves.returned"):  # rows of contexts by arms, in one axis
             n_rows = narrow.shape[0] // (after.allowed.size - 1)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from doral.engine.blueprint import Blueprint
 from doral.engine.catalogue import DEFAULTS, PIECES, PLACES
 from doral.engine.guards import first_chosen, flag_name, if_chosen
 from doral.engine.options import PolicyOptions
-from doral.engine.pieces import forget, race
+from doral.engine.pieces import costs, forget, race
 from doral.engine.presets import POLICY_NAMES, policy
 from doral.engine.purse import decimal_rest
 from doral.engine.room import check_room
@@ -39,7 +40,7 @@ from doral.estimators.exact_sums import new_exact_sums
 from doral.estimators.ridge import new_ridge, padded
 from doral.estimators.survival import new_return_curves
 from doral.pacing import new_demand, new_hulls
-from doral.problem import Arm, Problem, reserve_depths
+from doral.problem import Arm, Feedback, Paid, Problem, reserve_depths
 
 PRESET_SECONDS, ANY_SECONDS = 6.0, 14.0  # to compile, roughly: whoever waits is told
 
@@ -132,7 +133,9 @@ def first_state(blueprint: Blueprint) -> State:
     memories = {
         _memory_name(name): PIECES[name].memory(blueprint) for name in pieces if hasattr(PIECES[name], "memory")
     }
-    is_preset = pieces in _preset_compositions(blueprint.problem.feedback, blueprint.problem.baseline is not None)
+    is_preset = pieces in _preset_compositions(
+        blueprint.problem.feedback, blueprint.problem.baseline is not None, blueprint.problem.paid
+    )
     if is_preset and not composes_all():
         state: State = compose(pieces)(**_common(blueprint, pieces), **memories)
     else:
@@ -146,28 +149,24 @@ def composes_all() -> bool:
 
 
 @cache
-def _preset_compositions(feedback: str, has_baseline: bool = False) -> Mapping[tuple[str, ...], str]:
+def _preset_compositions(feedback: str, has_baseline: bool, paid: str) -> Mapping[tuple[str, ...], str]:
     """Those that are worth machine code of their own, with the name of the preset; with a baseline, the first."""
-    problem = _tiny_problem(feedback, 0.0 if has_baseline else None)
+    problem = _tiny_problem(feedback, 0.0 if has_baseline else None, paid)
     names = POLICY_NAMES[:1] if has_baseline else POLICY_NAMES
     return {chosen_pieces(policy(name), problem): name for name in reversed(names)}
 
 
 def _label(pieces: tuple[str, ...]) -> str:
     """What people call a policy of these pieces."""
-    known = {
-        composition: name
-        for feedback in ("silent", "explicit")
-        for has_baseline in (True, False)
-        for composition, name in _preset_compositions(feedback, has_baseline).items()
-    }
-    return known.get(pieces, "a policy")
+    words = itertools.product(get_args(Feedback), (True, False), get_args(Paid))
+    known = [names[pieces] for names in itertools.starmap(_preset_compositions, words) if pieces in names]
+    return known[-1] if known else "a policy"
 
 
 @cache
 def _empty_memories() -> Mapping[str, Any]:
     """A memory of the right type for every piece, for states without that piece."""
-    tiny = _tiny_problem("explicit")
+    tiny = _tiny_problem("explicit", None, "on_answer")
     unknown = np.zeros((1, 1, 1))
     forgetful = Blueprint(
         options=PolicyOptions(half_life=1.0, cutoff=1.0), problem=tiny, seed=0, oracle=unknown, true_values=unknown
@@ -180,7 +179,7 @@ def _empty_memories() -> Mapping[str, Any]:
     }
 
 
-def _tiny_problem(feedback: str, baseline: float | None = None) -> Problem:
+def _tiny_problem(feedback: str, baseline: float | None, paid: str) -> Problem:
     arms, contexts = [Arm("arm", features=[1.0])], ["context"]
     return Problem(
         arms=arms,
@@ -190,6 +189,7 @@ def _tiny_problem(feedback: str, baseline: float | None = None) -> Problem:
         deadline=1.0,
         feedback=feedback,  # type: ignore[arg-type]
         baseline=baseline,
+        paid=paid,  # type: ignore[arg-type]
     )
 
 
@@ -229,7 +229,11 @@ def _common(blueprint: Blueprint, pieces: tuple[str, ...]) -> dict[str, Any]:
         "tau_error": np.full((n_contexts, room), 1.0 if is_uncertain else 0.0),
         "curves": new_return_curves(n_arms, n_contexts if options.curves_by == "context" else 1, ages),
         "hulls": new_hulls(
-            problem.costs_by_context, n_contexts, len(problem.reserves) + 1, floor=problem.return_at_least
+            problem.costs_by_context,
+            n_contexts,
+            len(problem.reserves) + 1,
+            floor=0.0 if _has_prior(pieces) else problem.return_at_least,
+            is_learned="costs" in pieces,
         ),
         "list_costs": problem.costs_by_context.copy(),
         "cost_rest": np.array([[decimal_rest(cost) for cost in row] for row in problem.costs_by_context.tolist()]),
@@ -294,6 +298,7 @@ def _limits(blueprint: Blueprint, pieces: tuple[str, ...]) -> Limits:
         by_cutoff=options.return_by == "cutoff",
         until_end=until_end,
         reads=(options.return_probability == "estimated" or until_end or any(_has_stock_work(name) for name in pieces)),
+        return_at_least=problem.return_at_least,
         stock_rounds=stock_rounds(
             n_contexts=problem.n_contexts,
             n_arms=problem.n_arms,
@@ -301,6 +306,11 @@ def _limits(blueprint: Blueprint, pieces: tuple[str, ...]) -> Limits:
             n_ages=blueprint.ages.size,
         ),
     )
+
+
+def _has_prior(pieces: tuple[str, ...]) -> bool:
+    """Whether what an arm may bring is in units of measured noise: before that is known, nothing is asked of it."""
+    return any(piece.startswith("prior.") for piece in pieces)
 
 
 def _has_stock_work(piece: str) -> bool:
@@ -327,6 +337,8 @@ def grown(state: State) -> State:
         sequence = np.arange(now["first"], now["next"])
         larger[sequence & (2 * capacity - 1)] = ring[sequence & (capacity - 1)]
         state = state._replace(ring=larger)
+        if has(state, "costs"):
+            state = state._replace(costs=costs.grown(state.costs, int(now["first"]), int(now["next"])))
     if has(state, "race"):
         state = state._replace(race=race.grown(state.race))
     return state

@@ -29,7 +29,8 @@ from doral.engine.entries import (
     program_of,
 )
 from doral.engine.leaves import leaves, replace_leaves
-from doral.engine.state import State, is_racing
+from doral.engine.pieces.costs import BACK
+from doral.engine.state import State, has, is_racing
 from doral.problem import Problem
 
 
@@ -163,6 +164,20 @@ class Engine:
     def give_back(self, context: int, amount: float) -> None:
         """A decision in this context cost less than was reserved for it (below 0: a corrected cost adds to it)."""
         amend.give_back(self.state, context, amount)
+
+    def pay(self, *, number: int, context: int, arm: int, age: float | None, change: float) -> None:
+        """Which share of what was reserved a decision costs in the end; without an age, a correction of that."""
+        self._program["pay"](self._block, number, context, arm, -1.0 if age is None else age, change)
+
+    @property
+    def coming_back(self) -> float:
+        """What is thought to come back of what is reserved; 0 where that is not learned."""
+        return max(0.0, float(self.state.costs.totals[BACK])) if has(self.state, "costs") else 0.0
+
+    @property
+    def keeps_reserve(self) -> bool:
+        """Whether the budget holds whatever is paid."""
+        return not has(self.state, "costs") or self.state.costs.certainty == 0.0
 
     def top_up(self, amount: float) -> None:
         amend.top_up(self.state, amount)

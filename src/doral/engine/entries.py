@@ -193,6 +193,7 @@ def live_entries(state: TreeLayout) -> dict[str, Entry]:
         "pass_time": Entry(pass_time, (state, float)),
         "record": Entry(record, (state, int, int, float, float, float, bool), int),
         "cancel": Entry(amend.cancel, (state, int, int, int, float, bool, float)),
+        "pay": Entry(amend.pay, (state, int, int, int, float, float)),
         "correct": Entry(amend.correct, (state, int, int, int, float, float)),
         "recompute": Entry(amend.recompute, (state,)),
     }

@@ -55,7 +55,7 @@ from doral.engine.hooks import (
 )
 from doral.engine.purse import add_budget, can_pay, list_cost, rest_of
 from doral.engine.schedule import has_prior_moved, set_next_look, set_next_reading
-from doral.engine.state import SPENT, State, mark_all_stale, mark_stale
+from doral.engine.state import FEWEST_ANSWERS, SPENT, State, mark_all_stale, mark_stale
 from doral.pacing import NO_ARM, reweigh
 
 # What became of an answer.
@@ -173,6 +173,9 @@ def take_stock(state: State) -> None:
     """The prior follows the answers, return curves grow, tau is read off them, and arms are examined anew."""
     now = state.now[0]
     has_moved = has_prior_moved(state)
+    if state.hulls.floor[0] != state.limits.return_at_least and now.learned >= FEWEST_ANSWERS:
+        state.hulls.floor[0] = state.limits.return_at_least
+        mark_all_stale(state)
     if has_moved:
         follow_answers(state)
     is_due = now.round >= now.read_at

@@ -43,6 +43,16 @@ def rate(state: State) -> float:
 
 
 @slot
+def refunds(state: State) -> float:
+    """What is thought to come back of what is reserved."""
+
+
+@slot
+def credit(state: State) -> float:
+    """What will come back of what is reserved, with the probability that the problem asks for: it can be spent."""
+
+
+@slot
 def score(state: State, context: int, restricted: bool, is_here: bool) -> None:
     """values[a] = what arm a is worth in this context, -inf for arms that are out.
 
@@ -136,6 +146,11 @@ def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> N
 @hook
 def on_answer(state: State, slot: int, reward: float, age: float) -> None:
     """An answer has come, in time or not."""
+
+
+@hook
+def on_paid(state: State, number: int, context: int, arm: int, age: float, change: float) -> None:
+    """Which share of its list price a decision costs is known at this age, or turns out to be another (below 0)."""
 
 
 @slot

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from doral import _check
 from doral.engine.catalogue import PIECES, PLACES, words
 from doral.engine.pieces.bonus import BonusOptions
+from doral.engine.pieces.costs import CostOptions
 from doral.engine.pieces.drop import DropOptions
 from doral.engine.pieces.explore import ExploreOptions
 from doral.engine.pieces.forget import ForgetOptions
@@ -37,6 +38,7 @@ class PolicyOptions(
     RateOptions,
     PaceOptions,
     DropOptions,
+    CostOptions,
     ExploreOptions,
     ReturnsOptions,
     ChoiceOptions,

@@ -39,6 +39,7 @@ _ON_THE_FLY: Mapping[str, Any] = {
     "curves_by": "context",
     "dropping": "certified",
     "until_end": True,
+    "cost": "learned",
 }
 
 # Rivals beyond the paper's.

@@ -11,7 +11,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from doral._kernel import kernel
-from doral.engine.state import State
+from doral.engine.hooks import credit
+from doral.engine.state import SPENT, State
 
 SLACK = 2.0**-80  # of the budget: more than the rounding of all that is ever spent, less than any decimal that is meant
 DRIFTED = 1e-9  # of what is left, if anything is: then the float is set right, for policies divide by it
@@ -39,7 +40,7 @@ def can_pay(state: State, context: int, arm: int) -> bool:
     """Whether one use of this arm can be paid in this context."""
     now, row = state.now[0], min(context, state.list_costs.shape[0] - 1)
     cost, cost_rest = state.list_costs[row, arm], state.cost_rest[row, arm]
-    over = (now.budget_left - cost) + ((now.budget_rest - cost_rest) + now.budget_dust)
+    over = (now.budget_left - cost) + ((now.budget_rest - cost_rest) + now.budget_dust) + credit(state)
     return over >= -SLACK * now.budget
 
 
@@ -48,6 +49,13 @@ def rest_of(state: State, context: int, arm: int, cost: float) -> float:
     """What this cost of an arm lacks: known for what it costs as a rule."""
     row = min(context, state.list_costs.shape[0] - 1)
     return state.cost_rest[row, arm] if cost == state.list_costs[row, arm] else 0.0
+
+
+@kernel
+def refund(state: State, context: int, arm: int, amount: float) -> None:
+    """What a decision turned out not to cost comes back."""
+    add_budget(state, amount, rest_of(state, context, arm, amount))
+    state.tiers[SPENT, state.demand.depth[context]] -= amount
 
 
 @kernel

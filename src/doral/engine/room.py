@@ -46,6 +46,9 @@ def state_bytes(blueprint: Blueprint, pieces: tuple[str, ...]) -> int:
         words += cells
     if "drop" in pieces:
         words += _CERTIFICATE_WORDS * cells
+    if "costs" in pieces:
+        words += 2 * cells * n_ages + 3 * n_arms * n_ages + 4 * cells + FIRST_CAPACITY * 5
+        words += (4 + (12 if n_contexts > 64 else 3)) * n_contexts * (n_arms - n_costs)
     if "outcomes" in pieces:
         words += 6 * n_arms * (n_ages + 1)
     if "race" in pieces:

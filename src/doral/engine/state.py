@@ -15,6 +15,7 @@ from doral._arrays import Floats, Ints, Record
 from doral._kernel import kernel
 
 if TYPE_CHECKING:
+    from doral.engine.pieces.costs import CostsMemory
     from doral.engine.pieces.drop import DropMemory
     from doral.engine.pieces.forget import ForgetMemory
     from doral.engine.pieces.index.oracle import TruthMemory
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from doral.estimators.survival import ReturnCurves
     from doral.pacing import Demand, Hulls
 
+FEWEST_ANSWERS = 100  # with fewer, neither noise nor delays are known at all
 FIRST_CAPACITY = 1024  # of the ring of open decisions; it doubles when full
 
 # A decision that may still matter; they live in a ring, by sequence number modulo a power of two.
@@ -110,6 +112,7 @@ class Limits(NamedTuple):
     by_cutoff: bool  # the printed tau_a(m), also where there is a deadline
     until_end: bool  # what cannot return before the end is worth nothing
     reads: bool  # whether anything is read when stock is taken
+    return_at_least: float  # what a unit of budget must bring, once something is known of rewards
     stock_rounds: int  # once a problem is large, stock is taken at most once in so many rounds
 
 
@@ -161,6 +164,7 @@ class State(NamedTuple):
     returns: ReturnsMemory
     oracle: Floats
     drop: DropMemory
+    costs: CostsMemory
     doubt: Ints
     forget: ForgetMemory
     period: PeriodMemory

@@ -13,6 +13,7 @@ from doral.engine.events import LEARNED, REPEATED
 from doral.live.errors import BrokenLog
 from doral.live.events import (
     CANCELLED,
+    CORRECTED,
     IS_EXPIRED,
     IS_LATE,
     IS_PENDING,
@@ -162,6 +163,24 @@ def _settle(fold: Fold, draft: Event) -> None:
         fold.ledger.refund(released)
     if released and draft.kind != CANCELLED:  # the engine's own `cancel` gives back by itself
         fold.engine.give_back(known(draft.context), float(released))
+    if fold.problem.paid == "on_answer" and draft.kind != CANCELLED:
+        _tell_cost(fold, draft, before, after)
+
+
+def _tell_cost(fold: Fold, draft: Event, before: Decimal, after: Decimal) -> None:
+    """What the decision costs teaches the engine, too, as a share of what was reserved for it."""
+    reserved = known(draft.cost)
+    if draft.kind == CORRECTED:
+        change, age = float(minus(after, before)), None
+    else:
+        change, age = float(after), known(draft.delay)
+    fold.engine.pay(
+        number=_number(fold, draft),
+        context=known(draft.context),
+        arm=known(draft.arm),
+        age=age,
+        change=change / reserved if reserved > 0.0 else 0.0,
+    )
 
 
 def _count_reward(fold: Fold, draft: Event, amount: Decimal) -> None:

@@ -50,7 +50,7 @@ def _decide(fold: Fold, draft: Event) -> Event:
     off = roster.off
     if roster.retired:
         _keep_retired_out(fold)
-    if fold.ledger.left < roster.dearest:
+    if fold.ledger.left < roster.dearest and not fold.ledger.may_overdraw:
         off = off + _beyond_budget(fold, known(draft.context))
     if draft.chain is not None:
         return _decide_many(fold, [draft], off)[0]

@@ -136,12 +136,13 @@ class Campaign:
         """The decision was not carried out: its budget comes back, and it is forgotten as far as possible."""
         return self._session.write(plan_cancellation, CancelRequest(decision_id, scoped_key(ANSWER_SCOPE, key), at))
 
-    def expire(self, now: object = None, release: bool = False) -> int:
+    def expire(self, now: object = None, release: bool | None = None) -> int:
         """Decisions that are too old for an answer to count become `expired`; returns how many.
 
-        What was reserved for them is spent; with `release` it comes back, for offers that cost nothing unless used.
+        What was reserved for them is spent; with `release` it comes back, for offers that cost nothing unless used: so
+        it is, unless you say otherwise, where the problem says that costs are paid "on_answer".
         """
-        if not isinstance(release, bool):
+        if release is not None and not isinstance(release, bool):
             raise InvalidValue("release", release, "must be True or False")
         return self._session.write(plan_expiry, now, release)
 

@@ -18,7 +18,7 @@ from doral.live.engine_name import engine_name
 from doral.live.errors import BrokenLog, CampaignClosed
 from doral.live.events import CLOCK_SET, IS_SKIPPED, Event
 from doral.live.expiries import Expiries
-from doral.live.ledger import Ledger, exact
+from doral.live.ledger import Ledger, LikelyLedger, exact
 from doral.live.roster import Roster
 from doral.problem import OBSERVED, Problem
 
@@ -35,7 +35,7 @@ class Fold:
         self.roster = Roster(problem)
         self.engine = Engine(_blueprint(definition, problem))
         budget = exact(problem.budget)
-        self.ledger = Ledger(total=budget, left=budget)
+        self.ledger = _ledger_class(problem)(total=budget, left=budget)
         self.counts = Counts()
         for _ in problem.arms:
             self.counts.add_arm()
@@ -154,7 +154,7 @@ class Fold:
         fold.closed, fold.engines, fold.swept = stored["closed"], dict(stored["engines"]), stored["swept"]
         fold.names.repairs = [(sequence, clock) for sequence, clock in stored["repairs"]]
         fold.made_otherwise = dict(stored["made_otherwise"])
-        fold.ledger = Ledger.from_json(stored["ledger"])
+        fold.ledger = _ledger_class(definition.problem).from_json(stored["ledger"])
         fold.counts = Counts.from_json(stored["counts"])
         return fold
 
@@ -167,6 +167,10 @@ class Fold:
         drift = abs(self.engine.budget_left - float(self.ledger.left))
         if drift > _BUDGET_DRIFT * float(self.ledger.total) or self.ledger.left > self.ledger.total:
             raise BrokenLog(f"the engine's budget is {drift} away from the ledger")
+
+
+def _ledger_class(problem: Problem) -> type[Ledger]:
+    return LikelyLedger if problem.reserve < 1.0 else Ledger
 
 
 def _blueprint(definition: Definition, problem: Problem) -> Blueprint:

@@ -50,10 +50,15 @@ class Ledger:
     left: Decimal
 
     def _check(self) -> None:
-        if self.left < _ZERO or self.reserved < _ZERO or self.spent < _ZERO:
+        if (self.left < _ZERO and not self.may_overdraw) or self.reserved < _ZERO or self.spent < _ZERO:
             raise BrokenLog(f"the budget was overdrawn: {self}")
         if _add(_add(self.spent, self.reserved), self.left) != self.total:
             raise BrokenLog(f"the ledger does not add up: {self}")
+
+    @property
+    def may_overdraw(self) -> bool:
+        """Whether what is reserved may exceed the budget."""
+        return False
 
     def reserve(self, amount: Decimal) -> None:
         self.left = _subtract(self.left, amount)
@@ -96,3 +101,15 @@ class Ledger:
         ledger = cls(**{name: Decimal(amount) for name, amount in stored.items()})
         ledger._check()
         return ledger
+
+
+class LikelyLedger(Ledger):
+    """Of a problem whose `reserve` is below 1: list prices of open decisions may exceed the budget, since most of them
+    will not be paid.
+    """
+
+    __slots__ = ()
+
+    @property
+    def may_overdraw(self) -> bool:
+        return True

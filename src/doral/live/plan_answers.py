@@ -84,6 +84,6 @@ def _with_more(subject: Subject, draft: Event, extra: Decimal) -> Decimal:
     """What a batch of answers costs more than was thought: together they must not overdraw the budget."""
     if draft.was == IS_EXPIRED and draft.actual_cost is not None and draft.previous_cost is not None:
         extra = plus(extra, minus(exact(draft.actual_cost), exact(draft.previous_cost)))
-        if extra > subject.fold.ledger.left:
+        if extra > subject.fold.ledger.left and not subject.fold.ledger.may_overdraw:
             raise subject.refuse(f"cannot cost {draft.actual_cost!r}: the budget has too little left for all of these")
     return extra

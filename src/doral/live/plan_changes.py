@@ -87,14 +87,15 @@ def plan_clock_repair(log: Log, fold: Fold, to: object, stamp: Stamp) -> Planned
     return [draft], _no_answer
 
 
-def plan_expiry(log: Log, fold: Fold, now: object, release: bool, stamp: Stamp) -> Planned[int]:
+def plan_expiry(log: Log, fold: Fold, now: object, release: bool | None, stamp: Stamp) -> Planned[int]:
     """Decisions that are too old for an answer to count; how many."""
     draft = stamp.put(_DRAFT._replace(kind=EXPIRED), fold, now, field="now")
     upto, expired = overdue(log, fold, draft.own)
     count = sum(many for _, _, many in expired)
     if count == 0:
         return [], lambda _: 0
-    said = {"upto": upto, "expired": expired, "release": release}
+    releases = fold.problem.paid == "on_answer" if release is None else release
+    said = {"upto": upto, "expired": expired, "release": releases}
     return [draft._replace(data=json.dumps(said))], lambda _: count
 
 

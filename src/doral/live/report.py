@@ -47,6 +47,9 @@ class Report:
     arrivals: int
     horizon: int
     ledger: Ledger
+    is_paid_on_answer: bool  # what is reserved may come back
+    reserve: float  # with this probability, what open decisions will cost is in the budget; 1: whatever they cost
+    coming_back: float  # of what is reserved, as it is thought; 0 where that is not learned
     spent_share: float  # of the budget, reservations included; compare with time_share
     time_share: float  # of the horizon
     decisions: dict[str, int]  # by state
@@ -75,6 +78,7 @@ class Report:
             f"arrivals  {self.arrivals:,} of {self.horizon:,} ({self.time_share:.1%})",
             f"budget    {ledger.total} = spent {ledger.spent} + reserved {ledger.reserved} + left {ledger.left}"
             f" ({self.spent_share:.1%} used; {ledger.released} came back)",
+            *self._promise_lines(),
             "decisions " + ", ".join(f"{count:,} {state}" for state, count in self.decisions.items() if count),
             f"reward    {self.reward:.6g}" + (f", and {self.late_reward:.6g} too late" if self.late_reward else ""),
             *self._baseline_lines(),
@@ -110,6 +114,15 @@ class Report:
             f"which has cost a reward of about {self.explored.loss:.6g}"
         ]
 
+    def _promise_lines(self) -> list[str]:
+        """Said where anything comes back."""
+        if not self.is_paid_on_answer:
+            return []
+        promise = "the budget holds whatever is paid"
+        if self.reserve < 1.0:
+            promise = f"the budget holds what is paid with probability {self.reserve:g}, and may be overdrawn"
+        return [f"reserve   {promise}; of what is reserved, {self.coming_back:.6g} is thought to come back"]
+
     def _clock_lines(self) -> list[str]:
         if not self.clock_went_back:
             return []
@@ -138,6 +151,9 @@ def make_report(name: str, fold: Fold) -> Report:
         arrivals=fold.round,
         horizon=engine.horizon,
         ledger=ledger.copy(),
+        is_paid_on_answer=fold.problem.paid == "on_answer",
+        reserve=1.0 if engine.keeps_reserve else fold.problem.reserve,
+        coming_back=engine.coming_back,
         spent_share=float((ledger.spent + ledger.reserved) / ledger.total),
         time_share=fold.round / engine.horizon,
         decisions=dict(zip(STATE_NAMES, counts.states, strict=True)),

@@ -93,7 +93,7 @@ class Subject:
         if actual_cost > self.reserved:
             raise self.refuse(f"reserved {self.reserved!r}: its actual_cost can be at most that, not {actual_cost!r}")
         more = minus(exact(actual_cost), exact(self.actual_cost))
-        if more > self.fold.ledger.left:
+        if more > self.fold.ledger.left and not self.fold.ledger.may_overdraw:
             raise self.refuse(f"cannot cost {actual_cost!r}: the budget has only {self.fold.ledger.left} left")
 
     def decision(self) -> Decision:

@@ -154,4 +154,4 @@ def fill(hulls: Hulls, demand: Demand, caps: Floats, slack: Floats, context: int
             level += 1
             own_slope, own_cost = edge_of(hulls, row, level)
         else:
-            return Share(level - 1, level - 1, 1.0, hulls.floor)
+            return Share(level - 1, level - 1, 1.0, hulls.floor[0])

@@ -20,7 +20,7 @@ class Hulls(NamedTuple):
 
     costs: Floats  # (R, A) of one row for all contexts, or of one row per context
     by_cost: Ints  # (R, A) arms in ascending order of cost
-    floor: float  # what a unit of cost must bring at least
+    floor: Floats  # (1,) what a unit of cost must bring at least
     length: Ints  # (J + 1,) vertices of each hull, "skip" not counted
     arm: Ints  # (J + 1, H)
     cost: Floats  # (J + 1, H)
@@ -36,7 +36,7 @@ def new_hulls(
     """
     rows = np.array(costs, dtype=np.float64).reshape(-1, costs.shape[-1])
     if is_learned:
-        rows = np.array(np.broadcast_to(rows, (n_contexts, rows.shape[1])))
+        rows = np.array(np.broadcast_to(rows, (n_contexts, rows.shape[1])), order="C")
     by_cost = np.argsort(rows, axis=1, kind="stable").astype(np.int64)
     ascending = np.take_along_axis(rows, by_cost, axis=1)
     most = 1 + int((ascending[:, 1:] != ascending[:, :-1]).sum(axis=1).max())
@@ -45,7 +45,7 @@ def new_hulls(
     return Hulls(
         costs=rows,
         by_cost=by_cost,
-        floor=floor,
+        floor=np.array([floor]),
         length=np.zeros(n_contexts + 1, dtype=np.int64),
         arm=np.zeros((n_contexts + 1, most), dtype=np.int64),
         cost=np.zeros((n_contexts + 1, most)),
@@ -102,7 +102,7 @@ def set_hull(hulls: Hulls, row: int, context: int, values: Floats) -> None:
     if arms.size == 1:  # one cost for all: the hull is the best arm
         best = first_best(values)
         arms[0], costs[0], heights[0] = best, own_costs[best], values[best]
-        hulls.length[row] = (values[best] > 0.0) & (values[best] >= hulls.floor * own_costs[best])
+        hulls.length[row] = (values[best] > 0.0) & (values[best] >= hulls.floor[0] * own_costs[best])
         return
     n = 0
     for rank in range(by_cost.size):
@@ -123,8 +123,8 @@ def set_hull(hulls: Hulls, row: int, context: int, values: Floats) -> None:
         arms[n], costs[n], heights[n] = arm, cost, value
         n += 1
     hulls.length[row] = n
-    if hulls.floor > 0.0:
-        while hulls.length[row] > 0 and edge_of(hulls, row, hulls.length[row] - 1)[0] < hulls.floor:
+    if hulls.floor[0] > 0.0:
+        while hulls.length[row] > 0 and edge_of(hulls, row, hulls.length[row] - 1)[0] < hulls.floor[0]:
             hulls.length[row] -= 1
 
 

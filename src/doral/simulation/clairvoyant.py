@@ -12,19 +12,22 @@ from doral.simulation.scenario import Scenario
 MOST_STEPS = 200  # of the search for a price: it ends sooner, unless the price is 0
 
 
-def clairvoyant_worth(scenario: Scenario, counted: Floats) -> float:
-    """U*: what it expects to earn over the horizon, from the expected worth (phases, J, A) of what returns in time."""
+def clairvoyant_worth(scenario: Scenario, counted: Floats, paid: Floats | None = None) -> float:
+    """U*: what it expects to earn over the horizon, from the expected worth (phases, J, A) of what returns in time.
+
+    `paid` is the share of the list price that is paid on average, (phases, J, A); None where that is all of it.
+    """
     problem = scenario.problem
     values = counted.reshape(-1, problem.n_arms)  # phases are just more contexts to somebody who knows them all
     bought = scenario.once(_bought)
-    if scenario.availability is None:
+    if scenario.availability is None and paid is None:
         return scenario.once(_pacer).solve(values[:, bought]).value * problem.horizon
     rate = clairvoyant_rate(
         values=values[:, bought],
-        costs=_costs(scenario),
+        costs=_costs(scenario) * (1.0 if paid is None else paid.reshape(values.shape)[:, bought]),
         shares=scenario.once(_phase_shares),
         rate=problem.rate,
-        available=np.array(scenario.availability)[bought],
+        available=None if scenario.availability is None else np.array(scenario.availability)[bought],
         floor=problem.return_at_least,
     )
     return rate * problem.horizon

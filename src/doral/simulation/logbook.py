@@ -27,6 +27,7 @@ from doral.simulation.outcome import (
     DecisionLog,
     checkpoints,
 )
+from doral.simulation.payments import ALWAYS, Bills, bill, cost_in, is_taken_up, new_bills
 from doral.simulation.scenario import Scenario
 from doral.simulation.tape import Tape, World, draw_delay, draw_reward, example, phase_of
 
@@ -67,6 +68,7 @@ class Logbook(NamedTuple):
     curve: Floats  # (C, metrics)
     course: Floats  # (C, COURSE_COLUMNS)
     arrivals: Record  # (T,) of ARRIVAL, by round; empty where nobody keeps them
+    bills: Bills
 
 
 def new_logbook(scenario: Scenario, *, keep_arrivals: bool = False) -> Logbook:
@@ -77,7 +79,14 @@ def new_logbook(scenario: Scenario, *, keep_arrivals: bool = False) -> Logbook:
     rounds = scenario.once(_checkpoints).copy()  # results hand it out
     control = scenario.problem.control
     kept = horizon if keep_arrivals else 0
-    return _empty(horizon, scenario.once(_terms), rounds, NO_CONTROL if control is None else control, kept)
+    return _empty(
+        horizon,
+        scenario.once(_terms),
+        rounds,
+        NO_CONTROL if control is None else control,
+        n_arrivals=kept,
+        bills_are_due=scenario.paid != "always",
+    )
 
 
 def example_logbook() -> Logbook:
@@ -85,7 +94,9 @@ def example_logbook() -> Logbook:
     return _empty(1, np.zeros(1, dtype=TERMS), np.zeros(1, dtype=np.int64), NO_CONTROL)
 
 
-def _empty(horizon: int, terms: Record, rounds: Ints, control: int, n_arrivals: int = 0) -> Logbook:
+def _empty(
+    horizon: int, terms: Record, rounds: Ints, control: int, *, n_arrivals: int = 0, bills_are_due: bool = False
+) -> Logbook:
     return Logbook(
         counts=np.array([(0, 0, 0.0, control)], dtype=COUNTS),
         entries=np.empty(horizon, dtype=ENTRY),
@@ -96,6 +107,7 @@ def _empty(horizon: int, terms: Record, rounds: Ints, control: int, n_arrivals: 
         curve=np.zeros((rounds.size, len(METRICS))),
         course=np.zeros((rounds.size, len(COURSE_COLUMNS))),
         arrivals=np.zeros(n_arrivals, dtype=ARRIVAL),
+        bills=new_bills(horizon, are_due=bills_are_due),
     )
 
 
@@ -168,6 +180,13 @@ def sign_in(book: Logbook, round_: int, context: int, arm: int, probability: flo
     arrival.context, arrival.arm, arrival.probability = context, arm, probability
 
 
+def spent(book: Logbook, scenario: Scenario, budget_left: float) -> float:
+    """What is paid for all decisions: where that is not their list price, as they turn out, whenever that is known."""
+    if scenario.paid == "always":
+        return min(scenario.problem.budget, scenario.problem.budget - budget_left)
+    return float(book.bills.spent[0])
+
+
 @kernel
 def enter(book: Logbook, world: World, tape: Tape, i: int, round_: int, context: int, arm: int) -> int:
     """Write a decision down, with the reward and the delay that the tape has for it at index `i`; returns its number.
@@ -196,7 +215,34 @@ def enter(book: Logbook, world: World, tape: Tape, i: int, round_: int, context:
             entry.next_due = book.entries[last].next_due
             book.entries[last].next_due = decision
         book.last_due[day] = decision + 1
+    if world.payments.kind != ALWAYS:
+        _bill(book, world, tape, i, decision)
     return decision
+
+
+@kernel
+def _bill(book: Logbook, world: World, tape: Tape, i: int, decision: int) -> None:
+    """Whether the decision will be paid for, and when that is known."""
+    entry, payments = book.entries[decision], world.payments
+    context, arm = position(entry.context), position(entry.arm)
+    deadline = book.terms[context].deadline
+    uniform = tape.payment[i] if tape.payment.size > 0 else 0.0
+    is_heard = entry.delay <= deadline and (entry.reward != 0.0 or not world.silent)
+    is_paid = is_heard and is_taken_up(payments, context, arm, entry.reward, uniform)
+    bill(book.bills, decision, entry.round, deadline, is_heard, is_paid, cost_in(payments, context, arm))
+
+
+@kernel
+def first_lapsed(book: Logbook, round_: int) -> int:
+    """The oldest decision that lapses in this round, or `NO_DECISION`."""
+    last = book.bills.last_lapse[round_] if book.bills.last_lapse.size > 1 else 0
+    return NO_DECISION if last == 0 else book.bills.next_lapse[last - 1]
+
+
+@kernel
+def next_lapsed(book: Logbook, round_: int, decision: int) -> int:
+    """The decision after this one that lapses in the same round, or `NO_DECISION`."""
+    return NO_DECISION if book.bills.last_lapse[round_] == decision + 1 else book.bills.next_lapse[decision]
 
 
 @kernel
@@ -253,6 +299,8 @@ def _entries() -> dict[str, Entry]:
         "enter": Entry(enter, (book, world, tape, int, int, int, int), int),
         "first_due": Entry(first_due, (book, int), int),
         "next_due": Entry(next_due, (book, int, int), int),
+        "first_lapsed": Entry(first_lapsed, (book, int), int),
+        "next_lapsed": Entry(next_lapsed, (book, int, int), int),
         "count": Entry(count, (book, int, int, float)),
         "check_in": Entry(check_in, (book, float, float)),
     }

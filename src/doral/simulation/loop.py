@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from doral._kernel import Entry, Program, TreeLayout, kernel, position, shared
-from doral.engine.entries import engine_entries, program_of, step
+from doral.engine.entries import engine_entries, pass_time, program_of, step
 from doral.engine.events import is_full, observe, what_is_done
-from doral.engine.hooks import on_delay_known
+from doral.engine.hooks import on_delay_known, on_paid
+from doral.engine.purse import refund
 from doral.engine.state import State, arms_in_play
 from doral.simulation.logbook import (
     NO_DECISION,
@@ -15,10 +16,13 @@ from doral.simulation.logbook import (
     enter,
     example_logbook,
     first_due,
+    first_lapsed,
     is_checkpoint,
     next_due,
+    next_lapsed,
     sign_in,
 )
+from doral.simulation.payments import ALWAYS, cost_in
 from doral.simulation.tape import Tape, World, example
 
 
@@ -32,7 +36,34 @@ def _hear(book: Logbook, state: State, world: World, round_: int) -> None:
         reward = book.entries[decision].reward
         if reward != 0.0 or not world.silent:  # where feedback is silent, nobody hears of a zero
             observe(state, decision, reward, float(round_))
+            if world.payments.kind != ALWAYS:
+                _pay(book, state, world, round_, decision)
         decision = next_due(book, round_, decision)
+
+
+@kernel
+def _pay(book: Logbook, state: State, world: World, round_: int, decision: int) -> None:
+    """What the decision costs is known with its answer; after its deadline it has lapsed, and cost nothing."""
+    entry = book.entries[decision]
+    context, arm, age = position(entry.context), position(entry.arm), float(round_ - entry.round)
+    if age <= book.terms[context].deadline:
+        is_paid = book.bills.is_paid[decision] != 0
+        if not is_paid:
+            refund(state, context, arm, cost_in(world.payments, context, arm))
+        on_paid(state, decision, context, arm, age, 1.0 if is_paid else 0.0)
+
+
+@kernel
+def _lapse(book: Logbook, state: State, world: World, round_: int) -> None:
+    """Decisions that were not heard of by their deadline cost nothing."""
+    decision = first_lapsed(book, round_)
+    if decision != NO_DECISION:
+        pass_time(state, float(round_))
+    while decision != NO_DECISION:
+        decision = position(decision)
+        context, arm = position(book.entries[decision].context), position(book.entries[decision].arm)
+        refund(state, context, arm, cost_in(world.payments, context, arm))
+        decision = next_lapsed(book, round_, decision)
 
 
 @shared
@@ -43,6 +74,8 @@ def play(state: State, world: World, tape: Tape, book: Logbook, first_round: int
             return i
         round_ = first_round + i
         _hear(book, state, world, round_)
+        if world.payments.kind != ALWAYS:
+            _lapse(book, state, world, round_)
         context = position(tape.context[i])
         choice = step(state, context, tape.available[i], float(round_))
         if book.arrivals.size > 0:

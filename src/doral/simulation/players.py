@@ -11,7 +11,7 @@ from doral.engine.compose import grown
 from doral.engine.first_states import FirstStates
 from doral.engine.options import PolicyOptions
 from doral.engine.view import accepted, certificates, view_explored, view_race
-from doral.simulation.logbook import arrival_log, decision_log, n_served, new_logbook, rewards_counted
+from doral.simulation.logbook import arrival_log, decision_log, n_served, new_logbook, rewards_counted, spent
 from doral.simulation.loop import simulation_program
 from doral.simulation.outcome import Outcome
 from doral.simulation.scenario import Scenario
@@ -78,7 +78,7 @@ class CompiledPlayer:
             curve=book.curve,
             course=book.course,
             decisions=n_served(book),
-            spend=float(min(now["budget"], now["budget"] - now["budget_left"])),
+            spend=spent(book, self._scenario, float(now["budget_left"])),
             race_rounds=race.rounds,
             race_spend=race.spend,
             race_ended=race.ended,

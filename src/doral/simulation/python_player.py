@@ -20,6 +20,7 @@ from doral.simulation.logbook import (
     n_served,
     new_logbook,
     rewards_counted,
+    spent,
 )
 from doral.simulation.outcome import Outcome
 from doral.simulation.python_policy import Answer, Arrival, PolicyMaker
@@ -56,6 +57,7 @@ class PythonPlayer:
         rows = [[Decimal(repr(cost)) for cost in row] for row in scenario.problem.costs_by_context.tolist()]
         self._exact_costs = rows if len(rows) > 1 else rows * scenario.problem.n_contexts
         self._exact_left = Decimal(repr(scenario.problem.budget))
+        self._are_bills_due, self._deadlines = scenario.paid != "always", scenario.problem.deadlines.tolist()
         self._book = new_logbook(scenario, keep_arrivals=keep_arrivals)
         self._book_block = Block(self._book)
         self._pauses = frozenset(self._book.checkpoints.tolist())
@@ -65,6 +67,8 @@ class PythonPlayer:
         for i, context in enumerate(tape.context.tolist()):
             round_ = first_round + i
             self._hear(round_)
+            if self._are_bills_due:
+                self._lapse(round_)
             arm = self._decide(tape, i, round_, context)
             if self._book.arrivals.size:  # with which probability, a policy in Python does not say
                 self._book.arrivals[round_ - 1] = (math.nan, context, -1 if arm is None else arm)
@@ -84,8 +88,30 @@ class PythonPlayer:
             LOGBOOK["count"](self._book_block, round_, decision, self._cutoff)
             reward, _, decided, context, arm, _ = self._book.entries[decision].item()
             if reward != 0.0 or not self._truth.world.silent:  # where feedback is silent, nobody hears of a zero
-                self._policy.observe(Answer(round_, decided, context, arm, reward))
+                paid = self._pay(decision, context, arm, is_in_time=round_ - decided <= self._deadlines[context])
+                self._policy.observe(Answer(round_, decided, context, arm, reward, paid))
             decision = LOGBOOK["next_due"](self._book_block, round_, decision)
+
+    def _pay(self, decision: int, context: int, arm: int, *, is_in_time: bool) -> float:
+        """What a decision costs, now that its answer is heard; the rest comes back, unless it did when it lapsed."""
+        cost = self._exact_costs[context][arm]
+        if not self._are_bills_due or self._book.bills.is_paid[decision]:
+            return float(cost)
+        if is_in_time:
+            self._give_back(cost)
+        return 0.0
+
+    def _lapse(self, round_: int) -> None:
+        """Decisions that were not heard of by their deadline cost nothing."""
+        decision = LOGBOOK["first_lapsed"](self._book_block, round_)
+        while decision != NO_DECISION:
+            _, _, _, context, arm, _ = self._book.entries[decision].item()
+            self._give_back(self._exact_costs[context][arm])
+            decision = LOGBOOK["next_lapsed"](self._book_block, round_, decision)
+
+    def _give_back(self, amount: Decimal) -> None:
+        self._exact_left += amount
+        self._budget_left = float(self._exact_left)
 
     def _decide(self, tape: Tape, i: int, round_: int, context: int) -> int | None:
         there = tape.available[i].tolist() or [1] * self._n_arms
@@ -119,7 +145,7 @@ class PythonPlayer:
             curve=self._book.curve,
             course=self._book.course,
             decisions=n_served(self._book),
-            spend=problem.budget - self._budget_left,
+            spend=spent(self._book, self._scenario, self._budget_left),
             race_rounds=0,
             race_spend=0.0,
             race_ended=0,

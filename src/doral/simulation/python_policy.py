@@ -32,6 +32,7 @@ class Answer:
     context: int
     arm: int
     reward: float
+    paid: float = 0.0  # what the decision costs in the end
 
     @property
     def delay(self) -> int:

@@ -17,6 +17,7 @@ from doral.simulation.rows import Rows, checked_rows, delay_laws, mean_rewards
 
 Noise = Literal["gaussian", "bernoulli", "poisson", "none"]
 Features = Literal["given", "drawn"]
+PaidWhen = Literal["always", "on_success"]
 ArmLaws: TypeAlias = AnyLaw | Sequence[AnyLaw] | Mapping[str, AnyLaw]
 Made = TypeVar("Made")
 MAX_COUNT_MEAN = 500.0  # beyond, counts are as good as normal
@@ -90,6 +91,10 @@ class Scenario:
     doing nothing brings, one per context, and theta and means are those of the other arms. With several `phases` the
     world changes: the horizon is cut into equally many parts, and in each the contexts take other thetas (drawn anew,
     or each that of the next context).
+
+    `paid` is "always" where a decision costs its list price. With "on_success" that is paid only where an answer with a
+    reward above 0 is heard within the deadline; with a table `paid[j][a]`, with that probability where any answer is.
+    The rest comes back with the answer, or when the deadline has passed.
     """
 
     name: str
@@ -104,6 +109,7 @@ class Scenario:
     shares: tuple[float, ...]
     phases: int
     rows: Rows | None
+    paid: PaidWhen | tuple[tuple[float, ...], ...]
 
     def __init__(
         self,
@@ -121,6 +127,7 @@ class Scenario:
         shares: object = None,
         phases: int = 1,
         rows: object = None,
+        paid: object = "always",
     ) -> None:
         if not isinstance(problem, Problem):
             raise InvalidValue("problem", problem, "must be a doral.Problem")
@@ -150,6 +157,7 @@ class Scenario:
             shares=_true_shares(shares, problem),
             phases=_check.whole_number("phases", phases, at_least=1, at_most=min(problem.horizon, 1_000)),
             rows=observed,
+            paid=_paid(paid, problem),
         )
         if noise == "bernoulli":
             self._check_chances()
@@ -234,6 +242,19 @@ def _with_baseline(baseline_means: object, theta: object, means: object, problem
         return np.column_stack([own, nothing]), None
     own = np.array(_table("means", means, (problem.n_contexts, problem.n_arms - 1)))
     return None, np.insert(own, problem.control, nothing, axis=1)
+
+
+def _paid(value: object, problem: Problem) -> PaidWhen | tuple[tuple[float, ...], ...]:
+    if isinstance(value, str):
+        if value not in get_args(PaidWhen):
+            raise InvalidValue("paid", value, "must be always, on_success, or a table of probabilities")
+        if value == "always" and problem.paid == "on_answer":
+            raise InvalidValue("paid", value, "the problem says on_answer: say on_success, or give a table of what is")
+        return value  # type: ignore[return-value]
+    table = _table("paid", value, (problem.n_contexts, problem.n_arms))
+    if not all(0.0 <= chance <= 1.0 for row in table for chance in row):
+        raise InvalidValue("paid", value, "must hold probabilities, from 0 to 1")
+    return table
 
 
 def _availability(value: object, problem: Problem) -> tuple[float, ...]:

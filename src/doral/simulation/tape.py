@@ -17,6 +17,7 @@ from doral._delay_kernels import delay_quantile, rounded_up
 from doral._kernel import Entry, Program, kernel
 from doral._kernel.normal import normal_quantile
 from doral._kernel.philox import ARRIVAL, AVAILABILITY, PARAMETERS, philox, to_uniform
+from doral.simulation.payments import BY_CHANCE, Payments, example_payments
 
 CHUNK_ROUNDS = 8192
 WALKED_CONTEXTS = 32  # up to here, a walk finds the context of a draw sooner than a search
@@ -51,6 +52,7 @@ class World(NamedTuple):
     counted: Floats  # (phases, J, A) expected worth of what returns within the deadline
     rewards: Floats  # that go with the `values` of the laws, where rows were observed; else empty
     nothing: Floats  # (phases, J) what doing nothing is worth, by the deadline; (phases, 0) where that is not asked
+    payments: Payments
 
 
 class Tape(NamedTuple):
@@ -60,6 +62,7 @@ class Tape(NamedTuple):
     noise: Floats  # standard normal, or uniform for Bernoulli rewards, counts and rows
     delay: Floats  # uniform
     available: Bits  # (rounds, A), or (rounds, 0): always
+    payment: Floats  # uniform; empty where nothing is paid by chance
 
 
 def new_tape(world: World, rounds: int) -> Tape:
@@ -70,6 +73,7 @@ def new_tape(world: World, rounds: int) -> Tape:
         noise=np.zeros(rounds),
         delay=np.zeros(rounds),
         available=np.zeros((rounds, n_arms if world.available.size else 0), dtype=np.uint8),
+        payment=np.zeros(rounds if world.payments.kind == BY_CHANCE else 0),
     )
 
 
@@ -112,7 +116,7 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
     n_arms = world.means.shape[2]
     for i in range(tape.context.size):
         index = np.uint64(first_round + i)
-        who, wait, luck, _ = philox(seed, run, index, np.uint64(ARRIVAL), np.uint64(0))
+        who, wait, luck, due = philox(seed, run, index, np.uint64(ARRIVAL), np.uint64(0))
         tape.context[i] = find_context(world.cumulative_shares, to_uniform(who))
         tape.delay[i] = to_uniform(wait)
         tape.noise[i] = to_uniform(luck)
@@ -120,6 +124,8 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
             tape.noise[i] = normal_quantile(max(to_uniform(luck), 2.0**-54))
         if world.noise == NOISE_ROWS:
             tape.delay[i] = tape.noise[i]  # one draw picks the row of both
+        if tape.payment.size > 0:
+            tape.payment[i] = to_uniform(due)
         if tape.available.shape[1] > 0:
             for a in range(n_arms):
                 word, _, _, _ = philox(seed, run, index, np.uint64(AVAILABILITY), np.uint64(a))
@@ -184,7 +190,18 @@ def example() -> tuple[World, Tape]:
     table, kinds = np.zeros((2, 1, 1)), np.zeros((2, 1, 1), dtype=np.int64)
     laws = Laws(kinds, table, table, table, kinds, kinds, np.zeros(0), np.zeros((1, 1)))
     world = World(
-        table, 1, NOISE_NONE, 0.0, laws, np.zeros(1), False, np.zeros(0), table, np.zeros(0), np.zeros((1, 0))
+        means=table,
+        phase_rounds=1,
+        noise=NOISE_NONE,
+        noise_sd=0.0,
+        laws=laws,
+        cumulative_shares=np.zeros(1),
+        silent=False,
+        available=np.zeros(0),
+        counted=table,
+        rewards=np.zeros(0),
+        nothing=np.zeros((1, 0)),
+        payments=example_payments(),
     )
     return world, new_tape(world, 1)
 

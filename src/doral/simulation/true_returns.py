@@ -125,3 +125,35 @@ def oracle_table(scenario: Scenario) -> Floats:
         return chances
 
     return np.array([[curve(law) for law in laws] for laws in scenario.delays])
+
+
+def expected_payments(scenario: Scenario, means: Floats) -> Floats | None:
+    """(phases, J, A) the share of its list price that a decision costs on average; None where that is all of it."""
+    if scenario.paid == "always":
+        return None
+    chances, silent = scenario.once(_deadline_chances), scenario.problem.feedback == "silent"
+    on_success = scenario.paid == "on_success"
+    if scenario.noise == "bernoulli":  # rewards are 1 or 0
+        of_one = np.where(chances.threshold < 1.0, chances.above, chances.below)
+        of_none = np.where(chances.threshold < 0.0, chances.above, chances.below)
+        heard = means * of_one + (0.0 if on_success or silent else 1.0) * (1.0 - means) * of_none
+    else:
+        above_threshold = _chance_above(scenario, means, chances.threshold)
+        above_none = _chance_above(scenario, means, 0.0)
+        heard = above_threshold * chances.above + (1.0 - above_threshold) * chances.below
+        if on_success:
+            upper = np.minimum(above_threshold, above_none)  # above both
+            heard = upper * chances.above + (above_none - upper) * chances.below
+        elif silent and (scenario.noise == "none" or scenario.noise_sd == 0.0):
+            heard = np.where(means != 0.0, heard, 0.0)
+    return heard if on_success else heard * np.array(scenario.paid)
+
+
+def _chance_above(scenario: Scenario, means: Floats, level: Floats | float) -> Floats:
+    """That a reward is above a level."""
+    if scenario.noise == "none" or scenario.noise_sd == 0.0:
+        return np.where(means > level, 1.0, 0.0)
+    from scipy.special import ndtr
+
+    chance: Floats = ndtr((means - level) / scenario.noise_sd)
+    return chance

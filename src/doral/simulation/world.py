@@ -15,6 +15,7 @@ from doral._delay_kinds import EMPIRICAL
 from doral._kernel import Block
 from doral.problem import OBSERVED
 from doral.simulation.clairvoyant import clairvoyant_worth
+from doral.simulation.payments import make_payments
 from doral.simulation.rows import Rows
 from doral.simulation.scenario import Scenario
 from doral.simulation.tape import (
@@ -28,7 +29,7 @@ from doral.simulation.tape import (
     Laws,
     World,
 )
-from doral.simulation.true_returns import expected_worth, law_above, law_below, thresholds
+from doral.simulation.true_returns import expected_payments, expected_worth, law_above, law_below, thresholds
 
 _NOISE = {"none": NOISE_NONE, "gaussian": NOISE_GAUSSIAN, "bernoulli": NOISE_BERNOULLI, "poisson": NOISE_POISSON}
 _THETA, _FEATURES = 0, 1  # lanes of the parameter draws
@@ -84,7 +85,8 @@ def _truth(scenario: Scenario, features: Floats, means: Floats) -> Truth:
     if nothing.shape[1] > 0:
         counted = counted - nothing[:, :, None]
     block = scenario.once(_world_without_means).with_fields(means=means, counted=counted, nothing=nothing)
-    return Truth(block=block, features=features, counted=counted, clairvoyant=clairvoyant_worth(scenario, counted))
+    clairvoyant = clairvoyant_worth(scenario, counted, expected_payments(scenario, means))
+    return Truth(block=block, features=features, counted=counted, clairvoyant=clairvoyant)
 
 
 def _worth_of_nothing(scenario: Scenario, counted: Floats) -> Floats:
@@ -130,6 +132,7 @@ def _world_without_means(scenario: Scenario) -> Block[World]:
         counted=np.zeros((scenario.phases, 0, 0)),
         rewards=np.array([reward for row in scenario.rows or () for cell in row for reward, _ in cell]),
         nothing=np.zeros((scenario.phases, 0)),
+        payments=make_payments(scenario),
     )
     return Block(world)
 

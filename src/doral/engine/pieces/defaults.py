@@ -51,6 +51,18 @@ def is_promising(state: State, context: int, restricted: bool) -> bool:
 
 
 @kernel
+def refunds(state: State) -> float:
+    """Nobody knows."""
+    return 0.0
+
+
+@kernel
+def credit(state: State) -> float:
+    """The budget holds whatever is paid."""
+    return 0.0
+
+
+@kernel
 def window_bias(state: State, context: int) -> float:
     return 0.0
 

@@ -24,7 +24,7 @@ import numpy as np
 from doral._arrays import Ints, Record
 from doral._kernel import kernel, rare
 from doral.engine.hooks import baseline, bonus, watched
-from doral.engine.state import CAP, RESERVED, TIER_PRICE, State, clock_left
+from doral.engine.state import CAP, FEWEST_ANSWERS, RESERVED, TIER_PRICE, State, clock_left
 from doral.errors import InvalidValue
 from doral.pacing import (
     LEAST,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from doral.engine.options import PolicyOptions
     from doral.problem import Problem
 
-FEWEST_ANSWERS = 100  # and decisions watched to the end: with fewer, neither noise nor delays are known at all
 ROUNDING = 1e-9  # relative: arms that are alike up to rounding do not rule each other out
 
 # Why an arm is out in a context.

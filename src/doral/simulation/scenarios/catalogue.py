@@ -5,13 +5,20 @@ from __future__ import annotations
 from doral import _check
 from doral.errors import UnknownName
 from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios import baseline_scenarios, paper_scenarios, real_life_scenarios, stress_scenarios
+from doral.simulation.scenarios import (
+    baseline_scenarios,
+    paper_scenarios,
+    payment_scenarios,
+    real_life_scenarios,
+    stress_scenarios,
+)
 
 SCENARIOS: dict[str, Scenario] = {
     **paper_scenarios.SCENARIOS,
     **stress_scenarios.SCENARIOS,
     **baseline_scenarios.SCENARIOS,
     **real_life_scenarios.SCENARIOS,
+    **payment_scenarios.SCENARIOS,
 }
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from doral._kernel import kernel, shared
 from doral._kernel.philox import coin
 from doral.engine.choice import PLAYED, PLAYED_MARGINAL, SKIPPED_PACED, SKIPPED_WORTHLESS, Choice
-from doral.engine.hooks import before_spending, draws, is_promising, on_draw, on_valued, on_weighed, rate, score
+from doral.engine.hooks import (
+    before_spending,
+    draws,
+    is_promising,
+    on_draw,
+    on_valued,
+    on_weighed,
+    rate,
+    refunds,
+    score,
+)
 from doral.engine.mixture import one_of_the_weighed
 from doral.engine.state import CAP, RESERVED, SLACK, SPENT, TIER_PRICE, State
 from doral.pacing import NO_ARM, Share, dearest_of, fill, place, set_hull, share_above, share_of
@@ -106,7 +116,8 @@ def _set_caps(state: State) -> None:
             spent += state.tiers[SPENT, above]
         usable = _dearest_above(state, d) * rounds_left
         needed = min(max(0.0, state.tiers[RESERVED, d] - spent), usable)
-        kept = needed / now.budget_left if now.budget_left > 0.0 else 1.0
+        left = now.budget_left + refunds(state)
+        kept = needed / left if left > 0.0 else 1.0
         caps[d] = min(caps[d - 1], caps[0] * max(0.0, 1.0 - kept))
 
 

@@ -8,6 +8,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from doral._kernel import kernel
+from doral.engine.hooks import refunds
 from doral.engine.state import State
 
 if TYPE_CHECKING:
@@ -26,4 +27,5 @@ def memory(blueprint: Blueprint) -> PeriodMemory:
 def rate(state: State) -> float:
     now, rounds = state.now[0], state.period.rounds
     end = min(now.horizon, ((now.round - 1) // rounds + 1) * rounds)
-    return max(0.0, now.budget_left - now.budget * (1.0 - end / now.horizon)) / (end - now.round + 1)
+    left = now.budget_left + refunds(state)
+    return max(0.0, left - now.budget * (1.0 - end / now.horizon)) / (end - now.round + 1)

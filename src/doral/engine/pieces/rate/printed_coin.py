@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from doral._kernel import kernel
+from doral.engine.hooks import refunds
 from doral.engine.state import State
 
 
 @kernel
 def rate(state: State) -> float:
-    return state.now[0].budget_left / state.now[0].budget
+    return (state.now[0].budget_left + refunds(state)) / state.now[0].budget

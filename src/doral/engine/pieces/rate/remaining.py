@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from doral._kernel import kernel
+from doral.engine.hooks import refunds
 from doral.engine.state import State
 
 
@@ -12,4 +13,4 @@ def rate(state: State) -> float:
     rounds_left = now.horizon - now.round + 1
     if state.limits.until_end:
         rounds_left = max(1, rounds_left - now.lost_rounds)
-    return now.budget_left / rounds_left
+    return (now.budget_left + refunds(state)) / rounds_left

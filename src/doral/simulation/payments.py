@@ -1,0 +1,91 @@
+"""What decisions cost in the end: always their list price, or only where something comes of them.
+
+A decision is paid when its answer is heard within its deadline: on success if the reward is above 0, by chance with the
+probability of its context and arm. What is not paid comes back, with the answer or when the decision lapses.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doral._arrays import Bits, Floats
+from doral._kernel import kernel, position
+
+if TYPE_CHECKING:
+    from doral.simulation.scenario import Scenario
+
+ALWAYS, ON_SUCCESS, BY_CHANCE = 0, 1, 2
+
+
+class Payments(NamedTuple):
+    """What is true of payments."""
+
+    kind: int
+    chance: Floats  # (J, A) where they are by chance
+    costs: Floats  # (R, A) list prices, in one row for all contexts or in one per context
+
+
+class Bills(NamedTuple):
+    """What the decisions of a run cost; empty where each costs its list price."""
+
+    is_paid: Bits  # (T,) by decision
+    last_lapse: NDArray[np.int32]  # (T + 1,) 1 + the last decision that lapses in a round; 0: none does
+    next_lapse: NDArray[np.int32]  # (T,) those that lapse in the same round are a ring
+    spent: Floats  # (1,) by all decisions, as they turn out
+
+
+def make_payments(scenario: Scenario) -> Payments:
+    paid = scenario.paid
+    by_chance = not isinstance(paid, str)
+    kind = BY_CHANCE if by_chance else ON_SUCCESS if paid == "on_success" else ALWAYS
+    chance = np.array(paid if by_chance else np.zeros((0, 0)), dtype=np.float64)
+    return Payments(kind, chance, scenario.problem.costs_by_context.copy())
+
+
+def example_payments() -> Payments:
+    """One that stands for all."""
+    return Payments(ALWAYS, np.zeros((0, 0)), np.zeros((1, 1)))
+
+
+def new_bills(horizon: int, *, are_due: bool) -> Bills:
+    n = horizon if are_due else 0
+    return Bills(
+        is_paid=np.zeros(n, dtype=np.uint8),
+        last_lapse=np.zeros(n + 1, dtype=np.int32),
+        next_lapse=np.zeros(n, dtype=np.int32),
+        spent=np.zeros(1),
+    )
+
+
+@kernel
+def cost_in(payments: Payments, context: int, arm: int) -> float:
+    return payments.costs[min(context, payments.costs.shape[0] - 1), arm]
+
+
+@kernel
+def is_taken_up(payments: Payments, context: int, arm: int, reward: float, uniform: float) -> bool:
+    """Whether an answer that is heard in time is paid for."""
+    if payments.kind == ON_SUCCESS:
+        return reward > 0.0
+    return uniform < payments.chance[context, arm]
+
+
+@kernel
+def bill(bills: Bills, decision: int, round_: int, deadline: float, is_heard: bool, is_paid: bool, cost: float) -> None:
+    """Write down what becomes of a decision: its answer is heard in time, or it lapses."""
+    bills.is_paid[decision] = is_paid
+    if is_paid:
+        bills.spent[0] += cost
+    lapse = float(round_) + float(int(min(deadline, 2.0**31))) + 1.0
+    if not is_heard and lapse < bills.last_lapse.size:
+        day = position(int(lapse))
+        last = bills.last_lapse[day] - 1
+        if last < 0:
+            bills.next_lapse[decision] = decision
+        else:
+            bills.next_lapse[decision] = bills.next_lapse[last]
+            bills.next_lapse[last] = decision
+        bills.last_lapse[day] = decision + 1
