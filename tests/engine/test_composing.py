@@ -25,7 +25,7 @@ from doral.engine.options import OPTION_NAMES, PolicyOptions, option_words
 from doral.engine.presets import POLICY_NAMES, PRESETS, policy
 from doral.engine.state import COMMON, has
 from doral.errors import InvalidValue, UnknownName
-from tests.engine.cases import completed
+from tests.engine.cases import OFFERS, completed
 from tests.engine.interpreted import small_problem
 
 JOINTS: dict[str, Hook] = {name: one for name, one in vars(hooks).items() if isinstance(one, Hook)}
@@ -88,7 +88,7 @@ def test_the_list_of_other_pieces_is_complete() -> None:
     single = {name for name in PIECES if "." not in name}
     assert single == {
         "race", "drop", "doubt", "forget", "outcomes", "pending", "window", "unweighted", "curves", "unwatched",
-        "explore", "odds",
+        "explore", "odds", "costs",
     }  # fmt: skip
 
 
@@ -99,6 +99,7 @@ def test_the_list_of_other_pieces_is_complete() -> None:
         ({"sampling": "thompson", "prior": "noise"}, EXPLICIT, "odds"),
         ({"rate": "printed", "pacing": "coin"}, EXPLICIT, "rate.printed_coin"),
         ({}, SILENT, "returns.silent"),
+        ({"cost": "learned"}, OFFERS.problem, "costs"),
         ({"learner": "auto"}, SILENT, "learn.scaled"),
         ({"learner": "auto"}, EXPLICIT, "learn.returned"),
         ({"learner": "thinned"}, EXPLICIT, "window"),
