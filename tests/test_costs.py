@@ -38,10 +38,10 @@ def test_costs_by_context() -> None:
 
 
 def test_costs_are_stored() -> None:
-    problem = make(paid="on_answer", return_at_least=0.25)
+    problem = make(paid="on_answer", return_at_least=0.25, deadline=7, reserve=0.99)
     stored = problem.to_dict()
     assert stored["arms"][0]["cost"] == {"far": 20.0, "near": 8.0}
-    assert (stored["paid"], stored["return_at_least"]) == ("on_answer", 0.25)
+    assert (stored["paid"], stored["return_at_least"], stored["reserve"]) == ("on_answer", 0.25, 0.99)
     assert Problem.from_dict(stored) == problem
     assert hash(Problem.from_dict(stored)) == hash(problem)
     assert dataclasses.replace(problem, horizon=9).arms == problem.arms
@@ -68,7 +68,10 @@ def test_a_cost_by_context_names_all_contexts_and_nobody_else() -> None:
         make(arms=[Arm("a", features=[1.0], cost={"near": 1, "far": 1, "farr": 1})])
 
 
-@pytest.mark.parametrize(("field", "value"), [("paid", "never"), ("paid", None), ("return_at_least", -1)])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("paid", "never"), ("paid", None), ("paid", "on_answer"), ("return_at_least", -1), ("reserve", 0.2)],
+)
 def test_bad_words(field: str, value: Any) -> None:
     with pytest.raises(InvalidValue, match=f"^{field} = "):
         make(**{field: value})

@@ -222,6 +222,9 @@ class Problem:
             deadline = _checked_deadline("deadline", deadline)
         if not _check.is_among(paid, get_args(Paid)):
             raise InvalidValue("paid", paid, "must be always or on_answer")
+        if paid == "on_answer" and deadline is None and any(one.deadline is None for one in checked_contexts):
+            remedy = "needs a deadline for every context: what is not answered by then is not paid for"
+            raise InvalidValue("paid", paid, remedy)
         reserve = _check.finite_number("reserve", reserve, at_least=0.5, at_most=1, hint=", a probability")
         if reserve < 1.0 and paid == "always":
             remedy = "must be 1 where costs are always paid: nothing comes back; or say paid='on_answer'"

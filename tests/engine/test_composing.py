@@ -88,7 +88,7 @@ def test_the_list_of_other_pieces_is_complete() -> None:
     single = {name for name in PIECES if "." not in name}
     assert single == {
         "race", "drop", "doubt", "forget", "outcomes", "pending", "window", "unweighted", "curves", "unwatched",
-        "explore", "odds", "costs",
+        "explore", "odds", "costs", "uplift",
     }  # fmt: skip
 
 
