@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -110,3 +111,17 @@ def test_a_record_takes_all_that_the_library_takes(kits: Shell) -> None:
     assert "spent 0.25" in kits("show", "kits")
     assert kits.json("record", "kits", "old", "-", "--at", BEGAN)[0]["state"] == "skipped"
     assert "together" in kits("record", "kits", "old", "a2", "--at", BEGAN, "--reward", 1, code=2)
+
+
+def test_who_is_skipped_can_be_answered_where_doing_nothing_has_an_outcome(doral_: Shell) -> None:
+    stored = json.loads(doral_.problem.read_text())
+    problem = doral_.file("trial.json", json.dumps(stored | {"baseline": "observed"}))
+    doral_("create", "trial", "--problem", problem, "--seed", 1, "--at", "2026-01-01T00:00Z")
+    made = [doral_.json("decide", "trial", "old")[0] for _ in range(8)]
+    skipped = next(one for one in made if one["arm"] is None)
+    assert skipped["state"] == "pending"
+    assert skipped["cost"] == 0.0
+    assert "returned" in doral_("feedback", "trial", skipped["id"], 0.5)
+    assert "-  returned  reward 0.5" in doral_("decisions", "trial", "--state", "returned")
+    assert "nothing   brings" in doral_("show", "trial")
+    assert doral_.json("record", "trial", "old", "-", "--at", BEGAN, "--reward", 1, "--answered-at", BEGAN + 9)
