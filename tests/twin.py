@@ -1135,8 +1135,7 @@ class Twin:
         if doubts and self.options.pacing == "lp" and self.mean_square > 0.0:
             thought = [float(weight * tau[a] * mean[a]) - nothing for a in arms]
             self._margin = min([self._margin, *map(abs, thought)])
-            worthwhile = (values > 0.0) & (values >= self.floor * self.costs[context])
-            if not any(one > 0.0 for one in thought) or not worthwhile.any():
+            if not any(one > 0.0 for one in thought):
                 return self._reconsidered(context, values, arms, mean, norm)
         return values
 

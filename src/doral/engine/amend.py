@@ -23,7 +23,7 @@ from doral.engine.hooks import (
 )
 from doral.engine.leaves import leaves, replace_leaves
 from doral.engine.purse import add_budget, added, decimal_rest, rest_of
-from doral.engine.state import RESERVED, SPENT, State, has, is_racing, mark_stale
+from doral.engine.state import RESERVED, SPENT, State, has, is_learnable, is_racing, mark_stale
 from doral.estimators.ridge import refactor_rows
 from doral.racing import ACCEPTED
 
@@ -62,7 +62,7 @@ def recall(state: State, number: int, context: int, arm: int, reward: float, age
         state.ring[slot].answer_age = age
         on_answer(state, slot, reward, age)
     on_recall(state, number, context, arm, reward, age)
-    if age > now.cutoff or age > state.limits.learnable_age:
+    if not is_learnable(state, context, age):
         return AFTER_CUTOFF
     return LEARNED
 
@@ -201,11 +201,14 @@ def widened(state: State, before: State, after: State) -> State:
         else:
             arrays[name] = _wider(now, narrow, wide)
     arrays["ridge.features"], arrays["ridge.features_by_row"] = after.ridge.features, after.ridge.features_by_row
+    arrays["ridge.reach"] = after.ridge.reach
     wider: State = replace_leaves(state, arrays)
     new = wider.allowed.size - 1
     wider.barrier[:, new] = -np.inf if is_racing(wider) else 0.0
     if not is_racing(wider) and has(wider, "race"):
         wider.race.field.arms["standing"][new] = ACCEPTED
+    if has(wider, "start"):
+        wider.start.is_open[0] = 1.0
     all_stale(wider)
     return wider
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 PLAYED_RACING, PLAYED, PLAYED_MARGINAL = 0, 1, 2
 SKIPPED_BUDGET, SKIPPED_PACED, SKIPPED_UNAVAILABLE, SKIPPED_OVER, SKIPPED_WORTHLESS = 3, 4, 5, 6, 7
 PLAYED_EXPLORING, SKIPPED_EXPLORING = 8, 9
+PLAYED_FIRST = 10  # a planned first try
+UNDECIDED = -1  # nothing is planned: stage 2 decides
 
 
 class Choice(NamedTuple):

@@ -203,6 +203,17 @@ def _common(blueprint: Blueprint, pieces: tuple[str, ...]) -> dict[str, Any]:
     if problem.control is not None:
         barrier[:, problem.control] = -np.inf
     given = problem.shares
+    ridge = new_ridge(
+        blueprint.features,
+        n_contexts,
+        options.penalty,
+        copies=copies,
+        is_drawn_from=options.sampling == "thompson",
+        deviates=options.prior == "cells",
+    )
+    priced = problem.costs[problem.costs > 0.0]
+    if priced.size:  # what costs more may well bring more
+        ridge.reach[:] = np.maximum(1.0, problem.costs / priced.min())
     is_uncertain = options.return_probability == "estimated"
     return {
         "now": _now(blueprint, races),
@@ -215,13 +226,7 @@ def _common(blueprint: Blueprint, pieces: tuple[str, ...]) -> dict[str, Any]:
             is_learned=given is None,
         ),
         "tiers": _tiers(problem),
-        "ridge": new_ridge(
-            blueprint.features,
-            n_contexts,
-            options.penalty,
-            copies=copies,
-            is_drawn_from=options.sampling == "thompson",
-        ),
+        "ridge": ridge,
         "tally": np.zeros((3, n_contexts, n_arms)),
         "exact": new_exact_sums(n_contexts, n_arms),
         "thinning": np.ones((n_contexts, n_arms)),
@@ -294,6 +299,7 @@ def _limits(blueprint: Blueprint, pieces: tuple[str, ...]) -> Limits:
     return Limits(
         longest_deadline=blueprint.longest_deadline,
         learnable_age=min(blueprint.longest_deadline, float(blueprint.ages[-1])) if splits else math.inf,
+        own_deadlines="learn.early" in pieces,
         learns_shares=problem.shares is None,
         by_cutoff=options.return_by == "cutoff",
         until_end=until_end,

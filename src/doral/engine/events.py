@@ -30,12 +30,13 @@ import math
 
 from doral._arrays import Bits
 from doral._kernel import kernel, position, rare, shared
-from doral.engine.choice import SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE, Choice
+from doral.engine.choice import SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE, UNDECIDED, Choice
 from doral.engine.hooks import (
     before_arrival,
     control,
     examine,
     fade,
+    first_try,
     follow_answers,
     forget_odds,
     is_record_full,
@@ -55,7 +56,7 @@ from doral.engine.hooks import (
 )
 from doral.engine.purse import add_budget, can_pay, list_cost, rest_of
 from doral.engine.schedule import has_prior_moved, set_next_look, set_next_reading
-from doral.engine.state import FEWEST_ANSWERS, SPENT, State, mark_all_stale, mark_stale
+from doral.engine.state import FEWEST_ANSWERS, SPENT, State, is_learnable, mark_all_stale, mark_stale
 from doral.pacing import NO_ARM, reweigh
 
 # What became of an answer.
@@ -110,8 +111,10 @@ def choose(state: State, context: int, available: Bits) -> Choice:
     if now.racing != 0:  # stage 1
         choice = pull(state)
         on_weighed(state, choice.arm, 1.0)
-    else:
-        choice = spend(state, context, restricted)
+    else:  # stage 2
+        choice = first_try(state, context, restricted)
+        if choice.reason == UNDECIDED:
+            choice = spend(state, context, restricted)
     return try_out(state, context, restricted, choice)
 
 
@@ -136,7 +139,7 @@ def hear(state: State, decision: int, reward: float, clock: float) -> int:
     age = clock - state.ring[slot].time
     state.ring[slot].answer_age = age
     on_answer(state, slot, reward, age)
-    if age > now.cutoff or age > state.limits.learnable_age:
+    if not is_learnable(state, position(state.ring[slot].context), age):
         return AFTER_CUTOFF
     return LEARNED
 

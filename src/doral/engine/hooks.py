@@ -33,6 +33,11 @@ def pull(state: State) -> Choice:
 
 
 @slot
+def first_try(state: State, context: int, restricted: bool) -> Choice:
+    """Stage 2: an arm that has to be tried before it can be passed over; UNDECIDED where there is none."""
+
+
+@slot
 def spend(state: State, context: int, restricted: bool) -> Choice:
     """Stage 2: whether this arrival is worth its cost today, and with which arm."""
 
@@ -93,6 +98,11 @@ def try_out(state: State, context: int, restricted: bool, choice: Choice) -> Cho
 @slot
 def bonus(state: State, context: int) -> float:
     """What multiplies ||f_a|| in the norm of V^-1."""
+
+
+@slot
+def stretch(state: State, context: int, norm: float) -> float:
+    """What multiplies the bonus of an arm that is known as well as this norm says."""
 
 
 @slot
@@ -222,6 +232,11 @@ def watch(state: State) -> None:
 @hook
 def on_passage(state: State, slot: int, g: int, age: float) -> None:
     """A decision of this age has passed the grid age g of the return curves."""
+
+
+@slot
+def kept(state: State) -> float:
+    """How much of what was learned before the last reading still counts."""
 
 
 @hook

@@ -28,6 +28,7 @@ from doral.engine.pieces.prior import PriorOptions
 from doral.engine.pieces.race import RaceOptions
 from doral.engine.pieces.rate import RateOptions
 from doral.engine.pieces.returns import ReturnsOptions
+from doral.engine.pieces.start import StartOptions
 from doral.engine.pieces.unweighted import ChoiceOptions
 from doral.engine.pieces.window import WindowOptions
 from doral.errors import InvalidValue, UnknownName
@@ -35,6 +36,7 @@ from doral.errors import InvalidValue, UnknownName
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyOptions(
+    StartOptions,
     RateOptions,
     PaceOptions,
     DropOptions,

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from doral.engine.pieces.forget import ForgetMemory
     from doral.engine.pieces.index.oracle import TruthMemory
     from doral.engine.pieces.index.thompson import ThompsonMemory
+    from doral.engine.pieces.learn.early import EarlyMemory
     from doral.engine.pieces.outcomes import OutcomesMemory
     from doral.engine.pieces.race import RaceMemory
     from doral.engine.pieces.rate.period import PeriodMemory
     from doral.engine.pieces.returns.estimated import ReturnsMemory
+    from doral.engine.pieces.start import StartMemory
     from doral.engine.pieces.uplift import UpliftMemory
     from doral.estimators.ridge import Ridge
     from doral.estimators.shrinkage import Prior
@@ -108,6 +110,7 @@ class Limits(NamedTuple):
 
     longest_deadline: float  # infinite if any context has none
     learnable_age: float  # answers that are older teach nothing about rewards
+    own_deadlines: bool  # nor do those after the deadline of their context: what is learned is by the deadline
     learns_shares: bool  # of the contexts: they are not given
     by_cutoff: bool  # the printed tau_a(m), also where there is a deadline
     until_end: bool  # what cannot return before the end is worth nothing
@@ -173,6 +176,8 @@ class State(NamedTuple):
     thompson: ThompsonMemory
     odds: Floats
     explore: Record
+    start: StartMemory
+    early: EarlyMemory
 
 
 COMMON: tuple[str, ...] = State._fields[: State._fields.index("race")]
@@ -192,6 +197,15 @@ def mark_all_stale(state: State) -> None:
     """What every context is worth has changed."""
     for j in range(state.contexts.size):
         mark_stale(state, j)
+
+
+@kernel
+def is_learnable(state: State, context: int, age: float) -> bool:
+    """Whether an answer of this age teaches something about rewards."""
+    limits = state.limits
+    if limits.own_deadlines and age > state.contexts[context].deadline:
+        return False
+    return age <= state.now[0].cutoff and age <= limits.learnable_age
 
 
 @kernel

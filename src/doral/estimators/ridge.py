@@ -6,6 +6,14 @@ sum over arms of counts: V_j = Lambda_j + sum_a weight_ja f_a f_a^T, G_j = sum_a
 precision of the prior: lambda I, or what `shrinkage` has learned. `refactor` rebuilds everything from those sums, so
 rounding errors of millions of rank-one updates never pile up. Without features (k = 0) each (context, arm) is a cell of
 its own.
+
+Where features may be wrong (`deviation`), a cell is the linear prediction and a deviation of its own, and rewards of
+some cells may be noisier than those of others (`noisiness`). With w answers of mean y in a cell, noise phi and
+deviations of variance kappa, all in units of the common noise, y is the line with an error of phi / w + kappa. So the
+line learns with the weight w / (phi + kappa w), and what the cell itself adds to it is exact:
+
+    keep = phi / (phi + kappa w)      estimate = keep * line + (1 - keep) * y
+                                      norm^2   = keep^2 * ||f_a||^2 + keep * kappa
 """
 
 from __future__ import annotations
@@ -51,10 +59,23 @@ class Ridge(NamedTuple):
     shadow: Floats  # (A+,) scratch: F V^-1 f
     scratch: Floats  # (2, k, k): a Cholesky factor, and V
     root: Floats  # (rows, k, k) S with S S^T = V^-1, where draws are made from many features; else (0, k, k)
+    deviation: Floats  # (J, A) kappa of every cell, where cells may deviate from the line; else (0, A)
+    noisiness: Floats  # (J, A) phi of every cell, likewise
+    effect: Floats  # (J, A) what other contexts say of an arm beyond its features: a part of `offset`, likewise
+    effect_variance: Floats  # (J, A) what is not known of it: a part of kappa, times the noise, likewise
+    reach: Floats  # (A,) how large effects and deviations of an arm are thought to be, beside those of others
+    line: Floats  # (rows, A+) <theta_j, f_a> without the deviation, likewise
+    line_squared: Floats  # (rows, A+) ||f_a||^2 in V_j^-1, likewise
 
 
 def new_ridge(
-    features: Floats, n_contexts: int, penalty: float, *, copies: int = 1, is_drawn_from: bool = False
+    features: Floats,
+    n_contexts: int,
+    penalty: float,
+    *,
+    copies: int = 1,
+    is_drawn_from: bool = False,
+    deviates: bool = False,
 ) -> Ridge:
     """A ridge with no data: theta = 0, V = penalty * I; with `copies` rows for every context.
 
@@ -63,6 +84,7 @@ def new_ridge(
     n_arms, n_features = features.shape
     n_rows = n_contexts * copies
     prior = np.eye(n_features) if n_features else np.ones((n_arms, 1))
+    deviates = deviates and n_features > 0  # without features, every cell stands for itself anyway
     ridge = Ridge(
         features=np.zeros((n_arms, n_features)),
         features_by_row=np.zeros((n_features, padded(n_arms))),
@@ -80,6 +102,13 @@ def new_ridge(
         shadow=np.zeros(padded(n_arms)),
         scratch=np.zeros((2, n_features, n_features)),
         root=np.zeros((n_rows if is_drawn_from and n_features >= MANY_FEATURES else 0, n_features, n_features)),
+        deviation=np.zeros((n_contexts if deviates else 0, n_arms)),
+        noisiness=np.ones((n_contexts if deviates else 0, n_arms)),
+        effect=np.zeros((n_contexts if deviates else 0, n_arms)),
+        effect_variance=np.zeros((n_contexts if deviates else 0, n_arms)),
+        reach=np.ones(n_arms),
+        line=np.zeros((n_rows if deviates else 0, padded(n_arms))),
+        line_squared=np.zeros((n_rows if deviates else 0, padded(n_arms))),
     )
     set_features(ridge, features)
     return ridge
@@ -97,8 +126,12 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float) -
 
     weight = 1, target = r: an answer. weight = 1, target = 0: a pull whose answer is open. weight = 0: its answer.
     """
-    ridge.weight[context, arm] += weight
-    ridge.target[context, arm] += target
+    has_line = deviates(ridge)
+    if has_line:
+        weight, target = _change_of_line(ridge, context, arm, weight, target)
+    else:
+        ridge.weight[context, arm] += weight
+        ridge.target[context, arm] += target
     ridge.is_touched[context] = 1
     n_features, room = ridge.features_by_row.shape
     if n_features == 0:
@@ -123,13 +156,13 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float) -
         for a in range(room):
             shadow[a] += row[a] * step
     shrink = 1.0 / (1.0 + weight * leverage)
-    estimate = ridge.estimate[context]
+    estimate = ridge.line[context] if has_line else ridge.estimate[context]
     gain = (target - weight * estimate[arm]) * shrink
     for a in range(room):
         estimate[a] += shadow[a] * gain
     if weight > 0.0:
         scale = weight * shrink
-        norm_squared = ridge.norm_squared[context]
+        norm_squared = ridge.line_squared[context] if has_line else ridge.norm_squared[context]
         norm = ridge.norm[context]
         for a in range(room):
             norm_squared[a] = max(norm_squared[a] - shadow[a] * shadow[a] * scale, 0.0)
@@ -143,6 +176,60 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float) -
         ridge.updates[context] += 1
         if ridge.updates[context] >= REFACTOR_EVERY:
             refactor(ridge, context)
+            return
+    if has_line:
+        _add_deviations(ridge, context)
+
+
+@kernel
+def deviates(ridge: Ridge) -> bool:
+    """Whether cells may deviate from the line."""
+    return ridge.deviation.shape[0] > 0
+
+
+@kernel
+def line_weight(ridge: Ridge, row: int, arm: int) -> float:
+    """With which weight the answers of a cell count for the line."""
+    weight = ridge.weight[row, arm]
+    if deviates(ridge):
+        prior = row % ridge.offset.shape[0]
+        weight /= ridge.noisiness[prior, arm] + ridge.deviation[prior, arm] * weight
+    return weight
+
+
+@kernel
+def line_target(ridge: Ridge, row: int, arm: int) -> float:
+    """What the answers of a cell add to G, up to the features."""
+    target = ridge.target[row, arm]
+    if deviates(ridge):
+        prior = row % ridge.offset.shape[0]
+        target /= ridge.noisiness[prior, arm] + ridge.deviation[prior, arm] * ridge.weight[row, arm]
+    return target
+
+
+@kernel
+def _change_of_line(ridge: Ridge, row: int, arm: int, weight: float, target: float) -> tuple[float, float]:
+    """Add to the sums of a cell; by how much its weight and its target for the line have changed."""
+    weight_before, target_before = line_weight(ridge, row, arm), line_target(ridge, row, arm)
+    ridge.weight[row, arm] += weight
+    ridge.target[row, arm] += target
+    return line_weight(ridge, row, arm) - weight_before, line_target(ridge, row, arm) - target_before
+
+
+@kernel
+def _add_deviations(ridge: Ridge, row: int) -> None:
+    """Estimates and norms: what the line says, and what the cells add to it."""
+    prior = row % ridge.offset.shape[0]
+    deviation, noisiness = ridge.deviation[prior], ridge.noisiness[prior]
+    weight, target = ridge.weight[row], ridge.target[row]
+    line, line_squared = ridge.line[row], ridge.line_squared[row]
+    estimate, norm_squared, norm = ridge.estimate[row], ridge.norm_squared[row], ridge.norm[row]
+    for a in range(weight.size):
+        per_noise = 1.0 / (noisiness[a] + deviation[a] * weight[a])
+        keep = noisiness[a] * per_noise
+        estimate[a] = keep * line[a] + deviation[a] * per_noise * target[a]
+        norm_squared[a] = keep * keep * line_squared[a] + keep * deviation[a]
+        norm[a] = math.sqrt(norm_squared[a])
 
 
 @shared
@@ -227,11 +314,16 @@ def set_data_precision(ridge: Ridge, context: int, matrix: Floats) -> None:
     """matrix = sum_a weight_ja f_a f_a^T."""
     n_arms, n_features = ridge.features.shape
     for i in range(n_features):
-        for l in range(i + 1):  # noqa: E741
-            total = 0.0
-            for a in range(n_arms):
-                total += ridge.weight[context, a] * ridge.features[a, i] * ridge.features[a, l]
-            matrix[i, l] = matrix[l, i] = total
+        for l in range(n_features):  # noqa: E741
+            matrix[i, l] = 0.0
+    for a in range(n_arms):
+        weight = line_weight(ridge, context, a)
+        for i in range(n_features):
+            for l in range(i + 1):  # noqa: E741
+                matrix[i, l] += weight * ridge.features[a, i] * ridge.features[a, l]
+    for i in range(n_features):
+        for l in range(i):  # noqa: E741
+            matrix[l, i] = matrix[i, l]
 
 
 @shared
@@ -250,12 +342,14 @@ def refactor(ridge: Ridge, context: int) -> None:
         for l in range(n_features):  # noqa: E741
             v[i, l] += ridge.precision[prior, i, l]
     invert(v, factor, inverse)
+    excess = ridge.shadow
+    for a in range(n_arms):
+        excess[a] = line_target(ridge, context, a) - line_weight(ridge, context, a) * ridge.offset[prior, a]
     for i in range(n_features):  # direction = theta - mu = V^-1 (G - V_data mu)
         total = 0.0
         for a in range(n_arms):
-            excess = ridge.target[context, a] - ridge.weight[context, a] * ridge.offset[prior, a]
             for l in range(n_features):  # noqa: E741
-                total += inverse[i, l] * ridge.features[a, l] * excess
+                total += inverse[i, l] * ridge.features[a, l] * excess[a]
         ridge.direction[i] = total
     for a in range(n_arms):
         mean = 0.0
@@ -264,9 +358,14 @@ def refactor(ridge: Ridge, context: int) -> None:
             mean += ridge.features[a, i] * ridge.direction[i]
             for l in range(n_features):  # noqa: E741
                 square += ridge.features[a, i] * inverse[i, l] * ridge.features[a, l]
-        ridge.estimate[context, a] = ridge.offset[prior, a] + mean
-        ridge.norm_squared[context, a] = square
-        ridge.norm[context, a] = math.sqrt(max(square, 0.0))
+        if deviates(ridge):
+            ridge.line[context, a], ridge.line_squared[context, a] = ridge.offset[prior, a] + mean, max(square, 0.0)
+        else:
+            ridge.estimate[context, a] = ridge.offset[prior, a] + mean
+            ridge.norm_squared[context, a] = square
+            ridge.norm[context, a] = math.sqrt(max(square, 0.0))
+    if deviates(ridge):
+        _add_deviations(ridge, context)
     if ridge.root.shape[0] > 0:
         set_factor(inverse, ridge.root[context])
     ridge.updates[context] = 0
@@ -291,6 +390,8 @@ def _copy_row(ridge: Ridge, source: int, to: int) -> None:
     for a in range(room):
         ridge.estimate[to, a] = ridge.estimate[source, a]
         ridge.norm_squared[to, a], ridge.norm[to, a] = ridge.norm_squared[source, a], ridge.norm[source, a]
+        if deviates(ridge):
+            ridge.line[to, a], ridge.line_squared[to, a] = ridge.line[source, a], ridge.line_squared[source, a]
     for i in range(n_features):
         for l in range(n_features):  # noqa: E741
             ridge.inverse[to, i, l] = ridge.inverse[source, i, l]
@@ -320,22 +421,35 @@ def draw(ridge: Ridge, context: int, seed: np.uint64, run: np.uint64, round_: in
     """
     n_arms, n_features = ridge.features.shape
     shadow = ridge.shadow
-    lane = number * (n_features if n_features > 0 else n_arms)
+    lane = number * (n_features + (n_arms if n_features == 0 or deviates(ridge) else 0))
     for a in range(n_arms):
         shadow[a] = 0.0
         if n_features == 0:
             shadow[a] = ridge.norm[context, a] * _normal(seed, run, round_, lane + a)
     if ridge.root.shape[0] > 0:
         _draw_from_root(ridge, ridge.root[context], seed, run, round_, lane)
-        return
-    factor = ridge.scratch[0]
-    set_factor(ridge.inverse[context], factor)
-    for l in range(n_features):  # noqa: E741
-        z = _normal(seed, run, round_, lane + l)
-        for i in range(l, n_features):
-            step = factor[i, l] * z
-            for a in range(n_arms):
-                shadow[a] += ridge.features_by_row[i, a] * step
+    else:
+        factor = ridge.scratch[0]
+        set_factor(ridge.inverse[context], factor)
+        for l in range(n_features):  # noqa: E741
+            z = _normal(seed, run, round_, lane + l)
+            for i in range(l, n_features):
+                step = factor[i, l] * z
+                for a in range(n_arms):
+                    shadow[a] += ridge.features_by_row[i, a] * step
+    if deviates(ridge):
+        _draw_deviations(ridge, context, seed, run, round_, lane + n_features)
+
+
+@shared
+def _draw_deviations(ridge: Ridge, row: int, seed: np.uint64, run: np.uint64, round_: int, lane: int) -> None:
+    """The line counts as far as it is kept, and what is not known of the deviation is drawn by itself."""
+    prior = row % ridge.offset.shape[0]
+    for a in range(ridge.features.shape[0]):
+        noisiness, deviation = ridge.noisiness[prior, a], ridge.deviation[prior, a]
+        keep = noisiness / (noisiness + deviation * ridge.weight[row, a])
+        ridge.shadow[a] *= keep
+        ridge.shadow[a] += math.sqrt(keep * deviation) * _normal(seed, run, round_, lane + a)
 
 
 @shared

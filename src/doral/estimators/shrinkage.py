@@ -25,7 +25,16 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral._kernel import kernel, rare, shared
-from doral.estimators.ridge import MANY_FEATURES, Ridge, invert, refactor_rows, set_data_precision
+from doral.estimators.ridge import (
+    MANY_FEATURES,
+    Ridge,
+    deviates,
+    invert,
+    line_target,
+    line_weight,
+    refactor_rows,
+    set_data_precision,
+)
 
 CONTEXT_DEGREES = 20.0  # the pooled noise counts like so many observations in a context's own
 NOISE_FLOOR = 1e-12  # of the mean square of rewards: exact rewards must not divide by zero
@@ -45,7 +54,7 @@ class Prior(NamedTuple):
     """What contexts have in common."""
 
     sigma: Floats  # (J,) noise of a context
-    scale: Floats  # (8,) see below
+    scale: Floats  # (11,) see below
     inverse: Floats  # (J + 4, k, k) scratch: (lambda I + V_data)^-1 of every context, and four more matrices
     pull: Floats  # (J + 1, k) scratch: what a context says about mu; the last row over all
 
@@ -53,6 +62,9 @@ class Prior(NamedTuple):
 # Of `scale`: pooled noise variance, omega^2, s^2, lambda = noise / omega^2, whether rewards have set them, lambda
 # before they did; the noise as it may be while few answers tell, the mean square of rewards (0: only zeros so far).
 NOISE, SPREAD, RANGE, PENALTY, IS_SET, FIRST_PENALTY, DOUBT, MEAN_SQUARE = 0, 1, 2, 3, 4, 5, 6, 7
+# And of `cells`: the variance of deviations, that of what arms have beyond their features, and what a success brings
+# where rewards are nothing or that (0 where they are not).
+DEVIATION, EFFECT, SUCCESS = 8, 9, 10
 ANEW = -1.0  # in place of IS_SET: they were set by a reward that turned out to be another one
 ANEW_STEPS = 8  # of EM, after which omega is where it would be
 # The last matrices of `inverse`: precision of mu, its inverse, and two for one context at a time.
@@ -63,7 +75,7 @@ def new_prior(n_contexts: int, n_features: int, penalty: float) -> Prior:
     """Before any data: no common mean, noise and spread of 1; only ratios matter until rewards are seen."""
     return Prior(
         sigma=np.ones(n_contexts),
-        scale=np.array([1.0, 1.0 / penalty, 1.0 / penalty, penalty, 0.0, penalty, 1.0, 0.0]),
+        scale=np.array([1.0, 1.0 / penalty, 1.0 / penalty, penalty, 0.0, penalty, 1.0, 0.0, 0.0, 0.0, 0.0]),
         inverse=np.zeros((n_contexts + 4, n_features, n_features)),
         pull=np.zeros((n_contexts + 1, n_features)),
     )
@@ -87,7 +99,7 @@ def calibrate(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats) -> No
     second_moment = measure_noise(prior, tally)
     rebuild(ridge, tally, thinning)
     if second_moment > 0.0:  # else nothing but zeros so far: no scale to go by
-        prior.scale[RANGE] = second_moment / _feature_size(ridge)
+        prior.scale[RANGE] = second_moment / feature_size(ridge)
         steps = ANEW_STEPS if prior.scale[IS_SET] == ANEW else 1
         if prior.scale[IS_SET] != 1.0:
             prior.scale[SPREAD], prior.scale[IS_SET] = SPREAD_GUESS * prior.scale[RANGE], 1.0
@@ -95,16 +107,16 @@ def calibrate(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats) -> No
         for _ in range(steps):
             prior.scale[PENALTY] = prior.scale[NOISE] / prior.scale[SPREAD]
             if ridge.features.shape[1] > 0:
-                _share(prior, ridge)
+                share(prior, ridge)
             else:
-                _share_cells(prior, ridge)
+                share_cells(prior, ridge)
     elif prior.scale[IS_SET] == ANEW:
-        _start_over(prior, ridge)
+        start_over(prior, ridge)
     refactor_rows(ridge, 0, n_contexts)
 
 
 @rare
-def _start_over(prior: Prior, ridge: Ridge) -> None:
+def start_over(prior: Prior, ridge: Ridge) -> None:
     """The only rewards that were not 0 have been corrected to it: back to before any data."""
     penalty = prior.scale[FIRST_PENALTY]
     prior.scale[SPREAD], prior.scale[RANGE], prior.scale[PENALTY] = 1.0 / penalty, 1.0 / penalty, penalty
@@ -119,7 +131,7 @@ def _start_over(prior: Prior, ridge: Ridge) -> None:
 
 
 @rare
-def _feature_size(ridge: Ridge) -> float:
+def feature_size(ridge: Ridge) -> float:
     """The mean square of the features of an arm: s^2 times this is what rewards are thought to be."""
     n_arms, n_features = ridge.features.shape
     total = 0.0
@@ -130,7 +142,7 @@ def _feature_size(ridge: Ridge) -> float:
 
 
 @shared
-def _share(prior: Prior, ridge: Ridge) -> None:
+def share(prior: Prior, ridge: Ridge) -> None:
     """mu given all contexts but one, for each; and omega^2, which holds from the next time on.
 
     Contexts without data say and borrow the same: it is worked out for one of them, and the others take copies.
@@ -188,12 +200,20 @@ def _listen(prior: Prior, ridge: Ridge, context: int) -> None:
     for i in range(n_features):  # direction = G_j
         ridge.direction[i] = 0.0
         for a in range(n_arms):
-            ridge.direction[i] += ridge.target[context, a] * ridge.features[a, i]
+            ridge.direction[i] += _said(ridge, context, a) * ridge.features[a, i]
     for i in range(n_features):
         total = 0.0
         for l in range(n_features):  # noqa: E741
             total += prior.inverse[context, i, l] * ridge.direction[l]
         prior.pull[context, i] = penalty * total
+
+
+@kernel
+def _said(ridge: Ridge, context: int, arm: int) -> float:
+    """What the answers of a cell say of the line: without what the arm has beyond it."""
+    if deviates(ridge):
+        return line_target(ridge, context, arm) - line_weight(ridge, context, arm) * ridge.effect[context, arm]
+    return ridge.target[context, arm]
 
 
 @kernel
@@ -212,7 +232,7 @@ def _borrow(prior: Prior, ridge: Ridge, context: int) -> None:
             for l in range(n_features):  # noqa: E741
                 mean = prior.pull[n_contexts, l] - prior.pull[context, l]
                 total += ridge.features[a, i] * covariance[i, l] * mean
-        ridge.offset[context, a] = total
+        ridge.offset[context, a] = total + ridge.effect[context, a] if deviates(ridge) else total
     for i in range(n_features):
         covariance[i, i] += 1.0 / penalty
     invert(covariance, ridge.scratch[0], ridge.precision[context])
@@ -280,7 +300,7 @@ def _shared_variance(prior: Prior, context: int, i: int, row: Floats) -> float:
 
 
 @rare
-def _share_cells(prior: Prior, ridge: Ridge) -> None:
+def share_cells(prior: Prior, ridge: Ridge) -> None:
     """The same without features: the mean of an arm given all contexts but one, around the mean of all arms."""
     n_contexts, n_arms = ridge.offset.shape
     noise, penalty = prior.scale[NOISE], prior.scale[PENALTY]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from doral.engine.choice import (
     PLAYED,
     PLAYED_EXPLORING,
+    PLAYED_FIRST,
     PLAYED_MARGINAL,
     PLAYED_RACING,
     SKIPPED_BUDGET,
@@ -20,6 +21,7 @@ MADE_ELSEWHERE = 100  # in the place of a reason of the engine
 _FIXED = {
     MADE_ELSEWHERE: "made elsewhere",
     PLAYED_RACING: "played: racing, to learn how fast this arm answers",
+    PLAYED_FIRST: "played: a first try, because little is known of this arm",
     SKIPPED_BUDGET: "skipped: budget, what is left does not pay for any arm",
     SKIPPED_UNAVAILABLE: "skipped: no arm is available",
     SKIPPED_OVER: "skipped: the horizon is over",
@@ -28,6 +30,7 @@ _FIXED = {
 SHORT = {
     MADE_ELSEWHERE: "made elsewhere",
     PLAYED_RACING: "played: racing",
+    PLAYED_FIRST: "played: first try",
     PLAYED: "played",
     PLAYED_MARGINAL: "played: marginal",
     SKIPPED_BUDGET: "skipped: budget",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from doral._kernel import kernel, rare
-from doral.engine.choice import SKIPPED_UNAVAILABLE, Choice
+from doral.engine.choice import SKIPPED_UNAVAILABLE, UNDECIDED, Choice
 from doral.engine.state import State
 from doral.estimators.ridge import refactor_rows
 from doral.estimators.shrinkage import rebuild
@@ -63,6 +63,16 @@ def credit(state: State) -> float:
 
 
 @kernel
+def first_try(state: State, context: int, restricted: bool) -> Choice:
+    return Choice(NO_ARM, 1.0, 0.0, 0.0, UNDECIDED)
+
+
+@kernel
+def stretch(state: State, context: int, norm: float) -> float:
+    return 1.0
+
+
+@kernel
 def window_bias(state: State, context: int) -> float:
     return 0.0
 
@@ -94,6 +104,11 @@ def correction_weight(state: State, number: int, reward: float) -> float:
 
 @kernel
 def unit_at(state: State, reading: int) -> float:
+    return 1.0
+
+
+@kernel
+def kept(state: State) -> float:
     return 1.0
 
 

@@ -49,7 +49,8 @@ def is_in(options: PolicyOptions, problem: Problem) -> bool:
     """Thompson sampling draws anew for everybody, who knows the truth has no doubt, and other bonuses are not in units
     of measured noise.
     """
-    return options.bonus == "calibrated" and options.sampling not in ("thompson", "oracle") and options.pacing == "lp"
+    is_in_units_of_noise = options.bonus in ("calibrated", "ahead")
+    return is_in_units_of_noise and options.sampling not in ("thompson", "oracle") and options.pacing == "lp"
 
 
 def memory(blueprint: Blueprint) -> Ints:

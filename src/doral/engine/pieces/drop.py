@@ -23,7 +23,7 @@ import numpy as np
 
 from doral._arrays import Ints, Record
 from doral._kernel import kernel, rare
-from doral.engine.hooks import baseline, bonus, watched
+from doral.engine.hooks import baseline, bonus, stretch, watched
 from doral.engine.state import CAP, FEWEST_ANSWERS, RESERVED, TIER_PRICE, State, clock_left
 from doral.errors import InvalidValue
 from doral.pacing import (
@@ -139,12 +139,13 @@ def _set_bounds(state: State, context: int) -> None:
     """
     weight, pulls = state.contexts[context].weight, state.contexts[context].pulls
     certain = math.sqrt(2.0 * math.log(state.drop.certificates.size / state.confidence.delta))
-    of_reward = max(certain * state.prior.sigma[context], bonus(state, context))
+    of_reward, scale = certain * state.prior.sigma[context], bonus(state, context)
     of_return = max(certain, state.confidence.return_optimism * math.sqrt(math.log(math.e + pulls)))
     nothing = baseline(state, context)
     for a in range(state.allowed.size):
         tau, estimate = state.tau[context, a], state.ridge.estimate[context, a]
-        reward_error = of_reward * tau * state.ridge.norm[context, a]
+        norm = state.ridge.norm[context, a]
+        reward_error = max(of_reward, scale * stretch(state, context, norm)) * tau * norm
         return_error = of_return * state.tau_error[context, a] * estimate
         state.values[a] = weight * tau * estimate - nothing
         state.gamma[a] = weight * math.sqrt(reward_error * reward_error + return_error * return_error)

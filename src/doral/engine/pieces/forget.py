@@ -79,8 +79,13 @@ def fade(state: State) -> None:
     now = state.now[0]
     if now.round > now.read_last:
         _keep_small(state, float(math.floor(now.round / state.forget.half_life)))
-        keep = 0.5 ** ((now.round - now.read_last) / state.forget.half_life)
-        _forget(state.tally, state.ridge, state.curves, keep)
+        _forget(state.tally, state.ridge, state.curves, kept(state))
+
+
+@kernel
+def kept(state: State) -> float:
+    now = state.now[0]
+    return 0.5 ** (max(0, now.round - now.read_last) / state.forget.half_life)
 
 
 @kernel

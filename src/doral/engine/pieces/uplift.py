@@ -22,7 +22,7 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral._kernel import kernel, position
-from doral.engine.hooks import draws, norm_row
+from doral.engine.hooks import draws, norm_row, stretch
 from doral.engine.state import State
 from doral.pacing import NO_ARM
 
@@ -83,7 +83,8 @@ def _benefit(state: State, context: int, arm: int, scale: float, norm: Floats) -
     weight, tau = state.contexts[context].weight, state.tau[context, arm]
     if draws(state) > 0:
         return weight * tau * scale * norm[arm]
-    of_reward = tau * scale * max(norm[arm], 1.0 / math.sqrt(1.0 + state.ridge.weight[norm_row(state, context), arm]))
+    width = max(norm[arm], 1.0 / math.sqrt(1.0 + state.ridge.weight[norm_row(state, context), arm]))
+    of_reward = tau * scale * width * stretch(state, context, width)
     doubts = state.confidence.return_optimism * math.sqrt(math.log(math.e + state.contexts[context].pulls))
     of_return = doubts * state.tau_error[context, arm] * max(state.ridge.estimate[context, arm], 0.0)
     return weight * math.sqrt(of_reward * of_reward + of_return * of_return)

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
 def check(options: PolicyOptions) -> None:
     asks = options.sampling != "thompson" or options.dropping == "certified"
-    if asks and options.features == "none" and options.bonus != "calibrated":
-        raise InvalidValue("features", options.features, "has only a bonus in units of noise: bonus='calibrated'")
-    if options.bonus == "calibrated" and options.prior == "fixed":
+    if asks and options.features == "none" and options.bonus not in ("calibrated", "ahead"):
+        raise InvalidValue(
+            "features", options.features, "has only a bonus in units of noise: bonus='calibrated' or 'ahead'"
+        )
+    if options.bonus in ("calibrated", "ahead") and options.prior == "fixed":
         raise InvalidValue("bonus", options.bonus, "is in units of measured noise: needs prior='noise' or 'shared'")
 
 

@@ -21,7 +21,7 @@ class LearnOptions:
     """Options of every learner."""
 
     learner: str = "returned"
-    """"auto": returned where feedback is explicit, scaled where it is silent."""
+    """"auto": returned where feedback is explicit; where it is silent, early (or scaled, without return curves)."""
     features: Literal["given", "none"] = "given"
     """"none": every context and arm stands for itself."""
     penalty: float = 1.0
@@ -36,4 +36,6 @@ def word(options: PolicyOptions, problem: Problem) -> str:
     """The learner that the problem needs, where that is left open."""
     if options.learner != "auto":
         return options.learner
-    return "scaled" if problem.feedback == "silent" else "returned"
+    if problem.feedback != "silent":
+        return "returned"
+    return "early" if options.return_probability == "estimated" else "scaled"

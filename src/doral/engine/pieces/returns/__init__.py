@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from doral import _check
+from doral.engine.pieces import learn
 from doral.errors import InvalidValue
 from doral.problem import MAX_AGE
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 OPTION = "return_probability"
 FILLS = ("read_returns",)
 EMPTY = "one"
-HIDDEN = ("silent",)  # what "estimated" means where feedback is silent
+HIDDEN = ("silent", "early")  # what "estimated" means where feedback is silent
 
 MAX_CURVE_POINTS = 1_000
 
@@ -56,5 +57,8 @@ def check(options: PolicyOptions) -> None:
 
 def word(options: PolicyOptions, problem: Problem) -> str:
     """Where feedback is silent, an answer of 0 cannot be seen, and there is no curve to read."""
-    is_silent = problem.feedback == "silent" and options.return_probability == "estimated"
-    return "silent" if is_silent else options.return_probability
+    if options.return_probability != "estimated":
+        return options.return_probability
+    if learn.word(options, problem) == "early":
+        return "early"
+    return "silent" if problem.feedback == "silent" else "estimated"

@@ -1,0 +1,201 @@
+"""Where features may be wrong: what arms have beyond them, and how far single cells deviate, learned from the data.
+
+    reward = <theta_j, f_a> + b_a + d_ja + noise,     b_a ~ N(0, s_b^2),     d_ja ~ N(0, eta^2)
+
+theta_j is as in `shrinkage`. With right features both variances go to 0 and all is as there; with wrong ones, arms are
+what they have in common over contexts (b) and what is special in one of them (d); with a constant for a feature,
+theta_j is what contexts differ by, and this is the model of main effects and deviations.
+
+Both variances move by a step of Fisher scoring at each calibration: to where residuals are as large as they should be.
+Unlike an EM step it reaches 0, and leaves it again. One more cell, and one more arm, of the size that spreads are
+thought to have stand in while there are no data. Residuals are taken as if the cell itself had not been learned:
+e / (1 - h), for h the share of its own answers in what the line says of it.
+
+Where a reward is nothing or always the same, as a conversion is, the noise of a cell follows its mean.
+"""
+
+from __future__ import annotations
+
+import math
+
+from doral._arrays import Floats
+from doral._kernel import rare
+from doral.estimators.ridge import Ridge, refactor_rows
+from doral.estimators.shrinkage import (
+    ANEW,
+    ANEW_STEPS,
+    COUNT,
+    DEVIATION,
+    EFFECT,
+    IS_SET,
+    NOISE,
+    PENALTY,
+    RANGE,
+    REWARD,
+    SPREAD,
+    SPREAD_FLOOR,
+    SPREAD_GUESS,
+    SQUARE,
+    SUCCESS,
+    Prior,
+    feature_size,
+    measure_noise,
+    rebuild,
+    share,
+    share_cells,
+    start_over,
+)
+
+ALIKE = 1e-9  # relative: rewards that differ by less are the same
+
+
+@rare
+def calibrate_cells(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats) -> None:
+    """As `shrinkage.calibrate`, with effects and deviations."""
+    second_moment = measure_noise(prior, tally)
+    rebuild(ridge, tally, thinning)
+    if second_moment > 0.0:
+        scale_of_means = _scale_of_means(prior, tally, second_moment)
+        prior.scale[RANGE] = scale_of_means / feature_size(ridge)
+        steps = ANEW_STEPS if prior.scale[IS_SET] == ANEW else 1
+        if prior.scale[IS_SET] != 1.0:
+            prior.scale[SPREAD], prior.scale[IS_SET] = SPREAD_GUESS * prior.scale[RANGE], 1.0
+            prior.scale[DEVIATION] = prior.scale[EFFECT] = SPREAD_GUESS * scale_of_means
+            _forget_effects(ridge, prior.scale[EFFECT])
+        prior.scale[SPREAD] = max(prior.scale[SPREAD], SPREAD_FLOOR * prior.scale[RANGE])
+        for _ in range(steps):
+            prior.scale[PENALTY] = prior.scale[NOISE] / prior.scale[SPREAD]
+            if ridge.features.shape[1] > 0:
+                _set_noisiness(prior, ridge, tally)
+                _set_deviations(prior, ridge)
+                share(prior, ridge)
+                refactor_rows(ridge, 0, tally.shape[1])
+                _follow_residuals(prior, ridge, SPREAD_GUESS * scale_of_means)
+            else:
+                share_cells(prior, ridge)
+    elif prior.scale[IS_SET] == ANEW:
+        start_over(prior, ridge)
+    if ridge.features.shape[1] == 0 or not second_moment > 0.0:
+        refactor_rows(ridge, 0, tally.shape[1])
+
+
+@rare
+def _scale_of_means(prior: Prior, tally: Floats, second_moment: float) -> float:
+    """What the mean of an unknown arm may be, squared: twice as much as means are so far, and no more than rewards are.
+
+    The mean square of means is that of rewards less the noise; of that, the less is known the fewer answers cells have.
+    Where conversions are rare, rewards say nothing of this: they are 1 however small the rates are.
+    """
+    n = 0.0
+    for j in range(tally.shape[1]):
+        for a in range(tally.shape[2]):
+            n += tally[COUNT, j, a]
+    noise = min(prior.scale[NOISE], second_moment)
+    of_means = (second_moment - noise) + noise * min(1.0, tally.shape[1] * tally.shape[2] / n)
+    return min(second_moment, 4.0 * of_means)
+
+
+@rare
+def _forget_effects(ridge: Ridge, variance: float) -> None:
+    for j in range(ridge.effect.shape[0]):
+        for a in range(ridge.effect.shape[1]):
+            ridge.effect[j, a], ridge.effect_variance[j, a] = 0.0, variance * ridge.reach[a] * ridge.reach[a]
+
+
+@rare
+def _set_noisiness(prior: Prior, ridge: Ridge, tally: Floats) -> None:
+    """phi: p (c - p) of a cell per noise, where rewards are 0 or c; else 1."""
+    _, n_contexts, n_arms = tally.shape
+    n, reward, square = 0.0, 0.0, 0.0
+    for j in range(n_contexts):
+        for a in range(n_arms):
+            n += tally[COUNT, j, a]
+            reward += tally[REWARD, j, a]
+            square += tally[SQUARE, j, a]
+    success = square / reward if reward > 0.0 else 0.0
+    is_binary = success > 0.0 and reward < n * success
+    for j in range(n_contexts):
+        for a in range(n_arms):
+            if abs(tally[SQUARE, j, a] - success * tally[REWARD, j, a]) > ALIKE * tally[SQUARE, j, a]:
+                is_binary = False
+    prior.scale[SUCCESS] = success if is_binary else 0.0
+    if is_binary:  # all noise is that of a coin: contexts have none of their own
+        for j in range(n_contexts):
+            prior.sigma[j] = math.sqrt(prior.scale[NOISE])
+    for j in range(n_contexts):
+        for a in range(n_arms):
+            ridge.noisiness[j, a] = 1.0
+            if is_binary:
+                # A cell without a success, or without a failure, is not without noise: as in Wilson's interval, at one
+                # standard error a quarter of a success, or of a failure, more stands for the next one.
+                other = 0.25 * success / (1.0 + tally[COUNT, j, a])
+                least, most = min(reward / n, other), max(reward / n, success - other)
+                mean = min(max(ridge.estimate[j, a], least), most)
+                ridge.noisiness[j, a] = mean * (success - mean) / prior.scale[NOISE]
+
+
+@rare
+def _set_deviations(prior: Prior, ridge: Ridge) -> None:
+    """kappa: the deviation itself, and what is not known of the effect of the arm."""
+    for j in range(ridge.deviation.shape[0]):
+        for a in range(ridge.deviation.shape[1]):
+            deviation = prior.scale[DEVIATION] * ridge.reach[a] * ridge.reach[a]
+            ridge.deviation[j, a] = (deviation + ridge.effect_variance[j, a]) / prior.scale[NOISE]
+
+
+@rare
+def _follow_residuals(prior: Prior, ridge: Ridge, guess: float) -> None:
+    """Effects, given all other contexts, and both variances; they hold from the next time on."""
+    n_contexts, n_arms = ridge.deviation.shape
+    noise = prior.scale[NOISE]
+    guess /= noise
+    of_cells, of_arms = prior.scale[DEVIATION] / noise, prior.scale[EFFECT] / noise
+    cell_score, cell_information = (guess - of_cells) / (guess * guess), 1.0 / (guess * guess)
+    arm_score, arm_information = (guess - of_arms) / (guess * guess), 1.0 / (guess * guess)
+    for a in range(n_arms):
+        known, says, square = 0.0, 0.0, ridge.reach[a] * ridge.reach[a]
+        for j in range(n_contexts):
+            if ridge.weight[j, a] > 0.0:
+                error = ridge.noisiness[j, a] / ridge.weight[j, a] + ridge.deviation[j, a]
+                rest = 1.0 - min(ridge.line_squared[j, a] / error, 1.0 - 1e-9)
+                away = ridge.target[j, a] / ridge.weight[j, a] - ridge.line[j, a]
+                unit = square / error  # of the variance of deviations, in the variance of this cell
+                cell_score += unit * (away * away / (noise * error) - rest)
+                cell_information += (rest * unit) ** 2
+                precision = 1.0 / (error / rest - ridge.effect_variance[j, a] / noise)
+                known += precision
+                says += precision * (away / rest + ridge.effect[j, a])
+        if known > 0.0:
+            error = square * of_arms + 1.0 / known
+            arm_score += square / error * ((says / known) ** 2 / (noise * error) - 1.0)
+            arm_information += (square / error) ** 2
+        _set_effect(ridge, a, known, says, square * of_arms, noise)
+    prior.scale[DEVIATION] = noise * _above_zero(of_cells + cell_score / cell_information, cell_information)
+    prior.scale[EFFECT] = noise * _above_zero(of_arms + arm_score / arm_information, arm_information)
+
+
+@rare
+def _above_zero(estimate: float, information: float) -> float:
+    """What is expected of a variance with this estimate: it cannot be below 0, and is not 0 because it may be.
+
+    The mean of a normal law, cut off at 0; the variance of a variance is 2 / information.
+    """
+    error = math.sqrt(2.0 / information)
+    z = max(estimate / error, -6.0)
+    return error * (z + math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) / (0.5 * math.erfc(-z / math.sqrt(2.0))))
+
+
+@rare
+def _set_effect(ridge: Ridge, arm: int, known: float, says: float, of_arms: float, noise: float) -> None:
+    """b_a for every context, as all others know it."""
+    for j in range(ridge.deviation.shape[0]):
+        others, they_say = known, says
+        if ridge.weight[j, arm] > 0.0:
+            error = ridge.noisiness[j, arm] / ridge.weight[j, arm] + ridge.deviation[j, arm]
+            rest = 1.0 - min(ridge.line_squared[j, arm] / error, 1.0 - 1e-9)
+            away = ridge.target[j, arm] / ridge.weight[j, arm] - ridge.line[j, arm]
+            precision = 1.0 / (error / rest - ridge.effect_variance[j, arm] / noise)
+            others -= precision
+            they_say -= precision * (away / rest + ridge.effect[j, arm])
+        share_of = of_arms / (1.0 + of_arms * max(others, 0.0))
+        ridge.effect[j, arm], ridge.effect_variance[j, arm] = share_of * they_say, noise * share_of
