@@ -31,9 +31,11 @@ _PRINTED_RACE: Mapping[str, Any] = {
 _ON_THE_FLY: Mapping[str, Any] = {
     "screening": "none",
     "cutoff": "adaptive",
+    "cutoff_share": 1.0,
     "learner": "auto",
-    "prior": "shared",
-    "bonus": "calibrated",
+    "prior": "cells",
+    "bonus": "ahead",
+    "start_share": 0.02,
     "pending": "expected",
     "return_optimism": 0.7,
     "curves_by": "context",
