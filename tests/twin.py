@@ -369,6 +369,8 @@ class Twin:
     ) -> None:
         self.options, self.problem, self.seed, self.run = options, problem, seed, run
         self.until_end = options.until_end and problem.counted == "by_end"
+        if features.shape[1] == 0:  # they are not given: a constant, or one for each arm
+            features = np.ones((problem.n_arms, 1)) if options.prior == "cells" else np.eye(problem.n_arms)
         self.features = features if options.features == "given" else np.zeros((problem.n_arms, 0))
         self.control = problem.control  # what those get who are skipped
         # what a use takes from the budget, and what plans take it to cost

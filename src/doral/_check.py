@@ -85,14 +85,14 @@ def is_among(value: object, words: Iterable[str]) -> bool:
     return isinstance(value, str) and value in words
 
 
-def items(field: str, value: object, *, what: str, at_most: int) -> list[Any]:
+def items(field: str, value: object, *, what: str, at_most: int, at_least: int = 1) -> list[Any]:
     """The elements of a sequence or of an array with one axis; its length is checked before anything is copied."""
     is_sequence = isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
     if not is_sequence and not (isinstance(value, np.ndarray) and value.ndim == 1):
         raise InvalidValue(field, value, f"must be a list of {what}")
     assert isinstance(value, Sequence | np.ndarray)
-    if not 1 <= len(value) <= at_most:
-        raise InvalidValue(f"number of {field}", len(value), f"must be from 1 to {at_most:,}")
+    if not at_least <= len(value) <= at_most:
+        raise InvalidValue(f"number of {field}", len(value), f"must be from {at_least} to {at_most:,}")
     return value.tolist() if isinstance(value, np.ndarray) else list(value)
 
 

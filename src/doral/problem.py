@@ -55,8 +55,8 @@ CostLike: TypeAlias = float | Mapping[str, float] | Sequence[tuple[str, float]]
 class Arm:
     """Something the budget can be spent on.
 
-    `features` describe it to the learner; all arms of a problem have equally many. `cost` is what one use takes
-    from the budget, 0 where it is free; a mapping from the name of every context to a cost where it differs by context.
+    `features` describe it to the learner; all arms of a problem have equally many, or none. Without them, arms are told
+    apart by what they have brought, in all contexts and in each. `cost` is what one use takes from the budget, 0 where it is free; a mapping from the name of every context to a cost where it differs by context.
 
     >>> Arm("clinic-a", features=[0.2, 0.7], cost=2.5)
     Arm(name='clinic-a', features=(0.2, 0.7), cost=2.5)
@@ -69,10 +69,10 @@ class Arm:
     cost: float | tuple[tuple[str, float], ...]  # (context, cost), where it differs by context
 
     # Written out, here and below, because what is accepted (any list, any array) is wider than what is stored.
-    def __init__(self, name: str, *, features: _check.FloatsLike, cost: CostLike = 1.0) -> None:
+    def __init__(self, name: str, *, features: _check.FloatsLike = (), cost: CostLike = 1.0) -> None:
         name = _check.name("name of an arm", name)
         label = f"features of arm {shown(name)}"
-        values = _check.items(label, features, what="numbers", at_most=MAX_FEATURES)
+        values = _check.items(label, features, what="numbers", at_most=MAX_FEATURES, at_least=0)
         _check.set_fields(
             self,
             name=name,
@@ -373,7 +373,7 @@ class Problem:
         arms = _check.items("arms", given.pop("arms"), what="mappings", at_most=MAX_ARMS)
         contexts = _check.items("contexts", given.pop("contexts"), what="mappings", at_most=MAX_CONTEXTS)
         return cls(
-            arms=[Arm(**_check.keys("arm", arm, required=("name", "features"), optional=("cost",))) for arm in arms],
+            arms=[Arm(**_check.keys("arm", arm, required=("name",), optional=("features", "cost"))) for arm in arms],
             contexts=[
                 Context(**_check.keys("context", context, required=("name",), optional=_CONTEXT_OPTIONS))
                 for context in contexts
@@ -584,7 +584,7 @@ def _checked_arms(arms: object) -> tuple[Arm, ...]:
     checked = tuple(_check.items("arms", arms, what="Arm objects", at_most=MAX_ARMS))
     for arm in checked:
         if not isinstance(arm, Arm):
-            raise InvalidValue("arms", arm, "each must be an Arm; write Arm(name, features=[...])")
+            raise InvalidValue("arms", arm, "each must be an Arm; write Arm(name), or Arm(name, features=[...])")
     _check.no_duplicates("name of an arm", (arm.name for arm in checked))
     n_features = len(checked[0].features)
     for arm in checked:

@@ -60,7 +60,7 @@ def repair_clock(
 def add(
     name: Name,
     arm: ArmName,
-    features: Annotated[list[str], typer.Option(metavar="NUMBERS", help=_FEATURES_HELP)],
+    features: Annotated[list[str] | None, typer.Option(metavar="NUMBERS", help=_FEATURES_HELP)] = None,
     cost: Annotated[float, typer.Option(help="What one use takes from the budget.")] = 1.0,
     key: Key = None,
     storage: Storage = DEFAULT_STORAGE,
@@ -69,7 +69,7 @@ def add(
     with opened(storage) as store:
         from doral.problem import Arm
 
-        new = Arm(arm, features=parse_features(features), cost=cost)
+        new = Arm(arm, features=parse_features(features or ()), cost=cost)
         store.campaign(name).add_arm(new, key=key)
         typer.echo(f"added {arm} to {name}")
 

@@ -38,7 +38,13 @@ class Blueprint:
         """(A, k) of the arms."""
         if self.options.features == "none":
             return np.zeros((self.problem.n_arms, 0))
-        return self.problem.features if self.given_features is None else self.given_features
+        features = self.problem.features if self.given_features is None else self.given_features
+        return features if features.shape[1] > 0 else self._stand_ins()
+
+    def _stand_ins(self) -> Floats:
+        """For features that are not given: a constant, where arms have something beyond features; else one for each."""
+        n_arms = self.problem.n_arms
+        return np.ones((n_arms, 1)) if self.options.prior == "cells" else np.eye(n_arms)
 
     @cached_property
     def longest_deadline(self) -> float:

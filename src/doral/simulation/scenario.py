@@ -141,6 +141,8 @@ class Scenario:
             _check_alone(theta=theta, features=features, noise=noise, phases=phases)
         if theta is not None and means is not None:
             raise InvalidValue("means", means, "give theta or means, not both")
+        if problem.n_features == 0 and (features == "drawn" or means is None):
+            raise InvalidValue("means", means, "the arms have no features to draw or to multiply: give means")
         if baseline_means is not None:
             theta, means = _with_baseline(baseline_means, theta, means, problem)
         _check.set_fields(

@@ -105,6 +105,15 @@ def _wrong_features() -> Scenario:
     return _scenario("wrong-features", problem, laws, means.tolist(), noise="bernoulli")
 
 
+def _no_features() -> Scenario:
+    """Nobody describes the arms: contexts differ most, arms less, and a little is special to both together."""
+    arms = [Arm(f"arm-{number}") for number in range(1, 7)]
+    problem = Problem(arms=arms, contexts=_contexts(SHARES), budget=4_000, horizon=10_000, deadline=DEADLINE_ROUNDS)
+    scores = 1.5 * _spread(41, 10, 1) + _spread(61, 6, 1).T + 0.7 * _spread(71, 10, 6)
+    laws: list[AnyLaw] = [Geometric(mean) for mean in (40, 70, 100, 130, 160, 190)]
+    return _scenario("no-features", problem, laws, _between(0.05, 0.5, scores), noise="bernoulli")
+
+
 def _rare() -> Scenario:
     """Conversions of 1 to 4%: no news and no conversion look the same."""
     features, tastes = _spread(1, 10, 5), _spread(21, 10, 5)
@@ -121,5 +130,6 @@ def _rare() -> Scenario:
 
 
 SCENARIOS = {
-    scenario.name: scenario for scenario in (_silent_slow(), _dear_is_right(), _tiny(), _wrong_features(), _rare())
+    scenario.name: scenario
+    for scenario in (_silent_slow(), _dear_is_right(), _tiny(), _wrong_features(), _no_features(), _rare())
 }
