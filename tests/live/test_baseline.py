@@ -11,9 +11,11 @@ import pytest
 from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.errors import WrongState
+from doral.live.snapshot import decode, encode
 from doral.live.store import Store
 from doral.problem import Arm, Problem
 from tests.live.checks import fold_of
+from tests.live.tapes import same_bits
 
 ARMS = [Arm("letter", features=[1.0, 0.0]), Arm("visit", features=[0.0, 1.0], cost=2.0)]
 USUAL = Arm("usual", features=[0.5, 0.5], cost=0)
@@ -140,3 +142,15 @@ def test_a_known_baseline_is_shown(open_store: Callable[[str], Store]) -> None:
     assert report.baseline.rewards == (0.5, 0.0)
     assert report.baseline.uplift == 1.5
     assert report.decisions["skipped"] > 0
+
+
+def test_a_snapshot_holds_those_who_are_skipped(open_store: Callable[[str], Store]) -> None:
+    campaign = make(open_store("memory://"))
+    campaign.decide_many(["x", "y"] * 5)
+    campaign.add_arm(Arm("call", features=[0.3, 0.3], cost=0.5))
+    for one in campaign.decide_many(["x", "y"] * 5)[::2]:
+        campaign.feedback(one.id, 0.5)
+    whole = fold_of(campaign)
+    restored = decode(encode(whole), whole.definition, whole.names.tag)
+    assert restored.to_json() == whole.to_json()
+    assert same_bits(restored.engine.state, whole.engine.state) == []
