@@ -521,7 +521,7 @@ def _known_baseline(baseline: object, contexts: tuple[Context, ...]) -> tuple[fl
     if isinstance(baseline, Mapping):
         for name in baseline:
             if name not in names:
-                raise UnknownName("context", name, names)
+                raise UnknownName("context of the baseline", name, names)
         for name in names:
             if name not in baseline:
                 raise InvalidValue("baseline", dict(baseline), f"lacks context {shown(name)}")
