@@ -35,7 +35,7 @@ _ON_THE_FLY: Mapping[str, Any] = {
     "learner": "auto",
     "prior": "cells",
     "bonus": "ahead",
-    "start_share": 0.02,
+    "start_share": 0.05,
     "pending": "expected",
     "return_optimism": 0.7,
     "curves_by": "context",

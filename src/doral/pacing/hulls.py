@@ -34,7 +34,7 @@ def new_hulls(
     """Empty hulls: every context is skipped. `costs` are (A,), or (J, A) where they differ by context, or will once
     they are learned. `room` is that of a block, 0 for the best.
     """
-    rows = np.array(costs, dtype=np.float64).reshape(-1, costs.shape[-1])
+    rows = np.array(costs, dtype=np.float64, order="C").reshape(-1, costs.shape[-1])
     if is_learned:
         rows = np.array(np.broadcast_to(rows, (n_contexts, rows.shape[1])), order="C")
     by_cost = np.argsort(rows, axis=1, kind="stable").astype(np.int64)
