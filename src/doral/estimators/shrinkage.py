@@ -128,6 +128,9 @@ def start_over(prior: Prior, ridge: Ridge) -> None:
                 ridge.precision[j, i, l] = penalty if i == l or n_columns == 1 else 0.0
         for a in range(ridge.offset.shape[1]):
             ridge.offset[j, a] = 0.0
+            if deviates(ridge):
+                ridge.deviation[j, a], ridge.noisiness[j, a] = 0.0, 1.0
+                ridge.effect[j, a], ridge.effect_variance[j, a] = 0.0, 0.0
 
 
 @rare
