@@ -11,7 +11,7 @@ import pytest
 from doral.engine import amend
 from doral.engine.blueprint import Blueprint
 from doral.engine.compose import first_state
-from doral.engine.events import decide, observe, tick
+from doral.engine.events import decide, observe, take_stock, tick
 from doral.engine.hooks import watch
 from doral.engine.leaves import leaves, replace_leaves
 from doral.engine.presets import POLICY_NAMES, policy
@@ -62,6 +62,10 @@ def assert_same(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
         ("scaled", "ignored", False),
         ("scaled", "ignored", True),
         ("scaled", "expected", False),
+        ("early", "ignored", False),
+        ("early", "ignored", True),
+        ("early", "expected", False),
+        ("early", "expected", True),
     ],
 )
 def test_a_cancelled_decision_leaves_no_trace(learner: str, pending: str, is_settled: bool) -> None:
@@ -98,6 +102,31 @@ def test_a_cancelled_decision_was_never_at_risk(by: str) -> None:
     assert alone.curves.at_risk.any()
 
 
+@pytest.mark.parametrize("clock", [2.5, 9.0, 18.0, 60.0])
+def test_a_cancelled_decision_was_no_trial(clock: float) -> None:
+    """Open, settled, or no longer watched: neither in the trials nor in the norms that count open decisions."""
+    words: dict[str, Any] = {"pending": "expected", "prior": "noise", "curves_by": "context"}
+    cancelled, alone = deciding("early", **words), deciding("early", **words)
+    for state in (cancelled, alone):
+        state.barrier[:, 1:3] = -np.inf  # always the same arm
+        play(state, 1, 1.0)
+    play(cancelled, 1, 2.0)
+    for state in (cancelled, alone):
+        tick(state, clock)
+        watch(state)
+    amend.cancel(cancelled, 1, 1, 0, float(cancelled.hulls.costs[0]), False, clock)
+    for later in (clock, 25.0, 90.0):
+        for state in (cancelled, alone):
+            tick(state, max(later, clock))
+            watch(state)
+            state.now[0].must_read = 1
+            take_stock(state)
+        assert (cancelled.early.passed == alone.early.passed).all()
+        assert_same(learned(cancelled), learned(alone))
+    assert alone.tally[0, 1, 0] == 1.0  # the deadline is over
+    assert alone.ridge.weight[3, 0] == 1.0
+
+
 @pytest.mark.parametrize("learner", ["thinned", "scaled"])
 def test_of_two_decisions_one_is_cancelled(learner: str) -> None:
     state, alone = deciding(learner), deciding(learner)
@@ -132,7 +161,7 @@ def test_counts_do_not_go_below_zero() -> None:
 # --- correct ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("learner", ["returned", "thinned", "scaled"])
+@pytest.mark.parametrize("learner", ["returned", "thinned", "scaled", "early"])
 @pytest.mark.parametrize("is_settled", [False, True])
 def test_a_corrected_reward_is_as_if_it_had_been_right_at_once(learner: str, is_settled: bool) -> None:
     corrected, right = deciding(learner), deciding(learner)
@@ -149,8 +178,9 @@ def test_a_corrected_reward_is_as_if_it_had_been_right_at_once(learner: str, is_
     assert_same(learned(corrected), learned(right))
 
 
-def test_a_correction_counts_for_what_is_still_remembered() -> None:
-    state = deciding(half_life=10.0)
+@pytest.mark.parametrize("learner", ["returned", "early"])
+def test_a_correction_counts_for_what_is_still_remembered(learner: str) -> None:
+    state = deciding(learner, half_life=10.0)
     arm = play(state, 1, 1.0)
     observe(state, 0, 0.2, 3.0)
     state.now[0].read_last = 20
@@ -159,6 +189,42 @@ def test_a_correction_counts_for_what_is_still_remembered() -> None:
     state.now[0].first = 1
     amend.correct(state, 0, 1, arm, 0.9, 0.2)  # too old to be watched
     assert state.ridge.target[1, arm] == pytest.approx(0.9 * 0.25)
+
+
+def test_with_a_half_life_trials_and_answers_fade_alike() -> None:
+    state = deciding("early", half_life=10.0, prior="noise")
+    state.barrier[:, 1:3] = -np.inf
+    play(state, 1, 1.0)
+    observe(state, 0, 0.8, 3.0)
+    tick(state, 30.0)
+    watch(state)
+    state.now[0].must_read = 1
+    take_stock(state)
+    state.now[0].round = 21
+    before = {name: state.tally[i, 1, 0] for i, name in enumerate(("count", "reward", "square"))}
+    assert before["count"] == pytest.approx(0.5 ** (1 / 10))
+    state.now[0].must_read = 1
+    take_stock(state)
+    for i, name in enumerate(("count", "reward", "square")):
+        assert state.tally[i, 1, 0] == pytest.approx(before[name] * 0.25)
+
+
+def test_when_the_only_success_was_a_mistake_cells_are_as_before_any_data() -> None:
+    wrong, never = (state_of("doral-otf", small_problem(feedback="silent"), until_end=False) for _ in range(2))
+    players = [Player(wrong), Player(never)]
+    for clock in range(1, 41):
+        for player in players:
+            player.decide(clock % 2, float(clock))
+        if clock == 10:
+            made = wrong.ring[3]
+            players[0].answer(3, 1.0, 9.0)
+            context, arm = made.context, made.arm
+    assert wrong.ridge.deviation.any()
+    amend.correct(wrong, 3, context, arm, 1.0, 0.0)
+    for player in players:
+        player.pass_time(40.0)
+    for name in ("deviation", "noisiness", "effect", "effect_variance", "offset", "precision"):
+        assert (getattr(wrong.ridge, name) == getattr(never.ridge, name)).all(), name
 
 
 def test_a_correction_weighs_what_the_answer_weighs() -> None:
@@ -234,14 +300,16 @@ def wider(problem: Problem) -> Problem:
         budget=problem.budget,
         horizon=problem.horizon,
         deadline=problem.deadline,
+        feedback=problem.feedback,
     )
 
 
-def with_one_more(state: State, name: str) -> State:
+def with_one_more(state: State, name: str, problem: Problem | None = None) -> State:
     """As `Engine.add_arm` does it."""
+    narrow = problem or small_problem()
     before, after = (
-        first_state(Blueprint(options=policy(name), problem=problem, seed=SEED, oracle=np.full((1, 1, 30), 0.5)))
-        for problem in (small_problem(), wider(small_problem()))
+        first_state(Blueprint(options=policy(name), problem=one, seed=SEED, oracle=np.full((1, 1, 30), 0.5)))
+        for one in (narrow, wider(narrow))
     )
     state = in_python(amend.widened(as_arrays(state), before, after))
     amend.recompute(state)
@@ -275,6 +343,32 @@ def test_with_one_more_arm_the_others_are_known_as_before(name: str) -> None:
     again = Player(new)
     arms = {again.decide(int(rng.integers(2)), float(clock)).arm for clock in range(60, 90)}
     assert max(arms) <= 3
+
+
+def test_with_one_more_arm_what_came_in_silence_stays() -> None:
+    """Trials, answers and cells of the others are as they were; the new arm has none of its own, and is tried first."""
+    problem = small_problem(feedback="silent", budget=500.0, horizon=1000)
+    player = Player(first(policy("doral-otf"), problem))
+    rng = np.random.default_rng(1)
+    for clock in range(1, 200):
+        made = player.decide(int(rng.integers(2)), float(clock))
+        if made.arm >= 0 and rng.random() < 0.4:
+            player.answer(player.state.now[0].next - 1, 1.0, clock + 0.5)
+    old = player.state
+    assert old.start.is_open[0] == 0.0
+    new = with_one_more(old, "doral-otf", problem)
+    assert (new.early.passed[:, :3] == old.early.passed).all()
+    assert (new.early.counts[:, :3] == old.early.counts).all()
+    assert not new.early.passed[:, 3].any()
+    assert not new.early.counts[:, 3].any()
+    assert (new.early.shares[3] == 1.0).all()  # until stock is taken
+    assert new.ridge.deviation.shape == (2, 4)
+    assert np.isfinite(new.ridge.estimate).all()
+    assert np.isfinite(new.ridge.norm).all()
+    assert (new.ridge.norm[:2, 3] > new.ridge.norm[:2, :3].max(axis=1)).all()
+    again = Player(new)
+    assert {again.decide(1, float(clock)).arm for clock in range(200, 204)} == {3}
+    assert again.state.early.passed[1, 3, 0] == 4.0
 
 
 @pytest.mark.parametrize("is_racing", [True, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -13,6 +14,7 @@ from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine, Heard
 from doral.engine.entries import ASK
 from doral.engine.events import AFTER_CUTOFF, GONE, LEARNED, REPEATED
+from doral.estimators.shrinkage import REWARD
 
 ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)
 DEADLINE = 40.0
@@ -30,6 +32,7 @@ POLICIES: dict[str, Any] = {
     "scaled": doral.policy("doral", screening="none", learner="scaled"),
     "split": doral.policy("doral-otf", cutoff=DEADLINE, outcome_split=0.5),
     "race": doral.policy("doral", min_answers=3),
+    "early": doral.policy("doral-otf", cutoff=DEADLINE, learner="early"),
 }
 
 
@@ -89,12 +92,39 @@ def test_what_is_told_late_is_learned_as_if_it_had_been_told_in_time(name: str, 
     one, other = in_time.state, late.state
     assert np.array_equal(one.curves.at_risk, other.curves.at_risk)
     assert np.array_equal(one.curves.returned, other.curves.returned)
+    if name == "early":
+        assert np.array_equal(one.early.passed, other.early.passed)
+        assert np.array_equal(one.early.counts, other.early.counts)
+        assert one.early.counts.sum() > 100
     if name != "split":  # there, an answer counts for more or less by when it is weighed
         assert np.allclose(one.tally, other.tally, rtol=0, atol=1e-9)
     if name in ("d-linucb", "thinned"):
         assert np.allclose(one.ridge.target, other.ridge.target, rtol=0, atol=1e-9)
         assert np.allclose(one.ridge.weight, other.ridge.weight, rtol=0, atol=1e-9)
         assert np.allclose(one.ridge.estimate, other.ridge.estimate, rtol=0, atol=1e-9)
+
+
+def test_what_came_after_its_own_deadline_teaches_nothing_early() -> None:
+    """Told in time or not: what is learned is by the deadline of the context, not by the longest one."""
+    contexts = (doral.Context("soon", deadline=10), doral.Context("some day"))
+    problem = dataclasses.replace(PROBLEM, contexts=contexts, feedback="silent")
+    states = []
+    for told in (33.0, 64.0):  # before, and after, the decision has passed the ages in question
+        engine = Engine(Blueprint(options=doral.policy("doral-otf"), problem=problem, seed=1))
+        for time in range(1, 101):
+            if time == told:
+                late = [Heard(n, 1.0, 31.0 - n, ASK, True, n, 0, True, 30.0 - 2 * n) for n in (0, 1)]
+                assert engine.answer(late) == [AFTER_CUTOFF, LEARNED]
+            list(engine.decide_many([(time - 1) % 2], ALL_ARMS, [float(time)], recorded=[(0, 1.0)]))
+        engine.state.now["read_at"] = 0
+        engine.pass_time(200.0)
+        states.append(engine.state)
+    one, other = states
+    assert np.array_equal(one.early.passed, other.early.passed)
+    assert np.array_equal(one.early.counts, other.early.counts)
+    assert one.early.counts.any()
+    assert np.allclose(one.tally, other.tally, rtol=0, atol=1e-12)
+    assert one.tally[REWARD].tolist() == [[0.0, 0.0], [1.0, 0.0]]
 
 
 def test_twice_is_once_and_too_old_is_too_old() -> None:
@@ -119,7 +149,7 @@ def test_what_the_log_says_of_an_answer_is_what_happens() -> None:
     assert engine.state.ridge.target.sum() == before.sum() + 1.0
 
 
-@pytest.mark.parametrize("name", ["doral-otf", "d-linucb", "scaled", "thinned", "race"])
+@pytest.mark.parametrize("name", ["doral-otf", "d-linucb", "scaled", "thinned", "early", "race"])
 def test_decisions_made_elsewhere_teach_like_ones_own(name: str) -> None:
     own, _ = play(POLICIES[name], lambda _, due: due, 200)
     told = Engine(Blueprint(options=POLICIES[name], problem=PROBLEM, seed=1))

@@ -48,7 +48,7 @@ def check(options: PolicyOptions) -> None:
     split = options.outcome_split
     if split is None:
         return
-    if options.learner in ("scaled", "thinned"):
+    if options.learner in ("scaled", "thinned", "early"):
         remedy = "weighs answers as they come in: needs learner='returned' or 'auto'"
         raise InvalidValue("outcome_split", split, remedy)
     if options.return_probability != "estimated":

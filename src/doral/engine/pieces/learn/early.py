@@ -6,26 +6,35 @@ stock is taken, and G with the answers (estimators/positives.py).
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from doral._arrays import Floats
 from doral._kernel import kernel, position, rare
-from doral.engine.hooks import correction_weight, kept, on_learned
+from doral.engine.hooks import correction_weight, kept, norm_row, on_learned
 from doral.engine.lessons import enter_exactly, replace
-from doral.engine.state import State, mark_stale
+from doral.engine.state import State, is_learnable, mark_stale
+from doral.errors import InvalidValue
 from doral.estimators.positives import count_positive
-from doral.estimators.ridge import update
+from doral.estimators.ridge import add_weight, refactor, update
 from doral.estimators.shrinkage import REWARD, SQUARE
 
 if TYPE_CHECKING:
     from doral.engine.blueprint import Blueprint
+    from doral.engine.options import PolicyOptions
+
+
+def check(options: PolicyOptions) -> None:
+    if options.learner == "early" and options.return_probability != "estimated":
+        remedy = "counts trials when return curves are read: needs return_probability='estimated'"
+        raise InvalidValue("learner", options.learner, remedy)
 
 
 class EarlyMemory(NamedTuple):
     passed: Floats  # (J, A, 1 + ages) decisions made, and how many of them have passed each age
-    counts: Floats  # (2, A, ages) answers, see `positives`
+    counts: Floats  # (2, A, ages) answers, see `positives`; by ages up to the deadline of their context
     shares: Floats  # (A, ages) F by arm
 
 
@@ -47,16 +56,17 @@ def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> N
 @kernel
 def on_passage(state: State, slot: int, g: int, age: float) -> None:
     decision = state.ring[slot]
-    if decision.trains != 0:
-        state.early.passed[position(decision.context), position(decision.arm), g + 1] += 1.0
-        if decision.reward != 0.0 and decision.answer_age <= state.curves.ages[g]:
-            count_positive(state.early.counts, state.curves.ages, position(decision.arm), g, decision.answer_age)
+    if decision.trains != 0 and not math.isnan(decision.answer_age):  # else it was cancelled
+        context, arm, ages = position(decision.context), position(decision.arm), state.curves.ages
+        state.early.passed[context, arm, g + 1] += 1.0
+        if decision.reward != 0.0 and decision.answer_age <= ages[g] and ages[g] <= state.contexts[context].deadline:
+            count_positive(state.early.counts, ages, arm, g, decision.answer_age)
 
 
 @kernel
 def settled_weight(state: State, slot: int) -> float:
-    """For those who count open decisions: a whole trial."""
-    return 1.0 if state.ring[slot].trains != 0 else 0.0
+    """For those who count open decisions: a whole trial, unless it was cancelled."""
+    return 1.0 if state.ring[slot].trains != 0 and not math.isnan(state.ring[slot].answer_age) else 0.0
 
 
 @kernel
@@ -87,10 +97,15 @@ def learn_recalled(state: State, number: int, context: int, arm: int, reward: fl
 
 @rare
 def on_recall(state: State, number: int, context: int, arm: int, reward: float, age: float) -> None:
-    """Ages that the decision has passed since its answer came are counted now."""
+    """Ages that the decision has passed since its answer came are counted now, if the answer teaches anything."""
     ages = state.curves.ages
+    if not is_learnable(state, context, age):
+        return
+    if number >= state.now[0].first and state.ring[number & (state.ring.size - 1)].trains == 0:
+        return
     for g in range(ages.size):
-        if reward != 0.0 and number < state.curves.cursor[g] and age <= ages[g]:
+        is_passed = number < state.curves.cursor[g] and age <= ages[g] and ages[g] <= state.contexts[context].deadline
+        if reward != 0.0 and is_passed:
             count_positive(state.early.counts, ages, arm, g, age)
 
 
@@ -116,6 +131,10 @@ def on_cancel(state: State, number: int, context: int, arm: int, cost: float, in
     for g in range(cursor.size):
         if number < cursor[g]:
             passed[g + 1] = max(0.0, passed[g + 1] - 1.0)
+    row = norm_row(state, context)
+    if row != context and number < state.now[0].settled:  # there it counts since it settled
+        add_weight(state.ridge, row, arm, -1.0)
+        refactor(state.ridge, row)
 
 
 @rare
