@@ -39,12 +39,9 @@ class Blueprint:
         if self.options.features == "none":
             return np.zeros((self.problem.n_arms, 0))
         features = self.problem.features if self.given_features is None else self.given_features
-        return features if features.shape[1] > 0 else self._stand_ins()
-
-    def _stand_ins(self) -> Floats:
-        """For features that are not given: a constant, where arms have something beyond features; else one for each."""
-        n_arms = self.problem.n_arms
-        return np.ones((n_arms, 1)) if self.options.prior == "cells" else np.eye(n_arms)
+        if self.options.prior == "cells":
+            return _with_level(features)
+        return features if features.shape[1] > 0 else np.eye(self.problem.n_arms)  # one for each arm
 
     @cached_property
     def longest_deadline(self) -> float:
@@ -77,3 +74,13 @@ class Blueprint:
             remedy = f"policy {options.name!r} needs one: without a race or a deadline nothing says how long to wait"
             raise InvalidValue("cutoff", None, remedy)
         return self.longest_deadline
+
+
+def _with_level(features: Floats) -> Floats:
+    """With one that is the same for all arms, unless there is such a one: what is not known of an arm is then thought to
+    be as elsewhere, and not nothing. It is as large as all others together, so that it is learned as easily.
+    """
+    size = math.sqrt(float((features**2).sum(axis=1).mean())) if features.shape[1] > 0 else 1.0
+    if size == 0.0 or (features.shape[1] > 0 and ((features == features[0]).all(axis=0) & (features[0] != 0.0)).any()):
+        return features
+    return np.column_stack([np.full(len(features), size), features])

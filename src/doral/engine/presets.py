@@ -64,7 +64,7 @@ _CORRECTED: Mapping[str, Mapping[str, Any]] = {
         "pending": "expected",
         "rate": "period",
     },
-    "oracle": {**_WAITING, "sampling": "oracle"},  # no rival: it knows what nobody can
+    "oracle": {**_WAITING, "sampling": "oracle", "cost": "learned"},  # no rival: it knows what nobody can
 }
 _LITERAL: Mapping[str, Mapping[str, Any]] = {
     "doral": {**_PRINTED_RACE, "return_probability": "oracle"},

@@ -1,9 +1,9 @@
-"""exploration * sigma_j sqrt(log(e + n ||f_a||^2)): in units of the measured noise, by how much is still ahead.
+"""exploration * sigma_j sqrt(log(e + n ||f_a||^2)): in units of the measured noise, by how many it is for.
 
-n is how many of this context are still to come, and 1 / ||f_a||^2 is how many answers what is known of the arm is worth
-(norms are in units of the noise). To learn more of an arm pays while those to come outnumber what is known, and no
-longer: the same thought as in MOSS (Audibert and Bubeck 2009), for a posterior in place of counts. Beside a bonus that
-grows with the logarithm of time it tries more at first, when there is most to gain from it, and hardly at the end.
+n is how many of this context are expected over the whole campaign, and 1 / ||f_a||^2 is how many answers what is known
+of the arm is worth (norms are in units of the noise). To learn more of an arm pays while those whom it is for outnumber
+what is known, and no longer: the thought of MOSS (Audibert and Bubeck 2009), for a posterior in place of counts. Beside
+a bonus that grows with the logarithm of time it tries more at first, when there is most to gain from it.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ def bonus(state: State, context: int) -> float:
 
 @kernel
 def stretch(state: State, context: int, norm: float) -> float:
-    n = share_of(state.demand, context) * (state.now[0].horizon - state.now[0].round + 1)
+    n = share_of(state.demand, context) * state.now[0].horizon
     return math.sqrt(math.log(math.e + n * norm * norm))
