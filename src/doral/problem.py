@@ -56,7 +56,8 @@ class Arm:
     """Something the budget can be spent on.
 
     `features` describe it to the learner; all arms of a problem have equally many, or none. Without them, arms are told
-    apart by what they have brought, in all contexts and in each. `cost` is what one use takes from the budget, 0 where it is free; a mapping from the name of every context to a cost where it differs by context.
+    apart by what they have brought, in all contexts and in each. `cost` is what one use takes from the budget, 0 where
+    it is free; a mapping from the name of every context to a cost where it differs by context.
 
     >>> Arm("clinic-a", features=[0.2, 0.7], cost=2.5)
     Arm(name='clinic-a', features=(0.2, 0.7), cost=2.5)

@@ -77,8 +77,8 @@ class Blueprint:
 
 
 def _with_level(features: Floats) -> Floats:
-    """With one that is the same for all arms, unless there is such a one: what is not known of an arm is then thought to
-    be as elsewhere, and not nothing. It is as large as all others together, so that it is learned as easily.
+    """With one that is the same for all arms, unless there is such a one: what is not known of an arm is then thought
+    to be as elsewhere, and not nothing. It is as large as all others together, so that it is learned as easily.
     """
     size = math.sqrt(float((features**2).sum(axis=1).mean())) if features.shape[1] > 0 else 1.0
     if size == 0.0 or (features.shape[1] > 0 and ((features == features[0]).all(axis=0) & (features[0] != 0.0)).any()):

@@ -64,7 +64,8 @@ _CORRECTED: Mapping[str, Mapping[str, Any]] = {
         "pending": "expected",
         "rate": "period",
     },
-    "oracle": {**_WAITING, "sampling": "oracle", "cost": "learned"},  # no rival: it knows what nobody can
+    # No rival: it knows what nobody can, but for what is paid.
+    "oracle": {**_WAITING, "return_probability": "estimated", "sampling": "oracle", "cost": "learned"},
 }
 _LITERAL: Mapping[str, Mapping[str, Any]] = {
     "doral": {**_PRINTED_RACE, "return_probability": "oracle"},
