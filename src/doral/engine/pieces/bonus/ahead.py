@@ -4,6 +4,9 @@ n is how many of this context are expected over the whole campaign, and 1 / ||f_
 of the arm is worth (norms are in units of the noise). To learn more of an arm pays while those whom it is for outnumber
 what is known, and no longer: the thought of MOSS (Audibert and Bubeck 2009), for a posterior in place of counts. Beside
 a bonus that grows with the logarithm of time it tries more at first, when there is most to gain from it.
+
+A handful of answers is no measure of noise, and a single one has none: here, norms are in units of the noise as it may
+be while few answers tell (see `doubt`), or a first answer would seem to teach all that there is to know.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import math
 
 from doral._kernel import kernel
 from doral.engine.state import State
+from doral.estimators.shrinkage import DOUBT, NOISE
 from doral.pacing import share_of
 
 
@@ -23,4 +27,5 @@ def bonus(state: State, context: int) -> float:
 @kernel
 def stretch(state: State, context: int, norm: float) -> float:
     n = share_of(state.demand, context) * state.now[0].horizon
-    return math.sqrt(math.log(math.e + n * norm * norm))
+    noise = state.prior.scale[NOISE] / state.prior.scale[DOUBT]
+    return math.sqrt(math.log(math.e + n * norm * norm * noise))
