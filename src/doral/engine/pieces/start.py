@@ -49,11 +49,12 @@ class StartOptions:
     """How arms are tried at first."""
 
     start_share: float = 0.0
-    """Of the budget: what may go into trying every arm a few times before any is passed over."""
+    """Of the budget: what may go into trying every arm a few times before any is passed over. A race does that, too."""
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:
-    return options.start_share > 0.0
+    """A race tries every arm first anyway."""
+    return options.start_share > 0.0 and options.screening == "none"
 
 
 def check(options: PolicyOptions) -> None:
@@ -61,8 +62,6 @@ def check(options: PolicyOptions) -> None:
     _check.set_fields(options, start_share=share)
     if share > 0.0 and options.prior == "fixed":
         raise InvalidValue("start_share", share, "rests on measured noise: needs prior='noise', 'shared' or 'cells'")
-    if share > 0.0 and options.screening == "race":
-        raise InvalidValue("start_share", share, "a race tries every arm first: needs screening='none'")
 
 
 def memory(blueprint: Blueprint) -> StartMemory:

@@ -89,7 +89,8 @@ def _over_altered(
 
 
 _BONUSES: dict[str, dict[str, Any]] = {
-    "calibrated (the default)": {},
+    "ahead (the default)": {},
+    "calibrated": {"bonus": "calibrated"},
     "corrected, as in DORAL": {"bonus": "corrected"},
 }
 _OUTCOMES: dict[str, dict[str, Any]] = {"not told apart (the default)": {}, "told apart": {"outcome_split": 0.5}}
@@ -106,12 +107,19 @@ SWEEPS = (
     ),
     Sweep(
         name="prior",
-        question="What is a prior that contexts share worth?",
+        question="What is a prior that contexts share worth, and one in which cells deviate?",
         x_label="scenario",
         is_ordered=False,
         points=_over_named(
-            {"shared (the default)": {}, "noise: each theta for itself": {"prior": "noise"}},
-            {"": ("stress/short", "stress/silent", "stress/many-arms", "stress/drift")},
+            {
+                "cells (the default)": {},
+                "shared: features are right": {"prior": "shared"},
+                "noise: each theta for itself": {"prior": "noise"},
+            },
+            {
+                "features help": ("stress/short", "stress/silent", "stress/many-arms"),
+                "they do not": ("stress/wrong-features", "stress/no-features", "stress/tiny"),
+            },
         ),
     ),
     Sweep(
@@ -171,7 +179,7 @@ SWEEPS = (
         question="How long to wait for an answer?",
         x_label="cutoff_share: m is the age by which this share has come",
         points=_over_values("cutoff_share", (0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1), (*PAPER_SCENARIOS, "stress/heavy")),
-        default="0.95",
+        default="1",
         measures=("share", "cutoff"),
     ),
     Sweep(
