@@ -2,10 +2,11 @@
 
 Written from the formulas, not from the engine: every round starts from the list of all decisions ever made, and of
 what entered the learner and when, and works everything out anew. Kept between rounds is only what depends on the past
-by definition: the race, the prior that moves by EM steps, what was last read off the return curves, and what follows
-from a reading until the next one (certificates, weights of outcomes, norms that count open decisions). Shares no code
-with the policies, the race, the pacing or the estimators. `follow` lets it look over the engine's shoulder: same tape,
-same past, and in every round both must want the same.
+by definition: the race, the prior that moves step by step, what was last read off the return curves, and what follows
+from a reading until the next one (certificates, weights of outcomes, trials of silent feedback, norms that count open
+decisions); and for how many who are still to come a context was last valued, since that is not done for everybody in
+every round. Shares no code with the policies, the race, the pacing or the estimators. `follow` lets it look over the
+engine's shoulder: same tape, same past, and in every round both must want the same.
 """
 
 from __future__ import annotations
@@ -49,6 +50,9 @@ PRIOR_ANSWERS, HEAVIEST = 5.0, 20.0  # of the weights of outcomes
 WHOLE = 1.0 - 1e-12  # a larger part of an edge is all of it
 ROUNDING = 1e-15  # of an inverse, relative to its condition
 INHERITED, REMEMBERED = 1e-16, 0.8  # of what a prior was learned with, and how much of that the next one still has
+FIRST_TRIES = 4.0  # of an arm, before any answer says how many are enough
+ARM_ANSWERS, EVEN_ANSWERS = 5.0, 1.0  # of the law of delays of an arm, and of all
+LEAST_Z, MOST_LEVERAGE = -6.0, 1.0 - 1e-9  # of a variance that is estimated below 0; of a cell in its own line
 NEAR = 1e-9  # decisions whose scores are nearer than this may differ by rounding
 
 
@@ -200,7 +204,8 @@ class Hierarchy:
         self.condition = 1.0  # the worst so far
         self.data = [(group.features.T * own) @ group.features for own in weight[:, group.arms]]
         self.pull = [group.features.T @ own for own in target[:, group.arms]]
-        self.tried = [j for j in range(self.n_contexts) if weight[j, group.arms].any()]
+        has_data = (weight != 0.0) | (target != 0.0)
+        self.tried = [j for j in range(self.n_contexts) if has_data[j, group.arms].any()]
 
     def _solve(self, contexts: Sequence[int]) -> tuple[Floats, Floats]:
         """Means (1 + contexts, k), mu first, and covariances (1 + contexts, k, 1 + contexts, k), from their data."""
@@ -383,7 +388,8 @@ class Twin:
         self.silent = problem.feedback == "silent"
         self.learner = options.learner
         if options.learner == "auto":
-            self.learner = "scaled" if self.silent else "returned"
+            estimates = options.return_probability == "estimated"
+            self.learner = ("early" if estimates else "scaled") if self.silent else "returned"
         own = [problem.deadline if context.deadline is None else context.deadline for context in problem.contexts]
         self.deadlines = np.array([math.inf if deadline is None else deadline for deadline in own])
         # how many reserves are closed to a context
@@ -443,8 +449,24 @@ class Twin:
         self.prior_mean = np.zeros((self.n_contexts, k if k else self.n_arms))
         one = np.eye(k) if k else np.ones(self.n_arms)
         self.prior_precision = np.array([options.penalty * one] * self.n_contexts)
-        # what the norms that count open decisions stand for
-        self.pending_weight = np.zeros((self.n_contexts, self.n_arms))
+        # where features may be wrong: variances of deviations and of effects, and the effects as other contexts know
+        # them, which hold from the next calibration on; and what holds now, in units of the noise
+        self.deviates = options.prior == "cells" and k > 0
+        cells = (self.n_contexts, self.n_arms)
+        priced = problem.costs[problem.costs > 0.0]
+        self.reach = np.maximum(1.0, problem.costs / priced.min()) if priced.size else np.ones(self.n_arms)
+        self.deviation = self.effect_spread = math.nan
+        self.effect, self.effect_variance = np.zeros(cells), np.zeros(cells)
+        self.noisiness, self.kappa, self.prior_effect = np.ones(cells), np.zeros(cells), np.zeros(cells)
+        # silent feedback, learned as it comes: trials as they were last counted, and as they last entered V
+        self.trials, self.entered_trials = np.zeros(cells), np.zeros(cells)
+        # the start
+        self.start_open, self.enough = options.start_share > 0.0, np.full(self.n_arms, FIRST_TRIES)
+        # who has to be valued anew, who had no arm of any worth, and for how many to come everybody was valued
+        self.stale, self.worthless = set(range(self.n_contexts)), set[int]()
+        self.to_come, self.answers = np.zeros(self.n_contexts), np.zeros(self.n_contexts)  # the latter of the control
+        # what the norms that count open decisions stand for: their part in V, and in what cells add to it
+        self.pending_weight, self.pending_seen = np.zeros(cells), np.zeros(cells)
         self.pending_precision = self.prior_precision.copy()
         # what is certain
         self.rulings: dict[tuple[int, int], Ruling] = {}
@@ -526,6 +548,7 @@ class Twin:
         self, round_: int, context: int, arm: int, reward: float, delay: float, *, refunded_at: float = math.inf
     ) -> None:
         """A decision was made; its outcome is written down here, and looked at when its time has come."""
+        before = self._pending_now()
         self.refunded_at = np.append(self.refunded_at, refunded_at)
         self.rounds = np.append(self.rounds, round_)
         self.contexts = np.append(self.contexts, context)
@@ -538,7 +561,12 @@ class Twin:
         self.expected = np.append(self.expected, min(self.tau[context, arm], 1.0))
         self.decided_at_reading = np.append(self.decided_at_reading, self.last_reading)
         self.learned_at_reading = np.append(self.learned_at_reading, math.nan)
-        self.pending_weight[context, arm] += self.expected[-1]
+        added, there = float(self.expected[-1]), float(before[context, arm])
+        if self.deviates:
+            added = self._of_line(context, arm, there + added) - self._of_line(context, arm, there)
+        self.pending_weight[context, arm] += added
+        self.pending_seen[context] = self._pending_now()[context]
+        self.stale.add(context)
         if self.learner == "thinned" and (not self.in_race[-1] or self.options.race_trains):
             i = self.rounds.size - 1
             self.learned.append(Lesson(i, context, arm, 0.0, 1.0, self.last_reading, pull=True, answer=False))
@@ -553,26 +581,38 @@ class Twin:
             if self.splits and self.delays[i] > self.oldest_answer:
                 continue
             context, arm, reward = int(self.contexts[i]), int(self.arms[i]), float(self.rewards[i])
+            if self.learner == "early" and self.delays[i] > self.deadlines[context]:
+                continue
             self.heard[i] = reward
+            self.stale.add(context)
             if self.learner == "returned":
                 self.learned_at_reading[i] = self.last_reading
                 self._learn(i, self._outcome_weight(i, float(self.delays[i])))
-            elif self.learner == "thinned":
+            elif self.learner in ("thinned", "early"):
                 self.learned.append(Lesson(i, context, arm, reward, 1.0, self.last_reading, pull=False, answer=True))
+                self.n_learned += self.learner == "early"
 
     def _settle(self, now: int) -> None:
         """Decisions that are older than the cut-off leave it; `scaled` then knows their thinned reward."""
         while self.settled < self.rounds.size and now - self.rounds[self.settled] > self.cutoff:
             i = self.settled
+            was_learned = self.learned_at_reading[i]
             if self.learner == "scaled" and (self.options.race_trains or not self.in_race[i]):
                 self._learn(i, 1.0)
                 self.learned_at_reading[i] = self.last_reading
                 self.settled_thin[i] = float(self.thinning[self.contexts[i], self.arms[i]])
+                self.stale.add(int(self.contexts[i]))
+            elif self.learner == "early" and (self.options.race_trains or not self.in_race[i]):
+                self.learned_at_reading[i] = self.last_reading  # a whole trial, for those who count open decisions
+            leaves_norm = self.options.pending == "expected" and self.n_features == 0 and math.isnan(was_learned)
+            if leaves_norm or self.options.window_bias:
+                self.stale.add(int(self.contexts[i]))
             self.settled += 1
 
     def _tick(self, now: int) -> None:
         self._settle(now)
         if self.n_learned >= FEWEST_ANSWERS and (now - 1 >= self.read_at or self.n_learned >= self.calibrate_at):
+            self.stale |= set(range(self.n_contexts)) if self.floor != self.problem.return_at_least else set()
             self.floor = self.problem.return_at_least
         self._follow_prior()
         estimates = self.options.return_probability == "estimated"
@@ -617,7 +657,8 @@ class Twin:
 
     def _read(self, *, seen: int, clock: int) -> None:
         """Forget, and read the return probabilities and what follows from them."""
-        self.last_reading = seen
+        before, self.last_reading = self.last_reading, seen
+        self.entered_trials = self.entered_trials * self._kept(np.array(before))
         wait = REFRESH_ROUNDS
         if self.by_context:
             wait = max(wait, min(seen // REFRESH_SHARE, REFRESH_MOST))
@@ -625,7 +666,9 @@ class Twin:
                 wait = REFRESH_ROUNDS
         self.read_at = (seen // wait + 1) * wait
         how = self.options.return_probability
-        if how == "estimated" and self.silent:
+        if how == "estimated" and self.learner == "early":
+            self._read_trials(seen, clock)
+        elif how == "estimated" and self.silent:
             self._fit_factors()
         elif how == "estimated":
             self._read_estimates(seen, clock)
@@ -635,11 +678,11 @@ class Twin:
             self.bills.read(clock)
         if self.splits:
             self._weigh_outcomes()
-        if self.learner == "scaled" or self.splits:
+        if self.learner in ("scaled", "early") or self.splits:
             self._rethin()
         if self.options.dropping == "certified":
             self._certify(seen, clock)
-        self._renew_pending()
+        self._renew()
 
     def _limits(self, seen: int, clock: int) -> Floats:
         """By which age an answer has to come, context by context."""
@@ -739,6 +782,62 @@ class Twin:
         self.tau_error[:] = np.sqrt(1.0 / bottom)
         if self.learner == "scaled":
             self.thinning[:] = self.tau
+
+    # --- silent feedback, learned as it comes -------------------------------------------------------------------------
+
+    def _passages(self) -> tuple[Flags, Floats]:
+        """(decisions, 1 + ages) which ages a decision that teaches has passed, and how much of that still counts.
+
+        First of all it was made.
+        """
+        trains = ~self.in_race | self.options.race_trains
+        passed = np.zeros((self.rounds.size, 1 + self.ages.size), dtype=np.bool_)
+        kept = np.zeros(passed.shape)
+        passed[:, 0], kept[:, 0] = trains, self._kept(self.decided_at_reading)
+        if self.watches:
+            clocks, readings = (np.array(column) for column in zip(*self.watches, strict=True))
+            for g, age in enumerate(self.ages.tolist(), start=1):
+                so_far = clocks[:, None] - self.rounds[None, :] > age
+                passed[:, g] = trains & so_far.any(axis=0)
+                kept[:, g] = self._kept(readings[so_far.argmax(axis=0)])
+        return passed, np.where(passed, kept, 0.0)
+
+    def _read_trials(self, seen: int, clock: int) -> None:
+        """A decision of age x is F(x) / F(R) of a trial, for F the law of the delays of answers, and R the deadline.
+
+        F in reversed time: of the answers by g of those who are older, the share that came since the age before.
+        """
+        passed, kept = self._passages()
+        is_answer = self.heard != 0.0
+        n_ages = self.ages.size
+        by, inside = np.zeros((self.n_arms, n_ages)), np.zeros((self.n_arms, n_ages))
+        for g, age in enumerate(self.ages.tolist()):
+            tells = is_answer & (age <= self.deadlines[self.contexts])  # later answers would not have been taken
+            came = np.where(tells & passed[:, g + 1] & (self.delays <= age), kept[:, g + 1], 0.0)
+            late = np.where(self.delays > (self.ages[g - 1] if g > 0 else -math.inf), came, 0.0)
+            by[:, g] = np.bincount(self.arms, weights=came, minlength=self.n_arms)
+            inside[:, g] = np.bincount(self.arms, weights=late, minlength=self.n_arms)
+        even = np.append(1.0, 1.0 - self.ages[:-1] / self.ages[1:])
+        of_all = (inside.sum(axis=0) + EVEN_ANSWERS * even) / (by.sum(axis=0) + EVEN_ANSWERS)
+        hazard = (inside + ARM_ANSWERS * of_all) / (by + ARM_ANSWERS)
+        shares = np.array([[float(np.prod(1.0 - own[g + 1 :])) for g in range(n_ages)] for own in hazard])
+        knots = np.append(0.0, self.ages)
+        limits = self._limits(seen, clock)
+        for j, a in itertools.product(range(self.n_contexts), range(self.n_arms)):
+            deadline = min(float(self.deadlines[j]), float(self.ages[-1]))
+            at_deadline, at_limit = np.interp([deadline, min(limits[j], deadline)], knots, np.append(0.0, shares[a]))
+            so_far = np.append(0.0, np.minimum(shares[a] / at_deadline, 1.0))
+            worth = np.append((so_far[:-1] + so_far[1:]) / 2, 1.0)  # by how many ages it has passed
+            mine = (self.contexts == j) & (self.arms == a)
+            self.trials[j, a] = float((kept[mine] * np.diff(worth, prepend=0.0)).sum())
+            self.tau[j, a] = min(at_limit / at_deadline, 1.0)
+        self.tau_error[:] = 0.0
+        if self.options.until_end and clock > 0:
+            middle = (knots[:-1] + knots[1:]) / 2
+            waited = (np.diff(shares, prepend=0.0, axis=1) * middle).sum(axis=1)
+            answers = by.max(axis=1)
+            mean = float((answers * waited).sum() / answers.sum()) if answers.any() else 0.0
+            self.lost_rounds = math.floor(mean * seen / clock)
 
     # --- outcomes that return at different speeds --------------------------------------------------------------------
 
@@ -913,18 +1012,18 @@ class Twin:
                 self._measure_noise()
             else:
                 self._calibrate()
-            self._renew_pending()
+            self._renew()
 
     def _rethin(self) -> None:
         """The share that returns has changed, and with it the features of `scaled`; or the weights of outcomes have."""
-        if self.options.prior == "shared":
+        if self.options.prior in ("shared", "cells"):
             self._calibrate()
-            self._renew_pending()
         else:
             self._thin_again()
 
     def _thin_again(self) -> None:
         self._times_thinned += 1
+        self.entered_trials = self.trials.copy()
         self.learned = [
             dataclasses.replace(lesson, thin=float(self.thinning[lesson.context, lesson.arm]), entered=lesson.weight)
             for lesson in self.learned
@@ -944,6 +1043,9 @@ class Twin:
 
     def _tally(self) -> tuple[Floats, Floats, Floats]:
         """(J, A) observations, their rewards and the squares of those; `thinned` has none, only pulls and answers."""
+        if self.learner == "early":
+            moments = [self._sum([lesson.reward**power for lesson in self.learned]) for power in (1, 2)]
+            return self.trials, moments[0], moments[1]
         counts = [lesson.weight if lesson.pull and lesson.answer else 0.0 for lesson in self.learned]
         rewards = [lesson.reward for lesson in self.learned]
         total = [n * r for n, r in zip(counts, rewards, strict=True)]
@@ -952,6 +1054,7 @@ class Twin:
     def _measure_noise(self) -> float:
         """The variance inside cells; returns the mean square of rewards."""
         count, total, square = self._tally()
+        total, square = np.where(count > 0.0, total, 0.0), np.where(count > 0.0, square, 0.0)
         n = float(count.sum())
         if square.sum() == 0.0:
             return 0.0
@@ -975,10 +1078,14 @@ class Twin:
         the mean square of theta_j - mu as far as all data tell, with one observation of SPREAD_GUESS s^2.
         """
         second_moment = self._measure_noise()
+        estimate = np.array([self._posterior(j)[0] for j in range(self.n_contexts)])
         self._thin_again()
         if second_moment == 0.0:
             return
-        weight, target = self._sums()
+        of_means = self._scale_of_means(second_moment) if self.options.prior == "cells" else second_moment
+        if self.deviates:
+            self._set_cells(estimate, SPREAD_GUESS * of_means)
+        weight, target = self._line_sums()
         if self.n_features > 0:
             size = float((self.features**2).sum(axis=1).mean())
             groups = [Group(list(range(self.n_arms)), self.features, np.zeros(self.n_features))]
@@ -986,7 +1093,7 @@ class Twin:
             size = 1.0
             overall = float(target.sum() / weight.sum()) if weight.sum() > 0.0 else 0.0
             groups = [Group([a], np.ones((1, 1)), np.array([overall])) for a in range(self.n_arms)]
-        scale = second_moment / (size if size > 0.0 else 1.0)
+        scale = of_means / (size if size > 0.0 else 1.0)
         if math.isnan(self.spread):
             self.spread = SPREAD_GUESS * scale
         self.spread = max(self.spread, SPREAD_FLOOR * scale)
@@ -1005,12 +1112,112 @@ class Twin:
         n_deviations = self.n_contexts * (self.n_features or self.n_arms)
         self.spread = (SPREAD_GUESS * scale + squares) / (n_deviations + 1)
         self._inherited = max(condition, REMEMBERED * self._inherited)
+        if self.deviates:
+            self._follow_residuals(SPREAD_GUESS * of_means)
+
+    # --- where features may be wrong ---------------------------------------------------------------------------------
+
+    def _scale_of_means(self, second_moment: float) -> float:
+        """Twice the means so far, squared: the mean square of rewards less noise, and what noise leaves in means."""
+        n = float(self._tally()[0].sum())
+        noise = min(self.noise, second_moment)
+        unknown = noise * min(1.0, self.n_contexts * self.n_arms / n)
+        return min(second_moment, 4.0 * (second_moment - noise + unknown))
+
+    def _set_cells(self, estimate: Floats, guess: float) -> None:
+        """phi and kappa of every cell, with the variances and effects that the last calibration has left."""
+        if math.isnan(self.deviation):
+            self.deviation = self.effect_spread = guess
+            self.effect_variance[:] = guess * self.reach**2
+        count, total, square = self._tally()
+        success = float(square.sum() / total.sum()) if total.sum() > 0.0 else 0.0
+        is_binary = success > 0.0 and total.sum() < count.sum() * success
+        if is_binary and (np.abs(square - success * total) <= ALIKE * square).all():
+            # a quarter of a success, and of a failure, is always thought to be there
+            quarter = success / 4 / (1.0 + count)
+            least, most = float(total.sum() / count.sum()), success - quarter
+            mean = np.clip(estimate, np.minimum(least, quarter), np.maximum(least, most))
+            self.noisiness = mean * (success - mean) / self.noise
+            self.sigma = np.full(self.n_contexts, math.sqrt(self.noise))
+        else:
+            self.noisiness = np.ones((self.n_contexts, self.n_arms))
+        self.kappa = (self.deviation * self.reach**2 + self.effect_variance) / self.noise
+        self.prior_effect = self.effect.copy()
+
+    def _follow_residuals(self, guess: float) -> None:
+        """One step of Fisher scoring for either variance, and the effects as all other contexts know them.
+
+        A residual of a cell has the variance noise * error * rest, where the line has not learned of it noise * error /
+        rest, for error = phi / w + kappa and rest = 1 - the leverage of the cell.
+        """
+        weight, target = self._sums()
+        line, width = (np.array(rows) for rows in zip(*map(self._line, range(self.n_contexts)), strict=True))
+        has_data = weight > 0.0
+        w = np.where(has_data, weight, 1.0)
+        error = self.noisiness / w + self.kappa
+        rest = 1.0 - np.minimum(width**2 / error, MOST_LEVERAGE)
+        away = target / w - line
+        square = self.reach**2
+        information = np.where(has_data, (rest * square / error) ** 2, 0.0).sum()
+        score = np.where(has_data, square / error * (away**2 / (self.noise * error) - rest), 0.0).sum()
+        self.deviation = self._scored(self.deviation, guess, float(score), float(information))
+        # of an arm every context says what it has beyond its features, with this precision
+        precision = np.where(has_data, 1.0 / (error / rest - self.effect_variance / self.noise), 0.0)
+        says = precision * (away / rest + self.effect)
+        known = precision.sum(axis=0)
+        spread = square * self.effect_spread / self.noise
+        is_known = known > 0.0
+        of_arm = spread + np.divide(1.0, known, out=np.zeros(self.n_arms), where=is_known)
+        mean = np.divide(says.sum(axis=0), known, out=np.zeros(self.n_arms), where=is_known)
+        score = np.where(is_known, square / of_arm * (mean**2 / (self.noise * of_arm) - 1.0), 0.0).sum()
+        information = np.where(is_known, (square / of_arm) ** 2, 0.0).sum()
+        self.effect_spread = self._scored(self.effect_spread, guess, float(score), float(information))
+        for j in range(self.n_contexts):
+            others = np.arange(self.n_contexts) != j
+            share = spread / (1.0 + spread * precision[others].sum(axis=0))
+            self.effect[j] = share * says[others].sum(axis=0)
+            self.effect_variance[j] = self.noise * share
+
+    def _scored(self, variance: float, guess: float, score: float, information: float) -> float:
+        """With one observation of the size of the guess more; its mean given that it is not below 0."""
+        now, first = variance / self.noise, guess / self.noise
+        information += 1.0 / first**2
+        score += (first - now) / first**2
+        error = math.sqrt(2.0 / information)
+        z = max((now + score / information) / error, LEAST_Z)
+        return self.noise * error * float(z + stats.norm.pdf(z) / stats.norm.cdf(z))
+
+    def _of_line(self, context: int, arm: int, weight: float) -> float:
+        """With which weight so many answers of a cell count for the line."""
+        return float(weight / (self.noisiness[context, arm] + self.kappa[context, arm] * weight))
+
+    def _line_sums(self) -> tuple[Floats, Floats]:
+        """(J, A) weights in V and targets in G: y is the line and the effect, with an error of phi / w + kappa."""
+        weight, target = self._sums()
+        if not self.deviates:
+            return weight, target
+        per_noise = 1.0 / (self.noisiness + self.kappa * weight)
+        return weight * per_noise, (target - weight * self.prior_effect) * per_noise
+
+    def _line(self, context: int) -> tuple[Floats, Floats]:
+        """<theta, f_a> with the effect of the arm, and ||f_a|| in the norm of V^-1."""
+        theta, inverse = self._theta(context)
+        return self.features @ theta + self.prior_effect[context], self._norm(inverse)
+
+    def _with_deviations(self, context: int, weight: Floats, norm: Floats) -> tuple[Floats, Floats]:
+        """How much of the line is kept in a cell with so many answers, and the norm of the cell."""
+        noisiness, kappa = self.noisiness[context], self.kappa[context]
+        keep = noisiness / (noisiness + kappa * weight)
+        return keep, np.sqrt(keep**2 * norm**2 + keep * kappa)
+
+    # --- what is known of rewards ------------------------------------------------------------------------------------
 
     def _sums(self) -> tuple[Floats, Floats]:
         """(J, A) weights in V and targets in G."""
         state = (len(self.learned), self._times_thinned, self.last_reading)
         if state not in self._known_sums:
             weight = self._sum([lesson.entered * lesson.thin**2 * lesson.pull for lesson in self.learned])
+            weight = self.entered_trials if self.learner == "early" else weight
             target = self._sum(
                 [lesson.entered * lesson.thin * lesson.reward * lesson.answer for lesson in self.learned]
             )
@@ -1019,23 +1226,25 @@ class Twin:
 
     def _theta(self, context: int) -> tuple[Floats, Floats]:
         """The posterior mean of theta, and V^-1; V = Lambda + sum f f^T, G = Lambda mu + sum r f."""
-        weight, target = (sums[context] for sums in self._sums())
+        weight, target = (sums[context] for sums in self._line_sums())
         mean, v = self.prior_mean[context], self._v(context)
         away = self.features.T @ (target - weight * (self.features @ mean))
         return mean + np.linalg.solve(v, away), np.asarray(np.linalg.inv(v), dtype=np.float64)
 
     def _v(self, context: int) -> Floats:
-        weight, _ = self._sums()
+        weight, _ = self._line_sums()
         v = self.prior_precision[context] + (self.features.T * weight[context]) @ self.features
         self._condition = max(self._condition, float(np.linalg.cond(v)))
         return np.asarray(v)
 
     def _posterior(self, context: int) -> tuple[Floats, Floats]:
         """<theta, f_a> and ||f_a|| in the norm of V^-1; without features, each cell by itself."""
-        if self.n_features > 0:
-            theta, inverse = self._theta(context)
-            return self.features @ theta, self._norm(inverse)
         weight, target = (sums[context] for sums in self._sums())
+        if self.n_features > 0:
+            line, width = self._line(context)
+            keep, norm = self._with_deviations(context, weight, width)
+            own = self.kappa[context] / (self.noisiness[context] + self.kappa[context] * weight) * target
+            return keep * line + own, norm
         prior, mean = self.prior_precision[context], self.prior_mean[context]
         return (target + prior * mean) / (weight + prior), np.sqrt(1.0 / (weight + prior))
 
@@ -1057,33 +1266,54 @@ class Twin:
                 counted[i] *= thin * thin
         return self._in_cells(self.contexts, self.arms, counted)
 
-    def _renew_pending(self) -> None:
-        """What became of open decisions enters the norms only now; new ones did at once."""
-        self.pending_weight = self._pending_now()
+    def _renew(self) -> None:
+        """What became of open decisions enters the norms only now; new ones did at once. All are valued anew."""
+        self.pending_seen = self._pending_now()
+        error = self.noisiness + self.kappa * self.pending_seen if self.deviates else 1.0
+        self.pending_weight = self.pending_seen / error
         self.pending_precision = self.prior_precision.copy()
+        self.stale = set(range(self.n_contexts))
+        self._plan_start()
 
     def _expected_norm(self, context: int) -> Floats:
         """The norm as if every open decision were answered with the probability of its return."""
         if self.n_features == 0:  # a cell is worked out whenever anything happens to it
             return np.asarray(np.sqrt(1.0 / (self._pending_now()[context] + self.prior_precision[context])))
         v = self.pending_precision[context] + (self.features.T * self.pending_weight[context]) @ self.features
-        return self._norm(np.asarray(np.linalg.inv(v), dtype=np.float64))
+        norm = self._norm(np.asarray(np.linalg.inv(v), dtype=np.float64))
+        return self._with_deviations(context, self.pending_seen[context], norm)[1]
 
     def _sample(self, context: int, now: int) -> Floats:
         """<x, f_a> for an x ~ N(0, V^-1)."""
-        n = self.n_features or self.n_arms
+        n = self.n_features + (self.n_arms if self.deviates or self.n_features == 0 else 0)
         drawn = normals(self.seed, self.run, now, n, self.draw)
         if self.n_features == 0:
             return self._posterior(context)[1] * drawn
         # V^-1 = L L^T with L lower means V = U U^T with U = L^-T upper: the factor of V from its last row up
         upper = np.linalg.cholesky(self._v(context)[::-1, ::-1])[::-1, ::-1]
-        return np.asarray(self.features @ np.linalg.solve(upper.T, drawn))
+        of_line = np.asarray(self.features @ np.linalg.solve(upper.T, drawn[: self.n_features]))
+        if not self.deviates:
+            return of_line
+        keep, _ = self._with_deviations(context, self._sums()[0][context], np.zeros(self.n_arms))
+        return keep * of_line + np.sqrt(keep * self.kappa[context]) * drawn[self.n_features :]
+
+    def _still_to_come(self, context: int, now: int) -> float:
+        """Of this context, this round included."""
+        return float(self._shares()[context]) * (self.problem.horizon - now + 1)
+
+    def _stretch(self, n: float, norm: Floats) -> Floats:
+        """Of the bonus of arms that are known as well as these norms say, where n are still to come."""
+        if self.options.bonus != "ahead":
+            return np.ones(norm.shape)
+        return np.asarray(np.sqrt(np.log(math.e + n * norm**2)))
 
     def _bonus(self, context: int, now: int, norm: Floats) -> float:
         """`norm` is of the answers alone: the bias is of rewards that are missing there."""
         options = self.options
         k, penalty = self.n_features, options.penalty
         mine = self.contexts == context
+        if options.bonus == "ahead":
+            return options.exploration * float(self.sigma[context])
         if options.bonus == "calibrated":
             return options.exploration * float(self.sigma[context]) * math.sqrt(math.log(math.e + int(mine.sum())))
         n = now if options.bonus == "printed" else int(mine.sum())
@@ -1095,15 +1325,27 @@ class Twin:
         bias = float(norm[self.arms[inside_cutoff]].sum()) if with_bias else 0.0
         return options.exploration * (2 * f_t + bias)
 
-    def _values(self, context: int, now: int, arms: Sequence[int], *, sampled: bool) -> Floats:
+    def _values(self, context: int, now: int, arms: Sequence[int], *, sampled: bool, special: bool) -> Floats:
         """weight * tau * index of the given arms; -inf for the others, and for all but one where the index chooses.
 
         `sampled`: for the one who is here, where Thompson sampling draws; all others are valued at their means.
+        `special`: worked out now; everybody else is as when something was last new of them.
         """
+        values, mean, norm = self._index(context, now, arms, sampled=sampled, special=special)
+        if self._doubts and self.mean_square > 0.0 and not self._thinks_well(context, arms, mean):
+            return self._reconsidered(context, values, arms, mean, norm)
+        return values
+
+    def _index(
+        self, context: int, now: int, arms: Sequence[int], *, sampled: bool, special: bool
+    ) -> tuple[Floats, Floats, Floats]:
+        """The values, before anybody thinks again; the mean and the norm of the answers."""
         mean, norm = self._posterior(context)
+        to_come = self._still_to_come(context, now) if special else float(self.to_come[context])
         if self.options.sampling != "thompson":
             scale = self._bonus(context, now, norm)
-            extra = scale * (self._expected_norm(context) if self.options.pending == "expected" else norm)
+            width = self._expected_norm(context) if self.options.pending == "expected" else norm
+            extra = scale * width * self._stretch(to_come, width)
         elif sampled:
             extra = self.options.exploration * self.sigma[context] * self._sample(context, now)
         else:
@@ -1121,7 +1363,8 @@ class Twin:
             worth = self._true_values[(now - 1) // math.ceil(self.problem.horizon / n_phases), context]
         nothing = self._nothing(context, mean)
         if self.options.sampling != "oracle":  # what is true is told as what it is beyond nothing
-            worth = self._beyond(worth, nothing, context, extra, sampled=sampled)
+            answers = self._answers(context) if special else float(self.answers[context])
+            worth = self._beyond(worth, nothing, context, extra, to_come=to_come, answers=answers)
         values = np.full(self.n_arms, -math.inf)
         values[list(arms)] = worth[list(arms)]
         self._margin = min(self._margin, gap(values.tolist()))
@@ -1133,13 +1376,38 @@ class Twin:
             width = self._expected_norm(context) if self.options.pending == "expected" else norm
             best = self._cheapest_lesson(context, values, weight * tau * mean - nothing, tau * np.log1p(width**2) / 2)
             values[[a for a in range(self.n_arms) if a != best]] = -math.inf
-        doubts = self.options.bonus == "calibrated" and self.options.sampling not in ("thompson", "oracle")
-        if doubts and self.options.pacing == "lp" and self.mean_square > 0.0:
-            thought = [float(weight * tau[a] * mean[a]) - nothing for a in arms]
-            self._margin = min([self._margin, *map(abs, thought)])
-            if not any(one > 0.0 for one in thought):
-                return self._reconsidered(context, values, arms, mean, norm)
-        return values
+        return values, mean, norm
+
+    def _thinks_well(self, context: int, arms: Sequence[int], mean: Floats) -> bool:
+        """Whether some arm is thought to bring more than skipping, before its bonus."""
+        worth, nothing = self.problem.contexts[context].weight * self.tau[context], self._nothing(context, mean)
+        thought = [float(worth[a] * mean[a]) - nothing for a in arms]
+        self._margin = min([self._margin, *map(abs, thought)])
+        return any(one > 0.0 for one in thought)
+
+    @property
+    def _doubts(self) -> bool:
+        """Whether what is thought to be worthless is looked at once more."""
+        options = self.options
+        is_unsure = options.bonus in ("calibrated", "ahead") and options.sampling not in ("thompson", "oracle")
+        return is_unsure and options.pacing == "lp"
+
+    def _value_anew(self, context: int, now: int) -> None:
+        """Those of whom something is new; and who had nothing of worth whenever one of them is here."""
+        if context in self.worthless:
+            self.stale.add(context)
+        goes_by_then = self.options.bonus == "ahead" or self.control is not None
+        for j in sorted(self.stale) if goes_by_then else ():
+            self.to_come[j], self.answers[j] = self._still_to_come(j, now), self._answers(j)
+            arms = self._in_play(j)
+            values, mean, _ = self._index(j, now, arms, sampled=False, special=False)
+            steps, _ = hull(values, self.costs[j], [a for a in arms if values[a] > -math.inf], j)
+            is_good = self.mean_square == 0.0 or self._thinks_well(j, arms, mean)
+            if self._doubts and not (is_good and any(edge.slope >= self.floor for edge in steps)):
+                self.worthless.add(j)
+            else:
+                self.worthless.discard(j)
+        self.stale.clear()
 
     def _nothing(self, context: int, mean: Floats) -> float:
         """What skipping is worth in this context."""
@@ -1147,9 +1415,12 @@ class Twin:
         if self.control is not None:
             return float(weight * self.tau[context, self.control] * mean[self.control])
         is_known = any(lesson.context == context for lesson in self.learned)  # else nothing can be compared with it
+        is_known = is_known or bool(self.entered_trials[context].any())
         return float(weight * baseline[context]) if baseline is not None and is_known else 0.0  # type: ignore[operator]
 
-    def _beyond(self, worth: Floats, nothing: float, context: int, extra: Floats, *, sampled: bool) -> Floats:
+    def _beyond(
+        self, worth: Floats, nothing: float, context: int, extra: Floats, *, to_come: float, answers: float
+    ) -> Floats:
         """What arms bring beyond skipping; less than nothing where the control may bring more than they may."""
         if self.control is None:
             return worth - nothing
@@ -1157,19 +1428,20 @@ class Twin:
         if self.options.sampling == "thompson":
             return np.asarray(worth - nothing - weight * self.tau[context, c] * extra[c])
         mean, norm = self._posterior(context)
-        is_expected = self.options.pending == "expected"
-        answers = self._pending_weights(context)[c] if is_expected else self._sums()[0][context, c]
-        width = float(self._expected_norm(context)[c] if is_expected else norm[c])
-        scale = self._bonus(context, self.now, norm)
-        own = scale * max(width, 1.0 / math.sqrt(1.0 + answers)) * self.tau[context, c]
+        norms = self._expected_norm(context) if self.options.pending == "expected" else norm
+        width = max(float(norms[c]), 1.0 / math.sqrt(1.0 + answers))
+        scale = self._bonus(context, self.now, norm) * float(self._stretch(to_come, np.array([width]))[0])
+        own = scale * width * self.tau[context, c]
         n = int((self.contexts == context).sum())
         doubt = self.options.return_optimism * math.sqrt(math.log(math.e + n)) * self.tau_error[context, c]
         benefit = weight * math.hypot(own, doubt * max(float(mean[c]), 0.0))
         uplift = worth - nothing
         return np.where(uplift <= benefit, uplift - benefit, uplift)
 
-    def _pending_weights(self, context: int) -> Floats:
-        return np.asarray((self._pending_now() if self.n_features == 0 else self.pending_weight)[context])
+    def _answers(self, context: int) -> float:
+        """Of the control, those that are expected included."""
+        known = self._pending_now() if self.options.pending == "expected" else self._sums()[0]
+        return 0.0 if self.control is None else float(known[context, self.control])
 
     def _reconsidered(self, context: int, values: Floats, arms: Sequence[int], mean: Floats, norm: Floats) -> Floats:
         """No arm is thought to bring anything: the answers alone, with a noise that they may be too few to show.
@@ -1217,7 +1489,7 @@ class Twin:
 
     def _certify(self, seen: int, clock: int) -> None:
         """Arms that, at every price that is possible, bring less at best than another one at worst are out for now."""
-        estimates = self.options.return_probability == "estimated" and not self.silent
+        estimates = self.options.return_probability == "estimated" and (not self.silent or self.learner == "early")
         if self.n_learned < FEWEST_ANSWERS or (estimates and self._watched_to_the_end() < FEWEST_ANSWERS):
             return
         options, arms = self.options, sorted(self.accepted)
@@ -1236,7 +1508,8 @@ class Twin:
         for j in range(self.n_contexts):
             mean, norm = self._posterior(j)
             optimism = math.sqrt(math.log(math.e + int((self.contexts == j).sum())))
-            of_reward = max(certain * float(self.sigma[j]), self._bonus(j, seen, norm))
+            stretched = self._bonus(j, seen, norm) * self._stretch(self._still_to_come(j, seen), norm)
+            of_reward = np.maximum(certain * float(self.sigma[j]), stretched)
             of_return = max(certain, options.return_optimism * optimism)
             weight = self.problem.contexts[j].weight
             worth[j] = weight * self.tau[j] * mean - self._nothing(j, mean)
@@ -1347,6 +1620,36 @@ class Twin:
             return sorted(self.accepted & set(allowed))
         return self._in_play(context)
 
+    # --- stage 2, the start ----------------------------------------------------------------------------------------
+
+    def _plan_start(self) -> None:
+        """How many tries of an arm are enough: twice the error of its mean is then what its cost has to bring."""
+        if not self.start_open or self.mean_square == 0.0:
+            return
+        count, total, _ = self._tally()
+        paid = float((count * self.costs).sum())
+        worth = self.costs.mean(axis=0) * (abs(float(total.sum())) / paid if paid > 0.0 else 0.0)
+        with np.errstate(divide="ignore"):
+            self.enough = 4.0 * self.doubt / worth**2
+
+    def _first_try(self, context: int, allowed: Sequence[int]) -> int | None:
+        """The arm that is tried, if any is: of those with the fewest tries the one with the fewest here."""
+        if not self.start_open:
+            return None
+        arms = sorted(self.accepted)
+        of_each = float(self.costs.mean(axis=0)[arms].sum())
+        affordable = math.floor(self.options.start_share * self.problem.budget / of_each) if of_each > 0.0 else 0
+        tries = np.bincount(self.arms, minlength=self.n_arms)
+        self._margin = min(self._margin, float(np.abs(tries - self.enough)[arms].min()))
+        wanting = [a for a in arms if tries[a] < min(float(self.enough[a]), affordable)]
+        if not wanting and self.mean_square > 0.0:
+            self.start_open = False
+        here = (self._pending_now() if self.options.pending == "expected" else self._sums()[0])[context]
+        fewest = [a for a in wanting if a in allowed]
+        fewest = [a for a in fewest if tries[a] == tries[fewest].min()]
+        self._margin = min(self._margin, gap(here[fewest].tolist()))
+        return min(fewest, key=lambda a: (here[a], a)) if fewest else None
+
     # --- stage 2, allocation ---------------------------------------------------------------------------------------
 
     def _rate(self, now: int) -> float:
@@ -1405,9 +1708,11 @@ class Twin:
         """LP_m: all edges of all contexts, steepest first, bought until the caps are used."""
         shares, floor = self._shares(), self.floor
         edges: list[Edge] = []
+        self._value_anew(context, now)
         for j in range(self.n_contexts):
             arms = self._playable(j, allowed) if j == context else self._in_play(j)
-            values = self._values(j, now, arms, sampled=j == context)
+            is_special = j == context and len(allowed) < self.n_bought
+            values = self._values(j, now, arms, sampled=j == context, special=is_special)
             steps, margin = hull(values, self.costs[j], [a for a in arms if values[a] > -math.inf], j)
             edges.extend(edge for edge in steps if edge.slope >= floor)
             self._margin = min([self._margin, margin, *(abs(edge.slope - floor) for edge in steps if floor > 0.0)])
@@ -1437,7 +1742,7 @@ class Twin:
 
     def _best(self, context: int, allowed: Sequence[int], now: int) -> Toss:
         arms = self._playable(context, allowed)
-        values = self._values(context, now, arms, sampled=True)
+        values = self._values(context, now, arms, sampled=True, special=True)
         playable = [a for a in arms if values[a] > -math.inf]
         if not playable:
             return Toss(None, None, 1.0)
@@ -1512,8 +1817,14 @@ class Twin:
             self._margin = math.inf
             racer = self._next_racer(allowed)
             return self._tried(context, {racer: 1.0}, racer, allowed, now)
-        self.last_round[context] = now
-        odds = self._odds(context, allowed, now)
+        first = self._first_try(context, allowed)
+        if first is not None:
+            cost, rate = float(self.costs[context, first]), self._rate(now)
+            part = 1.0 if cost <= rate else rate / cost
+            odds: dict[int | None, float] = {first: part, None: 1.0 - part} if part < 1.0 else {first: 1.0}
+        else:
+            self.last_round[context] = now
+            odds = self._odds(context, allowed, now)
         wish = self._tried(context, odds, self._one_of(context, odds, now), allowed, now)
         # while one or two rewards are all that is known of the noise, lambda is tiny and V all but singular
         rounding = max(ROUNDING * self._condition, INHERITED * self._inherited)

@@ -167,9 +167,9 @@ OPTION_VALUES: dict[str, tuple[Any, ...]] = {
     "cutoff": (None, 1.0, 7.5, 30.0, 1000.0, "adaptive", "none"),
     "cutoff_share": (0.3, 0.95, 1.0),
     "cutoff_over": ("accepted", "all"),
-    "learner": ("auto", "returned", "scaled", "thinned"),
+    "learner": ("auto", "returned", "scaled", "thinned", "early"),
     "features": ("given", "none"),
-    "prior": ("fixed", "noise", "shared"),
+    "prior": ("fixed", "noise", "shared", "cells"),
     "half_life": (None, 15.0, 300.0),
     "outcome_split": (None, 0.5, 0.9),
     "sampling": ("optimism", "thompson", "directed", "oracle"),
@@ -179,7 +179,7 @@ OPTION_VALUES: dict[str, tuple[Any, ...]] = {
     "penalty": (0.01, 1.0, 30.0),
     "delta": (1e-12, 0.05, 1.0),
     "exploration": (0.0, 0.1, 1.0, 5.0),
-    "bonus": ("corrected", "printed", "calibrated"),
+    "bonus": ("corrected", "printed", "calibrated", "ahead"),
     "window_bias": (None, True, False),
     "choice": ("weighted", "unweighted"),
     "return_probability": ("estimated", "oracle", "one"),
@@ -193,12 +193,21 @@ OPTION_VALUES: dict[str, tuple[Any, ...]] = {
     "rate": ("remaining", "printed", "period"),
     "periods": (1, 7, 50),
     "curve_points": (2, 16, 60),
+    "start_share": (0.0, 0.02, 0.3),
 }
+
+
+IN_NOISE = ("calibrated", "ahead")  # bonuses in units of measured noise
 
 
 def completed(options: Mapping[str, Any], problem: Problem, *, option: str = "") -> dict[str, Any]:
     """With what an option cannot do without; `option` itself stays as it is."""
     chosen = dict(options)
+    if option == "start_share" and chosen["start_share"] > 0.0:
+        chosen["screening"], chosen["prior"] = "none", "noise" if chosen["prior"] == "fixed" else chosen["prior"]
+    if chosen["learner"] == "early" and chosen["return_probability"] != "estimated":
+        word = option == "return_probability"
+        chosen["learner" if word else "return_probability"] = "returned" if word else "estimated"
     if chosen["outcome_split"] is not None:
         if option in ("learner", "return_probability", "half_life"):
             chosen["outcome_split"] = None
@@ -216,9 +225,9 @@ def completed(options: Mapping[str, Any], problem: Problem, *, option: str = "")
             chosen["return_probability"] = "estimated"
         else:
             chosen["cutoff"] = 25.0
-    if chosen["prior"] == "fixed" and (chosen["bonus"] == "calibrated" or chosen["sampling"] == "thompson"):
+    if chosen["prior"] == "fixed" and (chosen["bonus"] in IN_NOISE or chosen["sampling"] == "thompson"):
         if option == "prior":
-            chosen["bonus"] = "corrected" if chosen["bonus"] == "calibrated" else chosen["bonus"]
+            chosen["bonus"] = "corrected" if chosen["bonus"] in IN_NOISE else chosen["bonus"]
             chosen["sampling"] = "optimism" if chosen["sampling"] == "thompson" else chosen["sampling"]
         else:
             chosen["prior"] = "noise"
@@ -233,9 +242,9 @@ def completed(options: Mapping[str, Any], problem: Problem, *, option: str = "")
         else:
             chosen["prior"], chosen["dropping"] = "fixed", "never"
             chosen["sampling"] = "optimism" if chosen["sampling"] == "thompson" else chosen["sampling"]
-            chosen["bonus"] = "corrected" if chosen["bonus"] == "calibrated" else chosen["bonus"]
+            chosen["bonus"] = "corrected" if chosen["bonus"] in IN_NOISE else chosen["bonus"]
     asks_for_bonus = chosen["sampling"] != "thompson" or chosen["dropping"] == "certified"
-    if chosen["features"] == "none" and asks_for_bonus and chosen["bonus"] != "calibrated":
+    if chosen["features"] == "none" and asks_for_bonus and chosen["bonus"] not in IN_NOISE:
         if option == "features":
             chosen["bonus"], chosen["prior"] = "calibrated", "shared"
             chosen["learner"] = "returned" if chosen["learner"] == "thinned" else chosen["learner"]
@@ -245,6 +254,8 @@ def completed(options: Mapping[str, Any], problem: Problem, *, option: str = "")
         chosen["learner" if option == "pending" else "pending"] = "returned" if option == "pending" else "ignored"
     if chosen["screening"] == "none" and chosen["cutoff"] is None and not np.isfinite(problem.deadlines).all():
         chosen["cutoff"] = 50.0
+    if chosen["screening"] == "race" or chosen["prior"] == "fixed":
+        chosen["start_share"] = 0.0
     return chosen
 
 
@@ -286,13 +297,13 @@ def outcomes_told_apart() -> Iterator[Case]:
     """With every prior, with and without features, after a race or without one, and inside a cut-off that may move."""
     told_apart = policy("doral-otf", outcome_split=0.5, cutoff=None, **QUICK_RACE).to_dict()
     chosen = itertools.product(
-        ("fixed", "noise", "shared"), ("given", "none"), ("none", "race"), ("ignored", "expected")
+        ("fixed", "noise", "shared", "cells"), ("given", "none"), ("none", "race"), ("ignored", "expected")
     )
     for prior, features, screening, pending in chosen:
         words = {"prior": prior, "features": features, "screening": screening, "pending": pending}
         if prior == "fixed":
             words |= {"bonus": "corrected", "features": "given", "dropping": "never"}
-        options = PolicyOptions(**{**told_apart, **words})
+        options = PolicyOptions(**completed({**told_apart, **words}, TELLING.problem))
         yield Case(f"outcomes {prior} {features} {screening} {pending}", options, TELLING)
     for cutoff in ("adaptive", 6.0):
         options = policy("doral-otf", outcome_split=0.5, cutoff=cutoff)
