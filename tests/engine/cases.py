@@ -198,6 +198,7 @@ OPTION_VALUES: dict[str, tuple[Any, ...]] = {
 
 
 IN_NOISE = ("calibrated", "ahead")  # bonuses in units of measured noise
+NO_WORDS: Mapping[str, Any] = {}
 
 
 def completed(options: Mapping[str, Any], problem: Problem, *, option: str = "") -> dict[str, Any]:
@@ -259,8 +260,8 @@ def completed(options: Mapping[str, Any], problem: Problem, *, option: str = "")
     return chosen
 
 
-def changed(base: str, option: str, value: Any, problem: Problem) -> PolicyOptions:
-    options = {**policy(base).to_dict(), **QUICK_RACE, option: value}
+def changed(base: str, option: str, value: Any, problem: Problem, words: Mapping[str, Any] = NO_WORDS) -> PolicyOptions:
+    options = {**policy(base, **words).to_dict(), **QUICK_RACE, option: value}
     return PolicyOptions(**completed(options, problem, option=option))
 
 
@@ -275,38 +276,41 @@ class Case(NamedTuple):
     scenario: Scenario
 
 
-def presets(names: Iterable[str] = POLICY_NAMES) -> Iterator[Case]:
+def presets(names: Iterable[str] = POLICY_NAMES, words: Mapping[str, Any] = NO_WORDS) -> Iterator[Case]:
     """In the small worlds; those that race, also with a race that ends early."""
     for name, scenario in itertools.product(names, SMALL_WORLDS):
-        options = PolicyOptions(**completed(policy(name).to_dict(), scenario.problem))
+        options = PolicyOptions(**completed(policy(name, **words).to_dict(), scenario.problem))
         yield Case(f"preset {name} {scenario.name}", options, scenario)
         if options.screening == "race":
-            yield Case(f"preset {name} quick {scenario.name}", policy(name, **QUICK_RACE), scenario)
+            yield Case(f"preset {name} quick {scenario.name}", policy(name, **QUICK_RACE, **words), scenario)
 
 
 def option_values(
-    base: str, scenarios: Iterable[Scenario], values: Iterable[tuple[str, Any]] = EVERY_VALUE
+    base: str,
+    scenarios: Iterable[Scenario],
+    values: Iterable[tuple[str, Any]] = EVERY_VALUE,
+    words: Mapping[str, Any] = NO_WORDS,
 ) -> Iterator[Case]:
-    """One option changed at a time."""
+    """One option changed at a time, of a preset with these words."""
     for (option, value), scenario in itertools.product(values, scenarios):
-        options = changed(base, option, value, scenario.problem)
+        options = changed(base, option, value, scenario.problem, words)
         yield Case(f"option {base} {option}={value} {scenario.name}", options, scenario)
 
 
-def outcomes_told_apart() -> Iterator[Case]:
+def outcomes_told_apart(
+    priors: Iterable[str] = OPTION_VALUES["prior"], words: Mapping[str, Any] = NO_WORDS
+) -> Iterator[Case]:
     """With every prior, with and without features, after a race or without one, and inside a cut-off that may move."""
-    told_apart = policy("doral-otf", outcome_split=0.5, cutoff=None, **QUICK_RACE).to_dict()
-    chosen = itertools.product(
-        ("fixed", "noise", "shared", "cells"), ("given", "none"), ("none", "race"), ("ignored", "expected")
-    )
+    told_apart = policy("doral-otf", outcome_split=0.5, cutoff=None, **QUICK_RACE, **words).to_dict()
+    chosen = itertools.product(priors, ("given", "none"), ("none", "race"), ("ignored", "expected"))
     for prior, features, screening, pending in chosen:
-        words = {"prior": prior, "features": features, "screening": screening, "pending": pending}
+        changes = {"prior": prior, "features": features, "screening": screening, "pending": pending}
         if prior == "fixed":
-            words |= {"bonus": "corrected", "features": "given", "dropping": "never"}
-        options = PolicyOptions(**completed({**told_apart, **words}, TELLING.problem))
+            changes |= {"bonus": "corrected", "features": "given", "dropping": "never"}
+        options = PolicyOptions(**completed({**told_apart, **changes}, TELLING.problem))
         yield Case(f"outcomes {prior} {features} {screening} {pending}", options, TELLING)
     for cutoff in ("adaptive", 6.0):
-        options = policy("doral-otf", outcome_split=0.5, cutoff=cutoff)
+        options = policy("doral-otf", outcome_split=0.5, cutoff=cutoff, **words)
         yield Case(f"outcomes cutoff={cutoff}", options, TELLING)
 
 

@@ -71,24 +71,26 @@ def test_every_word_of_a_place_leads_to_its_piece(place: str, word: str) -> None
         ("explore", 0.02, "odds"),
         ("return_probability", "estimated", "curves"),
         ("return_probability", "one", "unwatched"),
+        ("start_share", 0.1, "start"),
     ],
 )
 def test_every_other_piece_is_in_if_its_option_says_so(option: str, value: Any, piece: str) -> None:
     assert piece in chosen_pieces(with_word(option, value), EXPLICIT)
-    other = next(one for one in _other_values(option) if one != value)
+    alike = {value} | ({"calibrated", "ahead"} if option == "bonus" else set())
+    other = next(one for one in _other_values(option) if one not in alike)
     without: dict[str, Any] = {} if option == "return_probability" else {"return_probability": "one"}
     assert piece not in chosen_pieces(dataclasses.replace(with_word(option, other), **without), EXPLICIT)
 
 
 def _other_values(option: str) -> tuple[Any, ...]:
-    return option_words().get(option) or ((0.0,) if option == "explore" else (None, False))
+    return option_words().get(option) or ((0.0,) if option in ("explore", "start_share") else (None, False))
 
 
 def test_the_list_of_other_pieces_is_complete() -> None:
     single = {name for name in PIECES if "." not in name}
     assert single == {
         "race", "drop", "doubt", "forget", "outcomes", "pending", "window", "unweighted", "curves", "unwatched",
-        "explore", "odds", "costs", "uplift",
+        "start", "explore", "odds", "costs", "uplift",
     }  # fmt: skip
 
 
@@ -100,7 +102,9 @@ def test_the_list_of_other_pieces_is_complete() -> None:
         ({"rate": "printed", "pacing": "coin"}, EXPLICIT, "rate.printed_coin"),
         ({}, SILENT, "returns.silent"),
         ({"cost": "learned"}, OFFERS.problem, "costs"),
-        ({"learner": "auto"}, SILENT, "learn.scaled"),
+        ({"learner": "auto"}, SILENT, "learn.early"),
+        ({"learner": "auto"}, SILENT, "returns.early"),
+        ({"learner": "auto", "return_probability": "one"}, SILENT, "learn.scaled"),
         ({"learner": "auto"}, EXPLICIT, "learn.returned"),
         ({"learner": "thinned"}, EXPLICIT, "window"),
         ({"return_probability": "one", "censoring": "kaplan_meier"}, EXPLICIT, "curves"),
@@ -161,6 +165,11 @@ REFUSED: list[tuple[str, dict[str, Any], str, Any, str]] = [
     ("doral", {"bonus": "calibrated"}, "bonus", "calibrated", "needs prior='noise' or 'shared'"),
     ("doral", {"features": "none"}, "features", "none", "bonus='calibrated'"),
     ("d-lints", {"features": "none", "dropping": "certified"}, "features", "none", "bonus='calibrated'"),
+    ("doral", {"bonus": "ahead"}, "bonus", "ahead", "needs prior='noise' or 'shared'"),
+    ("doral", {"start_share": 0.1, "prior": "noise"}, "start_share", 0.1, "needs screening='none'"),
+    ("d-linucb", {"start_share": 0.1}, "start_share", 0.1, "needs prior='noise', 'shared' or 'cells'"),
+    ("d-alp", {"learner": "early"}, "learner", "early", "needs return_probability='estimated'"),
+    ("doral", {"outcome_split": 0.5, "learner": "early"}, "outcome_split", 0.5, "needs learner='returned' or 'auto'"),
     ("doral", {"learner": "thinned", "prior": "noise"}, "prior", "noise", "thinned learner"),
     ("doral", {"learner": "thinned", "pending": "expected"}, "pending", "expected", "thinned learner"),
     ("doral", {"outcome_split": 0.5, "learner": "scaled"}, "outcome_split", 0.5, "needs learner='returned' or 'auto'"),

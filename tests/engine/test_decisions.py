@@ -4,7 +4,11 @@
 delay, the curves, and how the run ended, in 16 hexadecimal digits each. That version counted what had come by the last
 arrival, and so do the cases here. A change that is meant to decide otherwise removes the cases that it concerns, or
 writes them anew, and says so. Written anew since: who rules arms out where costs differ, because the price is now known
-within a range only; and Thompson sampling, which mixes several draws.
+within a range only; and Thompson sampling, which mixes several draws. Where a preset has changed, its cases are played
+with the words that it had: the pieces that it was made of decide as they did.
+
+What the presets that learn on the fly decide since they learn cells, look ahead and start by plan is in
+`decisions_on_the_fly.json`, written by the version that made them so.
 """
 
 from __future__ import annotations
@@ -12,8 +16,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +30,8 @@ from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios import paper_scenarios, stress_scenarios
 from tests.engine.cases import (
     EVERY_VALUE,
+    NO_WORDS,
+    OPTION_VALUES,
     SMALL_WORLDS,
     Case,
     distinct,
@@ -33,12 +40,18 @@ from tests.engine.cases import (
     presets,
 )
 
+ON_THE_FLY = ("doral-otf", "doral-ids")
 DIGESTS: dict[str, str] = json.loads((Path(__file__).parent / "decisions.json").read_text())
+DIGESTS_NOW: dict[str, str] = json.loads((Path(__file__).parent / "decisions_on_the_fly.json").read_text())
 
 # What the version before could not do yet.
-OLD_NAMES = [name for name in POLICY_NAMES if name not in ("doral-ids", "oracle")]
-NEW_VALUES = [("sampling", "directed"), ("sampling", "oracle")]
-OLD_VALUES = [one for one in EVERY_VALUE if one not in NEW_VALUES and one[0] not in ("draws", "explore", "cost")]
+OLD_NAMES = [name for name in POLICY_NAMES if name not in (*ON_THE_FLY, "oracle")]
+SHARES = [("start_share", share) for share in OPTION_VALUES["start_share"]]
+NEW_VALUES = [("learner", "early"), ("prior", "cells"), ("bonus", "ahead"), *SHARES]
+NEWER_VALUES = [("sampling", "directed"), ("sampling", "oracle"), *NEW_VALUES]
+OLD_VALUES = [one for one in EVERY_VALUE if one not in NEWER_VALUES and one[0] not in ("draws", "explore", "cost")]
+# What doral-otf was before; its learner of silent feedback was `scaled`.
+FORMER: dict[str, Any] = {"cutoff_share": 0.95, "prior": "shared", "bonus": "calibrated", "start_share": 0.0}
 # What is meant to be decided otherwise: the last unit that the budget can pay is bought, to the last decimal
 # (or, with the same decisions, what was spent is told to that digit), ...
 LAST_UNIT = {
@@ -69,10 +82,16 @@ def _shortened(scenario: Scenario) -> Scenario:
     return dataclasses.replace(scenario, problem=shorter)
 
 
-def _catalogue() -> Iterator[Case]:
+def _catalogue(names: Iterable[str], words: Mapping[str, Any] = NO_WORDS) -> Iterator[Case]:
     for place, scenario in {**paper_scenarios.SCENARIOS, **stress_scenarios.SCENARIOS}.items():
         shorter = _shortened(scenario)
-        yield from (Case(f"catalogue {name} {place}", policy(name), shorter) for name in OLD_NAMES)
+        yield from (Case(f"catalogue {name} {place}", policy(name, **words), shorter) for name in names)
+
+
+def _formerly(case: Case) -> Case:
+    if case.options.learner == "auto" and case.scenario.problem.feedback == "silent":
+        return case._replace(options=dataclasses.replace(case.options, learner="scaled", outcome_split=None))
+    return case
 
 
 CASES = [
@@ -80,14 +99,25 @@ CASES = [
     for case in distinct(
         [
             *presets(OLD_NAMES),
+            *presets(["doral-otf"], FORMER),
             *option_values("doral", SMALL_WORLDS, OLD_VALUES),
-            *option_values("doral-otf", SMALL_WORLDS, OLD_VALUES),
-            *outcomes_told_apart(),
-            *_catalogue(),
+            *option_values("doral-otf", SMALL_WORLDS, OLD_VALUES, FORMER),
+            *outcomes_told_apart(("fixed", "noise", "shared"), FORMER),
+            *_catalogue(OLD_NAMES),
+            *_catalogue(["doral-otf"], FORMER),
         ]
     )
     if case.name not in LAST_UNIT | NO_HOPE_IN_HARM | NO_LESSON_WITHOUT_PUPILS
 ]
+CASES_NOW = distinct(
+    [
+        *presets(ON_THE_FLY),
+        *option_values("doral", SMALL_WORLDS, NEW_VALUES),
+        *option_values("doral-otf", SMALL_WORLDS),
+        *outcomes_told_apart(),
+        *_catalogue(ON_THE_FLY),
+    ]
+)
 
 
 def _by_end(scenario: Scenario) -> Scenario:
@@ -115,11 +145,21 @@ def _digest(outcome: Outcome) -> str:
     return digest.hexdigest()[:16]
 
 
+def _played(case: Case) -> str:
+    result = doral.simulate(case.options, _by_end(case.scenario), runs=1, seed=1, keep_decisions=True)
+    return _digest(result.outcomes[0])
+
+
 def test_nothing_is_left_out() -> None:
     assert {case.name for case in CASES} == set(DIGESTS)
+    assert {case.name for case in CASES_NOW} == set(DIGESTS_NOW)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.name))
 def test_decisions_are_those_of_the_version_before(case: Case) -> None:
-    result = doral.simulate(case.options, _by_end(case.scenario), runs=1, seed=1, keep_decisions=True)
-    assert _digest(result.outcomes[0]) == DIGESTS[case.name]
+    assert _played(_formerly(case)) == DIGESTS[case.name]
+
+
+@pytest.mark.parametrize("case", CASES_NOW, ids=lambda case: str(case.name))
+def test_decisions_are_those_of_the_version_that_changed_them(case: Case) -> None:
+    assert _played(case) == DIGESTS_NOW[case.name]

@@ -261,7 +261,7 @@ def test_without_a_measured_noise_the_factor_of_silent_feedback_takes_it_for_one
 
 
 def test_silent_feedback_gives_the_factor_by_which_rewards_fall_short() -> None:
-    state = watching("doral-otf", small_problem(feedback="silent"))
+    state = watching("doral-otf", small_problem(feedback="silent"), learner="scaled")
     state.ridge.estimate[:2, :3] = [[0.5, 0.4, 0.3], [0.2, 0.6, 0.1]]
     state.tally[0], state.tally[1] = 40.0, [[10.0, 4.0, 0.0], [5.0, 9.0, 1000.0]]
     state.prior.scale[0] = 0.25
@@ -281,7 +281,8 @@ def test_silent_feedback_gives_the_factor_by_which_rewards_fall_short() -> None:
 
 
 def telling() -> State:
-    state = watching("doral-otf", outcome_split=0.5, cutoff=None, curves_by="arm", curve_points=3)
+    words: dict[str, Any] = {"cutoff": None, "curves_by": "arm", "curve_points": 3, "start_share": 0.0}
+    state = watching("doral-otf", outcome_split=0.5, **words)
     state.barrier[:, 1:3] = -np.inf
     return state
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from doral._arrays import Floats
-from doral.engine.hooks import bonus, score
+from doral.engine.hooks import bonus, score, stretch
 from doral.engine.pieces.bonus import printed
 from doral.engine.pieces.index import directed, doubtful
 from doral.engine.state import State
@@ -90,9 +90,21 @@ def test_the_bias_of_the_bonus_is_that_of_pulls_inside_the_cutoff() -> None:
 
 
 def test_the_calibrated_bonus_is_in_units_of_the_noise() -> None:
-    state = known("doral-otf", exploration=0.7)
+    state = known("doral-otf", exploration=0.7, bonus="calibrated")
     state.prior.sigma[:] = [0.2, 0.5]
     assert bonus(state, 1) == pytest.approx(0.7 * 0.5 * math.sqrt(math.log(math.e + PULLS[1])), rel=1e-14)
+    assert stretch(state, 1, 0.3) == 1.0
+
+
+def test_the_bonus_that_looks_ahead_goes_by_who_is_still_to_come() -> None:
+    """Of 100 arrivals two fifths are of this context; the less is known of an arm, the more they count."""
+    state = known("doral-otf", exploration=0.7)
+    state.prior.sigma[:] = [0.2, 0.5]
+    assert bonus(state, 1) == pytest.approx(0.7 * 0.5)
+    for round_, norm in ((1, 0.3), (61, 0.3), (100, 0.3), (1, 0.0)):
+        state.now[0].round = round_
+        expected = math.sqrt(math.log(math.e + 0.4 * (101 - round_) * norm**2))
+        assert stretch(state, 1, norm) == pytest.approx(expected, rel=1e-14)
 
 
 # --- the index -------------------------------------------------------------------------------------------------------

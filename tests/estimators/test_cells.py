@@ -121,7 +121,7 @@ def test_draws_are_as_wide_as_the_posterior_and_hang_together_as_it_does() -> No
         update(ridge, 0, int(rng.integers(3)), 1.0, float(rng.normal()))
     draws = np.zeros((4000, 4))
     for i in range(draws.shape[0]):
-        draw(ridge, 0, np.uint64(3), np.uint64(0), i + 1)
+        draw(ridge, 0, np.uint64(3), np.uint64(0), 1 + i // 4, i % 4)  # four in every round
         draws[i] = ridge.shadow[:4]
     covariance = ridge.features @ np.linalg.inv(ridge.precision[0]) @ ridge.features.T + np.diag(ridge.deviation[0])
     seen = ridge.weight[0] > 0.0
