@@ -374,8 +374,12 @@ class Twin:
     ) -> None:
         self.options, self.problem, self.seed, self.run = options, problem, seed, run
         self.until_end = options.until_end and problem.counted == "by_end"
-        if features.shape[1] == 0:  # they are not given: a constant, or one for each arm
-            features = np.ones((problem.n_arms, 1)) if options.prior == "cells" else np.eye(problem.n_arms)
+        if options.prior == "cells":  # a level is among them
+            size = math.sqrt(float((features**2).sum(axis=1).mean())) if features.shape[1] else 1.0
+            if size > 0.0 and not any(column[0] != 0.0 and (column == column[0]).all() for column in features.T):
+                features = np.column_stack([np.full(problem.n_arms, size), features])
+        elif features.shape[1] == 0:  # they are not given: one for each arm
+            features = np.eye(problem.n_arms)
         self.features = features if options.features == "given" else np.zeros((problem.n_arms, 0))
         self.control = problem.control  # what those get who are skipped
         # what a use takes from the budget, and what plans take it to cost
@@ -461,7 +465,8 @@ class Twin:
         # silent feedback, learned as it comes: trials as they were last counted, and as they last entered V
         self.trials, self.entered_trials = np.zeros(cells), np.zeros(cells)
         # the start
-        self.start_open, self.enough = options.start_share > 0.0, np.full(self.n_arms, FIRST_TRIES)
+        self.start_open = options.start_share > 0.0 and not self.races
+        self.enough = np.full(self.n_arms, FIRST_TRIES)
         # who has to be valued anew, who had no arm of any worth, and for how many to come everybody was valued
         self.stale, self.worthless = set(range(self.n_contexts)), set[int]()
         self.to_come, self.answers = np.zeros(self.n_contexts), np.zeros(self.n_contexts)  # the latter of the control
@@ -1297,15 +1302,17 @@ class Twin:
         keep, _ = self._with_deviations(context, self._sums()[0][context], np.zeros(self.n_arms))
         return keep * of_line + np.sqrt(keep * self.kappa[context]) * drawn[self.n_features :]
 
-    def _still_to_come(self, context: int, now: int) -> float:
-        """Of this context, this round included."""
-        return float(self._shares()[context]) * (self.problem.horizon - now + 1)
+    def _expected_of(self, context: int) -> float:
+        """How many of this context, over the whole campaign."""
+        return float(self._shares()[context]) * self.problem.horizon
 
     def _stretch(self, n: float, norm: Floats) -> Floats:
-        """Of the bonus of arms that are known as well as these norms say, where n are still to come."""
+        """Of the bonus of arms that are known as well as these norms say, for n of a context; in units of the noise as
+        it may be while few answers tell.
+        """
         if self.options.bonus != "ahead":
             return np.ones(norm.shape)
-        return np.asarray(np.sqrt(np.log(math.e + n * norm**2)))
+        return np.asarray(np.sqrt(np.log(math.e + n * norm**2 * self.noise / self.doubt)))
 
     def _bonus(self, context: int, now: int, norm: Floats) -> float:
         """`norm` is of the answers alone: the bias is of rewards that are missing there."""
@@ -1341,7 +1348,7 @@ class Twin:
     ) -> tuple[Floats, Floats, Floats]:
         """The values, before anybody thinks again; the mean and the norm of the answers."""
         mean, norm = self._posterior(context)
-        to_come = self._still_to_come(context, now) if special else float(self.to_come[context])
+        to_come = self._expected_of(context) if special else float(self.to_come[context])
         if self.options.sampling != "thompson":
             scale = self._bonus(context, now, norm)
             width = self._expected_norm(context) if self.options.pending == "expected" else norm
@@ -1398,7 +1405,7 @@ class Twin:
             self.stale.add(context)
         goes_by_then = self.options.bonus == "ahead" or self.control is not None
         for j in sorted(self.stale) if goes_by_then else ():
-            self.to_come[j], self.answers[j] = self._still_to_come(j, now), self._answers(j)
+            self.to_come[j], self.answers[j] = self._expected_of(j), self._answers(j)
             arms = self._in_play(j)
             values, mean, _ = self._index(j, now, arms, sampled=False, special=False)
             steps, _ = hull(values, self.costs[j], [a for a in arms if values[a] > -math.inf], j)
@@ -1508,7 +1515,7 @@ class Twin:
         for j in range(self.n_contexts):
             mean, norm = self._posterior(j)
             optimism = math.sqrt(math.log(math.e + int((self.contexts == j).sum())))
-            stretched = self._bonus(j, seen, norm) * self._stretch(self._still_to_come(j, seen), norm)
+            stretched = self._bonus(j, seen, norm) * self._stretch(self._expected_of(j), norm)
             of_reward = np.maximum(certain * float(self.sigma[j]), stretched)
             of_return = max(certain, options.return_optimism * optimism)
             weight = self.problem.contexts[j].weight
