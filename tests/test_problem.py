@@ -188,7 +188,7 @@ def test_bad_budget(value: Any) -> None:
         make(budget=value)
 
 
-@pytest.mark.parametrize("value", [*BAD_NUMBERS, 0, -3, 1.5, 10**10 + 1])
+@pytest.mark.parametrize("value", [*(bad for bad in BAD_NUMBERS if bad is not None), 0, -3, 1.5, 10**10 + 1])
 def test_bad_horizon(value: Any) -> None:
     with pytest.raises(InvalidValue, match="^horizon = .*: must be a whole number from 1 to 10,000,000,000$"):
         make(horizon=value)
@@ -442,3 +442,29 @@ def test_a_problem_without_a_baseline_is_written_as_before() -> None:
 def test_bad_baselines(arms: Any, baseline: Any, expected: str) -> None:
     with pytest.raises(DoralError, match=expected):
         make(arms=arms, baseline=baseline)
+# --- an end that is a date -------------------------------------------------------------------------------------------
+
+
+def test_an_end_is_a_number_of_arrivals_or_a_length_of_time() -> None:
+    with pytest.raises(InvalidValue, match="give horizon, a number of arrivals, or until, a length of time"):
+        make(horizon=None)
+    with pytest.raises(InvalidValue, match="until = 5.0: and horizon = 7 are two ends"):
+        make(horizon=7, until=5.0)
+    with pytest.raises(InvalidValue, match="horizon already says how many"):
+        make(horizon=7, expected_arrivals=7)
+    for bad in (0, -1, math.inf, "soon"):
+        with pytest.raises(InvalidValue, match="^until = "):
+            make(horizon=None, until=bad)
+    with pytest.raises(InvalidValue, match="^expected_arrivals = "):
+        make(horizon=None, until=5.0, expected_arrivals=0.5)
+
+
+def test_a_problem_that_ends_with_a_date_can_be_stored_and_copied() -> None:
+    for expected in (None, 400):
+        problem = make(horizon=None, until=5.5, expected_arrivals=expected)
+        stored = problem.to_dict()
+        assert "horizon" not in stored
+        assert Problem.from_dict(json.loads(json.dumps(stored))) == problem
+        assert dataclasses.replace(problem, budget=3.0).until == 5.5
+    assert problem.rate == problem.budget / 400
+    assert not {"until", "expected_arrivals"} & set(make().to_dict())  # logs and hashes of old stay what they are

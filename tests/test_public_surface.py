@@ -21,6 +21,8 @@ def test_every_public_name_is_there_and_no_other() -> None:
         "Answer",
         "Arm",
         "Arrival",
+        "Arrivals",
+        "Bursts",
         "Campaign",
         "Context",
         "Decision",

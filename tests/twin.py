@@ -31,6 +31,7 @@ from doral.simulation.outcome import Outcome
 from doral.simulation.scenario import Scenario
 from doral.simulation.tape import new_tape, record
 from doral.simulation.world import make_truth
+from tests.twin_forecast import ForecastTwin
 
 REFRESH_ROUNDS = 32  # return curves are read in rounds 1, 33, 65, ...
 REFRESH_SHARE, REFRESH_MOST = 32, 512  # curves by context once in a share of the rounds so far, at most in so many
@@ -371,8 +372,13 @@ class Twin:
         seed: int,
         run: int,
         true_values: Floats | None = None,
+        times: Floats | None = None,
+        day: float | None = None,
     ) -> None:
         self.options, self.problem, self.seed, self.run = options, problem, seed, run
+        self.times = times  # of all arrivals, where the end is a date; each is looked at once it has passed
+        self.forecast = None if times is None else ForecastTwin(problem, day)
+        self.horizon = problem.expected_rounds
         self.until_end = options.until_end and problem.counted == "by_end"
         if options.prior == "cells":  # a level is among them
             size = math.sqrt(float((features**2).sum(axis=1).mean())) if features.shape[1] else 1.0
@@ -401,7 +407,7 @@ class Twin:
         self.ages = self._age_grid()
         self.by_context = options.curves_by == "context" and self.n_contexts > 1
         # one entry per decision ever made
-        self.rounds = np.zeros(0, dtype=np.int64)
+        self.made = np.zeros(0)  # what the clock showed
         self.contexts = np.zeros(0, dtype=np.int64)
         self.arms = np.zeros(0, dtype=np.int64)
         self.in_race = np.zeros(0, dtype=np.bool_)
@@ -488,7 +494,7 @@ class Twin:
         self.oldest_answer = min(float(self.deadlines.max()), float(self.ages[-1]))
         self.outcome_weights = np.ones((2, self.n_arms, self.ages.size + 1))  # by kind, arm and grid ages passed
         self.lost_rounds = 0
-        self.watches: list[tuple[int, int]] = []  # when the curves were brought up to date, after which reading
+        self.watches: list[tuple[float, int]] = []  # when the curves were brought up to date, after which reading
         self.read_at, self.last_reading = 0, 0
         if not self.races:
             self._read(seen=0, clock=0)
@@ -503,7 +509,7 @@ class Twin:
         if finite.size == self.n_contexts:
             last = float(finite.max())
         elif cutoff is None or isinstance(cutoff, str):
-            last = max(4.0, self.problem.horizon / 4)
+            last = max(4.0, (self.problem.until or self.problem.horizon) / 4)
         else:
             last = cutoff
         ages = np.geomspace(0.01 * last, last, points)
@@ -555,7 +561,7 @@ class Twin:
         """A decision was made; its outcome is written down here, and looked at when its time has come."""
         before = self._pending_now()
         self.refunded_at = np.append(self.refunded_at, refunded_at)
-        self.rounds = np.append(self.rounds, round_)
+        self.made = np.append(self.made, self._clock(round_))
         self.contexts = np.append(self.contexts, context)
         self.arms = np.append(self.arms, arm)
         self.in_race = np.append(self.in_race, bool(self.racing) and arm != self.control)
@@ -573,14 +579,15 @@ class Twin:
         self.pending_seen[context] = self._pending_now()[context]
         self.stale.add(context)
         if self.learner == "thinned" and (not self.in_race[-1] or self.options.race_trains):
-            i = self.rounds.size - 1
+            i = self.made.size - 1
             self.learned.append(Lesson(i, context, arm, 0.0, 1.0, self.last_reading, pull=True, answer=False))
         if self.in_race[-1]:
             self.pulls_to_compare -= 1
 
     def _deliver(self, now: int) -> None:
         """The answers of this round, in the order of their decisions."""
-        for i in np.flatnonzero(self.rounds + self.delays == now).tolist():
+        came = self.made + self.delays
+        for i in np.flatnonzero((came > self._clock(now - 1)) & (came <= self._clock(now))).tolist():
             if self.delays[i] > self.cutoff or (self.in_race[i] and not self.options.race_trains):
                 continue
             if self.splits and self.delays[i] > self.oldest_answer:
@@ -597,9 +604,9 @@ class Twin:
                 self.learned.append(Lesson(i, context, arm, reward, 1.0, self.last_reading, pull=False, answer=True))
                 self.n_learned += self.learner == "early"
 
-    def _settle(self, now: int) -> None:
+    def _settle(self, now: float) -> None:
         """Decisions that are older than the cut-off leave it; `scaled` then knows their thinned reward."""
-        while self.settled < self.rounds.size and now - self.rounds[self.settled] > self.cutoff:
+        while self.settled < self.made.size and now - self.made[self.settled] > self.cutoff:
             i = self.settled
             was_learned = self.learned_at_reading[i]
             if self.learner == "scaled" and (self.options.race_trains or not self.in_race[i]):
@@ -615,7 +622,10 @@ class Twin:
             self.settled += 1
 
     def _tick(self, now: int) -> None:
-        self._settle(now)
+        clock = self._clock(now)
+        self._settle(clock)
+        if self.forecast is not None and self.times is not None:
+            self.horizon = self.forecast.horizon(self.times[: now - 1], clock)
         if self.n_learned >= FEWEST_ANSWERS and (now - 1 >= self.read_at or self.n_learned >= self.calibrate_at):
             self.stale |= set(range(self.n_contexts)) if self.floor != self.problem.return_at_least else set()
             self.floor = self.problem.return_at_least
@@ -625,12 +635,12 @@ class Twin:
         seen = now - 1  # arrivals before this one
         is_due = seen >= self.read_at
         if is_due and watches:
-            self._reweigh(now)
-            self.watches.append((now, self.last_reading))
+            self._reweigh(clock)
+            self.watches.append((clock, self.last_reading))
         drops, forgets = self.options.dropping == "certified", self.options.half_life is not None
         reads = estimates or self.until_end or drops or forgets
         if self.race_ended == now or (is_due and reads and not self.racing):
-            self._read(seen=seen, clock=now)
+            self._read(seen=seen, clock=clock)
         elif is_due:
             self.read_at = (seen // REFRESH_ROUNDS + 1) * REFRESH_ROUNDS
 
@@ -650,7 +660,7 @@ class Twin:
         clocks, readings = (np.array(column) for column in zip(*self.watches, strict=True))
         start = -math.inf
         for g, end in enumerate(self.ages.tolist()):
-            passed = clocks[:, None] - self.rounds[None, :] > end
+            passed = clocks[:, None] - self.made[None, :] > end
             counted = passed.any(axis=0) & (self.delays > start)
             kept = self._kept(readings[passed.argmax(axis=0)])
             at_risk[:, :, g] = self._in_cells(self.contexts, self.arms, np.where(counted, kept, 0.0))
@@ -660,14 +670,14 @@ class Twin:
             start = end
         return at_risk, returned
 
-    def _read(self, *, seen: int, clock: int) -> None:
+    def _read(self, *, seen: int, clock: float) -> None:
         """Forget, and read the return probabilities and what follows from them."""
         before, self.last_reading = self.last_reading, seen
         self.entered_trials = self.entered_trials * self._kept(np.array(before))
         wait = REFRESH_ROUNDS
         if self.by_context:
             wait = max(wait, min(seen // REFRESH_SHARE, REFRESH_MOST))
-            if self.until_end and self.problem.horizon - seen < 4 * REFRESH_MOST:
+            if self.until_end and self.horizon - seen < 4 * REFRESH_MOST:
                 wait = REFRESH_ROUNDS
         self.read_at = (seen // wait + 1) * wait
         how = self.options.return_probability
@@ -689,17 +699,35 @@ class Twin:
             self._certify(seen, clock)
         self._renew()
 
-    def _limits(self, seen: int, clock: int) -> Floats:
+    def _clock(self, round_: int) -> float:
+        """What it shows when somebody arrives."""
+        if self.times is None:
+            return float(round_)
+        return float(self.times[round_ - 1]) if round_ > 0 else -math.inf
+
+    def _heard(self, came: float) -> float:
+        """The clock of the first arrival by whom an answer was there: those between two are told together."""
+        if self.times is None:
+            return came
+        position = int(np.searchsorted(self.times, came))
+        return float(self.times[position]) if position < self.times.size else math.inf
+
+    def _clock_left(self, seen: int, clock: float) -> float:
+        if self.problem.until is not None:
+            return max(0.0, self.problem.until - clock)
+        return (self.horizon - seen) * (clock / seen)
+
+    def _limits(self, seen: int, clock: float) -> Floats:
         """By which age an answer has to come, context by context."""
         limits = self.deadlines.copy()
         limits[np.isinf(limits) | (self.options.return_by == "cutoff")] = self.cutoff
         if self.until_end and seen > 0:
             is_old = clock >= 0.1 * limits  # before, the pace of arrivals is not known
-            limits = np.where(is_old, np.minimum(limits, (self.problem.horizon - seen) * (clock / seen)), limits)
+            limits = np.where(is_old, np.minimum(limits, self._clock_left(seen, clock)), limits)
         return limits
 
-    def _read_truth(self, seen: int, clock: int) -> None:
-        last = min(self.problem.horizon, ORACLE_AGES)
+    def _read_truth(self, seen: int, clock: float) -> None:
+        last = min(math.ceil(self.problem.until or self.problem.horizon), ORACLE_AGES)
         limits = self._limits(seen, clock)
         for j, a in itertools.product(range(self.n_contexts), range(self.n_arms)):
             law = self._true_laws[min(j, len(self._true_laws) - 1)][a]
@@ -715,7 +743,7 @@ class Twin:
             if self.learner == "scaled":
                 self.thinning[j, a] = by(self.cutoff)
 
-    def _read_estimates(self, seen: int, clock: int) -> None:
+    def _read_estimates(self, seen: int, clock: float) -> None:
         at_risk, returned = self._counts()
         of_arm, came = at_risk.sum(axis=0), returned.sum(axis=0)  # (A, ages)
         if self.by_context:
@@ -856,7 +884,7 @@ class Twin:
         Over those, the share of answers by g that came inside its interval is the hazard in reversed time.
         """
         clock = self.watches[-1][0] if self.watches else 0
-        old, high = clock - self.rounds, self._is_high()
+        old, high = clock - self.made, self._is_high()
         last = max(g for g in range(self.ages.size) if g == 0 or self.ages[g] <= self.oldest_answer)
         self.outcome_weights[:] = 1.0
         for a in range(self.n_arms):
@@ -886,27 +914,27 @@ class Twin:
         is_young = age < self.cutoff and passed < self.ages.size  # half way to the next age, until that is passed
         return float((weights[passed] + weights[passed + 1]) / 2 if is_young else weights[passed])
 
-    def _reweigh(self, now: int) -> None:
+    def _reweigh(self, now: float) -> None:
         """Answers of decisions that have passed another age since the last time; V and G follow when they are built."""
         if not self.splits:
             return
         before = self.watches[-1][0] if self.watches else -math.inf
         for at, lesson in enumerate(self.learned):
             i = lesson.decision
-            made, answer = float(self.rounds[i]), float(self.delays[i])
+            made, answer = float(self.made[i]), float(self.delays[i])
             if any(age >= answer and before - made <= age < now - made for age in self.ages.tolist()):
                 self.learned[at] = dataclasses.replace(lesson, weight=self._outcome_weight(i, now - made))
 
     # --- stage 1 ---------------------------------------------------------------------------------------------------
 
-    def _delay_sample(self, arm: int, now: int) -> list[float]:
+    def _delay_sample(self, arm: int, now: float) -> list[float]:
         """The delays that the race goes by, oldest first."""
         mine = np.flatnonzero(self.arms == arm).tolist()
         if self.options.censoring == "instant":  # even where feedback is silent
             return [float(self.true_delays[i]) for i in mine if self.true_delays[i] < math.inf]
         if self.options.censoring == "min_age":
-            return [min(float(self.delays[i]), float(now - self.rounds[i])) for i in mine]
-        came = sorted((float(self.rounds[i] + self.delays[i]), i) for i in mine)
+            return [min(float(self.delays[i]), float(now - self.made[i])) for i in mine]
+        came = sorted((self._heard(float(self.made[i] + self.delays[i])), i) for i in mine)
         return [float(self.delays[i]) for when, i in came if when <= now]
 
     def _baskets(self, n: int) -> int:
@@ -915,7 +943,7 @@ class Twin:
             return max(1, min(n, math.floor(8 * math.log(min(enough, n / 2))))) if n > 2 else 1
         return max(1, math.floor(min(8 * math.log(enough), n / 2)))
 
-    def _estimate(self, arm: int, now: int) -> float:
+    def _estimate(self, arm: int, now: float) -> float:
         if self.options.censoring == "kaplan_meier":
             at_risk, returned = (counts.sum(axis=0)[arm] for counts in self._counts())
             if at_risk[0] == 0.0:
@@ -929,7 +957,7 @@ class Twin:
         size = len(sample) // h
         return float(np.median([sum(sample[b * size : (b + 1) * size]) / size for b in range(h)]))
 
-    def _bounds(self, arm: int, now: int) -> tuple[float, float]:
+    def _bounds(self, arm: int, now: float) -> tuple[float, float]:
         estimate = self._estimate(arm, now)
         n = len(self._delay_sample(arm, now))
         if n < self.options.min_answers or estimate == math.inf:
@@ -939,7 +967,7 @@ class Twin:
         width = math.sqrt(2 * log / n) + 2 * estimate * n ** -min(alpha, 0.5)
         return estimate - width, estimate + width
 
-    def _compare(self, now: int) -> None:
+    def _compare(self, now: float) -> None:
         """Acceptances and rejections, in the order of the arms, over those still racing."""
         bounds = {a: self._bounds(a, now) for a in self.racing}
         for a in sorted(self.racing):
@@ -960,21 +988,22 @@ class Twin:
 
     def _race(self, now: int) -> None:
         """Before a decision of stage 1: compare after a full pass, stop at the cap, end when A' are accepted."""
+        clock = self._clock(now)
         if self.pulls_to_compare == 0:
-            self._compare(now)
+            self._compare(clock)
             self.pulls_to_compare = len(self.racing)
         if len(self.accepted) < self.n_accept:
             dearest = max(float(self.list_costs[:, a].max()) for a in self.racing)
             if self.spent + dearest > self.options.race_budget_share * self.problem.budget:
                 self.race_capped = True
-                by_estimate = sorted(self.racing, key=lambda a: (self._estimate(a, now), a))
+                by_estimate = sorted(self.racing, key=lambda a: (self._estimate(a, clock), a))
                 self.accepted |= set(by_estimate[: self.n_accept - len(self.accepted)])
         if len(self.accepted) >= self.n_accept:
             self.racing = frozenset()
             self.race_ended = now
-            self.cutoff = self._found_cutoff(now)
+            self.cutoff = self._found_cutoff(clock)
 
-    def _found_cutoff(self, now: int) -> float:
+    def _found_cutoff(self, now: float) -> float:
         over = set(range(self.n_arms)) - {self.control} if self.options.cutoff_over == "all" else self.accepted
         upper = [self._bounds(a, now)[1] for a in over]
         cutoff = max((u for u in upper if u < math.inf), default=math.inf)
@@ -1367,7 +1396,8 @@ class Twin:
         if self.options.sampling == "oracle":
             assert self._true_values is not None
             n_phases = self._true_values.shape[0]
-            worth = self._true_values[(now - 1) // math.ceil(self.problem.horizon / n_phases), context]
+            phase = min((now - 1) // math.ceil(self.problem.expected_rounds / n_phases), n_phases - 1)
+            worth = self._true_values[phase, context]
         nothing = self._nothing(context, mean)
         if self.options.sampling != "oracle":  # what is true is told as what it is beyond nothing
             answers = self._answers(context) if special else float(self.answers[context])
@@ -1494,7 +1524,7 @@ class Twin:
 
     # --- stage 2, what is certain ------------------------------------------------------------------------------------
 
-    def _certify(self, seen: int, clock: int) -> None:
+    def _certify(self, seen: int, clock: float) -> None:
         """Arms that, at every price that is possible, bring less at best than another one at worst are out for now."""
         estimates = self.options.return_probability == "estimated" and (not self.silent or self.learner == "early")
         if self.n_learned < FEWEST_ANSWERS or (estimates and self._watched_to_the_end() < FEWEST_ANSWERS):
@@ -1503,10 +1533,7 @@ class Twin:
         self.certain_margin = math.inf
         longest = float(self.deadlines.max())
         self.end_in_view = (
-            self.until_end
-            and seen > 0
-            and longest < math.inf
-            and (self.problem.horizon - seen) * (clock / seen) < longest
+            self.until_end and seen > 0 and longest < math.inf and self._clock_left(seen, clock) < longest
         )
         if self.end_in_view:
             return
@@ -1609,7 +1636,7 @@ class Twin:
     def _watched_to_the_end(self) -> int:
         """How many decisions were older than the longest deadline when the curves were last brought up to date."""
         end = min(float(self.ages[self.ages >= min(self.deadlines.max(), self.ages[-1])][0]), float(self.ages[-1]))
-        return int((self.watches[-1][0] - self.rounds > end).sum()) if self.watches else 0
+        return int((self.watches[-1][0] - self.made > end).sum()) if self.watches else 0
 
     @property
     def arms_in_play(self) -> float:
@@ -1660,9 +1687,15 @@ class Twin:
     # --- stage 2, allocation ---------------------------------------------------------------------------------------
 
     def _rate(self, now: int) -> float:
-        left, horizon = self.budget_left + self._refunds(), self.problem.horizon
+        left, horizon = self.budget_left + self._refunds(), self.horizon
         if self.options.rate == "printed":
             return left / (self.problem.budget if self.options.pacing == "coin" else now)
+        if self.options.rate == "period" and self.problem.until is not None:
+            clock, until = self._clock(now), self.problem.until
+            length = until / self.options.periods
+            ends = min(until, (math.floor(clock / length) + 1) * length)
+            part = (ends - clock) / (until - clock) if clock < until else 1.0
+            return max(0.0, left - self.problem.budget * (1.0 - ends / until)) / max(1.0, part * (horizon - now + 1))
         if self.options.rate == "period":
             rounds = max(1, math.ceil(horizon / self.options.periods))
             end = min(horizon, math.ceil(now / rounds) * rounds)
@@ -1691,7 +1724,7 @@ class Twin:
             reserved = problem.budget * sum(share for _, share in problem.reserves[-d:])
             unspent = max(0.0, reserved - sum(spent[j] for j in above))
             dearest = sum(float(shares[j] * self.costs[j].max()) for j in above)
-            usable = dearest * (problem.horizon - now + 1)
+            usable = dearest * (self.horizon - now + 1)
             left = problem.budget - float(charges.sum()) + self._refunds()
             caps.append(min(caps[-1], rate * max(0.0, 1.0 - min(unspent, usable) / left)))
         return np.array(caps)
@@ -1818,7 +1851,7 @@ class Twin:
         costs = self.list_costs[context].tolist()
         can_pay = {cost: self._can_pay(context, a) for a, cost in enumerate(costs)}
         allowed = [a for a in available if can_pay[costs[a]] and a != self.control]
-        if not allowed:
+        if not allowed or now > self.horizon:
             return Wish(None, math.inf, odds={None: 1.0})
         if self.racing:
             self._margin = math.inf
@@ -1856,7 +1889,7 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
     """
     problem = scenario.problem
     truth = make_truth(scenario, seed=seed, run=outcome.run)
-    tape = new_tape(truth.world, problem.horizon)
+    tape = new_tape(truth.world, truth.rounds)
     record(tape, truth.world, np.uint64(seed), np.uint64(outcome.run), 1)
     twin = Twin(
         options,
@@ -1866,6 +1899,8 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
         seed=seed,
         run=outcome.run,
         true_values=truth.counted,
+        times=None if scenario.arrivals is None else truth.times,
+        day=None if scenario.arrivals is None else scenario.arrivals.day,
     )
     log = outcome.log
     assert log is not None
@@ -1873,7 +1908,7 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
     assert len(chosen) == log.round.size, "two decisions in one round"
     near_ties = ill_conditioned = noiseless = 0
     course = dict(zip(outcome.rounds.tolist(), outcome.course.tolist(), strict=True))
-    for round_ in range(1, problem.horizon + 1):
+    for round_ in range(1, truth.rounds + 1):
         context = int(tape.context[round_ - 1])
         there = tape.available[round_ - 1] if tape.available.shape[1] else np.ones(problem.n_arms)
         wish = twin.decide(round_, context, np.flatnonzero(there).tolist())
@@ -1902,7 +1937,7 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
         if at is not None:
             arm = int(log.arm[at])
             noise, uniform = float(tape.noise[round_ - 1]), float(tape.delay[round_ - 1])
-            phase = (round_ - 1) // math.ceil(problem.horizon / scenario.phases)
+            phase = min((round_ - 1) // math.ceil(problem.expected_rounds / scenario.phases), scenario.phases - 1)
             mean = float(truth.world.means[phase, context, arm])
             reward, delay = _drawn(scenario, mean, context, arm, noise, uniform)
             assert log.context[at] == context
@@ -1913,7 +1948,7 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
             twin.note(round_, context, arm, float(log.reward[at]), float(log.delay[at]), refunded_at=refunded_at)
     _same_ending(twin, outcome)
     return Agreement(
-        rounds=problem.horizon,
+        rounds=truth.rounds,
         decisions=log.round.size,
         near_ties=near_ties,
         ill_conditioned=ill_conditioned,

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from doral.problem import Context as Context
     from doral.problem import Problem as Problem
     from doral.simulation.api import simulate as simulate
+    from doral.simulation.arrivals import Arrivals as Arrivals
+    from doral.simulation.arrivals import Bursts as Bursts
     from doral.simulation.python_policy import Answer as Answer
     from doral.simulation.python_policy import Arrival as Arrival
     from doral.simulation.python_policy import PythonPolicy as PythonPolicy
@@ -39,6 +41,8 @@ _HOMES = {
     "Answer": "doral.simulation.python_policy",
     "Arm": "doral.problem",
     "Arrival": "doral.simulation.python_policy",
+    "Arrivals": "doral.simulation.arrivals",
+    "Bursts": "doral.simulation.arrivals",
     "Campaign": "doral.live.campaign",
     "Context": "doral.problem",
     "Decision": "doral.live.decision",

@@ -157,6 +157,8 @@ class Problem:
     "silent" where no news and a reward of 0 look the same, as with conversions. `reserves` maps a tier to the share of
     the budget that contexts of lower tiers cannot take; what is not needed is released towards the end.
     `reward_range` is (lowest, highest): a live answer outside of it is refused as a slip. Policies do not use it.
+    `until` takes the place of `horizon` where the end is a date: how long the campaign lasts, in the unit of the clock
+    and of the deadline. How many will arrive is then learned from the pace; `expected_arrivals` is a first guess.
     `counted` says which answers count at the end: "within_deadline", every one within its deadline, also after the last
     arrival; "by_end", only those that have come by the last arrival, for which policies with `until_end` then plan.
 
@@ -185,7 +187,7 @@ class Problem:
     arms: tuple[Arm, ...]
     contexts: tuple[Context, ...]
     budget: float
-    horizon: int
+    horizon: int  # 0 where the end is a date
     deadline: float | None
     feedback: Feedback
     reserves: tuple[tuple[int, float], ...]  # (tier, share of the budget), ascending
@@ -195,6 +197,8 @@ class Problem:
     paid: Paid
     return_at_least: float
     reserve: float
+    until: float | None
+    expected_arrivals: int | None
 
     def __init__(
         self,
@@ -202,7 +206,7 @@ class Problem:
         arms: Sequence[Arm],
         contexts: ContextsLike,
         budget: float,
-        horizon: float,
+        horizon: float | None = None,
         deadline: float | None = None,
         feedback: Feedback = "explicit",
         reserves: Mapping[int, float] | Sequence[tuple[int, float]] = (),
@@ -212,6 +216,8 @@ class Problem:
         paid: Paid = "always",
         return_at_least: float = 0.0,
         reserve: float = 1.0,
+        until: float | None = None,
+        expected_arrivals: float | None = None,
     ) -> None:
         checked_arms = _checked_arms(_with_nothing(arms) if _check.is_among(baseline, (OBSERVED,)) else arms)
         checked_contexts = _checked_contexts(contexts)
@@ -234,12 +240,13 @@ class Problem:
             raise InvalidValue("feedback", feedback, "must be explicit or silent")
         if not _check.is_among(counted, get_args(Counted)):
             raise InvalidValue("counted", counted, "must be within_deadline or by_end")
+        horizon, until, expected_arrivals = _checked_end(horizon, until, expected_arrivals)
         _check.set_fields(
             self,
             arms=checked_arms,
             contexts=checked_contexts,
             budget=_check.finite_number("budget", budget, at_least=MIN_AMOUNT, at_most=MAX_AMOUNT, hint=_OTHER_UNIT),
-            horizon=_check.whole_number("horizon", horizon, at_least=1, at_most=MAX_HORIZON),
+            horizon=horizon,
             deadline=deadline,
             feedback=feedback,
             reserves=_checked_reserves(reserves, checked_contexts),
@@ -251,6 +258,8 @@ class Problem:
                 "return_at_least", return_at_least, at_least=0, at_most=MAX_AMOUNT, hint=", per unit of budget"
             ),
             reserve=reserve,
+            until=until,
+            expected_arrivals=expected_arrivals,
         )
 
     @property
@@ -305,9 +314,19 @@ class Problem:
         return self.arm_index(NOTHING if self.baseline == OBSERVED else self.baseline)
 
     @property
+    def expected_rounds(self) -> int:
+        """The horizon; where the end is a date, a guess: what is given, or that the budget is for every second one."""
+        if self.until is None:
+            return self.horizon
+        if self.expected_arrivals is not None:
+            return self.expected_arrivals
+        cost = float(self.costs.mean())
+        return max(1, round(min(MAX_HORIZON, 2.0 * self.budget / cost))) if cost > 0.0 else 1
+
+    @property
     def rate(self) -> float:
         """The budget per round, the paper's rho."""
-        return self.budget / self.horizon
+        return self.budget / self.expected_rounds
 
     @cached_property
     def weights(self) -> Floats:
@@ -349,7 +368,8 @@ class Problem:
                 {field.name: getattr(context, field.name) for field in fields(context)} for context in self.contexts
             ],
             "budget": self.budget,
-            "horizon": self.horizon,
+            **({"horizon": self.horizon} if self.until is None else {"until": self.until}),
+            **({} if self.expected_arrivals is None else {"expected_arrivals": self.expected_arrivals}),
             "deadline": self.deadline,
             "feedback": self.feedback,
             "reserves": [list(pair) for pair in self.reserves],
@@ -368,8 +388,8 @@ class Problem:
         given = _check.keys(
             "problem",
             data,
-            required=("arms", "contexts", "budget", "horizon"),
-            optional=("deadline", "feedback", "reserves", "reward_range", "baseline", *_LATER),
+            required=("arms", "contexts", "budget"),
+            optional=("horizon", "until", "expected_arrivals", "deadline", "feedback", "reserves", "reward_range", "baseline", *_LATER),
         )
         arms = _check.items("arms", given.pop("arms"), what="mappings", at_most=MAX_ARMS)
         contexts = _check.items("contexts", given.pop("contexts"), what="mappings", at_most=MAX_CONTEXTS)
@@ -537,6 +557,22 @@ def _known_baseline(baseline: object, contexts: tuple[Context, ...]) -> tuple[fl
         _check.finite_number(f"baseline of context {shown(name)}", value, at_least=-MAX_REWARD, at_most=MAX_REWARD)
         for name, value in zip(names, values, strict=True)
     )
+
+
+def _checked_end(horizon: object, until: object, expected: object) -> tuple[int, float | None, int | None]:
+    """A number of arrivals or a length of time; a copy of a problem that ends with a date says 0 for the former."""
+    if until is None:
+        if horizon is None:
+            raise InvalidValue("horizon", None, "give horizon, a number of arrivals, or until, a length of time")
+        if expected is not None:
+            raise InvalidValue("expected_arrivals", expected, "is a guess for until=...; horizon already says how many")
+        return _check.whole_number("horizon", horizon, at_least=1, at_most=MAX_HORIZON), None, None
+    if horizon is not None and not (isinstance(horizon, int) and horizon == 0):
+        raise InvalidValue("until", until, f"and horizon = {shown(horizon)} are two ends: give one of them")
+    length = _check.finite_number("until", until, at_least=MIN_AGE, at_most=MAX_AGE, hint=", in units of the clock")
+    if expected is not None:
+        expected = _check.whole_number("expected_arrivals", expected, at_least=1, at_most=MAX_HORIZON)
+    return 0, length, expected
 
 
 def _checked_range(value: object) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from doral.delays import ByOutcome, Exponential, Geometric, Never, Pareto
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import POLICY_NAMES, PRESETS, policy
 from doral.problem import Arm, Context, Problem
+from doral.simulation.arrivals import Arrivals, Bursts
 from doral.simulation.scenario import Scenario
 from tests.small_worlds import MIXED_LAWS, make_scenario
 
@@ -332,6 +333,36 @@ def baselines() -> Iterator[Case]:
         yield Case(f"harm {name}", policy(name), HARMFUL)
     for words in ({"features": "none"}, {"pending": "ignored"}, {"sampling": "thompson", "return_optimism": 0.0}):
         yield Case(f"baseline {words}", policy("doral-otf", **words), WATCHED)
+
+
+def by_date() -> Iterator[Case]:
+    """Where the end is a date: a guess that is half of the truth or none at all, nights, weekends and bursts or none.
+
+    Days are short, so that two weeks of them are over long before the end.
+    """
+    quiet, busy, lazy = (0.2,) * 12 + (1.8,) * 12, (1.0,) * 24, (1.2,) * 5 + (0.5,) * 2
+    named = itertools.product(("doral-otf", "doral", "eva", "oracle"), SMALL_WORLDS, ("rhythm", "even"))
+    for base, scenario, pace in named:
+        given = scenario.problem
+        until = 0.7 * given.horizon
+        problem = dataclasses.replace(
+            given,
+            horizon=0,
+            until=until,
+            expected_arrivals=given.horizon // 2 if pace == "rhythm" else None,
+            counted="by_end" if pace == "rhythm" else "within_deadline",
+        )
+        arrivals = Arrivals(
+            number=given.horizon,
+            day=until / 24,
+            hours=quiet if pace == "rhythm" else busy,
+            weekdays=lazy if pace == "rhythm" else (1.0,) * 7,
+            bursts=Bursts(share=0.2, arrivals=8, length=until / 50) if pace == "rhythm" else None,
+        )
+        name = f"{scenario.name}, {pace}, to a date"
+        place = dataclasses.replace(scenario, problem=problem, arrivals=arrivals, phases=1, name=name)
+        options = PolicyOptions(**completed({**policy(base).to_dict(), **QUICK_RACE}, problem))
+        yield Case(f"by date {base} {pace} {scenario.name}", options, place)
 
 
 def learners() -> Iterator[Case]:

@@ -90,7 +90,7 @@ def test_the_list_of_other_pieces_is_complete() -> None:
     single = {name for name in PIECES if "." not in name}
     assert single == {
         "race", "drop", "doubt", "forget", "outcomes", "pending", "window", "unweighted", "curves", "unwatched",
-        "start", "explore", "odds", "costs", "uplift",
+        "start", "explore", "odds", "costs", "uplift", "forecast",
     }  # fmt: skip
 
 

@@ -42,6 +42,7 @@ from tests.engine.cases import (
     URGENT,
     Case,
     baselines,
+    by_date,
     by_end,
     changed,
     completed,
@@ -99,6 +100,7 @@ CASES = distinct(
         *baselines(),
         *explorers(),
         *offers(),
+        *by_date(),
     ]
 )
 

@@ -25,6 +25,7 @@ DECIDING = (  # relative to the package
     "pacing/*.py",
     "problem.py",
     "racing.py",
+    "simulation/arrivals.py",
     "simulation/logbook.py",
     "simulation/loop.py",
     "simulation/outcome.py",

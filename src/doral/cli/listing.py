@@ -20,7 +20,7 @@ def show_scenarios() -> None:
             str(problem.n_arms),
             str(problem.n_contexts),
             number(problem.budget),
-            number(problem.horizon),
+            number(problem.expected_rounds),
             deadline,
         ]
         rows.append([name, *sizes, _delays(one)])

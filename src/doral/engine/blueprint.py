@@ -33,6 +33,11 @@ class Blueprint:
     true_values: Floats | None = None
     """(phases, J, A) the expected worth of what returns within the deadline, where it is given."""
 
+    day: float | None = None
+    """How long a day is on the clock, where arrivals may follow the hour and the weekday."""
+    time_of_week: float = 0.0
+    """How long ago the week began (on a Monday at midnight) when the clock showed 0."""
+
     @cached_property
     def features(self) -> Floats:
         """(A, k) of the arms."""
@@ -52,7 +57,8 @@ class Blueprint:
         """The grid of the return curves: it holds every deadline, so that tau is read where it is known exactly."""
         problem, cutoff = self.problem, self.options.cutoff
         deadlines = problem.deadlines[np.isfinite(problem.deadlines)]
-        last = float(deadlines.max()) if deadlines.size == problem.n_contexts else max(4.0, problem.horizon / 4)
+        length = problem.horizon if problem.until is None else problem.until
+        last = float(deadlines.max()) if deadlines.size == problem.n_contexts else max(4.0, length / 4)
         if deadlines.size < problem.n_contexts and isinstance(cutoff, float):
             last = cutoff
         return np.unique(np.concatenate([age_grid(last, self.options.curve_points), deadlines]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import os
@@ -133,8 +134,9 @@ def first_state(blueprint: Blueprint) -> State:
     memories = {
         _memory_name(name): PIECES[name].memory(blueprint) for name in pieces if hasattr(PIECES[name], "memory")
     }
+    problem = blueprint.problem
     is_preset = pieces in _preset_compositions(
-        blueprint.problem.feedback, blueprint.problem.baseline is not None, blueprint.problem.paid
+        problem.feedback, problem.baseline is not None, problem.paid, problem.until is not None
     )
     if is_preset and not composes_all():
         state: State = compose(pieces)(**_common(blueprint, pieces), **memories)
@@ -149,16 +151,18 @@ def composes_all() -> bool:
 
 
 @cache
-def _preset_compositions(feedback: str, has_baseline: bool, paid: str) -> Mapping[tuple[str, ...], str]:
+def _preset_compositions(feedback: str, has_baseline: bool, paid: str, ends_by_date: bool) -> Mapping[tuple[str, ...], str]:
     """Those that are worth machine code of their own, with the name of the preset; with a baseline, the first."""
     problem = _tiny_problem(feedback, 0.0 if has_baseline else None, paid)
+    if ends_by_date:
+        problem = dataclasses.replace(problem, horizon=0, until=1.0)
     names = POLICY_NAMES[:1] if has_baseline else POLICY_NAMES
     return {chosen_pieces(policy(name), problem): name for name in reversed(names)}
 
 
 def _label(pieces: tuple[str, ...]) -> str:
     """What people call a policy of these pieces."""
-    words = itertools.product(get_args(Feedback), (True, False), get_args(Paid))
+    words = itertools.product(get_args(Feedback), (True, False), get_args(Paid), (True, False))
     known = [names[pieces] for names in itertools.starmap(_preset_compositions, words) if pieces in names]
     return known[-1] if known else "a policy"
 
@@ -270,7 +274,8 @@ def coin_of(blueprint: Blueprint) -> Coin:
 def _now(blueprint: Blueprint, races: bool) -> Any:
     problem = blueprint.problem
     now = np.zeros(1, dtype=NOW)
-    now["horizon"], now["budget"], now["budget_left"] = problem.horizon, problem.budget, problem.budget
+    now["horizon"], now["budget"], now["budget_left"] = problem.expected_rounds, problem.budget, problem.budget
+    now["until"] = math.inf if problem.until is None else problem.until
     now["budget_rest"] = decimal_rest(problem.budget)
     now["racing"], now["race_trains"] = races, blueprint.options.race_trains
     now["cutoff"] = math.inf if races else blueprint.cutoff

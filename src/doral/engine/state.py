@@ -17,6 +17,7 @@ from doral._kernel import kernel
 if TYPE_CHECKING:
     from doral.engine.pieces.costs import CostsMemory
     from doral.engine.pieces.drop import DropMemory
+    from doral.engine.pieces.forecast import ForecastMemory
     from doral.engine.pieces.forget import ForgetMemory
     from doral.engine.pieces.index.oracle import TruthMemory
     from doral.engine.pieces.index.thompson import ThompsonMemory
@@ -75,7 +76,8 @@ NOW = np.dtype(
         ("round", np.int64),  # arrivals seen
         ("clock", np.float64),
         ("opened", np.float64),  # what the clock showed when the first arrival was still to come
-        ("horizon", np.int64),
+        ("horizon", np.int64),  # where the end is a date: arrivals seen, and forecast until then
+        ("until", np.float64),  # what the clock shows at the end; infinite where that is a number of arrivals
         ("budget", np.float64),
         ("budget_left", np.float64),
         ("cutoff", np.float64),  # m; infinite while the race runs
@@ -170,6 +172,7 @@ class State(NamedTuple):
     costs: CostsMemory
     doubt: Ints
     forget: ForgetMemory
+    forecast: ForecastMemory
     period: PeriodMemory
     truth: TruthMemory
     uplift: UpliftMemory
@@ -218,6 +221,8 @@ def clock_passed(state: State) -> float:
 def clock_left(state: State) -> float:
     """Until the end: the clock of one round, on average, times the rounds that are left; not before the first round."""
     now = state.now[0]
+    if now.until < math.inf:
+        return max(0.0, now.until - now.clock)
     return (now.horizon - now.round) * (clock_passed(state) / now.round)
 
 

@@ -87,5 +87,7 @@ def check_state(arrays: Mapping[str, Any], problem: Problem) -> None:
     _require(size & (size - 1) == 0, "room for decisions")
     _require(0 <= now["first"] <= now["next"] <= now["first"] + size, "the first of the decisions")
     open_ones = ring[np.arange(now["first"], now["next"]) & (size - 1)]
+    if "forecast.pace" in arrays:  # where the end is a date: time is divided by it
+        _require(bool(arrays["forecast.pace"]["span"][0] > 0.0), "a span of time")
     for name, count in (("context", problem.n_contexts), ("arm", problem.n_arms)):
         _require(bool(np.all((open_ones[name] >= 0) & (open_ones[name] < count))), f"{name} of a decision")

@@ -50,7 +50,7 @@ def play_run(
         else PythonPlayer(one, _name(one), scenario, truth, seed=seed, run=run, keep_arrivals=keep_arrivals)
         for one in policies
     ]
-    horizon = scenario.problem.horizon
+    horizon = truth.rounds
     tape = new_tape(truth.world, min(CHUNK_ROUNDS, horizon))
     for first_round in range(1, horizon + 1, CHUNK_ROUNDS):
         rounds = min(CHUNK_ROUNDS, horizon - first_round + 1)

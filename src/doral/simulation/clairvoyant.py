@@ -12,25 +12,27 @@ from doral.simulation.scenario import Scenario
 MOST_STEPS = 200  # of the search for a price: it ends sooner, unless the price is 0
 
 
-def clairvoyant_worth(scenario: Scenario, counted: Floats, paid: Floats | None = None) -> float:
-    """U*: what it expects to earn over the horizon, from the expected worth (phases, J, A) of what returns in time.
+def clairvoyant_worth(scenario: Scenario, counted: Floats, rounds: int, paid: Floats | None = None) -> float:
+    """U*: what it expects to earn over so many rounds, from the expected worth (phases, J, A) of what returns in time.
 
     `paid` is the share of the list price that is paid on average, (phases, J, A); None where that is all of it.
+    Where the end is a date, the clairvoyant knows how many will have come by then.
     """
     problem = scenario.problem
     values = counted.reshape(-1, problem.n_arms)  # phases are just more contexts to somebody who knows them all
     bought = scenario.once(_bought)
     if scenario.availability is None and paid is None:
-        return scenario.once(_pacer).solve(values[:, bought]).value * problem.horizon
+        pacer = scenario.once(_pacer) if problem.until is None else _pacer_at(scenario, problem.budget / rounds)
+        return pacer.solve(values[:, bought]).value * rounds
     rate = clairvoyant_rate(
         values=values[:, bought],
         costs=_costs(scenario) * (1.0 if paid is None else paid.reshape(values.shape)[:, bought]),
         shares=scenario.once(_phase_shares),
-        rate=problem.rate,
+        rate=problem.budget / rounds,
         available=None if scenario.availability is None else np.array(scenario.availability)[bought],
         floor=problem.return_at_least,
     )
-    return rate * problem.horizon
+    return rate * rounds
 
 
 def _bought(scenario: Scenario) -> Ints:
@@ -89,13 +91,17 @@ def clairvoyant_rate(
 
 
 def _pacer(scenario: Scenario) -> Pacer:
+    return _pacer_at(scenario, scenario.problem.rate)
+
+
+def _pacer_at(scenario: Scenario, rate: float) -> Pacer:
     problem, shares = scenario.problem, scenario.once(_phase_shares)
     depths = np.tile(reserve_depths(problem), scenario.phases)
-    caps = reserve_caps(problem, _costs(scenario), shares, depths, problem.rate)
+    caps = reserve_caps(problem, _costs(scenario), shares, depths, rate)
     return Pacer(
         costs=_costs(scenario),
         shares=shares,
-        rate=problem.rate,
+        rate=rate,
         caps=caps,
         depths=depths,
         floor=problem.return_at_least,

@@ -34,11 +34,13 @@ from doral.simulation.tape import Tape, World, draw_delay, draw_reward, example,
 NO_DECISION, NO_CONTROL = -1, -1
 MAX_ROUNDS = 2**31 - 2  # what a round and the decision made in it can be numbered with
 
+NO_TIMES: Floats = np.zeros(0)
+
 # One decision: 32 bytes, so that two share a line of the cache and none lies across two.
 ENTRY = np.dtype(
     [
         ("reward", np.float64),
-        ("delay", np.float64),  # rounds, infinite for never
+        ("delay", np.float64),  # rounds, or units of the clock; infinite for never
         ("round", np.int32),
         ("context", np.int32),
         ("arm", np.int32),
@@ -69,14 +71,15 @@ class Logbook(NamedTuple):
     course: Floats  # (C, COURSE_COLUMNS)
     arrivals: Record  # (T,) of ARRIVAL, by round; empty where nobody keeps them
     bills: Bills
+    times: Floats  # (T,) what the clock shows in each round; empty: the number of the round
 
 
-def new_logbook(scenario: Scenario, *, keep_arrivals: bool = False) -> Logbook:
-    """An empty one."""
-    horizon = scenario.problem.horizon
+def new_logbook(scenario: Scenario, times: Floats = NO_TIMES, *, keep_arrivals: bool = False) -> Logbook:
+    """An empty one; `times` are those of the arrivals, or none where the clock counts rounds."""
+    horizon = times.size or scenario.problem.horizon
     if horizon > MAX_ROUNDS:
         raise InvalidValue("horizon", horizon, f"must be at most {MAX_ROUNDS:,} to be simulated")
-    rounds = scenario.once(_checkpoints).copy()  # results hand it out
+    rounds = checkpoints(horizon) if times.size else scenario.once(_checkpoints).copy()  # results hand it out
     control = scenario.problem.control
     kept = horizon if keep_arrivals else 0
     return _empty(
@@ -84,6 +87,7 @@ def new_logbook(scenario: Scenario, *, keep_arrivals: bool = False) -> Logbook:
         scenario.once(_terms),
         rounds,
         NO_CONTROL if control is None else control,
+        times,
         n_arrivals=kept,
         bills_are_due=scenario.paid != "always",
     )
@@ -91,11 +95,18 @@ def new_logbook(scenario: Scenario, *, keep_arrivals: bool = False) -> Logbook:
 
 def example_logbook() -> Logbook:
     """One that stands for all."""
-    return _empty(1, np.zeros(1, dtype=TERMS), np.zeros(1, dtype=np.int64), NO_CONTROL)
+    return _empty(1, np.zeros(1, dtype=TERMS), np.zeros(1, dtype=np.int64), NO_CONTROL, NO_TIMES)
 
 
 def _empty(
-    horizon: int, terms: Record, rounds: Ints, control: int, *, n_arrivals: int = 0, bills_are_due: bool = False
+    horizon: int,
+    terms: Record,
+    rounds: Ints,
+    control: int,
+    times: Floats,
+    *,
+    n_arrivals: int = 0,
+    bills_are_due: bool = False,
 ) -> Logbook:
     return Logbook(
         counts=np.array([(0, 0, 0.0, control)], dtype=COUNTS),
@@ -108,6 +119,7 @@ def _empty(
         course=np.zeros((rounds.size, len(COURSE_COLUMNS))),
         arrivals=np.zeros(n_arrivals, dtype=ARRIVAL),
         bills=new_bills(horizon, are_due=bills_are_due),
+        times=times,
     )
 
 
@@ -136,7 +148,14 @@ def decision_log(book: Logbook) -> DecisionLog:
         arm=entries["arm"].astype(np.int64),
         reward=entries["reward"].copy(),
         delay=entries["delay"].copy(),
+        time=_clocks(book, entries),
     )
+
+
+def _clocks(book: Logbook, entries: Record) -> Floats:
+    """When these decisions were made."""
+    rounds = entries["round"]
+    return book.times[rounds - 1] if book.times.size else rounds.astype(np.float64)
 
 
 def rewards_counted(book: Logbook, problem: Problem, cutoff: float) -> tuple[float, ...]:
@@ -157,9 +176,10 @@ def _still_to_come(book: Logbook, longest_limit: float) -> Record:
     Those who were skipped are none: what they bring is what rewards count from.
     """
     entries, horizon = book.entries[: book.counts["decisions"][0]], book.last_due.size - 1
-    recent = entries[np.searchsorted(entries["round"], horizon - longest_limit) :]
+    last = float(book.times[-1]) if book.times.size else horizon
+    recent = entries[np.searchsorted(_clocks(book, entries), last - longest_limit) :]
     is_served = recent["arm"] != book.counts["control"][0]
-    return recent[(recent["round"] + recent["delay"] > horizon) & np.isfinite(recent["delay"]) & is_served]
+    return recent[(_clocks(book, recent) + recent["delay"] > last) & np.isfinite(recent["delay"]) & is_served]
 
 
 def arrival_log(book: Logbook) -> ArrivalLog | None:
@@ -205,7 +225,7 @@ def enter(book: Logbook, world: World, tape: Tape, i: int, round_: int, context:
     if world.nothing.shape[1] > 0 and arm != book.counts[0].control:
         for metric in range(book.totals.size):
             book.totals[metric] -= world.nothing[phase_of(world, round_), context]
-    due = round_ + delay
+    due = round_of(book, round_, delay)
     if due < book.last_due.size:
         day = position(int(due))
         last = book.last_due[day] - 1
@@ -246,6 +266,37 @@ def next_lapsed(book: Logbook, round_: int, decision: int) -> int:
 
 
 @kernel
+def clock_of(book: Logbook, round_: int) -> float:
+    """What the clock shows when somebody arrives."""
+    return float(round_) if book.times.size == 0 else book.times[position(round_ - 1)]
+
+
+@kernel
+def due_at(book: Logbook, round_: int, decision: int) -> float:
+    """When the answer came that is heard in this round."""
+    if book.times.size == 0:
+        return float(round_)
+    entry = book.entries[decision]
+    return book.times[position(entry.round - 1)] + entry.delay
+
+
+@kernel
+def round_of(book: Logbook, round_: int, delay: float) -> float:
+    """The round in which an answer to this one is heard: that of the first who arrives when it is there."""
+    if book.times.size == 0:
+        return round_ + delay
+    due = book.times[position(round_ - 1)] + delay
+    low, high = round_, book.times.size  # positions: the next to arrive, and beyond the last
+    while low < high:
+        middle = (low + high) >> 1
+        if book.times[position(middle)] >= due:
+            high = middle
+        else:
+            low = middle + 1
+    return float(low + 1)
+
+
+@kernel
 def first_due(book: Logbook, round_: int) -> int:
     """The oldest decision whose answer is due in this round, or `NO_DECISION`."""
     last = book.last_due[round_]
@@ -265,7 +316,7 @@ def count(book: Logbook, round_: int, decision: int, cutoff: float) -> None:
     if entry.arm == book.counts[0].control:
         return
     terms = book.terms[entry.context]
-    age = round_ - entry.round
+    age = entry.delay if book.times.size > 0 else float(round_ - entry.round)
     worth = entry.reward * terms.weight
     book.totals[BY_END] += worth
     if age <= terms.deadline:

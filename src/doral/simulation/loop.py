@@ -12,7 +12,9 @@ from doral.simulation.logbook import (
     NO_DECISION,
     Logbook,
     check_in,
+    clock_of,
     count,
+    due_at,
     enter,
     example_logbook,
     first_due,
@@ -35,7 +37,7 @@ def _hear(book: Logbook, state: State, world: World, round_: int) -> None:
         count(book, round_, decision, state.now[0].cutoff)
         reward = book.entries[decision].reward
         if reward != 0.0 or not world.silent:  # where feedback is silent, nobody hears of a zero
-            observe(state, decision, reward, float(round_))
+            observe(state, decision, reward, due_at(book, round_, decision))
             if world.payments.kind != ALWAYS:
                 _pay(book, state, world, round_, decision)
         decision = next_due(book, round_, decision)
@@ -77,7 +79,7 @@ def play(state: State, world: World, tape: Tape, book: Logbook, first_round: int
         if world.payments.kind != ALWAYS:
             _lapse(book, state, world, round_)
         context = position(tape.context[i])
-        choice = step(state, context, tape.available[i], float(round_))
+        choice = step(state, context, tape.available[i], clock_of(book, round_))
         if book.arrivals.size > 0:
             sign_in(book, round_, context, choice.arm, choice.probability)
         arm = what_is_done(state, choice)

@@ -27,7 +27,8 @@ class DecisionLog:
     context: Ints
     arm: Ints
     reward: Floats
-    delay: Floats  # rounds, infinite for never
+    delay: Floats  # rounds, or units of the clock; infinite for never
+    time: Floats  # what the clock showed
 
 
 @dataclass(frozen=True, kw_only=True)

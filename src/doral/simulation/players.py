@@ -52,11 +52,12 @@ class CompiledPlayer:
             given_features=truth.features,
             oracle=oracle,
             true_values=truth.counted,
+            day=None if scenario.arrivals is None else scenario.arrivals.day,
         )
         self.state = scenario.once(_first_states).block(blueprint)
         self._program = simulation_program(self.state.tree)
         self._program["prepare"](self.state)
-        self._book = Block(new_logbook(scenario, keep_arrivals=keep_arrivals))
+        self._book = Block(new_logbook(scenario, truth.times, keep_arrivals=keep_arrivals))
 
     def play(self, tape: Tape, first_round: int) -> None:
         """Play a chunk; where the state is full, give it more room and go on."""

@@ -58,7 +58,7 @@ class PythonPlayer:
         self._exact_costs = rows if len(rows) > 1 else rows * scenario.problem.n_contexts
         self._exact_left = Decimal(repr(scenario.problem.budget))
         self._are_bills_due, self._deadlines = scenario.paid != "always", scenario.problem.deadlines.tolist()
-        self._book = new_logbook(scenario, keep_arrivals=keep_arrivals)
+        self._book = new_logbook(scenario, truth.times, keep_arrivals=keep_arrivals)
         self._book_block = Block(self._book)
         self._pauses = frozenset(self._book.checkpoints.tolist())
 
@@ -86,10 +86,11 @@ class PythonPlayer:
         decision = LOGBOOK["first_due"](self._book_block, round_)
         while decision != NO_DECISION:
             LOGBOOK["count"](self._book_block, round_, decision, self._cutoff)
-            reward, _, decided, context, arm, _ = self._book.entries[decision].item()
+            reward, delay, decided, context, arm, _ = self._book.entries[decision].item()
             if reward != 0.0 or not self._truth.world.silent:  # where feedback is silent, nobody hears of a zero
-                paid = self._pay(decision, context, arm, is_in_time=round_ - decided <= self._deadlines[context])
-                self._policy.observe(Answer(round_, decided, context, arm, reward, paid))
+                paid = self._pay(decision, context, arm, is_in_time=delay <= self._deadlines[context])
+                time = self._clock(decided)
+                self._policy.observe(Answer(round_, decided, context, arm, reward, paid, time + delay, time))
             decision = LOGBOOK["next_due"](self._book_block, round_, decision)
 
     def _pay(self, decision: int, context: int, arm: int, *, is_in_time: bool) -> float:
@@ -119,14 +120,27 @@ class PythonPlayer:
         available = tuple(
             arm for arm, cost in enumerate(self._exact_costs[context]) if there[arm] and cost <= left and arm != control
         )
-        rounds_left = self._scenario.problem.horizon - round_ + 1
-        arm = self._policy.decide(Arrival(round_, context, available, self._budget_left, rounds_left))
+        time, until = self._clock(round_), self._scenario.problem.until
+        told = (round_, context, available, self._budget_left, self._rounds_left(round_, time), time)
+        arm = self._policy.decide(Arrival(*told) if until is None else Arrival(*told, until))
         if arm is None:
             return None
         if arm not in available:
             message = f"policy {self._name!r}, round {round_}: chose arm {arm!r}, which is not among {available}"
             raise BadDecision(message)
         return int(arm)  # NumPy's integers become plain ones
+
+    def _clock(self, round_: int) -> float:
+        times = self._truth.times
+        return float(times[round_ - 1]) if times.size else float(round_)
+
+    def _rounds_left(self, round_: int, time: float) -> int:
+        """This one included. Where the end is a date: at the pace so far, with one arrival at the expected pace."""
+        problem = self._scenario.problem
+        if problem.until is None:
+            return problem.horizon - round_ + 1
+        pace = (round_ + 1) / (time + problem.until / problem.expected_rounds)
+        return 1 + round(pace * max(0.0, problem.until - time))
 
     @property
     def _cutoff(self) -> float:

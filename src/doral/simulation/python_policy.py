@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -20,7 +21,9 @@ class Arrival:
     context: int
     available: tuple[int, ...]  # arms that can be had today and that the remaining budget can pay
     budget_left: float
-    rounds_left: int  # this one included
+    rounds_left: int  # this one included; where the end is a date, as the pace so far has it
+    time: float = 0.0  # what the clock shows: the round, unless people arrive in time
+    until: float = math.inf  # what it shows at the end, where that is a date
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,14 @@ class Answer:
     arm: int
     reward: float
     paid: float = 0.0  # what the decision costs in the end
+    time: float | None = None  # when it came, and when it was decided, where people arrive in time
+    decided_at: float | None = None
 
     @property
-    def delay(self) -> int:
-        return self.round - self.decided
+    def delay(self) -> float:
+        if self.time is None or self.decided_at is None:
+            return self.round - self.decided
+        return self.time - self.decided_at
 
 
 @runtime_checkable

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from doral._arrays import Floats
+from doral._arrays import Floats, Ints
 from doral.errors import InvalidValue, UnknownName
 from doral.simulation.outcome import METRICS, WITHIN_DEADLINE, Outcome
 
@@ -184,7 +184,8 @@ class SimulationResult:
         frames = []
         for scenario, policy in self._pairs():
             found = self.of(scenario, policy)
-            paths = np.array([one.curve[:, index] for one in found])
+            rounds, tables = _aligned(found, [one.curve for one in found])
+            paths = tables[:, :, index]
             points = [interval(column) for column in paths.T]
             frames.append(
                 pl.DataFrame(
@@ -192,7 +193,7 @@ class SimulationResult:
                         "scenario": scenario,
                         "policy": policy,
                         "metric": metric,
-                        "round": found[0].rounds,
+                        "round": rounds,
                         "reward_mean": [point.mean for point in points],
                         "reward_low": [point.low for point in points],
                         "reward_high": [point.high for point in points],
@@ -209,7 +210,7 @@ class SimulationResult:
         frames = []
         for scenario, policy in self._pairs():
             found = self.of(scenario, policy)
-            paths = np.array([one.course for one in found])  # (runs, checkpoints, COURSE_COLUMNS)
+            rounds, paths = _aligned(found, [one.course for one in found])  # (runs, checkpoints, COURSE_COLUMNS)
             known = np.isfinite(paths[:, :, 0])
             points = [interval(column[is_known]) for column, is_known in zip(paths[:, :, 0].T, known.T, strict=True)]
             frames.append(
@@ -217,7 +218,7 @@ class SimulationResult:
                     {
                         "scenario": scenario,
                         "policy": policy,
-                        "round": found[0].rounds,
+                        "round": rounds,
                         "runs": known.sum(axis=0),
                         "cutoff_mean": [point.mean for point in points],
                         "cutoff_low": [point.low for point in points],
@@ -254,6 +255,7 @@ class SimulationResult:
                         "arm": one.log.arm,
                         "reward": one.log.reward,
                         "delay": one.log.delay,
+                        "time": one.log.time,
                     }
                 )
             )
@@ -293,6 +295,20 @@ class SimulationResult:
         from doral.simulation.plots import plot  # here: frames must not wait for Matplotlib
 
         return plot(self, kind=kind, metric=metric, scenario=scenario)
+
+
+def _aligned(found: Sequence[Outcome], tables: Sequence[Floats]) -> tuple[Ints, Floats]:
+    """Checkpoints, and (runs, checkpoints, columns). Runs of different lengths meet at the same share of each."""
+    rounds = [one.rounds for one in found]
+    if all(np.array_equal(one, rounds[0]) for one in rounds):
+        return rounds[0], np.array(tables)
+    n = min(one.size for one in rounds)
+    shares = np.arange(1, n + 1) / n
+    paths = [
+        np.column_stack([np.interp(shares, own / own[-1], column) for column in table.T])
+        for own, table in zip(rounds, tables, strict=True)
+    ]
+    return np.round(shares * np.mean([own[-1] for own in rounds])).astype(np.int64), np.array(paths)
 
 
 def _metric_index(metric: str) -> int:

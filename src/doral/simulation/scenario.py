@@ -13,6 +13,7 @@ from doral._arrays import Floats
 from doral.delays import AnyLaw, ByOutcome, Law
 from doral.errors import InvalidValue
 from doral.problem import OBSERVED, SHARES_TOLERANCE, Problem
+from doral.simulation.arrivals import Arrivals
 from doral.simulation.rows import Rows, checked_rows, delay_laws, mean_rewards
 
 Noise = Literal["gaussian", "bernoulli", "poisson", "none"]
@@ -85,7 +86,7 @@ class Scenario:
     `noise` is "gaussian" (with `noise_sd`), "bernoulli" (means are chances), "poisson" (means are expected counts) or
     "none". Where `rows` are given, `{context: {arm: [(reward, delay), ...]}}` as they were observed, each decision
     draws one of its cell's rows, reward and delay together (an infinite delay is an answer that never comes); means and
-    delays then follow from them.
+    delays then follow from them. Where the problem ends with a date, `arrivals` says how people arrive in time.
 
     Where the problem has a baseline that is observed, `baseline_means` are what
     doing nothing brings, one per context, and theta and means are those of the other arms. With several `phases` the
@@ -110,6 +111,7 @@ class Scenario:
     phases: int
     rows: Rows | None
     paid: PaidWhen | tuple[tuple[float, ...], ...]
+    arrivals: Arrivals | None
 
     def __init__(
         self,
@@ -128,6 +130,7 @@ class Scenario:
         phases: int = 1,
         rows: object = None,
         paid: object = "always",
+        arrivals: Arrivals | None = None,
     ) -> None:
         if not isinstance(problem, Problem):
             raise InvalidValue("problem", problem, "must be a doral.Problem")
@@ -145,6 +148,7 @@ class Scenario:
             raise InvalidValue("means", means, "the arms have no features to draw or to multiply: give means")
         if baseline_means is not None:
             theta, means = _with_baseline(baseline_means, theta, means, problem)
+        _check_arrivals(arrivals, problem, phases, paid)
         _check.set_fields(
             self,
             name=_check.name("name of a scenario", name),
@@ -157,9 +161,10 @@ class Scenario:
             noise_sd=_check.finite_number("noise_sd", noise_sd, at_least=0),
             availability=None if availability is None else _availability(availability, problem),
             shares=_true_shares(shares, problem),
-            phases=_check.whole_number("phases", phases, at_least=1, at_most=min(problem.horizon, 1_000)),
+            phases=_check.whole_number("phases", phases, at_least=1, at_most=min(problem.expected_rounds, 1_000)),
             rows=observed,
             paid=_paid(paid, problem),
+            arrivals=arrivals,
         )
         if noise == "bernoulli":
             self._check_chances()
@@ -210,6 +215,23 @@ class Scenario:
     def __getstate__(self) -> dict[str, Any]:
         # Without what is made once: it can be large, and the other side makes its own.
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def _check_arrivals(arrivals: object, problem: Problem, phases: object, paid: object) -> None:
+    """Times of arrivals are for problems that end with a date, and those need them."""
+    if arrivals is not None and not isinstance(arrivals, Arrivals):
+        raise InvalidValue("arrivals", arrivals, "must be doral.Arrivals(number=...), or None")
+    if problem.until is None:
+        if arrivals is not None:
+            raise InvalidValue("arrivals", arrivals, "are for a problem with until=...; horizon says how many come")
+        return
+    if arrivals is None:
+        raise InvalidValue("arrivals", None, "the problem ends with a date: say how people arrive, doral.Arrivals(...)")
+    if phases != 1:
+        raise InvalidValue("phases", phases, "are parts of a horizon: must be 1 where the problem ends with a date")
+    if not _check.is_among(paid, ("always",)):
+        raise InvalidValue("paid", paid, "must be always where the problem ends with a date: bills are kept by rounds")
+    arrivals.check(problem.until)
 
 
 def _of_rows(rows: Rows, delays: Any, means: Any) -> tuple[Any, Any]:

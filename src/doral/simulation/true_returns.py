@@ -115,7 +115,8 @@ def _counted_by_outcome(scenario: Scenario, means: Floats, chances: DeadlineChan
 
 def oracle_table(scenario: Scenario) -> Floats:
     """True return probabilities (1 or J, A, ages) for policies to which they are given; outcomes weigh equally."""
-    ages = np.arange(min(scenario.problem.horizon, ORACLE_AGES) + 1, dtype=np.float64)
+    longest = math.ceil(scenario.problem.until or scenario.problem.horizon)
+    ages = np.arange(min(longest, ORACLE_AGES) + 1, dtype=np.float64)
 
     def curve(law: AnyLaw) -> Floats:
         if isinstance(law, ByOutcome):

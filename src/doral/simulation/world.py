@@ -32,7 +32,7 @@ from doral.simulation.tape import (
 from doral.simulation.true_returns import expected_payments, expected_worth, law_above, law_below, thresholds
 
 _NOISE = {"none": NOISE_NONE, "gaussian": NOISE_GAUSSIAN, "bernoulli": NOISE_BERNOULLI, "poisson": NOISE_POISSON}
-_THETA, _FEATURES = 0, 1  # lanes of the parameter draws
+_THETA, _FEATURES, _ARRIVALS = 0, 1, 2  # lanes of the parameter draws; arrivals take those from theirs on
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ class Truth:
     features: Floats  # (A, k)
     counted: Floats  # (phases, J, A) expected worth of what returns within the deadline, beyond doing nothing
     clairvoyant: float  # U*: expected reward of the best policy that knows the truth, over the horizon
+    rounds: int  # how many arrive
+    times: Floats  # (rounds,) when they do; empty: one in every round
 
     @property
     def world(self) -> World:
@@ -52,7 +54,7 @@ class Truth:
 def make_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
     """Draw the parameters of one run; where none are drawn, all runs share one truth."""
     draws_theta = scenario.means is None and scenario.theta is None
-    if scenario.features == "given" and not draws_theta:
+    if scenario.arrivals is None and scenario.features == "given" and not draws_theta:
         return scenario.once(_given_truth)
     features = scenario.problem.features
     if scenario.features == "drawn":
@@ -63,7 +65,14 @@ def make_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
         means = _products(drawn.reshape(scenario.phases, n_contexts, n_features), features)
     else:
         means = _given_means(scenario, features)
-    return _truth(scenario, features, means)
+    return _truth(scenario, features, means, _times(scenario, seed=seed, run=run))
+
+
+def _times(scenario: Scenario, *, seed: int, run: int) -> Floats:
+    until = scenario.problem.until
+    if scenario.arrivals is None or until is None:
+        return np.zeros(0)
+    return scenario.arrivals.times(until, lambda n, lane: _uniforms((n, 1), seed, run, _ARRIVALS + lane)[:, 0])
 
 
 def _drawn_features(scenario: Scenario, drawn: Floats) -> Floats:
@@ -76,17 +85,18 @@ def _drawn_features(scenario: Scenario, drawn: Floats) -> Floats:
 
 def _given_truth(scenario: Scenario) -> Truth:
     features = scenario.problem.features
-    return _truth(scenario, features, _given_means(scenario, features))
+    return _truth(scenario, features, _given_means(scenario, features), np.zeros(0))
 
 
-def _truth(scenario: Scenario, features: Floats, means: Floats) -> Truth:
+def _truth(scenario: Scenario, features: Floats, means: Floats, times: Floats) -> Truth:
     counted = expected_worth(scenario, means)
     nothing = _worth_of_nothing(scenario, counted)
     if nothing.shape[1] > 0:
         counted = counted - nothing[:, :, None]
     block = scenario.once(_world_without_means).with_fields(means=means, counted=counted, nothing=nothing)
-    clairvoyant = clairvoyant_worth(scenario, counted, expected_payments(scenario, means))
-    return Truth(block=block, features=features, counted=counted, clairvoyant=clairvoyant)
+    rounds = times.size or scenario.problem.horizon
+    best = clairvoyant_worth(scenario, counted, rounds, expected_payments(scenario, means))
+    return Truth(block=block, features=features, counted=counted, clairvoyant=best, rounds=rounds, times=times)
 
 
 def _worth_of_nothing(scenario: Scenario, counted: Floats) -> Floats:
@@ -122,7 +132,7 @@ def _world_without_means(scenario: Scenario) -> Block[World]:
     available = () if scenario.availability is None else scenario.availability
     world = World(
         means=np.zeros((scenario.phases, 0, 0)),
-        phase_rounds=math.ceil(scenario.problem.horizon / scenario.phases),
+        phase_rounds=math.ceil(scenario.problem.expected_rounds / scenario.phases),
         noise=NOISE_ROWS if scenario.rows else _NOISE[scenario.noise],
         noise_sd=scenario.noise_sd,
         laws=_laws_of_rows(scenario.rows) if scenario.rows else _compiled_laws(scenario),

@@ -41,7 +41,7 @@ class Batch:
     @property
     def rounds_per_run(self) -> int:
         """How much work a run is: rounds, over all policies."""
-        return self.cell.scenario.problem.horizon * len(self.policies)
+        return self.cell.scenario.problem.expected_rounds * len(self.policies)
 
     def key(self, *, seed: int) -> str:
         """The same for the same numbers, another for any other settings, seed, runs or version."""

@@ -44,7 +44,10 @@ def shrunk(scenario: Scenario, by: int) -> Scenario:
     """The same scenario with budget and horizon divided, for a try-out; delays and the deadline stay."""
     if by == 1:
         return scenario
-    problem = dataclasses.replace(
-        scenario.problem, budget=scenario.problem.budget / by, horizon=scenario.problem.horizon // by
-    )
-    return dataclasses.replace(scenario, problem=problem)
+    problem = dataclasses.replace(scenario.problem, budget=scenario.problem.budget / by)
+    if scenario.arrivals is None or problem.until is None:
+        return dataclasses.replace(scenario, problem=dataclasses.replace(problem, horizon=problem.horizon // by))
+    expected = problem.expected_arrivals and max(1, problem.expected_arrivals // by)
+    shorter = dataclasses.replace(problem, until=problem.until / by, expected_arrivals=expected)
+    fewer = dataclasses.replace(scenario.arrivals, number=scenario.arrivals.number / by)
+    return dataclasses.replace(scenario, problem=shorter, arrivals=fewer)

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 from collections.abc import Iterable
+from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -54,6 +55,7 @@ def of_scenario(scenario: Scenario) -> dict[str, Any]:
         "availability": scenario.availability,
         "shares": scenario.shares,
         "phases": scenario.phases,
+        **({} if scenario.arrivals is None else {"arrivals": asdict(scenario.arrivals)}),
     }
 
 

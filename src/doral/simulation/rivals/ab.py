@@ -33,7 +33,7 @@ class AB:
     def __init__(self, problem: Problem, seed: int, settings: ABSettings) -> None:
         self._draws = np.random.default_rng(seed)
         self._uniform = Uniform(problem, self._draws)
-        self._last_test = int(settings.explore * problem.horizon)
+        self._last_test = int(settings.explore * problem.expected_rounds)
         self._costs = np.array(list_costs(problem))
         self._deadlines: list[float] = problem.deadlines.tolist()
         self._tried = np.zeros((problem.n_contexts, problem.n_arms))

@@ -51,18 +51,18 @@ class BetaTSLP:
 
     def decide(self, arrival: Arrival) -> int | None:
         if self._plan.is_due(arrival):
-            self._plan.make(self._values(arrival.round), arrival)
+            self._plan.make(self._values(arrival.time), arrival)
         arm = self._uniform.choose(arrival, self._explore)
         if arm is None:
             arm = self._plan.choose(arrival, self._draws.random())
         if arm is not None:
-            self._trials.decide(arrival.round, arrival.context, arm)
+            self._trials.decide(arrival.time, arrival.context, arm)
         return arm
 
     def observe(self, answer: Answer) -> None:
         self._trials.observe(answer)
 
-    def _values(self, now: int) -> Floats:
+    def _values(self, now: float) -> Floats:
         """A draw of what a decision is worth."""
         known, exposed = self._trials, self._trials.exposure(now)
         tried = exposed if self._is_silent else known.answers

@@ -31,7 +31,7 @@ class ExploreThenLP:
     def __init__(self, problem: Problem, seed: int, settings: ExploreThenLPSettings) -> None:
         self._draws = np.random.default_rng(seed)
         self._uniform = Uniform(problem, self._draws)
-        self._last_exploring = int(settings.explore * problem.horizon)
+        self._last_exploring = int(settings.explore * problem.expected_rounds)
         self._weights: Floats = problem.weights[:, None]
         self._trials, self._plan = Trials(problem), Plan(problem)
 
@@ -41,16 +41,16 @@ class ExploreThenLP:
             arm = self._uniform.choose(arrival)
         else:
             if is_due:
-                self._plan.make(self._values(arrival.round), arrival)
+                self._plan.make(self._values(arrival.time), arrival)
             arm = self._plan.choose(arrival, self._draws.random())
         if arm is not None:
-            self._trials.decide(arrival.round, arrival.context, arm)
+            self._trials.decide(arrival.time, arrival.context, arm)
         return arm
 
     def observe(self, answer: Answer) -> None:
         self._trials.observe(answer)
 
-    def _values(self, now: int) -> Floats:
+    def _values(self, now: float) -> Floats:
         """What a decision has brought, with the mean of all as one more decision; all alike while nothing has come."""
         earned, tried = self._trials.rewards, self._trials.exposure(now)
         if not earned.any():

@@ -26,18 +26,18 @@ class ReturnCurve:
         self._ages = np.unique(np.floor(np.concatenate([[0.0], even, geometric, deadlines])))
         self._at_deadline: Ints = np.searchsorted(self._ages, deadlines, side="right") - 1  # (J,) indices into ages
         self._arms: list[int] = []
-        self._decided: list[int] = []
+        self._decided: list[float] = []
         self._delays: list[float] = []
         self._read_at = 0  # number of answers
         self._come = np.ones((n_arms, self._ages.size))
 
-    def enter(self, arm: int, decided: int, delay: float) -> None:
+    def enter(self, arm: int, decided: float, delay: float) -> None:
         """An answer has come."""
         self._arms.append(arm)
         self._decided.append(decided)
         self._delays.append(delay)
 
-    def shares(self, now: int, contexts: Ints, arms: Ints, ages: Ints) -> Floats:
+    def shares(self, now: float, contexts: Ints, arms: Ints, ages: Floats) -> Floats:
         """One per decision: how much of what will come in time has come by its age."""
         if len(self._arms) > _MORE * self._read_at:
             self._read(now)
@@ -47,7 +47,7 @@ class ReturnCurve:
         share: Floats = np.divide(self._come[arms, place], whole, out=np.ones(arms.size), where=whole > 0.0)
         return share
 
-    def _read(self, now: int) -> None:
+    def _read(self, now: float) -> None:
         n_arms, n_ages = self._come.shape
         self._read_at = len(self._arms)
         arms, delays = np.array(self._arms), np.array(self._delays)

@@ -24,20 +24,20 @@ class Trials:
         self.rewards = np.zeros(shape)
         self.squares = np.zeros(shape)
         self.lowest, self.highest = 0.0, 0.0  # reward seen, and 0
-        self._deadlines: list[float] = np.minimum(problem.deadlines, problem.horizon).tolist()
+        self._deadlines: list[float] = np.minimum(problem.deadlines, problem.until or problem.horizon).tolist()
         self._curve = ReturnCurve(deadlines=np.array(self._deadlines), n_arms=problem.n_arms)
         self._n_arms = problem.n_arms
         self._limit = max(self._deadlines)
         self._old = np.zeros(problem.n_contexts * problem.n_arms)  # decisions that no answer can count for any more
-        self._rounds = np.zeros(_FIRST_ROOM, dtype=np.int64)
+        self._times = np.zeros(_FIRST_ROOM)
         self._cells = np.zeros(_FIRST_ROOM, dtype=np.int64)
         self._first = self._next = 0  # the young ones are first..next
 
-    def decide(self, round_: int, context: int, arm: int) -> None:
+    def decide(self, time: float, context: int, arm: int) -> None:
         """A decision has been made."""
-        if self._next == self._rounds.size:
+        if self._next == self._times.size:
             self._make_room()
-        self._rounds[self._next] = round_
+        self._times[self._next] = time
         self._cells[self._next] = context * self._n_arms + arm
         self._next += 1
 
@@ -46,8 +46,8 @@ class Trials:
         young = slice(self._first, self._next)
         kept = self._next - self._first
         room = max(_FIRST_ROOM, 2 * kept)
-        for name in ("_rounds", "_cells"):
-            fresh = np.zeros(room, dtype=np.int64)
+        for name in ("_times", "_cells"):
+            fresh = np.zeros(room, dtype=getattr(self, name).dtype)
             fresh[:kept] = getattr(self, name)[young]
             setattr(self, name, fresh)
         self._first, self._next = 0, kept
@@ -61,17 +61,17 @@ class Trials:
         self.rewards[context, arm] += reward
         self.squares[context, arm] += reward * reward
         self.lowest, self.highest = min(self.lowest, reward), max(self.highest, reward)
-        self._curve.enter(arm, answer.decided, answer.delay)
+        self._curve.enter(arm, answer.decided if answer.decided_at is None else answer.decided_at, answer.delay)
 
-    def exposure(self, now: int) -> Floats:
+    def exposure(self, now: float) -> Floats:
         """(J, A) decisions, each by the share of the answers to its like that have come by its age."""
-        rounds, stop = self._rounds, self._next
-        grown_old = self._first + int(np.searchsorted(rounds[self._first : stop], now - self._limit, side="right"))
+        times, stop = self._times, self._next
+        grown_old = self._first + int(np.searchsorted(times[self._first : stop], now - self._limit, side="right"))
         if grown_old > self._first:
             self._old += np.bincount(self._cells[self._first : grown_old], minlength=self._old.size)
             self._first = grown_old
         cells: Ints = self._cells[self._first : stop]
-        weights = self._curve.shares(now, cells // self._n_arms, cells % self._n_arms, now - rounds[self._first : stop])
+        weights = self._curve.shares(now, cells // self._n_arms, cells % self._n_arms, now - times[self._first : stop])
         exposed: Floats = self._old + np.bincount(cells, weights=weights, minlength=self._old.size)
         # what has been answered has been tried, however young the curve thinks it is
         return np.maximum(exposed.reshape(self.answers.shape), self.answers)

@@ -11,6 +11,7 @@ from doral.simulation.scenarios import (
     payment_scenarios,
     real_life_scenarios,
     stress_scenarios,
+    until_scenarios,
 )
 
 SCENARIOS: dict[str, Scenario] = {
@@ -19,6 +20,7 @@ SCENARIOS: dict[str, Scenario] = {
     **baseline_scenarios.SCENARIOS,
     **real_life_scenarios.SCENARIOS,
     **payment_scenarios.SCENARIOS,
+    **until_scenarios.SCENARIOS,
 }
 
 

@@ -38,7 +38,7 @@ def memory(blueprint: Blueprint) -> TruthMemory:
         remedy = "needs the true values, which only a simulation has; choose optimism, thompson or directed"
         raise InvalidValue("sampling", "oracle", remedy)
     values = np.array(blueprint.true_values)
-    phase_rounds = math.ceil(blueprint.problem.horizon / values.shape[0])
+    phase_rounds = math.ceil(blueprint.problem.expected_rounds / values.shape[0])
     return TruthMemory(values, phase_rounds, np.zeros(1, dtype=np.int64))
 
 
