@@ -442,6 +442,8 @@ def test_a_problem_without_a_baseline_is_written_as_before() -> None:
 def test_bad_baselines(arms: Any, baseline: Any, expected: str) -> None:
     with pytest.raises(DoralError, match=expected):
         make(arms=arms, baseline=baseline)
+
+
 # --- an end that is a date -------------------------------------------------------------------------------------------
 
 

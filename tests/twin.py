@@ -262,7 +262,7 @@ class Bills:
     def _reserved(self) -> Floats:
         """What is reserved for each decision that is open: not answered, not lapsed."""
         twin = self.twin
-        age = twin.now - twin.rounds
+        age = twin.now - twin.made
         is_open = (age <= twin.deadlines[twin.contexts]) & (age < twin.delays)
         return np.where(is_open, twin.list_costs[twin.contexts, twin.arms], 0.0)
 
@@ -279,7 +279,7 @@ class Bills:
         largest = float(self.twin.list_costs.max())
         return max(0.0, self.refunds() - math.sqrt(2.0 * log * variance) - log * largest / 3.0)
 
-    def read(self, clock: int) -> None:
+    def read(self, clock: float) -> None:
         twin = self.twin
         watched = twin.watches[-1][0] if twin.watches else 0
         ages, n_ages = twin.ages, twin.ages.size
@@ -289,7 +289,7 @@ class Bills:
         is_paid = np.isinf(twin.refunded_at)
         for g in range(n_ages):
             start = ages[g - 1] if g else -math.inf
-            counted = (watched - twin.rounds > ages[g]) & (ages[g] <= twin.deadlines[twin.contexts]) & costs_something
+            counted = (watched - twin.made > ages[g]) & (ages[g] <= twin.deadlines[twin.contexts]) & costs_something
             inside = counted & (twin.delays > start) & (twin.delays <= ages[g])
             passed[:, :, g] = twin._in_cells(twin.contexts, twin.arms, counted.astype(float))
             paid[:, :, g] = twin._in_cells(twin.contexts, twin.arms, (inside & is_paid).astype(float))
@@ -310,7 +310,7 @@ class Bills:
         reserved = self._reserved()
         for i in np.flatnonzero(reserved > 0.0).tolist():
             j, a = int(twin.contexts[i]), int(twin.arms[i])
-            n_passed = int((ages[: last[j] + 1] < clock - twin.rounds[i]).sum())
+            n_passed = int((ages[: last[j] + 1] < clock - twin.made[i]).sum())
             share, whole = float(self.share[j, a]), float(come[a, last[j]])
             self.to_come[i] = share
             if n_passed and whole > 0.0:

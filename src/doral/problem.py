@@ -389,7 +389,17 @@ class Problem:
             "problem",
             data,
             required=("arms", "contexts", "budget"),
-            optional=("horizon", "until", "expected_arrivals", "deadline", "feedback", "reserves", "reward_range", "baseline", *_LATER),
+            optional=(
+                "horizon",
+                "until",
+                "expected_arrivals",
+                "deadline",
+                "feedback",
+                "reserves",
+                "reward_range",
+                "baseline",
+                *_LATER,
+            ),
         )
         arms = _check.items("arms", given.pop("arms"), what="mappings", at_most=MAX_ARMS)
         contexts = _check.items("contexts", given.pop("contexts"), what="mappings", at_most=MAX_CONTEXTS)

@@ -32,14 +32,15 @@ def top_up(
 
 def extend(
     name: Name,
-    rounds: Annotated[int, typer.Argument(metavar="ARRIVALS", help="So many more arrivals.")],
+    rounds: Annotated[int | None, typer.Argument(metavar="ARRIVALS", help="So many more arrivals.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="DATE", help="To this date, where the end is one.")] = None,
     key: Key = None,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
-    """More arrivals are expected. With a key, a repeated command adds them once."""
+    """More arrivals are expected, or the end is a later date. With a key, a repeated command counts once."""
     with opened(storage) as store:
         campaign = store.campaign(name)
-        campaign.extend(rounds, key=key)
+        campaign.extend(rounds, key=key, until=until)
         report = campaign.report()
         typer.echo(f"{name} expects {report.horizon:,} arrivals, of which {report.arrivals:,} have come")
 

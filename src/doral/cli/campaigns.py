@@ -24,7 +24,8 @@ from doral.cli.exits import exit_codes
 
 app = typer.Typer(name="campaign", help="Live campaigns: decide, take answers, report.", no_args_is_help=True)
 
-_PROBLEM_HELP = "JSON as `Problem.to_dict` writes it: arms, contexts, budget, horizon, deadline."
+_PROBLEM_HELP = "JSON as `Problem.to_dict` writes it: arms, contexts, budget, horizon (or until), deadline."
+_UNTIL_HELP = "The end, in place of the problem's: 2027-03-31 (that day included, UTC) or 2027-03-31T18:00Z."
 _OPTION_HELP = "An option of the policy, such as accept=3. May be given again."
 _CLOCK_HELP = "What delays, deadline and cut-off are measured in: seconds or rounds."
 
@@ -38,6 +39,7 @@ def create(
     seed: Annotated[int | None, typer.Option(min=0, help="Of the policy's coin; drawn if not given.")] = None,
     clock: Annotated[str, typer.Option(help=_CLOCK_HELP)] = "seconds",
     at: At = None,
+    until: Annotated[str | None, typer.Option(metavar="DATE", help=_UNTIL_HELP)] = None,
     clock_tolerance: Tolerance = None,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
@@ -51,7 +53,7 @@ def create(
         stored = Problem.from_dict(read_problem(problem))
         options = policy_by_name(policy, **dict(parse_option(one) for one in option or ()))
     with opened(storage, create=True, clock_tolerance=clock_tolerance) as store:
-        store.create(name, stored, policy=options, seed=seed, clock=clock, at=began)
+        store.create(name, stored, policy=options, seed=seed, clock=clock, at=began, until=until)
         typer.echo(f"created {name}")
 
 

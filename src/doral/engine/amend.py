@@ -156,6 +156,12 @@ def extend(state: State, rounds: int) -> None:
     state.now["must_read"] = 1
 
 
+def extend_until(state: State, clock: float) -> None:
+    """The date of the end is moved; how many come until then is forecast with the next arrival."""
+    state.now["until"] = clock
+    state.now["must_read"] = 1
+
+
 def retire(state: State, arm: int) -> None:
     """Take an arm out of stage 2 for good: it is not offered, and no longer counts in the price of the budget."""
     if state.barrier[-1, arm] != -np.inf:

@@ -151,7 +151,9 @@ def composes_all() -> bool:
 
 
 @cache
-def _preset_compositions(feedback: str, has_baseline: bool, paid: str, ends_by_date: bool) -> Mapping[tuple[str, ...], str]:
+def _preset_compositions(
+    feedback: str, has_baseline: bool, paid: str, ends_by_date: bool
+) -> Mapping[tuple[str, ...], str]:
     """Those that are worth machine code of their own, with the name of the preset; with a baseline, the first."""
     problem = _tiny_problem(feedback, 0.0 if has_baseline else None, paid)
     if ends_by_date:

@@ -7,6 +7,7 @@ the state may put another one in its place, so nobody keeps a state but the `Eng
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -185,6 +186,10 @@ class Engine:
     def extend(self, rounds: int) -> None:
         amend.extend(self.state, rounds)
 
+    def extend_until(self, clock: float) -> None:
+        """To a later date."""
+        amend.extend_until(self.state, clock)
+
     def retire(self, arm: int) -> None:
         """Keep an arm out of stage 2, and out of the price of the budget."""
         amend.retire(self.state, arm)
@@ -224,6 +229,12 @@ class Engine:
     @property
     def horizon(self) -> int:
         return int(self.state.now["horizon"][0])
+
+    @property
+    def until(self) -> float | None:
+        """What the clock shows at the end; None where that is a number of arrivals."""
+        until = float(self.state.now["until"][0])
+        return until if until < math.inf else None
 
     @property
     def played(self) -> int:

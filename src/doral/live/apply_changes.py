@@ -38,7 +38,11 @@ def apply_budget(fold: Fold, draft: Event) -> Event:
 
 def apply_horizon(fold: Fold, draft: Event) -> Event:
     fold.advance(draft)
-    fold.engine.extend(json.loads(known(draft.data))["rounds"])
+    said = json.loads(known(draft.data))
+    if "until" in said:
+        fold.engine.extend_until(said["until"])
+    else:
+        fold.engine.extend(said["rounds"])
     return draft
 
 

@@ -10,6 +10,7 @@ from doral import _check
 from doral.errors import InvalidValue, UnknownName
 from doral.live.archive import Archive, archive, archives, relocate
 from doral.live.decision import Decision, read_id
+from doral.live.ends import end_timestamp
 from doral.live.events import (
     ANSWER_SCOPE,
     ARM_PAUSED,
@@ -31,6 +32,7 @@ from doral.live.plan_changes import (
     plan_closing,
     plan_expiry,
     plan_extension,
+    plan_later_end,
     plan_new_arm,
     plan_top_up,
 )
@@ -202,8 +204,16 @@ class Campaign:
         amount = _check.finite_number("amount", amount, above=0)
         self._session.write(plan_top_up, amount, scoped_key(CHANGE_SCOPE, key))
 
-    def extend(self, rounds: int, key: str | None = None) -> None:
-        """More arrivals are expected. Give a key: a repeated request then adds them once."""
+    def extend(self, rounds: int | None = None, key: str | None = None, until: object = None) -> None:
+        """More arrivals are expected, or the campaign that ends with a date lasts until a later one.
+
+        Give a key: a repeated request then adds them once. `until` is as for `create`.
+        """
+        if until is not None:
+            if rounds is not None:
+                raise InvalidValue("until", until, f"and rounds = {rounds!r}: give one of them")
+            self._session.write(plan_later_end, end_timestamp("until", until), scoped_key(CHANGE_SCOPE, key))
+            return
         rounds = _check.whole_number("rounds", rounds, at_least=1, at_most=MAX_HORIZON)
         self._session.write(plan_extension, rounds, scoped_key(CHANGE_SCOPE, key))
 

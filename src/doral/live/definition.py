@@ -102,6 +102,9 @@ def make_definition(
     if clock == "seconds" and not ages_are_known:
         remedy = "a clock in seconds needs one, in seconds (or a policy with a cutoff); or choose clock='rounds'"
         raise InvalidValue("deadline", None, remedy)
+    if clock == "rounds" and problem.until is not None:
+        remedy = "a clock that counts rounds shows no dates: choose clock='seconds', or give a horizon"
+        raise InvalidValue("until", problem.until, remedy)
     seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
     check_fit(policy=options, problem=problem, seed=seed)
     return Definition(

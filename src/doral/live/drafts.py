@@ -87,7 +87,7 @@ class Stamp(NamedTuple):
             self.refuse_ahead(field, stamp)
             if reading < 0:
                 remedy = (
-                    f"is before the campaign began, at {definition.epoch!r} ({_in_words(definition.epoch)}): give "
+                    f"is before the campaign began, at {definition.epoch!r} ({in_words(definition.epoch)}): give "
                     "create(at=...) a time before all that is filled in later"
                 )
                 raise InvalidValue(field, at, remedy)
@@ -132,7 +132,8 @@ def duration(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-def _in_words(timestamp: float) -> str:
+def in_words(timestamp: float) -> str:
+    """A time in UTC."""
     try:
         return datetime.fromtimestamp(timestamp, UTC).isoformat(timespec="seconds")
     except (OverflowError, OSError, ValueError):

@@ -20,6 +20,7 @@ from doral.live.events import CLOCK_SET, IS_SKIPPED, Event
 from doral.live.expiries import Expiries
 from doral.live.ledger import Ledger, LikelyLedger, exact
 from doral.live.roster import Roster
+from doral.live.weeks import DAY_S, time_of_week
 from doral.problem import OBSERVED, Problem
 
 _BUDGET_DRIFT = 1e-9  # of the budget: how far the engine's floats may be from the exact ledger
@@ -77,6 +78,12 @@ class Fold:
         deadlines = self.problem.deadlines
         longest = float(deadlines[deadlines < math.inf].max(initial=0.0))
         return self.engine.horizon + max(longest, self.engine.cutoff if self.engine.cutoff < math.inf else 0.0)
+
+    @property
+    def time_share(self) -> float:
+        """How much of the campaign is over: of its arrivals, or of its time where the end is a date."""
+        until = self.engine.until
+        return self.round / self.engine.horizon if until is None else min(1.0, self.clock / until)
 
     def refuse_if_closed(self) -> None:
         if self.closed:
@@ -175,4 +182,7 @@ def _ledger_class(problem: Problem) -> type[Ledger]:
 
 def _blueprint(definition: Definition, problem: Problem) -> Blueprint:
     """The policy of a campaign, for the arms that it has by now."""
-    return Blueprint(options=definition.policy, problem=problem, seed=definition.seed)
+    if problem.until is None:
+        return Blueprint(options=definition.policy, problem=problem, seed=definition.seed)
+    began = time_of_week(definition.epoch)
+    return Blueprint(options=definition.policy, problem=problem, seed=definition.seed, day=DAY_S, time_of_week=began)

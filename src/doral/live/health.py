@@ -52,7 +52,8 @@ class Health:
     overdue: int | None = None  # those that `expire` would settle
     is_closed: bool | None = None
     budget_left_share: float | None = None
-    time_left_share: float | None = None  # of the arrivals that are expected
+    time_left_share: float | None = None  # of the arrivals that are expected, or of the time until the date
+    ends_by_date: bool | None = None
     warnings: tuple[str, ...] = ()  # what is not as it should be, and what to do
 
     @property
@@ -113,6 +114,7 @@ def _facts(log: Log, fold: Fold) -> dict[str, Any]:
     newest = next(iter(log.snapshots()), 0)
     shows = max(fold.clock, now - definition.epoch) if definition.is_in_seconds else fold.clock
     _, late = overdue(log, fold, shows)
+    until = fold.engine.until
     return {
         "schema": log.schema_revision(),
         "events": fold.sequence,
@@ -131,7 +133,8 @@ def _facts(log: Log, fold: Fold) -> dict[str, Any]:
         "overdue": sum(count for _, _, count in late),
         "is_closed": fold.closed,
         "budget_left_share": float(fold.ledger.left / fold.ledger.total),
-        "time_left_share": max(0.0, 1.0 - fold.round / fold.engine.horizon),
+        "time_left_share": max(0.0, 1.0 - (fold.time_share if until is None else shows / until)),
+        "ends_by_date": until is not None,
     }
 
 
@@ -167,7 +170,12 @@ def _warnings(found: dict[str, Any], tolerance_s: float) -> list[str]:
     if (found.get("write_s") or 0.0) > _SLOW_S:
         said.append(f"it took {found['write_s']:.1f} s to get the lock: look for who keeps the store locked")
     if found.get("is_closed") is False and found.get("time_left_share") == 0.0:
-        said.append("all arrivals that were expected have come: call extend(), or close()")
+        what = (
+            "the date of its end has passed"
+            if found.get("ends_by_date")
+            else "all arrivals that were expected have come"
+        )
+        said.append(f"{what}: call extend(), or close()")
     if found.get("is_closed") is False and found.get("budget_left_share") == 0.0 and found["time_left_share"] > 0.0:
         said.append("the budget is used up before the time is: call top_up(), or close()")
     return said

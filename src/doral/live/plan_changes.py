@@ -60,8 +60,27 @@ def plan_top_up(log: Log, fold: Fold, amount: float, key: str | None, stamp: Sta
 
 
 def plan_extension(log: Log, fold: Fold, rounds: int, key: str | None, stamp: Stamp) -> Planned[None]:
+    if fold.engine.until is not None:
+        raise InvalidValue("rounds", rounds, "this campaign ends with a date: extend(until=...) moves it")
     draft = _DRAFT._replace(kind=EXTENDED, key=key, data=json.dumps({"rounds": rounds}))
     return _plan_once(log, fold, draft, stamp, _always)
+
+
+def plan_later_end(log: Log, fold: Fold, until: float, key: str | None, stamp: Stamp) -> Planned[None]:
+    """`until` is in seconds since 1970."""
+    clock = until - fold.definition.epoch
+
+    def is_later(fold: Fold) -> bool:
+        fold.refuse_if_closed()
+        end = fold.engine.until
+        if end is None:
+            raise InvalidValue("until", until, "this campaign ends with a number of arrivals: extend it by rounds")
+        if clock < end:
+            raise InvalidValue("until", until, "is before the campaign's end: an end is only moved to a later date")
+        return clock > end
+
+    draft = _DRAFT._replace(kind=EXTENDED, key=key, data=json.dumps({"until": clock}))
+    return _plan_once(log, fold, draft, stamp, is_later)
 
 
 def plan_closing(log: Log, fold: Fold, stamp: Stamp) -> Planned[None]:

@@ -15,11 +15,14 @@ from doral.engine.view import (
     view_baseline,
     view_explored,
 )
+from doral.engine.view_forecast import ForecastView, view_forecast
+from doral.live.drafts import in_words
 from doral.live.events import STATE_NAMES
 from doral.live.fold import Fold
 from doral.live.ledger import Ledger
 from doral.live.reasons import SHORT
 from doral.live.roster import ARM_STATUS_NAMES
+from doral.live.weeks import DAY_S
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +54,7 @@ class Report:
     reserve: float  # with this probability, what open decisions will cost is in the budget; 1: whatever they cost
     coming_back: float  # of what is reserved, as it is thought; 0 where that is not learned
     spent_share: float  # of the budget, reservations included; compare with time_share
-    time_share: float  # of the horizon
+    time_share: float  # of the horizon, or of the time where the end is a date
     decisions: dict[str, int]  # by state
     reasons: dict[str, int]
     reward: float  # that counts; without what those brought who were skipped
@@ -66,6 +69,8 @@ class Report:
     clock_went_back: int  # events for which the clock stood still instead
     events: int
     baseline: BaselineView | None = None  # what doing nothing brings, and what arms have brought beyond it
+    until: float | None = None  # seconds since 1970, where the end is a date; `horizon` is then a forecast
+    forecast: ForecastView | None = None  # of those still to come, as of the last event
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -75,7 +80,7 @@ class Report:
         ledger = self.ledger
         lines = [
             f"campaign {self.name}: {'closed' if self.is_closed else 'open'}, policy {self.policy}",
-            f"arrivals  {self.arrivals:,} of {self.horizon:,} ({self.time_share:.1%})",
+            *self._arrival_lines(),
             f"budget    {ledger.total} = spent {ledger.spent} + reserved {ledger.reserved} + left {ledger.left}"
             f" ({self.spent_share:.1%} used; {ledger.released} came back)",
             *self._promise_lines(),
@@ -123,6 +128,16 @@ class Report:
             promise = f"the budget holds what is paid with probability {self.reserve:g}, and may be overdrawn"
         return [f"reserve   {promise}; of what is reserved, {self.coming_back:.6g} is thought to come back"]
 
+    def _arrival_lines(self) -> list[str]:
+        if self.until is None or self.forecast is None:
+            return [f"arrivals  {self.arrivals:,} of {self.horizon:,} ({self.time_share:.1%})"]
+        end, ahead = in_words(self.until), self.forecast
+        return [
+            f"arrivals  {self.arrivals:,}, {self.time_share:.1%} of the time until {end}",
+            f"forecast  {ahead.expected:,.0f} more until then ({ahead.low:,.0f} to {ahead.high:,.0f} with 90%), "
+            f"{ahead.pace * DAY_S:,.3g} a day",
+        ]
+
     def _clock_lines(self) -> list[str]:
         if not self.clock_went_back:
             return []
@@ -142,6 +157,7 @@ def _amounts(cost: float | dict[str, float]) -> str:
 
 def make_report(name: str, fold: Fold) -> Report:
     engine, counts, ledger = fold.engine, fold.counts, fold.ledger
+    ahead = view_forecast(engine.state)
     return Report(
         name=name,
         policy=fold.definition.policy.name,
@@ -149,13 +165,13 @@ def make_report(name: str, fold: Fold) -> Report:
         seed=fold.definition.seed,
         is_closed=fold.closed,
         arrivals=fold.round,
-        horizon=engine.horizon,
+        horizon=engine.horizon if ahead is None else fold.round + round(ahead.expected),
         ledger=ledger.copy(),
         is_paid_on_answer=fold.problem.paid == "on_answer",
         reserve=1.0 if engine.keeps_reserve else fold.problem.reserve,
         coming_back=engine.coming_back,
         spent_share=float((ledger.spent + ledger.reserved) / ledger.total),
-        time_share=fold.round / engine.horizon,
+        time_share=fold.time_share,
         decisions=dict(zip(STATE_NAMES, counts.states, strict=True)),
         reasons={SHORT.get(reason, str(reason)): count for reason, count in sorted(counts.reasons.items())},
         reward=float(counts.reward),
@@ -170,6 +186,8 @@ def make_report(name: str, fold: Fold) -> Report:
         clock_went_back=counts.clock_went_back,
         events=fold.sequence,
         baseline=view_baseline(engine.state, fold.problem),
+        until=None if engine.until is None else fold.definition.epoch + engine.until,
+        forecast=ahead,
     )
 
 

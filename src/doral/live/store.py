@@ -20,6 +20,7 @@ from doral.live.campaign import Campaign
 from doral.live.chain import beginning, seal
 from doral.live.definition import make_definition
 from doral.live.drafts import Stamp, timestamp
+from doral.live.ends import ending
 from doral.live.events import CREATED, Event
 from doral.live.session import CLOCK_TOLERANCE_S, Session
 from doral.live.storage.connection import Timeouts
@@ -92,24 +93,27 @@ class Store:
         seed: int | None = None,
         clock: str = "seconds",
         at: object = None,
+        until: object = None,
     ) -> Campaign:
         """A new campaign. The seed of its coin is drawn if none is given.
 
         `clock` says how delays are measured, and in what the deadline and the cut-off are: in "seconds", or in "rounds"
         (arrivals), as in a simulation. `at` is where a clock in seconds starts, if not now: nothing can be filled in
-        from before that.
+        from before that. `until` ends the campaign with a date (a datetime, ISO text, or seconds since 1970; a date
+        alone is the end of that day, in UTC) in place of the problem's end; its horizon is then what is expected.
         """
         name = _check.name("name of a campaign", name)
         now = time.time()
         if at is not None and clock != "seconds":
             raise InvalidValue("at", at, "is for a clock in seconds; one that counts rounds starts at 0")
+        began = now if at is None else self._beginning(at, now)
         definition = make_definition(
             name=name,
-            problem=problem,
+            problem=problem if until is None or not isinstance(problem, Problem) else ending(problem, until, began),
             policy=policy,
             seed=secrets.randbits(53) if seed is None else seed,
             clock=clock,
-            created_at=now if at is None else self._beginning(at, now),
+            created_at=began,
         )
         tag = secrets.token_hex(4)
         first = Event(1, CREATED, 0.0, now, secrets.randbits(62), data=definition.to_json())
