@@ -221,7 +221,8 @@ class Hierarchy:
             pull[block] = self.pull[j]
         whole = precision.reshape(blocks * k, blocks * k)
         self.condition = max(self.condition, float(np.linalg.cond(whole)))
-        covariance = np.linalg.inv(whole)
+        size = np.sqrt(np.outer(np.diag(whole), np.diag(whole)))  # after a single answer, precisions differ by 1e12
+        covariance = np.linalg.inv(whole / size) / size
         mean = np.asarray(covariance @ pull.ravel()).reshape(blocks, k)
         return mean, self.noise * np.asarray(covariance).reshape(blocks, k, blocks, k)
 
