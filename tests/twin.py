@@ -307,7 +307,7 @@ class Bills:
         self._shrink(trials, sums)
         list_costs = twin.list_costs
         twin.costs = list_costs * self.share
-        twin.now = max(twin.now, clock)
+        twin.now = max(twin.now, int(clock))
         reserved = self._reserved()
         for i in np.flatnonzero(reserved > 0.0).tolist():
             j, a = int(twin.contexts[i]), int(twin.arms[i])
@@ -579,6 +579,8 @@ class Twin:
         self.pending_weight[context, arm] += added
         self.pending_seen[context] = self._pending_now()[context]
         self.stale.add(context)
+        if self.bills is not None:
+            self.bills.note()
         if self.learner == "thinned" and (not self.in_race[-1] or self.options.race_trains):
             i = self.made.size - 1
             self.learned.append(Lesson(i, context, arm, 0.0, 1.0, self.last_reading, pull=True, answer=False))
@@ -825,18 +827,18 @@ class Twin:
         First of all it was made.
         """
         trains = ~self.in_race | self.options.race_trains
-        passed = np.zeros((self.rounds.size, 1 + self.ages.size), dtype=np.bool_)
+        passed = np.zeros((self.made.size, 1 + self.ages.size), dtype=np.bool_)
         kept = np.zeros(passed.shape)
         passed[:, 0], kept[:, 0] = trains, self._kept(self.decided_at_reading)
         if self.watches:
             clocks, readings = (np.array(column) for column in zip(*self.watches, strict=True))
             for g, age in enumerate(self.ages.tolist(), start=1):
-                so_far = clocks[:, None] - self.rounds[None, :] > age
+                so_far = clocks[:, None] - self.made[None, :] > age
                 passed[:, g] = trains & so_far.any(axis=0)
                 kept[:, g] = self._kept(readings[so_far.argmax(axis=0)])
         return passed, np.where(passed, kept, 0.0)
 
-    def _read_trials(self, seen: int, clock: int) -> None:
+    def _read_trials(self, seen: int, clock: float) -> None:
         """A decision of age x is F(x) / F(R) of a trial, for F the law of the delays of answers, and R the deadline.
 
         F in reversed time: of the answers by g of those who are older, the share that came since the age before.
@@ -1168,10 +1170,10 @@ class Twin:
         success = float(square.sum() / total.sum()) if total.sum() > 0.0 else 0.0
         is_binary = success > 0.0 and total.sum() < count.sum() * success
         if is_binary and (np.abs(square - success * total) <= ALIKE * square).all():
-            # a quarter of a success, and of a failure, is always thought to be there
-            quarter = success / 4 / (1.0 + count)
-            least, most = float(total.sum() / count.sum()), success - quarter
-            mean = np.clip(estimate, np.minimum(least, quarter), np.maximum(least, most))
+            # one success, and one failure, among four more answers is always thought to be there
+            other = success / (4.0 + count)
+            least, most = float(total.sum() / count.sum()), success - other
+            mean = np.clip(estimate, np.minimum(least, other), np.maximum(least, most))
             self.noisiness = mean * (success - mean) / self.noise
             self.sigma = np.full(self.n_contexts, math.sqrt(self.noise))
         else:
@@ -1334,7 +1336,7 @@ class Twin:
 
     def _expected_of(self, context: int) -> float:
         """How many of this context, over the whole campaign."""
-        return float(self._shares()[context]) * self.problem.horizon
+        return float(self._shares()[context]) * self.horizon
 
     def _stretch(self, n: float, norm: Floats) -> Floats:
         """Of the bonus of arms that are known as well as these norms say, for n of a context; in units of the noise as
@@ -1492,7 +1494,7 @@ class Twin:
         precision = np.divide(1.0, before, out=np.full(self.n_arms, math.inf), where=before > 0.0)
         error = self.doubt * norm**2
         variance = 1.0 / (precision + 1.0 / error)
-        n, last, horizon = self.arrivals.count(context), self.last_round[context], self.problem.horizon
+        n, last, horizon = self.arrivals.count(context), self.last_round[context], self.horizon
         to_come = n * (horizon - last) / last if last > 0 else float(horizon)
         doubts = np.minimum(math.log(math.e + n), np.log1p(to_come * norm**2))
         worth = self.problem.contexts[context].weight * self.tau[context]
@@ -1620,12 +1622,12 @@ class Twin:
         rounds_left = self.budget_left / self.last_caps[0] if self.last_caps[0] > 0.0 else 0.0
         wait = self.read_at - seen
         small, large = np.zeros(self.last_caps.size), np.zeros(self.last_caps.size)
-        whole = problem.budget / problem.horizon
+        whole = problem.budget / self.horizon
         for d, today in enumerate(self.last_caps.tolist()):
             if d > 0:
-                reserved = problem.budget * sum(share for _, share in problem.reserves[-d:]) / problem.horizon
+                reserved = problem.budget * sum(share for _, share in problem.reserves[-d:]) / self.horizon
                 above = sum(float(shares[j]) for j in range(self.n_contexts) if self.depths[j] < d)
-                whole = min(whole, problem.budget / problem.horizon - min(reserved, above * dearest))
+                whole = min(whole, problem.budget / self.horizon - min(reserved, above * dearest))
             moved = by_chance(wait, today) / (rounds_left - wait) if rounds_left > wait else math.inf
             small[d], large[d] = max(0.0, min(today - moved, whole)), max(today + moved, whole)
         off = 0.0

@@ -251,7 +251,7 @@ def test_without_a_success_or_a_failure_there_still_is_noise() -> None:
     tally = conversions(np.random.default_rng(5), rates, 1.0, 50)
     prior, ridge = calibrated(np.ones((N_ARMS, 1)), tally)
     noise = ridge.noisiness * prior.scale[NOISE]
-    least = 0.25 / 51 * (1.0 - 0.25 / 51)
+    least = 1.0 / 54 * (1.0 - 1.0 / 54)
     assert (noise >= least * (1.0 - 1e-9)).all()
     assert noise[0, :2].max() < 0.6 * noise[1].min()
 

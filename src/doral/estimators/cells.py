@@ -126,9 +126,9 @@ def _set_noisiness(prior: Prior, ridge: Ridge, tally: Floats) -> None:
         for a in range(n_arms):
             ridge.noisiness[j, a] = 1.0
             if is_binary:
-                # A cell without a success, or without a failure, is not without noise: as in Wilson's interval, at one
-                # standard error a quarter of a success, or of a failure, more stands for the next one.
-                other = 0.25 * success / (1.0 + tally[COUNT, j, a])
+                # A cell without a success, or without a failure, is not without noise: as in Wilson's interval, at the
+                # two standard errors that a bonus is about, one among four more answers stands for it.
+                other = success / (4.0 + tally[COUNT, j, a])
                 least, most = min(reward / n, other), max(reward / n, success - other)
                 mean = min(max(ridge.estimate[j, a], least), most)
                 ridge.noisiness[j, a] = mean * (success - mean) / prior.scale[NOISE]
