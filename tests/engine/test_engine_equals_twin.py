@@ -62,7 +62,7 @@ DIRECTED = [("sampling", "directed"), ("sampling", "oracle")]
 # Rounds that rounding may decide; more would mean that the comparison hides something.
 NEAR_TIES_ALLOWED = 1
 # The same while a first conversion is all that is known of the noise, and V all but singular.
-ILL_CONDITIONED_ALLOWED = 8
+ILL_CONDITIONED_ALLOWED = 16
 # The same while all answers are alike (conversions whose silences nobody hears): arms differ by rounding and no more.
 NOISELESS_ALLOWED = 30
 
