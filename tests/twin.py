@@ -1825,9 +1825,8 @@ class Twin:
         """With a small probability one of all options, each as likely; else what the policy wants."""
         share = self.options.explore
         if share > 0.0:
-            arms = [a for a in allowed if self.racing or a in self.accepted]  # who has lost the race is out
-            options = [*arms, None]
-            mean_cost = sum(float(self.costs[context, a]) for a in arms) / len(options)
+            options = [*allowed, None]
+            mean_cost = sum(float(self.costs[context, a]) for a in allowed) / len(options)
             share = min(share, self._rate(now) / mean_cost if mean_cost > 0.0 else 1.0)
             odds = {one: (1.0 - share) * odds.get(one, 0.0) + share / len(options) for one in options}
             words = Philox(

@@ -7,8 +7,7 @@ and can be paid, or with none. What the policy would do is weighed first, so tha
 
 whoever chose it. That is at least explore / n for every option, and an average of rewards, each divided by the
 probability of what was done, is right for any other policy. Where exploring that often would spend more than the rate
-of the policy itself, it is as often as that rate allows. The hard budget holds: what cannot be paid is no option. Nor,
-after a race, are arms that have lost it: of them, the log tells what the race has tried.
+of the policy itself, it is as often as that rate allows. The hard budget holds: what cannot be paid is no option.
 
 What this costs is counted as it happens: what the policy would have brought after its cost, less what is thought to
 come instead. Cost is in units of what budget is worth: the price of LP_m, and where there is none, what the policy gets
@@ -27,7 +26,7 @@ from doral._arrays import Record
 from doral._kernel import kernel, rare
 from doral._kernel.philox import COIN, philox, to_uniform
 from doral.engine.choice import PLAYED_EXPLORING, PLAYED_RACING, SKIPPED_EXPLORING, Choice
-from doral.engine.hooks import odds_of, rate
+from doral.engine.hooks import control, odds_of, rate
 from doral.engine.state import State
 from doral.pacing import NO_ARM, cost_of
 
@@ -95,9 +94,12 @@ def try_out(state: State, context: int, restricted: bool, choice: Choice) -> Cho
 
 @kernel
 def _is_option(state: State, arm: int, restricted: bool) -> bool:
-    """Whether the arm can be had; not if it is retired or has lost the race. Nor is doing nothing an arm to be had."""
-    is_there = not restricted or state.allowed[arm] != 0
-    return is_there and (state.now[0].racing != 0 or state.barrier[state.contexts.size, arm] == 0.0)
+    """Whether the arm can be had, also if it has lost the race; not if it is retired, or stands for doing nothing."""
+    if restricted and state.allowed[arm] == 0:
+        return False
+    if state.chosen.race:  # the barrier is also that of its losers; who is retired is not available either
+        return arm != control(state)
+    return state.barrier[state.contexts.size, arm] == 0.0
 
 
 @rare
