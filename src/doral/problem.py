@@ -460,7 +460,7 @@ def _checked_cost(field: str, value: object) -> float | tuple[tuple[str, float],
     if not pairs:
         raise InvalidValue(field, value, "must be a number, or map contexts to numbers")
     return tuple(
-        (_check.name("name of a context", name), _checked_amount(f"{field} in context {shown(name)}", amount))
+        (_check.name(f"context in {field}", name), _checked_amount(f"{field} in context {shown(name)}", amount))
         for name, amount in pairs.items()
     )
 

@@ -23,7 +23,9 @@ COMMANDS = (
 
 
 def test_a_whole_campaign(doral_: Shell, tmp_path: Path) -> None:
-    created = doral_("create", "kits", "--problem", doral_.problem, "--option", "accept=2", "--seed", 1)
+    created = doral_(
+        "create", "kits", "--problem", doral_.problem, "--policy", "eva", "--option", "periods=1", "--seed", 1
+    )
     assert created == "created kits\n"
     assert doral_("list") == "kits\n"
     made = json.loads(doral_("decide", "kits", "old", "--key", "v1", "--available", "a0", "--json"))

@@ -166,7 +166,6 @@ REFUSED: list[tuple[str, dict[str, Any], str, Any, str]] = [
     ("doral", {"features": "none"}, "features", "none", "bonus='calibrated'"),
     ("d-lints", {"features": "none", "dropping": "certified"}, "features", "none", "bonus='calibrated'"),
     ("doral", {"bonus": "ahead"}, "bonus", "ahead", "needs prior='noise' or 'shared'"),
-    ("doral", {"start_share": 0.1, "prior": "noise"}, "start_share", 0.1, "needs screening='none'"),
     ("d-linucb", {"start_share": 0.1}, "start_share", 0.1, "needs prior='noise', 'shared' or 'cells'"),
     ("d-alp", {"learner": "early"}, "learner", "early", "needs return_probability='estimated'"),
     ("doral", {"outcome_split": 0.5, "learner": "early"}, "outcome_split", 0.5, "needs learner='returned' or 'auto'"),

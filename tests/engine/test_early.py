@@ -85,7 +85,7 @@ def test_trials_need_return_curves() -> None:
 def test_every_arm_is_tried_a_few_times_if_the_budget_allows_for_it(budget: float, tries: int) -> None:
     """Before any answer, four times: from two hundredths of the budget, 3 for a try of each, and not beyond it."""
     problem = silent_problem(budget=budget, horizon=100)
-    engine = Engine(Blueprint(options=doral.policy("doral-otf"), problem=problem, seed=1))
+    engine = Engine(Blueprint(options=doral.policy("doral-otf", start_share=0.02), problem=problem, seed=1))
     made = [engine.decide(clock % 2, ALL_ARMS, float(clock)) for clock in range(1, 31)]
     first = [one.arm for one in made if one.reason == PLAYED_FIRST]
     assert [first.count(arm) for arm in (0, 1)] == [tries, tries]
@@ -107,7 +107,7 @@ def test_a_first_try_is_no_faster_than_the_budget() -> None:
         assert one.probability == pytest.approx(0.25 if one.arm == 0 else 0.125, rel=0.02)
 
 
-@pytest.mark.parametrize("changes", [{"prior": "fixed"}, {"screening": "race"}, {"start_share": 1.5}])
+@pytest.mark.parametrize("changes", [{"prior": "fixed"}, {"start_share": 1.5}])
 def test_what_a_start_needs(changes: dict[str, Any]) -> None:
     words = {"bonus": "corrected", "dropping": "never", **changes}
     with pytest.raises(InvalidValue, match="start_share"):

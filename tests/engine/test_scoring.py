@@ -14,6 +14,7 @@ from doral.engine.pieces.bonus import printed
 from doral.engine.pieces.index import directed, doubtful
 from doral.engine.state import State
 from doral.estimators.ridge import refactor
+from doral.estimators.shrinkage import DOUBT, NOISE
 from tests.engine.interpreted import COSTS, FEATURES, SEED, WEIGHTS, state_of
 from tests.twin import normals
 
@@ -96,14 +97,14 @@ def test_the_calibrated_bonus_is_in_units_of_the_noise() -> None:
     assert stretch(state, 1, 0.3) == 1.0
 
 
-def test_the_bonus_that_looks_ahead_goes_by_who_is_still_to_come() -> None:
+def test_the_bonus_goes_by_how_many_it_is_for() -> None:
     """Of 100 arrivals two fifths are of this context; the less is known of an arm, the more they count."""
     state = known("doral-otf", exploration=0.7)
     state.prior.sigma[:] = [0.2, 0.5]
     assert bonus(state, 1) == pytest.approx(0.7 * 0.5)
-    for round_, norm in ((1, 0.3), (61, 0.3), (100, 0.3), (1, 0.0)):
-        state.now[0].round = round_
-        expected = math.sqrt(math.log(math.e + 0.4 * (101 - round_) * norm**2))
+    state.prior.scale[NOISE], state.prior.scale[DOUBT] = 0.2, 0.8
+    for norm in (0.3, 2.0, 0.0):
+        expected = math.sqrt(math.log(math.e + 0.4 * 100 * norm**2 / 4))
         assert stretch(state, 1, norm) == pytest.approx(expected, rel=1e-14)
 
 

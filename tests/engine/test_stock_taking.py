@@ -112,7 +112,7 @@ def test_a_policy_of_a_large_problem_knows_how_long_to_wait() -> None:
     names = [f"c{j}" for j in range(10_000)]
     blueprint = Blueprint(options=policy("doral-otf"), problem=small_problem(contexts=names), seed=0)
     found = _limits(blueprint, chosen_pieces(blueprint.options, blueprint.problem)).stock_rounds
-    assert found == stock_rounds(n_contexts=10_000, n_arms=3, n_features=2, n_ages=blueprint.ages.size) > 0
+    assert found == stock_rounds(n_contexts=10_000, n_arms=3, n_features=3, n_ages=blueprint.ages.size) > 0
 
 
 @pytest.mark.parametrize(

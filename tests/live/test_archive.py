@@ -144,7 +144,9 @@ def test_open_decisions_stay(campaign: Campaign, tmp_path: Path) -> None:
 
 def test_before_a_time(durable_url: str, tmp_path: Path, open_store: Opener) -> None:
     now = time.time()
-    campaign = open_store(durable_url).create("kits", writer.PROBLEM, seed=1, at=now - 1000)
+    campaign = open_store(durable_url).create(
+        "kits", writer.PROBLEM, doral.policy("doral-otf", pacing="greedy", start_share=0), seed=1, at=now - 1000
+    )
     for i in range(10):
         made = campaign.decide("old", at=now - 900 + 10 * i)
         campaign.feedback(made.id, 0.5, at=now - 900 + 10 * i + 1)
