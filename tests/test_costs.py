@@ -57,7 +57,7 @@ def test_problems_of_old_are_stored_as_they_were() -> None:
 
 @pytest.mark.parametrize("cost", [{}, {"near": -1}, {"near": math.nan}, {"near": 1e-13}, {1: 2.0}, "ab", [("near",)]])
 def test_bad_costs(cost: Any) -> None:
-    with pytest.raises(InvalidValue, match="^(cost of arm 'a'|name of a context)"):
+    with pytest.raises(InvalidValue, match="^(cost of arm 'a'|context in cost of arm 'a')"):
         Arm("a", features=[1.0], cost=cost)
 
 
