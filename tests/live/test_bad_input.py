@@ -134,8 +134,6 @@ CASES = [
 ALSO_CALLED = {
     "name": ("arm", "campaign", "policy", "scenario"),
     "available": ("arm",),
-    "key": ("rounds",),  # `extend` wants rounds or a date before it looks at the key
-    "until": ("rounds",),
     "contexts": ("context",),
     "reserves": ("reserve",),
     "policies": ("policy",),

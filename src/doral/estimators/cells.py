@@ -17,9 +17,10 @@ Where a reward is nothing or always the same, as a conversion is, the noise of a
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from doral._arrays import Floats
-from doral._kernel import rare
+from doral._kernel import kernel, rare
 from doral.estimators.ridge import Ridge, refactor_rows
 from doral.estimators.shrinkage import (
     ANEW,
@@ -143,6 +144,25 @@ def _set_deviations(prior: Prior, ridge: Ridge) -> None:
             ridge.deviation[j, a] = (deviation + ridge.effect_variance[j, a]) / prior.scale[NOISE]
 
 
+class _Residual(NamedTuple):
+    """Of a cell that has answers, in units of the noise."""
+
+    away: float  # the mean of its answers, from what the line says
+    error: float  # the variance of that mean around the line
+    rest: float  # 1 - h
+    precision: float  # with which the cell tells the effect of its arm
+    says: float  # that effect, as if the cell itself had not been learned, times the precision
+
+
+@kernel
+def _residual(ridge: Ridge, context: int, arm: int, noise: float) -> _Residual:
+    error = ridge.noisiness[context, arm] / ridge.weight[context, arm] + ridge.deviation[context, arm]
+    rest = 1.0 - min(ridge.line_squared[context, arm] / error, 1.0 - 1e-9)
+    away = ridge.target[context, arm] / ridge.weight[context, arm] - ridge.line[context, arm]
+    precision = 1.0 / (error / rest - ridge.effect_variance[context, arm] / noise)
+    return _Residual(away, error, rest, precision, precision * (away / rest + ridge.effect[context, arm]))
+
+
 @rare
 def _follow_residuals(prior: Prior, ridge: Ridge, guess: float) -> None:
     """Effects, given all other contexts, and both variances; they hold from the next time on."""
@@ -156,15 +176,12 @@ def _follow_residuals(prior: Prior, ridge: Ridge, guess: float) -> None:
         known, says, square = 0.0, 0.0, ridge.reach[a] * ridge.reach[a]
         for j in range(n_contexts):
             if ridge.weight[j, a] > 0.0:
-                error = ridge.noisiness[j, a] / ridge.weight[j, a] + ridge.deviation[j, a]
-                rest = 1.0 - min(ridge.line_squared[j, a] / error, 1.0 - 1e-9)
-                away = ridge.target[j, a] / ridge.weight[j, a] - ridge.line[j, a]
-                unit = square / error  # of the variance of deviations, in the variance of this cell
-                cell_score += unit * (away * away / (noise * error) - rest)
-                cell_information += (rest * unit) ** 2
-                precision = 1.0 / (error / rest - ridge.effect_variance[j, a] / noise)
-                known += precision
-                says += precision * (away / rest + ridge.effect[j, a])
+                one = _residual(ridge, j, a, noise)
+                unit = square / one.error  # of the variance of deviations, in the variance of this cell
+                cell_score += unit * (one.away * one.away / (noise * one.error) - one.rest)
+                cell_information += (one.rest * unit) ** 2
+                known += one.precision
+                says += one.says
         if known > 0.0:
             error = square * of_arms + 1.0 / known
             arm_score += square / error * ((says / known) ** 2 / (noise * error) - 1.0)
@@ -191,11 +208,8 @@ def _set_effect(ridge: Ridge, arm: int, known: float, says: float, of_arms: floa
     for j in range(ridge.deviation.shape[0]):
         others, they_say = known, says
         if ridge.weight[j, arm] > 0.0:
-            error = ridge.noisiness[j, arm] / ridge.weight[j, arm] + ridge.deviation[j, arm]
-            rest = 1.0 - min(ridge.line_squared[j, arm] / error, 1.0 - 1e-9)
-            away = ridge.target[j, arm] / ridge.weight[j, arm] - ridge.line[j, arm]
-            precision = 1.0 / (error / rest - ridge.effect_variance[j, arm] / noise)
-            others -= precision
-            they_say -= precision * (away / rest + ridge.effect[j, arm])
+            own = _residual(ridge, j, arm, noise)
+            others -= own.precision
+            they_say -= own.says
         share_of = of_arms / (1.0 + of_arms * max(others, 0.0))
         ridge.effect[j, arm], ridge.effect_variance[j, arm] = share_of * they_say, noise * share_of

@@ -209,13 +209,14 @@ class Campaign:
 
         Give a key: a repeated request then adds them once. `until` is as for `create`.
         """
+        own_key = scoped_key(CHANGE_SCOPE, key)
+        if (rounds is None) == (until is None):
+            raise InvalidValue("until", until, f"and rounds = {rounds!r}: give one of them; a key comes with it")
         if until is not None:
-            if rounds is not None:
-                raise InvalidValue("until", until, f"and rounds = {rounds!r}: give one of them")
-            self._session.write(plan_later_end, end_timestamp("until", until), scoped_key(CHANGE_SCOPE, key))
-            return
-        rounds = _check.whole_number("rounds", rounds, at_least=1, at_most=MAX_HORIZON)
-        self._session.write(plan_extension, rounds, scoped_key(CHANGE_SCOPE, key))
+            self._session.write(plan_later_end, end_timestamp("until", until), own_key)
+        else:
+            rounds = _check.whole_number("rounds", rounds, at_least=1, at_most=MAX_HORIZON)
+            self._session.write(plan_extension, rounds, own_key)
 
     def repair_clock(self, to: object = None) -> None:
         """Set the campaign's clock back, to this host's or to a timestamp, after a wrong one has carried it away.

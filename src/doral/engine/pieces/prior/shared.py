@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from doral._kernel import kernel, rare
+from doral.engine.hooks import rebuild_rewards as rebuilt
 from doral.engine.pieces.prior.noise import MEMORY, memory, noise_variance, on_corrected, on_learned
 from doral.engine.schedule import set_next_calibration
 from doral.engine.state import State
@@ -22,8 +23,9 @@ __all__ = [
 
 @kernel
 def follow_answers(state: State) -> None:
+    """By whichever of the pieces that share strength is chosen."""
     set_next_calibration(state)
-    rebuild_rewards(state)
+    rebuilt(state)
 
 
 @rare
@@ -34,4 +36,4 @@ def rebuild_rewards(state: State) -> None:
 
 @kernel
 def refresh_prior(state: State) -> None:
-    rebuild_rewards(state)
+    rebuilt(state)
