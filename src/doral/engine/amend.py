@@ -208,7 +208,10 @@ def widened(state: State, before: State, after: State) -> State:
             arrays[name] = _wider(now, narrow, wide)
     arrays["ridge.features"], arrays["ridge.features_by_row"] = after.ridge.features, after.ridge.features_by_row
     arrays["ridge.reach"] = after.ridge.reach
+    arrays["dearest"] = after.dearest  # of all arms: the budget must be able to pay for the new one, too
     wider: State = replace_leaves(state, arrays)
+    if has(wider, "costs"):
+        wider = wider._replace(costs=wider.costs._replace(dearest=after.costs.dearest))
     new = wider.allowed.size - 1
     wider.barrier[:, new] = -np.inf if is_racing(wider) else 0.0
     if not is_racing(wider) and has(wider, "race"):
