@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from doral.live.campaign import Campaign
+from doral.live.errors import WrongState
 from doral.live.store import Store
 from doral.problem import Arm, Problem
 from tests.live.checks import fold_of
@@ -45,3 +46,103 @@ def test_the_reserve_knows_the_dearest_arm_that_was_added(open_store: Callable[[
     campaign.save_snapshot()
     campaign._session.close()
     assert fold_of(campaign).engine.state.costs.dearest == 30.0
+
+
+def open_offer(campaign: Campaign) -> str:
+    found = campaign.decide("x", available=["large"])
+    assert found.arm == "large"
+    return found.id
+
+
+def wait(campaign: Campaign, rounds: int) -> None:
+    for _ in range(rounds):
+        campaign.decide("y", available=[])
+
+
+@pytest.mark.parametrize("expires_first", [False, True])
+@pytest.mark.parametrize(("at", "state", "cost"), [(3, "returned", 10.0), (None, "late", 0.0)])
+def test_what_an_answer_costs_that_does_not_say_it_goes_by_when_it_came(
+    expires_first: bool, at: int | None, state: str, cost: float, open_store: Callable[[str], Store]
+) -> None:
+    """And not by whether `expire` was called before it was told."""
+    campaign = make(open_store("memory://"))
+    offer = open_offer(campaign)
+    wait(campaign, 9)
+    if expires_first:
+        assert campaign.expire() == 1
+    told = campaign.feedback(offer, 1.0, at=at, key="visit")
+    assert (told.state, told.actual_cost) == (state, cost)
+    assert campaign.feedback(offer, 1.0, at=at, key="visit") == told  # the same request
+    assert campaign.feedback(offer, 1.0).actual_cost == cost
+    assert float(campaign.ledger().spent) == cost
+    campaign._session.close()
+    assert campaign.decision(offer).actual_cost == cost
+    fold_of(campaign).check()
+
+
+def test_an_answer_in_time_that_nothing_is_left_for_can_say_its_cost(open_store: Callable[[str], Store]) -> None:
+    campaign = make(open_store("memory://"), budget=10)
+    offer = open_offer(campaign)
+    wait(campaign, 9)
+    campaign.expire()
+    second = open_offer(campaign)
+    with pytest.raises(WrongState, match="the budget has only 0.* left; say what was paid with actual_cost"):
+        campaign.feedback(offer, 1.0, at=3)
+    assert campaign.feedback(offer, 1.0, actual_cost=0, at=3).state == "returned"
+    assert campaign.decision(second).state == "pending"
+
+
+@pytest.mark.parametrize(
+    ("said", "state", "cost"),
+    [
+        ({}, "expired", 0.0),  # nothing is paid for what is not answered
+        ({"cost": 4}, "expired", 4.0),  # unless somebody says so
+        ({"reward": 1, "answered_at": 3}, "returned", 10.0),
+        ({"reward": 1, "answered_at": 3, "cost": 4}, "returned", 4.0),
+        ({"reward": 1, "answered_at": 9}, "late", 0.0),
+    ],
+)
+def test_a_record_costs_what_the_same_decision_would_have_cost_here(
+    said: dict[str, Any], state: str, cost: float, open_store: Callable[[str], Store]
+) -> None:
+    campaign = make(open_store("memory://"))
+    wait(campaign, 20)
+    record = campaign.record("x", "large", at=1, spend=True, **said)
+    assert (record.state, record.actual_cost) == (state, cost)
+    assert float(campaign.ledger().spent) == cost
+    fold_of(campaign).check()
+    campaign._session.close()
+    fold_of(campaign).check()
+
+
+@pytest.mark.parametrize("spend", [False, True])
+def test_records_teach_which_share_is_paid(spend: bool, open_store: Callable[[str], Store]) -> None:
+    """A quarter is taken up at half of the list price: an eighth of it is paid, whoever paid it."""
+    campaign = make(open_store("memory://"), policy="doral-otf", horizon=1000, budget=10_000)
+    wait(campaign, 410)
+    for at in range(1, 401):
+        taken: dict[str, Any] = {"reward": 1.0, "answered_at": at + 2, "cost": 5.0}
+        campaign.record("x", "large", at=at, spend=spend, **(taken if at % 4 == 0 else {}))
+    wait(campaign, 40)
+    fold = fold_of(campaign)
+    fold.check()
+    large = fold.problem.arm_index("large")
+    assert fold.engine.state.costs.share[0, large] == pytest.approx(0.125, abs=0.02)
+    assert float(campaign.ledger().spent) == (500.0 if spend else 0.0)
+    assert fold.engine.state.costs.totals[0] == pytest.approx(0.0)  # nothing is open
+
+
+def test_a_record_that_costs_nothing_is_taken_while_the_reserve_is_lent(open_store: Callable[[str], Store]) -> None:
+    problem = {"budget": 200, "horizon": 900, "deadline": 60, "reserve": 0.9, "arms": [Arm("large", cost=10)]}
+    campaign = make(open_store("memory://"), policy="doral-otf", **problem)
+    waiting: list[tuple[int, str]] = []
+    for round_ in range(800):
+        while waiting and waiting[0][0] <= round_:
+            campaign.feedback(waiting.pop(0)[1], 0.0, actual_cost=0.0)
+        one = campaign.decide("x")
+        if one.arm is not None:
+            waiting.append((round_ + 50, one.id))
+        if campaign.ledger().left < 0:
+            break
+    assert campaign.ledger().left < 0
+    assert campaign.record("x", "large", at=1, reward=1.0, answered_at=2).state == "returned"

@@ -12,8 +12,10 @@ from doral.engine.entries import ASK
 from doral.engine.events import LEARNED, REPEATED
 from doral.live.errors import BrokenLog
 from doral.live.events import (
+    ANSWERED,
     CANCELLED,
     CORRECTED,
+    IMPLIED_COST,
     IS_EXPIRED,
     IS_LATE,
     IS_PENDING,
@@ -25,6 +27,7 @@ from doral.live.events import (
 )
 from doral.live.fold import Fold
 from doral.live.ledger import exact, minus, product, times
+from doral.live.reasons import MADE_ELSEWHERE
 
 
 def apply_answers(fold: Fold, drafts: Sequence[Event]) -> list[Event]:
@@ -168,8 +171,15 @@ def _settle(fold: Fold, draft: Event) -> None:
 
 
 def _tell_cost(fold: Fold, draft: Event, before: Decimal, after: Decimal) -> None:
-    """What the decision costs teaches the engine, too, as a share of what was reserved for it."""
+    """What the decision costs teaches the engine, too, as a share of what was reserved for it.
+
+    Of one that was made elsewhere, as a share of the list price, also where it cost the campaign nothing.
+    """
     reserved = known(draft.cost)
+    if draft.reason == MADE_ELSEWHERE:
+        reserved = fold.roster.costs(known(draft.context))[known(draft.arm)]
+        if draft.kind == ANSWERED and draft.data is not None and draft.data != IMPLIED_COST:
+            after = min(exact(json.loads(draft.data)["cost"]), exact(reserved))
     if draft.kind == CORRECTED:
         change, age = float(minus(after, before)), None
     else:

@@ -13,7 +13,7 @@ from doral.engine.engine import Decided
 from doral.live.errors import BrokenLog
 from doral.live.events import IS_EXPIRED, IS_PENDING, Event, known, with_choice
 from doral.live.fold import Fold
-from doral.live.ledger import exact, times
+from doral.live.ledger import exact, minus, times
 
 _ROUNDING = 1e-8  # of what is left: how far the engine's floats may be from it
 _ALL_TO_ONE: Bits = np.zeros((1, 0), dtype=np.uint8)  # one arrival to which all arms are offered
@@ -119,16 +119,22 @@ def apply_record(fold: Fold, draft: Event) -> Event:
     """A decision that was made elsewhere."""
     fold.advance(draft)
     fold.check_arm(draft, may_skip=True)
-    is_ours = json.loads(known(draft.data))["spend"]
-    cost = known(draft.cost)
+    said = json.loads(known(draft.data))
+    is_ours = said["spend"]
+    cost, context = known(draft.cost), known(draft.context)
+    reserved, is_over = cost, draft.state == IS_EXPIRED or said["answered"] is not None
+    if fold.problem.paid == "on_answer" and draft.arm is not None and is_over:
+        reserved = fold.roster.costs(context)[draft.arm]  # which share of it was paid is to be learned
     number = fold.engine.record(
-        context=known(draft.context),
+        context=context,
         arm=-1 if draft.arm is None else draft.arm,
-        cost=cost,
+        cost=reserved,
         time=draft.own,
         clock=draft.clock,
         is_arrival=is_ours,
     )
+    if reserved != cost:
+        fold.engine.give_back(context, float(minus(exact(reserved), exact(cost))))
     fold.round += is_ours
     fold.counts.outside += not is_ours
     if draft.arm is None:

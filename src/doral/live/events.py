@@ -42,6 +42,7 @@ STATE_NAMES = ("skipped", "pending", "returned", "expired", "late", "cancelled")
 
 UNHEARD = -1  # in the place of an outcome: the engine was not told of the answer
 UNHEARD_BEFORE = '{"unheard": true}'  # data of a correction of such an answer
+IMPLIED_COST = '{"implied": true}'  # data of an answer that did not say what it cost: when it came says it
 
 # Keys of different operations live apart: a visit's key may serve its decision and its answer.
 DECIDE_SCOPE, ANSWER_SCOPE, CHANGE_SCOPE = "d:", "a:", "c:"

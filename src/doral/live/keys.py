@@ -14,6 +14,7 @@ from doral.live.events import (
     CANCELLED,
     CORRECTED,
     DECIDED,
+    IMPLIED_COST,
     NOTED,
     RECORDED,
     Event,
@@ -66,6 +67,7 @@ def _content(event: Event) -> list[Any]:
     if event.kind == RECORDED:
         return [event.kind, event.context, event.arm, event.happened, event.probability, event.data]
     if event.kind in (ANSWERED, CORRECTED, CANCELLED):
-        actual_cost = None if event.kind == CANCELLED else event.actual_cost
+        is_said = event.kind != CANCELLED and event.data != IMPLIED_COST
+        actual_cost = event.actual_cost if is_said else None
         return [event.kind, event.decision, event.reward, actual_cost, event.happened]
     return [event.kind, event.value, event.data]

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from doral.live.decision import Decision, read_id
 from doral.live.drafts import Moment, Planned, Stamp
-from doral.live.events import ANSWERED, IS_CANCELLED, IS_EXPIRED, IS_LATE, IS_RETURNED, IS_SKIPPED, Event
+from doral.live.events import ANSWERED, IMPLIED_COST, IS_CANCELLED, IS_EXPIRED, IS_LATE, IS_RETURNED, IS_SKIPPED, Event
 from doral.live.fold import Fold
 from doral.live.keys import check_same, note_of, used_keys
 from doral.live.ledger import exact, minus, plus
@@ -74,9 +74,12 @@ def _draft_answer(subject: Subject, asked: Event, moment: Moment) -> Event | Non
             f"was answered already, with reward {subject.reward!r} at cost {subject.actual_cost!r}; "
             "to replace that, use correct()"
         )
-    subject.check_cost(actual_cost)
     age = subject.age_at(moment)
     is_late = subject.is_late(age, is_told=moment.happened is not None)
+    if actual_cost is None:
+        actual_cost = subject.implied_cost(is_late=is_late)
+        asked = asked if actual_cost is None else asked._replace(actual_cost=actual_cost, data=IMPLIED_COST)
+    subject.check_cost(actual_cost)
     return asked._replace(previous_cost=subject.actual_cost, delay=age, state=IS_LATE if is_late else IS_RETURNED)
 
 

@@ -81,16 +81,25 @@ def _entry(fold: Fold, asked: RecordRequest, stamp: Stamp) -> _Entry:
         raise InvalidValue("answered_at", asked.answered_at, remedy)
     if answered is not None and answered < made:
         raise InvalidValue("answered_at", asked.answered_at, f"is before the decision, made at {asked.at!r}")
-    cost = 0.0 if arm is None else fold.roster.costs(context)[arm] if asked.cost is None else asked.cost
+    age = _now(fold, stamp) - made if answered is None else answered - made
+    is_overdue = age > fold.age_limit(context)
+    cost = asked.cost if asked.cost is not None and arm is not None else _usual_cost(fold, context, arm, is_overdue)
     said = {"spend": asked.spend, "cost": cost, "reward": asked.reward, "answered": answered}
     draft = Event(
         0, RECORDED, 0.0, stamp.wall, stamp.writer, key=asked.key, context=context, arm=arm,
         cost=cost if asked.spend else 0.0, reason=MADE_ELSEWHERE, probability=asked.probability, happened=made,
         data=json.dumps(said),
     )  # fmt: skip
-    if arm is not None and answered is None and _now(fold, stamp) - made > fold.age_limit(context):
+    if arm is not None and answered is None and is_overdue:
         draft = draft._replace(state=IS_EXPIRED)
     return _Entry(made, answered, draft)
+
+
+def _usual_cost(fold: Fold, context: int, arm: int | None, is_overdue: bool) -> float:
+    """What a decision cost where nobody says it: where costs are paid on answer, nothing without one in time."""
+    if arm is None or (is_overdue and fold.problem.paid == "on_answer"):
+        return 0.0
+    return fold.roster.costs(context)[arm]
 
 
 def _now(fold: Fold, stamp: Stamp) -> float:
@@ -101,9 +110,9 @@ def _now(fold: Fold, stamp: Stamp) -> float:
 def _refuse_overdraft(fold: Fold, entries: Sequence[_Entry]) -> None:
     left = fold.ledger.left
     for entry in entries:
-        left = minus(left, exact(known(entry.draft.cost)))
-        if left < 0:
-            cost = entry.draft.cost
+        cost = known(entry.draft.cost)
+        left = minus(left, exact(cost))
+        if left < 0 and cost > 0.0:
             raise InvalidValue("cost", cost, f"the budget has only {fold.ledger.left} left; or record with spend=False")
 
 
@@ -135,9 +144,10 @@ def _in_order(fold: Fold, entries: Sequence[_Entry], stamp: Stamp) -> tuple[list
 def _answer(fold: Fold, entry: _Entry, made: Event, stamp: Stamp) -> Event:
     delay = known(entry.answered) - entry.made
     is_late = delay > fold.age_limit(known(made.context))
+    said = json.loads(known(made.data))
     return Event(
         0, ANSWERED, 0.0, stamp.wall, stamp.writer, decision=made.sequence, number=made.number, context=made.context,
-        arm=made.arm, cost=made.cost, reason=made.reason, reward=json.loads(known(made.data))["reward"],
+        arm=made.arm, cost=made.cost, reason=made.reason, reward=said["reward"],
         previous_cost=made.cost, was=IS_PENDING, state=IS_LATE if is_late else IS_RETURNED, happened=entry.answered,
-        delay=delay,
+        delay=delay, data=None if said["spend"] else json.dumps({"cost": said["cost"]}),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from doral.errors import InvalidValue, shown
 from doral.live.decision import Decision, is_released, make_decision, make_id, state_of
 from doral.live.drafts import Moment
 from doral.live.errors import UnknownDecision, WrongState
-from doral.live.events import ANSWERED, CORRECTED, IS_EXPIRED, MAKES_DECISION, Event, known
+from doral.live.events import ANSWERED, CORRECTED, IS_EXPIRED, IS_PENDING, MAKES_DECISION, Event, known
 from doral.live.fold import Fold
 from doral.live.ledger import exact, minus
 from doral.live.storage.contract import Log
@@ -86,6 +86,18 @@ class Subject:
             return said[-1]
         return 0.0 if is_released(self.decided, self.later, self.fold.expiries) else self.reserved
 
+    def implied_cost(self, *, is_late: bool) -> float | None:
+        """What an answer costs that does not say it; None: what is booked for the decision.
+
+        Where costs are paid on answer, that goes by when it came: nothing if too late, the list price if in time, also
+        where that is told only after its reservation came back.
+        """
+        if self.fold.problem.paid == "always":
+            return None
+        if is_late:
+            return 0.0 if self.state == IS_PENDING else None
+        return self.reserved if self.actual_cost != self.reserved else None
+
     def check_cost(self, actual_cost: float | None) -> None:
         """It costs at most what was reserved for it; and if more than it was taken to cost, there must be budget."""
         if actual_cost is None:
@@ -94,7 +106,8 @@ class Subject:
             raise self.refuse(f"reserved {self.reserved!r}: its actual_cost can be at most that, not {actual_cost!r}")
         more = minus(exact(actual_cost), exact(self.actual_cost))
         if more > self.fold.ledger.left and not self.fold.ledger.may_overdraw:
-            raise self.refuse(f"cannot cost {actual_cost!r}: the budget has only {self.fold.ledger.left} left")
+            remedy = f"the budget has only {self.fold.ledger.left} left; say what was paid with actual_cost"
+            raise self.refuse(f"cannot cost {actual_cost!r}: {remedy}")
 
     def decision(self) -> Decision:
         """As it stands."""
