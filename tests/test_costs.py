@@ -55,7 +55,12 @@ def test_problems_of_old_are_stored_as_they_were() -> None:
     assert stored["arms"] == [{"name": "call", "features": [2.0], "cost": 1.0}]
 
 
-@pytest.mark.parametrize("cost", [{}, {"near": -1}, {"near": math.nan}, {"near": 1e-13}, {1: 2.0}, "ab", [("near",)]])
+@pytest.mark.parametrize(
+    "cost",
+    [
+        {}, {"near": -1}, {"near": math.nan}, {"near": 1e-13}, {1: 2.0}, "ab", [("near",)], [("near", 1), ("near", 2)],
+    ],
+)  # fmt: skip
 def test_bad_costs(cost: Any) -> None:
     with pytest.raises(InvalidValue, match="^(cost of arm 'a'|context in cost of arm 'a')"):
         Arm("a", features=[1.0], cost=cost)

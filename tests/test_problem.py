@@ -409,6 +409,11 @@ def test_a_baseline_is_known_or_an_arm_of_cost_0(baseline: Any, stored: Any, con
     assert dataclasses.replace(problem, horizon=7).baseline == stored
 
 
+def test_a_control_arm_is_free_in_every_context() -> None:
+    arms = [ARMS[0], Arm("usual", features=ARMS[0].features, cost={"elderly": 0, "adult": 0})]
+    assert make(arms=arms, baseline="usual").control == 1
+
+
 def test_an_observed_baseline_is_an_arm_that_shares_nothing_with_the_others() -> None:
     problem = make(arms=ARMS[:2], baseline="observed")
     assert problem.arm_names == ("a", "b", "nothing")
@@ -437,6 +442,16 @@ def test_a_problem_without_a_baseline_is_written_as_before() -> None:
         (ARMS[:2], {"adult": 1}, "^baseline = {'adult': 1}: lacks context 'elderly'$"),
         (ARMS[:2], {"adult": 1, "elderly": 1, "adlut": 2}, "adlut"),
         (ARMS[:2], [1.0], "^number of baselines = 1: must be one per context, 2$"),
+        (
+            [Arm("a", features=[1.0, 2.0]), Arm("b", features=[1.0, 2.0, 5.0])],
+            "observed",
+            "^number of features of arm 'b' = 3: must be 2, as for arm 'a'",
+        ),
+        (
+            [Arm("a", features=[1.0, 2.0]), Arm("nothing", features=[0.0, 1.0], cost=0)],
+            "observed",
+            "^last feature of arm 'a' = 2.0: is the feature of doing nothing: it must be 0 for all arms$",
+        ),
         (ARMS[:2], math.nan, "^baseline of context 'elderly' = nan: must be a finite number"),
         (ARMS[:2], True, "^baseline of context 'elderly' = True: must be a finite number"),
         ([Arm("nothing", features=[1])], "observed", "^name of an arm = 'nothing': means doing nothing"),

@@ -1467,6 +1467,8 @@ class Twin:
         c, weight = self.control, self.problem.contexts[context].weight
         if self.options.sampling == "thompson":
             return np.asarray(worth - nothing - weight * self.tau[context, c] * extra[c])
+        if self.options.prior == "cells" and self.mean_square == 0.0 and answers > 0.0:
+            return worth - nothing  # before any reward, arms without features share all that is known with the control
         mean, norm = self._posterior(context)
         norms = self._expected_norm(context) if self.options.pending == "expected" else norm
         width = max(float(norms[c]), 1.0 / math.sqrt(1.0 + answers))

@@ -459,6 +459,8 @@ def _checked_cost(field: str, value: object) -> float | tuple[tuple[str, float],
         raise InvalidValue(field, value, "must be a number, or map contexts to numbers") from None
     if not pairs:
         raise InvalidValue(field, value, "must be a number, or map contexts to numbers")
+    if isinstance(value, Sequence) and len(pairs) != len(value):
+        raise InvalidValue(field, value, "names a context twice; give every context one cost")
     return tuple(
         (_check.name(f"context in {field}", name), _checked_amount(f"{field} in context {shown(name)}", amount))
         for name, amount in pairs.items()
@@ -506,13 +508,17 @@ def _with_nothing(arms: object) -> object:
         return given
     nothing = next((arm for arm in given if arm.name == NOTHING), None)
     if nothing is None:
-        n_features = len(given[0].features)
-        nothing = Arm(NOTHING, features=_mark(n_features), cost=0)
+        _check_alike(given)
+        nothing = Arm(NOTHING, features=_mark(len(given[0].features)), cost=0)
         given = [*given, nothing]
     n_features = max(0, len(nothing.features) - 1)
-    if nothing.cost != 0.0 or nothing.features != _mark(n_features):
+    if nothing.dearest != 0.0 or nothing.features != _mark(n_features):
         remedy = f"means doing nothing where baseline={OBSERVED!r}; give the arm another name"
         raise InvalidValue("name of an arm", NOTHING, remedy)
+    for arm in given:
+        if arm.name != NOTHING and len(arm.features) > n_features and arm.features[n_features] != 0.0:
+            remedy = "is the feature of doing nothing: it must be 0 for all arms"
+            raise InvalidValue(f"last feature of arm {shown(arm.name)}", arm.features[n_features], remedy)
     return [arm if len(arm.features) != n_features else _widened(arm, nothing) for arm in given]
 
 
@@ -537,7 +543,7 @@ def _checked_baseline(
         control = known[name]
         if baseline == OBSERVED and OBSERVED in known:
             raise InvalidValue("baseline", baseline, "is the name of an arm, too; give the arm another name")
-        if control.cost != 0.0:
+        if control.dearest != 0.0:
             remedy = f"is what those get who are skipped: its cost must be 0, not {control.dearest:g}"
             raise InvalidValue("baseline", baseline, remedy)
         if len(arms) == 1:
@@ -633,12 +639,16 @@ def _checked_arms(arms: object) -> tuple[Arm, ...]:
         if not isinstance(arm, Arm):
             raise InvalidValue("arms", arm, "each must be an Arm; write Arm(name), or Arm(name, features=[...])")
     _check.no_duplicates("name of an arm", (arm.name for arm in checked))
-    n_features = len(checked[0].features)
-    for arm in checked:
-        if len(arm.features) != n_features:
-            remedy = f"must be {n_features}, as for arm {shown(checked[0].name)}; all arms have equally many features"
-            raise InvalidValue(f"number of features of arm {shown(arm.name)}", len(arm.features), remedy)
+    _check_alike(checked)
     return checked
+
+
+def _check_alike(arms: Sequence[Arm]) -> None:
+    n_features = len(arms[0].features)
+    for arm in arms:
+        if len(arm.features) != n_features:
+            remedy = f"must be {n_features}, as for arm {shown(arms[0].name)}; all arms have equally many features"
+            raise InvalidValue(f"number of features of arm {shown(arm.name)}", len(arm.features), remedy)
 
 
 def _checked_contexts(contexts: object) -> tuple[Context, ...]:

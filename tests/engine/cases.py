@@ -119,6 +119,22 @@ ANYWAY = Scenario(
     baseline_means=[0.3, 0.6, 0.02],
     noise="bernoulli",
 )
+# ... where nothing comes of nothing, and there is too little budget for planned tries; ...
+HOPELESS = Scenario(
+    name="hopeless",
+    problem=Problem(
+        arms=[Arm("small", cost=1.0), Arm("large", cost=10.0)],
+        contexts={"x": 0.5, "y": 0.5},
+        budget=100.0,
+        horizon=400,
+        deadline=50.0,
+        baseline="observed",
+    ),
+    delays=Geometric(3),
+    means=[[0.3, 0.6], [0.2, 0.5]],
+    baseline_means=0.0,
+    noise="bernoulli",
+)
 # ... and where everything is worse than nothing.
 HARMFUL = Scenario(
     name="harmful",
@@ -331,6 +347,7 @@ def baselines() -> Iterator[Case]:
         yield Case(f"baseline {name} {scenario.name}", options, scenario)
     for name in ("doral-otf", "doral-ids", "eva"):
         yield Case(f"harm {name}", policy(name), HARMFUL)
+        yield Case(f"hopeless {name}", policy(name), HOPELESS)
     for words in ({"features": "none"}, {"pending": "ignored"}, {"sampling": "thompson", "return_optimism": 0.0}):
         yield Case(f"baseline {words}", policy("doral-otf", **words), WATCHED)
 

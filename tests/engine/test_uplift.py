@@ -169,3 +169,21 @@ def optimal_boundary(total: int, at: tuple[int, ...]) -> dict[int, float]:
         if n in at:
             found[n] = -float(means[np.argmax(worth > 0.0)]) * math.sqrt(n)
     return found
+
+
+@pytest.mark.parametrize("feedback", ["explicit", "silent"])
+def test_where_nothing_comes_of_nothing_somebody_is_served(feedback: str) -> None:
+    """Without features, and with too little budget for planned tries: skips alone must not tell of the arms."""
+    problem = Problem(
+        arms=[Arm("small", cost=1), Arm("large", cost=10)],
+        contexts={"x": 0.5, "y": 0.5},
+        budget=100,
+        horizon=400,
+        deadline=50,
+        baseline="observed",
+        feedback=feedback,  # type: ignore[arg-type]
+    )
+    means = [[0.3, 0.6]] * 2
+    place = Scenario(name="p", problem=problem, delays=Geometric(3), means=means, baseline_means=0, noise="bernoulli")
+    result = doral.simulate("doral-otf", place, runs=10)
+    assert min(outcome.decisions for outcome in result.outcomes) > 20

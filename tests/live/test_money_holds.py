@@ -146,3 +146,14 @@ def test_a_record_that_costs_nothing_is_taken_while_the_reserve_is_lent(open_sto
             break
     assert campaign.ledger().left < 0
     assert campaign.record("x", "large", at=1, reward=1.0, answered_at=2).state == "returned"
+
+
+@pytest.mark.parametrize("changes", [{}, {"paid": "always"}, {"baseline": "observed"}, {"reserve": 0.9}])
+def test_a_free_arm_is_added(changes: dict[str, Any], open_store: Callable[[str], Store]) -> None:
+    campaign = make(open_store("memory://"), policy="doral-otf", **changes)
+    campaign.add_arm(Arm("letter", cost=0))
+    letter = next(one for one in (campaign.decide("x") for _ in range(20)) if one.arm == "letter")
+    assert (letter.cost, campaign.feedback(letter.id, 1.0).actual_cost) == (0.0, 0.0)
+    campaign.save_snapshot()
+    campaign._session.close()
+    fold_of(campaign).check()

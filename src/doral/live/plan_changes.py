@@ -32,8 +32,6 @@ def plan_new_arm(log: Log, fold: Fold, arm: Arm, key: str | None, stamp: Stamp) 
         if len(arm.features) != n_features:
             remedy = f"must be {n_features}, as for the other arms"
             raise InvalidValue(f"number of features of arm {arm.name!r}", len(arm.features), remedy)
-        if arm.cost == 0.0:
-            raise InvalidValue(f"cost of arm {arm.name!r}", arm.cost, "must be above 0")
         return True
 
     draft = _DRAFT._replace(kind=ARM_ADDED, key=key, data=json.dumps(arm_to_json(arm)))

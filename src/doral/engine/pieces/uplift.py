@@ -10,7 +10,9 @@ what is not known of it is learned by skipping, which costs no budget, and by no
 instead would serve everybody wherever money is plenty, and then nobody would ever be skipped for the control to be
 known. In the order of contexts it has no place: where money is short, somebody is skipped everywhere. For its doubt the
 control borrows nothing from other contexts, for what people do by themselves may differ more between them than what
-arms do. Certificates compare arms with each other: there, the control is the same on both sides.
+arms do. Certificates compare arms with each other: there, the control is the same on both sides. And it has no benefit
+once it was seen and no reward but 0 was heard: before anything tells how far arms differ, those without features share
+all that is known with the control, and nobody would ever be served where nothing comes of doing nothing.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from doral._arrays import Floats
 from doral._kernel import kernel, position
 from doral.engine.hooks import draws, norm_row, stretch
 from doral.engine.state import State
+from doral.estimators.shrinkage import MEAN_SQUARE
 from doral.pacing import NO_ARM
 
 if TYPE_CHECKING:
@@ -67,7 +70,7 @@ def baseline(state: State, context: int) -> float:
 @kernel
 def on_scored(state: State, context: int, restricted: bool, scale: float, norm: Floats) -> None:
     values, nothing, benefit = state.values, baseline(state, context), 0.0
-    if state.uplift.control != NO_ARM:
+    if state.uplift.control != NO_ARM and not _is_alone(state, context, position(state.uplift.control)):
         benefit = _benefit(state, context, position(state.uplift.control), scale, norm)
     if draws(state) > 0:
         nothing, benefit = nothing + benefit, 0.0
@@ -75,6 +78,14 @@ def on_scored(state: State, context: int, restricted: bool, scale: float, norm: 
         values[a] -= nothing
         if values[a] <= benefit:
             values[a] -= benefit
+
+
+@kernel
+def _is_alone(state: State, context: int, control: int) -> bool:
+    """Whether all that was heard is that nothing comes of nothing, while arms without features seem known by that."""
+    if not state.chosen.prior_cells or state.prior.scale[MEAN_SQUARE] > 0.0 or draws(state) > 0:
+        return False
+    return state.ridge.weight[norm_row(state, context), control] > 0.0
 
 
 @kernel
