@@ -51,7 +51,7 @@ TABLE = np.array([[0.1, 0.9, 0.5, 1.0], [0.0, 0.3, 0.7, 0.2]])
 
 @pytest.mark.parametrize("feedback", ["explicit", "silent"])
 @pytest.mark.parametrize("paid", ["on_success", TABLE], ids=["on success", "by chance"])
-@pytest.mark.parametrize("noise", ["bernoulli", "gaussian", "none"])
+@pytest.mark.parametrize("noise", ["bernoulli", "gaussian", "none", "poisson"])
 def test_what_is_paid_on_average(noise: str, paid: Any, feedback: str) -> None:
     """The clairvoyant's costs, against what a hundred thousand decisions cost."""
     scenario = make(noise=noise, paid=paid, feedback=feedback, noise_sd=0.5)
@@ -66,6 +66,8 @@ def test_what_is_paid_on_average(noise: str, paid: Any, feedback: str) -> None:
                 rewards = (rng.random(n) < mean).astype(float)
             elif noise == "gaussian":
                 rewards = mean + 0.5 * rng.standard_normal(n)
+            elif noise == "poisson":
+                rewards = rng.poisson(mean, n).astype(float)
             if isinstance(law, ByOutcome):
                 high = rewards > law.threshold
                 delays = np.where(high, law.above.sample(rng.random(n)), law.below.sample(rng.random(n)))

@@ -181,8 +181,9 @@ def with_cell(cell: Any) -> dict[str, Any]:
         (with_cell([(math.nan, 1.0)]), "reward in rows of 'x', 'a' = nan"),
         (with_cell([(1.0, 1.0), (2.0, -1.0)]), "delay in rows of 'x', 'a' = -1.0: must be 0 or more rounds"),
         (with_cell([(1.0, math.nan)]), "delay in rows of 'x', 'a' = nan"),
-        (with_cell([(1.0, 2.0, 3.0)]), "has a cost by row"),
-        (with_cell([1.0, 2.0]), r"shape of rows of 'x', 'a' = \(2,\): must be \(n, 2\)"),
+        (with_cell([(1.0, 2.0, 0.5)]), "columns of rows of 'x', 'b' = 2: must be the same for all cells"),
+        (with_cell([1.0, 2.0]), r"shape of rows of 'x', 'a' = \(2,\): must be \(n, 2\), .* or \(n, 3\)"),
+        (with_cell([(1.0, 2.0, 0.5, 1.0)]), r"shape of rows of 'x', 'a' = \(1, 4\)"),
         (with_cell("many"), "must be numbers, a row"),
     ],
 )

@@ -27,9 +27,9 @@ from doral.simulation.outcome import (
     DecisionLog,
     checkpoints,
 )
-from doral.simulation.payments import ALWAYS, Bills, bill, cost_in, is_taken_up, new_bills
+from doral.simulation.payments import ALWAYS, BY_ROW, Bills, bill, cost_in, is_taken_up, new_bills
 from doral.simulation.scenario import Scenario
-from doral.simulation.tape import Tape, World, draw_delay, draw_reward, example, phase_of
+from doral.simulation.tape import Tape, World, draw_delay, draw_reward, example, phase_of, row_of
 
 NO_DECISION, NO_CONTROL = -1, -1
 MAX_ROUNDS = 2**31 - 2  # what a round and the decision made in it can be numbered with
@@ -242,14 +242,18 @@ def enter(book: Logbook, world: World, tape: Tape, i: int, round_: int, context:
 
 @kernel
 def _bill(book: Logbook, world: World, tape: Tape, i: int, decision: int) -> None:
-    """Whether the decision will be paid for, and when that is known."""
+    """Which share of the list price will be paid for the decision, and when that is known."""
     entry, payments = book.entries[decision], world.payments
     context, arm = position(entry.context), position(entry.arm)
     deadline = book.terms[context].deadline
     uniform = tape.payment[i] if tape.payment.size > 0 else 0.0
     is_heard = entry.delay <= deadline and (entry.reward != 0.0 or not world.silent)
-    is_paid = is_heard and is_taken_up(payments, context, arm, entry.reward, uniform)
-    bill(book.bills, decision, entry.round, deadline, is_heard, is_paid, cost_in(payments, context, arm))
+    share = 0.0
+    if is_heard and payments.kind == BY_ROW:
+        share = payments.shares[row_of(world, context, arm, tape.noise[i])]
+    elif is_heard and is_taken_up(payments, context, arm, entry.reward, uniform):
+        share = 1.0
+    bill(book.bills, decision, entry.round, deadline, is_heard, share, cost_in(payments, context, arm))
 
 
 @kernel

@@ -49,10 +49,10 @@ def _pay(book: Logbook, state: State, world: World, round_: int, decision: int) 
     entry = book.entries[decision]
     context, arm, age = position(entry.context), position(entry.arm), float(round_ - entry.round)
     if age <= book.terms[context].deadline:
-        is_paid = book.bills.is_paid[decision] != 0
-        if not is_paid:
-            refund(state, context, arm, cost_in(world.payments, context, arm))
-        on_paid(state, decision, context, arm, age, 1.0 if is_paid else 0.0)
+        share = book.bills.share[decision]
+        if share < 1.0:
+            refund(state, context, arm, cost_in(world.payments, context, arm) * (1.0 - share))
+        on_paid(state, decision, context, arm, age, share)
 
 
 @kernel

@@ -1,7 +1,8 @@
 """What decisions cost in the end: always their list price, or only where something comes of them.
 
 A decision is paid when its answer is heard within its deadline: on success if the reward is above 0, by chance with the
-probability of its context and arm. What is not paid comes back, with the answer or when the decision lapses.
+probability of its context and arm, or what the observed row says that was drawn for it. What is not paid comes back,
+with the answer or when the decision lapses.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from doral._arrays import Bits, Floats
+from doral._arrays import Floats
 from doral._kernel import kernel, position
+from doral.simulation.rows import cost_shares
 
 if TYPE_CHECKING:
     from doral.simulation.scenario import Scenario
 
-ALWAYS, ON_SUCCESS, BY_CHANCE = 0, 1, 2
+ALWAYS, ON_SUCCESS, BY_CHANCE, BY_ROW = 0, 1, 2, 3
+
+_KINDS = {"always": ALWAYS, "on_success": ON_SUCCESS, "by_row": BY_ROW}
 
 
 class Payments(NamedTuple):
@@ -26,12 +30,13 @@ class Payments(NamedTuple):
     kind: int
     chance: Floats  # (J, A) where they are by chance
     costs: Floats  # (R, A) list prices, in one row for all contexts or in one per context
+    shares: Floats  # of list prices, that go with the `values` of the laws, where rows were observed with costs
 
 
 class Bills(NamedTuple):
     """What the decisions of a run cost; empty where each costs its list price."""
 
-    is_paid: Bits  # (T,) by decision
+    share: Floats  # (T,) of its list price, that is paid, by decision
     last_lapse: NDArray[np.int32]  # (T + 1,) 1 + the last decision that lapses in a round; 0: none does
     next_lapse: NDArray[np.int32]  # (T,) those that lapse in the same round are a ring
     spent: Floats  # (1,) by all decisions, as they turn out
@@ -39,21 +44,21 @@ class Bills(NamedTuple):
 
 def make_payments(scenario: Scenario) -> Payments:
     paid = scenario.paid
-    by_chance = not isinstance(paid, str)
-    kind = BY_CHANCE if by_chance else ON_SUCCESS if paid == "on_success" else ALWAYS
-    chance = np.array(paid if by_chance else np.zeros((0, 0)), dtype=np.float64)
-    return Payments(kind, chance, scenario.problem.costs_by_context.copy())
+    kind = _KINDS[paid] if isinstance(paid, str) else BY_CHANCE
+    chance = np.array(paid if kind == BY_CHANCE else np.zeros((0, 0)), dtype=np.float64)
+    shares = cost_shares(scenario.rows, scenario.problem) if kind == BY_ROW and scenario.rows else np.zeros(0)
+    return Payments(kind, chance, scenario.problem.costs_by_context.copy(), shares)
 
 
 def example_payments() -> Payments:
     """One that stands for all."""
-    return Payments(ALWAYS, np.zeros((0, 0)), np.zeros((1, 1)))
+    return Payments(ALWAYS, np.zeros((0, 0)), np.zeros((1, 1)), np.zeros(0))
 
 
 def new_bills(horizon: int, *, are_due: bool) -> Bills:
     n = horizon if are_due else 0
     return Bills(
-        is_paid=np.zeros(n, dtype=np.uint8),
+        share=np.zeros(n),
         last_lapse=np.zeros(n + 1, dtype=np.int32),
         next_lapse=np.zeros(n, dtype=np.int32),
         spent=np.zeros(1),
@@ -74,11 +79,11 @@ def is_taken_up(payments: Payments, context: int, arm: int, reward: float, unifo
 
 
 @kernel
-def bill(bills: Bills, decision: int, round_: int, deadline: float, is_heard: bool, is_paid: bool, cost: float) -> None:
+def bill(bills: Bills, decision: int, round_: int, deadline: float, is_heard: bool, share: float, cost: float) -> None:
     """Write down what becomes of a decision: its answer is heard in time, or it lapses."""
-    bills.is_paid[decision] = is_paid
-    if is_paid:
-        bills.spent[0] += cost
+    bills.share[decision] = share
+    if share > 0.0:
+        bills.spent[0] += cost * share
     lapse = float(round_) + float(int(min(deadline, 2.0**31))) + 1.0
     if not is_heard and lapse < bills.last_lapse.size:
         day = position(int(lapse))

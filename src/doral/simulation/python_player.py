@@ -96,11 +96,12 @@ class PythonPlayer:
     def _pay(self, decision: int, context: int, arm: int, *, is_in_time: bool) -> float:
         """What a decision costs, now that its answer is heard; the rest comes back, unless it did when it lapsed."""
         cost = self._exact_costs[context][arm]
-        if not self._are_bills_due or self._book.bills.is_paid[decision]:
+        if not self._are_bills_due:
             return float(cost)
+        paid = float(cost) * float(self._book.bills.share[decision])
         if is_in_time:
-            self._give_back(cost)
-        return 0.0
+            self._give_back(cost - Decimal(repr(paid)))
+        return paid
 
     def _lapse(self, round_: int) -> None:
         """Decisions that were not heard of by their deadline cost nothing."""

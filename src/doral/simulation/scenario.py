@@ -14,11 +14,11 @@ from doral.delays import AnyLaw, ByOutcome, Law
 from doral.errors import InvalidValue
 from doral.problem import OBSERVED, SHARES_TOLERANCE, Problem
 from doral.simulation.arrivals import Arrivals
-from doral.simulation.rows import Rows, checked_rows, delay_laws, mean_rewards
+from doral.simulation.rows import Rows, checked_rows, delay_laws, have_costs, mean_rewards
 
 Noise = Literal["gaussian", "bernoulli", "poisson", "none"]
 Features = Literal["given", "drawn"]
-PaidWhen = Literal["always", "on_success"]
+PaidWhen = Literal["always", "on_success", "by_row"]
 ArmLaws: TypeAlias = AnyLaw | Sequence[AnyLaw] | Mapping[str, AnyLaw]
 Made = TypeVar("Made")
 MAX_COUNT_MEAN = 500.0  # beyond, counts are as good as normal
@@ -86,7 +86,8 @@ class Scenario:
     `noise` is "gaussian" (with `noise_sd`), "bernoulli" (means are chances), "poisson" (means are expected counts) or
     "none". Where `rows` are given, `{context: {arm: [(reward, delay), ...]}}` as they were observed, each decision
     draws one of its cell's rows, reward and delay together (an infinite delay is an answer that never comes); means and
-    delays then follow from them. Where the problem ends with a date, `arrivals` says how people arrive in time.
+    delays then follow from them. A third number in every row is what was paid for it, at most the list price. Where
+    the problem ends with a date, `arrivals` says how people arrive in time.
 
     Where the problem has a baseline that is observed, `baseline_means` are what
     doing nothing brings, one per context, and theta and means are those of the other arms. With several `phases` the
@@ -94,8 +95,8 @@ class Scenario:
     or each that of the next context).
 
     `paid` is "always" where a decision costs its list price. With "on_success" that is paid only where an answer with a
-    reward above 0 is heard within the deadline; with a table `paid[j][a]`, with that probability where any answer is.
-    The rest comes back with the answer, or when the deadline has passed.
+    reward above 0 is heard within the deadline; with a table `paid[j][a]`, with that probability where any answer is;
+    where rows have costs ("by_row"), what these say. What is left comes back with the answer, or after the deadline.
     """
 
     name: str
@@ -142,6 +143,7 @@ class Scenario:
         if observed is not None:
             delays, means = _of_rows(observed, delays, means)
             _check_alone(theta=theta, features=features, noise=noise, phases=phases)
+        paid = _paid(paid, problem, observed)
         if theta is not None and means is not None:
             raise InvalidValue("means", means, "give theta or means, not both")
         if problem.n_features == 0 and (features == "drawn" or means is None):
@@ -163,7 +165,7 @@ class Scenario:
             shares=_true_shares(shares, problem),
             phases=_check.whole_number("phases", phases, at_least=1, at_most=min(problem.expected_rounds, 1_000)),
             rows=observed,
-            paid=_paid(paid, problem),
+            paid=paid,
             arrivals=arrivals,
         )
         if noise == "bernoulli":
@@ -268,12 +270,19 @@ def _with_baseline(baseline_means: object, theta: object, means: object, problem
     return None, np.insert(own, problem.control, nothing, axis=1)
 
 
-def _paid(value: object, problem: Problem) -> PaidWhen | tuple[tuple[float, ...], ...]:
+def _paid(value: object, problem: Problem, rows: Rows | None) -> PaidWhen | tuple[tuple[float, ...], ...]:
+    if rows is not None and have_costs(rows):
+        if not _check.is_among(value, ("always", "by_row")):
+            raise InvalidValue("paid", value, "rows say what is paid; leave it out, or the costs of the rows")
+        return "by_row"
+    if _check.is_among(value, ("by_row",)):
+        raise InvalidValue("paid", value, "needs rows that say what was paid: (reward, delay, cost)")
     if isinstance(value, str):
         if value not in get_args(PaidWhen):
             raise InvalidValue("paid", value, "must be always, on_success, or a table of probabilities")
         if value == "always" and problem.paid == "on_answer":
-            raise InvalidValue("paid", value, "the problem says on_answer: say on_success, or give a table of what is")
+            remedy = "the problem says on_answer: say on_success, give a table of chances, or rows with costs"
+            raise InvalidValue("paid", value, remedy)
         return value  # type: ignore[return-value]
     table = _table("paid", value, (problem.n_contexts, problem.n_arms))
     if not all(0.0 <= chance <= 1.0 for row in table for chance in row):

@@ -149,9 +149,15 @@ def draw_reward(world: World, round_: int, context: int, arm: int, noise: float)
     if world.noise == NOISE_POISSON:
         return _count(mean, noise)
     if world.noise == NOISE_ROWS:
-        start, stop = world.laws.start[0, context, arm], world.laws.stop[0, context, arm]
-        return world.rewards[start + min(int(noise * (stop - start)), stop - start - 1)]
+        return world.rewards[row_of(world, context, arm, noise)]
     return mean
+
+
+@kernel
+def row_of(world: World, context: int, arm: int, uniform: float) -> int:
+    """The observed row that this draw picks."""
+    start, stop = world.laws.start[0, context, arm], world.laws.stop[0, context, arm]
+    return start + min(int(uniform * (stop - start)), stop - start - 1)
 
 
 @kernel

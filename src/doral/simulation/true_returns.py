@@ -10,7 +10,7 @@ import numpy as np
 
 from doral._arrays import Flags, Floats
 from doral.delays import AnyLaw, ByOutcome, Law
-from doral.simulation.rows import returned_rewards
+from doral.simulation.rows import paid_shares, returned_rewards
 from doral.simulation.scenario import Scenario
 
 ORACLE_AGES = 16_384  # rounds: a known return probability is tabulated up to here, and constant beyond
@@ -98,7 +98,7 @@ def _counted_by_outcome(scenario: Scenario, means: Floats, chances: DeadlineChan
     sd, gap = scenario.noise_sd, means - chances.threshold
     if scenario.noise == "bernoulli":
         return means * np.where(chances.threshold < 1.0, chances.above, chances.below)
-    if scenario.noise == "none" or sd == 0.0:
+    if scenario.noise == "none" or (scenario.noise == "gaussian" and sd == 0.0):
         return means * np.where(gap > 0.0, chances.above, chances.below)
     if scenario.noise == "poisson":  # E[r 1{r > n}] = mean * P(r >= n) for whole n, and all of it for those below 0
         whole = np.floor(chances.threshold)
@@ -132,6 +132,8 @@ def expected_payments(scenario: Scenario, means: Floats) -> Floats | None:
     """(phases, J, A) the share of its list price that a decision costs on average; None where that is all of it."""
     if scenario.paid == "always":
         return None
+    if scenario.rows is not None:
+        return paid_shares(scenario.rows, scenario.problem, scenario.paid)[None]
     chances, silent = scenario.once(_deadline_chances), scenario.problem.feedback == "silent"
     on_success = scenario.paid == "on_success"
     if scenario.noise == "bernoulli":  # rewards are 1 or 0
@@ -142,16 +144,21 @@ def expected_payments(scenario: Scenario, means: Floats) -> Floats | None:
         above_threshold = _chance_above(scenario, means, chances.threshold)
         above_none = _chance_above(scenario, means, 0.0)
         heard = above_threshold * chances.above + (1.0 - above_threshold) * chances.below
-        if on_success:
+        if on_success or (silent and scenario.noise == "poisson"):
             upper = np.minimum(above_threshold, above_none)  # above both
             heard = upper * chances.above + (above_none - upper) * chances.below
-        elif silent and (scenario.noise == "none" or scenario.noise_sd == 0.0):
+        elif silent and (scenario.noise == "none" or scenario.noise_sd == 0.0):  # else a reward is never 0
             heard = np.where(means != 0.0, heard, 0.0)
     return heard if on_success else heard * np.array(scenario.paid)
 
 
 def _chance_above(scenario: Scenario, means: Floats, level: Floats | float) -> Floats:
     """That a reward is above a level."""
+    if scenario.noise == "poisson":
+        from scipy.special import pdtr
+
+        counts: Floats = 1.0 - np.where(np.asarray(level) < 0.0, 0.0, pdtr(np.maximum(np.floor(level), 0.0), means))
+        return counts
     if scenario.noise == "none" or scenario.noise_sd == 0.0:
         return np.where(means > level, 1.0, 0.0)
     from scipy.special import ndtr

@@ -140,7 +140,7 @@ def _world_without_means(scenario: Scenario) -> Block[World]:
         silent=scenario.problem.feedback == "silent",
         available=np.array(available, dtype=np.float64),
         counted=np.zeros((scenario.phases, 0, 0)),
-        rewards=np.array([reward for row in scenario.rows or () for cell in row for reward, _ in cell]),
+        rewards=np.array([one[0] for row in scenario.rows or () for cell in row for one in cell]),
         nothing=np.zeros((scenario.phases, 0)),
         payments=make_payments(scenario),
     )
@@ -180,6 +180,6 @@ def _laws_of_rows(rows: Rows) -> Laws:
         never=nothing,
         start=np.array([stops - sizes] * 2),
         stop=np.array([stops] * 2),
-        values=np.array([delay for row in rows for cell in row for _, delay in cell]),
+        values=np.array([one[1] for row in rows for cell in row for one in cell]),
         threshold=np.zeros(sizes.shape),
     )
