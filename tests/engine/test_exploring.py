@@ -189,3 +189,23 @@ def test_a_campaign_explores_and_says_so() -> None:
 def test_exploring_in_words() -> None:
     said = in_words(SKIPPED_EXPLORING, value=0.3, price=0.1, probability=0.0033)
     assert said == "skipped: exploring, one of the options at random, chosen with probability 0.0033"
+
+
+@pytest.mark.parametrize("baseline", ["observed", 0.5])
+def test_what_exploring_costs_is_beyond_doing_nothing(baseline: Any) -> None:
+    """Whoever is tried at random would have brought half a unit anyway, and most arms bring less."""
+    arms = [doral.Arm(f"a{i}", features=[1.0, float(i)], cost=1.0) for i in range(3)]
+    problem = doral.Problem(
+        arms=arms, contexts={"x": 0.5, "y": 0.5}, budget=900.0, horizon=3000, deadline=30.0, baseline=baseline
+    )
+    means = [[0.2, 0.3, 0.8], [0.4, 0.1, 0.6]]
+    known: dict[str, Any] = {"baseline_means": 0.5} if baseline == "observed" else {}
+    place = doral.Scenario(
+        name="anyway", problem=problem, delays=doral.delays.Geometric(5), means=means, noise_sd=0.1, **known
+    )
+    result = doral.simulate([doral.policy("doral-otf"), doral.policy("doral-otf", explore=0.1)], place, runs=20)
+    plain, explorer = result.policies
+    lost = result.expected("anyway", plain) - result.expected("anyway", explorer)
+    told = np.array([one.explored_loss for one in result.outcomes if one.policy == explorer])
+    assert told.mean() > 10.0
+    assert told.mean() == pytest.approx(lost.mean(), rel=0.15)

@@ -26,7 +26,7 @@ from doral._arrays import Record
 from doral._kernel import kernel, rare
 from doral._kernel.philox import COIN, philox, to_uniform
 from doral.engine.choice import PLAYED_EXPLORING, PLAYED_RACING, SKIPPED_EXPLORING, Choice
-from doral.engine.hooks import control, odds_of, rate
+from doral.engine.hooks import baseline, control, odds_of, rate
 from doral.engine.state import State
 from doral.pacing import NO_ARM, cost_of
 
@@ -125,17 +125,17 @@ def _tried(
 
 @kernel
 def _price(state: State, choice: Choice) -> float:
-    """What a unit of budget is worth."""
-    explored = state.explore[0]
-    if state.chosen.pace_lp and state.now[0].racing == 0:
+    """What a unit of budget is worth; who plans a first try does not ask for it."""
+    explored, is_first = state.explore[0], choice.price == 0.0 and choice.value == 0.0
+    if state.chosen.pace_lp and state.now[0].racing == 0 and not is_first:
         return choice.price
     return max(0.0, explored.worth / explored.cost) if explored.cost > 0.0 else 0.0
 
 
 @kernel
 def _worth(state: State, context: int, arm: int, price: float) -> float:
-    """What an arm is thought to bring after its cost; nothing for none."""
+    """What an arm is thought to bring after its cost, beyond doing nothing; nothing for none."""
     if arm == NO_ARM:
         return 0.0
     worth = state.contexts[context].weight * state.tau[context, arm] * state.ridge.estimate[context, arm]
-    return worth - price * cost_of(state.hulls, context, arm)
+    return worth - baseline(state, context) - price * cost_of(state.hulls, context, arm)
