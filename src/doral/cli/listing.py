@@ -40,5 +40,10 @@ def show_policies() -> None:
     for name in POLICY_NAMES:
         one = policy(name)
         rows.append([name, one.screening, one.learner, one.return_probability, one.pacing])
-    rows += [[name, "in Python, without features", "", "", ""] for name in RIVALS]
+    rows += [[name, f"in Python, without features{_prices(name)}", "", "", ""] for name in RIVALS]
     terminal.show_table(["policy", "screening", "learner", "return probability", "pacing"], rows)
+
+
+def _prices(rival: str) -> str:
+    """Said where a rival does not learn what is paid."""
+    return ", at list prices" if rival in ("a/b", "status-quo") else ""

@@ -51,12 +51,11 @@ class BetaTSLP:
 
     def decide(self, arrival: Arrival) -> int | None:
         if self._plan.is_due(arrival):
-            self._plan.make(self._values(arrival.time), arrival)
+            self._plan.make(self._values(arrival.time), self._trials.costs(arrival.time), arrival)
         arm = self._uniform.choose(arrival, self._explore)
         if arm is None:
             arm = self._plan.choose(arrival, self._draws.random())
-        if arm is not None:
-            self._trials.decide(arrival.time, arrival.context, arm)
+        self._trials.decide(arrival.time, arrival.context, arm)
         return arm
 
     def observe(self, answer: Answer) -> None:

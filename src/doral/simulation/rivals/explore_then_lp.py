@@ -41,10 +41,9 @@ class ExploreThenLP:
             arm = self._uniform.choose(arrival)
         else:
             if is_due:
-                self._plan.make(self._values(arrival.time), arrival)
+                self._plan.make(self._values(arrival.time), self._trials.costs(arrival.time), arrival)
             arm = self._plan.choose(arrival, self._draws.random())
-        if arm is not None:
-            self._trials.decide(arrival.time, arrival.context, arm)
+        self._trials.decide(arrival.time, arrival.context, arm)
         return arm
 
     def observe(self, answer: Answer) -> None:

@@ -1,4 +1,7 @@
-"""What rivals do with values: LP_m over all contexts, with the rest of the budget over the rest of the rounds."""
+"""What rivals do with values: LP_m over all contexts, with the rest of the budget over the rest of the rounds.
+
+Values are beyond what doing nothing brings, and what brings less than `return_at_least` is not bought.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ class Plan:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._costs = list_costs(problem)
+        self._bought = [arm for arm in range(problem.n_arms) if arm != problem.control]
+        self._costs: list[list[float]] = []
         self._depths = reserve_depths(problem)
         self._arrived = np.ones(problem.n_contexts)
         self._price = 0.0
@@ -34,16 +38,17 @@ class Plan:
             self._arrived[arrival.context] += 1.0
         return arrival.round >= self._next
 
-    def make(self, values: Floats, arrival: Arrival) -> None:
-        """A new plan, from the worth (J, A) of a decision."""
+    def make(self, values: Floats, costs: Floats, arrival: Arrival) -> None:
+        """A new plan, from the worth (J, A) of a decision and from what it is thought to cost."""
+        values = values - nothing_of(self._problem, values)
         rate = arrival.budget_left / arrival.rounds_left
         shares = self._problem.shares if self._problem.shares is not None else self._arrived / self._arrived.sum()
-        costs = self._problem.costs_by_context
-        caps = reserve_caps(self._problem, costs, shares, self._depths, rate)
-        pacer = Pacer(costs=costs, shares=shares, rate=rate, caps=caps, depths=self._depths)
-        solved = pacer.solve(values)
-        self._price = solved.price
-        self._values = values.tolist()
+        bought, floor = costs[:, self._bought], self._problem.return_at_least
+        caps = reserve_caps(self._problem, bought, shares, self._depths, rate)
+        pacer = Pacer(costs=bought, shares=shares, rate=rate, caps=caps, depths=self._depths, floor=floor)
+        solved = pacer.solve(np.ascontiguousarray(values[:, self._bought]))
+        self._price = max(solved.price, floor)
+        self._values, self._costs = values.tolist(), costs.tolist()
         self._until = np.cumsum(solved.play, axis=1).tolist()
         self._next = arrival.round + max(
             1, min(_MOST_ROUNDS, arrival.round // 50, arrival.rounds_left // _STEPS_TO_THE_END)
@@ -52,8 +57,8 @@ class Plan:
     def choose(self, arrival: Arrival, coin: float) -> int | None:
         """What the plan says for whoever is here; where arms are missing, the best of the others at its price."""
         chances = self._until[arrival.context]
-        if len(arrival.available) == self._problem.n_arms:
-            return next((arm for arm, chance in enumerate(chances) if coin < chance), None)
+        if len(arrival.available) == len(self._bought):
+            return next((self._bought[i] for i, chance in enumerate(chances) if coin < chance), None)
         if not arrival.available:
             return None
         values = self._values[arrival.context]
@@ -64,6 +69,14 @@ class Plan:
         if values[best] <= 0.0 or gains[best] < -slack or (gains[best] <= slack and coin >= chances[-1]):
             return None
         return best
+
+
+def nothing_of(problem: Problem, values: Floats) -> Floats:
+    """(J, 1) what skipping is worth: known, or what the control arm is thought to bring."""
+    if problem.control is not None:
+        return values[:, [problem.control]]
+    known = 0.0 if problem.baseline is None else np.array(problem.baseline)
+    return np.asarray(problem.weights * known)[:, None]
 
 
 def spread_evenly(arrival: Arrival, cost: float) -> float:

@@ -31,7 +31,7 @@ class StatusQuoSettings(Settings):
 
 
 class StatusQuo:
-    """An arm drawn by its share among those that can be had, by a coin that makes the budget last."""
+    """An arm drawn by its share among those that can be had, by a coin that makes the budget last at list prices."""
 
     def __init__(self, problem: Problem, seed: int, settings: StatusQuoSettings) -> None:
         shares = settings.shares if settings.shares is not None else (1.0,) * problem.n_arms

@@ -10,6 +10,7 @@ from doral.simulation.python_policy import Answer
 from doral.simulation.rivals.return_curve import ReturnCurve
 
 _FIRST_ROOM = 1_024
+_BELIEF = 10.0  # decisions for which what is known of an arm stands in each of its contexts, and of all in each arm
 
 
 class Trials:
@@ -23,6 +24,10 @@ class Trials:
         self.answers = np.zeros(shape)
         self.rewards = np.zeros(shape)
         self.squares = np.zeros(shape)
+        self._paid = np.zeros(shape)
+        self._list_costs: Floats = np.broadcast_to(problem.costs_by_context, shape)
+        self._is_paid_on_answer = problem.paid == "on_answer"
+        self._control = problem.control
         self.lowest, self.highest = 0.0, 0.0  # reward seen, and 0
         self._deadlines: list[float] = np.minimum(problem.deadlines, problem.until or problem.horizon).tolist()
         self._curve = ReturnCurve(deadlines=np.array(self._deadlines), n_arms=problem.n_arms)
@@ -33,8 +38,11 @@ class Trials:
         self._cells = np.zeros(_FIRST_ROOM, dtype=np.int64)
         self._first = self._next = 0  # the young ones are first..next
 
-    def decide(self, time: float, context: int, arm: int) -> None:
-        """A decision has been made."""
+    def decide(self, time: float, context: int, arm: int | None) -> None:
+        """A decision has been made; where there is a control arm, who is skipped gets that."""
+        arm = self._control if arm is None else arm
+        if arm is None:
+            return
         if self._next == self._times.size:
             self._make_room()
         self._times[self._next] = time
@@ -60,6 +68,7 @@ class Trials:
         self.answers[context, arm] += 1.0
         self.rewards[context, arm] += reward
         self.squares[context, arm] += reward * reward
+        self._paid[context, arm] += answer.paid
         self.lowest, self.highest = min(self.lowest, reward), max(self.highest, reward)
         self._curve.enter(arm, answer.decided if answer.decided_at is None else answer.decided_at, answer.delay)
 
@@ -75,3 +84,15 @@ class Trials:
         exposed: Floats = self._old + np.bincount(cells, weights=weights, minlength=self._old.size)
         # what has been answered has been tried, however young the curve thinks it is
         return np.maximum(exposed.reshape(self.answers.shape), self.answers)
+
+    def costs(self, now: float) -> Floats:
+        """(J, A) list prices; where costs are paid on answer, what a decision costs on average as far as is known."""
+        listed = self._list_costs
+        if not self._is_paid_on_answer:
+            return listed
+        tried = self.exposure(now)
+        paid = np.divide(self._paid, listed, out=np.zeros(listed.shape), where=listed > 0.0)
+        of_all = (paid.sum() + 1.0) / (tried.sum() + 1.0)
+        of_arm = (paid.sum(axis=0) + of_all * _BELIEF) / (tried.sum(axis=0) + _BELIEF)
+        expected: Floats = listed * np.minimum(1.0, (paid + of_arm * _BELIEF) / (tried + _BELIEF))
+        return expected
