@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.cli.campaign_shell import Shell
@@ -46,3 +48,25 @@ def test_arms_come_rest_and_go(kits: Shell) -> None:
         (("add", "kits", "x", "--features", "1,1", "--cost", "-1"), "cost of arm 'x'"),
     ):
         assert part in kits("arm", *words, code=2)
+
+
+def test_an_arm_costs_nothing_or_by_context(kits: Shell) -> None:
+    contexts = [one["name"] for one in json.loads(kits.problem.read_text())["contexts"]]
+    costs = json.dumps(dict.fromkeys(contexts, 2.5))
+    kits("arm", "add", "kits", "near", "--features", "1,1", "--cost", costs)
+    kits("arm", "add", "kits", "free", "--features", "1,1", "--cost", 0)
+    shown = kits("show", "kits")
+    assert "plays at 2.5 to 2.5" in shown
+    assert "plays at 0," in shown
+    for cost, part in (('{"x": 1}', "lacks context"), ('{"x"', "must be a number, or JSON"), ("dear", "must be a num")):
+        assert part in kits("arm", "add", "kits", "y", "--features", "1,1", "--cost", cost, code=2)
+
+
+def test_a_problem_whose_end_is_given_as_a_date_need_not_say_another(doral_: Shell) -> None:
+    stored = json.loads(doral_.problem.read_text())
+    del stored["horizon"]
+    stored.setdefault("deadline", 3600.0)
+    path = doral_.file("dated.json", json.dumps(stored))
+    doral_("create", "dated", "--problem", path, "--until", "2100-03-31")
+    assert "until 2100-04-01" in doral_("show", "dated")
+    assert "give horizon" in doral_("create", "endless", "--problem", path, code=2)

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from doral.cli.campaign_options import DEFAULT_STORAGE, Key, Name, Storage, TakesNumbers, Tolerance, opened
-from doral.cli.campaign_words import parse_features, parse_given_time
+from doral.cli.campaign_words import parse_cost, parse_features, parse_given_time
 
 arms = typer.Typer(name="arm", help="Arms that come, rest and go: add, pause, resume, retire.", no_args_is_help=True)
 
 _FEATURES_HELP = 'As many numbers as the other arms have, such as "0.5,0.5". May be given again.'
+_COST_HELP = 'What one use takes from the budget; by context as in {"near": 8, "far": 20}.'
 
 ArmName = Annotated[str, typer.Argument(metavar="ARM", help="Name of the arm.")]
 
@@ -62,7 +63,7 @@ def add(
     name: Name,
     arm: ArmName,
     features: Annotated[list[str] | None, typer.Option(metavar="NUMBERS", help=_FEATURES_HELP)] = None,
-    cost: Annotated[float, typer.Option(help="What one use takes from the budget.")] = 1.0,
+    cost: Annotated[str, typer.Option(metavar="COST", help=_COST_HELP)] = "1",
     key: Key = None,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
@@ -70,7 +71,7 @@ def add(
     with opened(storage) as store:
         from doral.problem import Arm
 
-        new = Arm(arm, features=parse_features(features or ()), cost=cost)
+        new = Arm(arm, features=parse_features(features or ()), cost=parse_cost(cost))
         store.campaign(name).add_arm(new, key=key)
         typer.echo(f"added {arm} to {name}")
 

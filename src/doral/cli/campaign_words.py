@@ -98,12 +98,29 @@ def parse_features(words: Sequence[str]) -> list[float]:
     return [parse_number("features", one.strip()) for word in words for one in word.split(",")]
 
 
-def read_problem(path: Path) -> Any:
-    """The content of a file of JSON."""
+def parse_cost(word: str) -> Any:
+    """A number, or one for each context.
+
+    >>> parse_cost("2.5"), parse_cost('{"near": 8, "far": 20}')
+    (2.5, {'near': 8, 'far': 20})
+    """
+    if not word.lstrip().startswith("{"):
+        return parse_number("cost", word)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(word)
+    except ValueError as error:
+        raise InvalidValue("cost", word, f'must be a number, or JSON such as {{"near": 8}}: {error}') from None
+
+
+def read_problem(path: Path, *, ends_elsewhere: bool = False) -> Any:
+    """The content of a file of JSON; `ends_elsewhere`: it need not say when it ends, for a date takes that place."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:  # also text that is none
         raise InvalidValue("problem", str(path), f"must hold JSON: {error}") from None
+    if ends_elsewhere and isinstance(stored, dict) and stored.get("horizon") is None and stored.get("until") is None:
+        stored["until"] = 1.0
+    return stored
 
 
 def json_line(content: Any) -> str:

@@ -50,7 +50,7 @@ def create(
         from doral.problem import Problem
 
         began = parse_given_time("at", at)
-        stored = Problem.from_dict(read_problem(problem))
+        stored = Problem.from_dict(read_problem(problem, ends_elsewhere=until is not None))
         options = policy_by_name(policy, **dict(parse_option(one) for one in option or ()))
     with opened(storage, create=True, clock_tolerance=clock_tolerance) as store:
         store.create(name, stored, policy=options, seed=seed, clock=clock, at=began, until=until)
