@@ -282,7 +282,7 @@ class Bills:
 
     def read(self, clock: float) -> None:
         twin = self.twin
-        watched = twin.watches[-1][0] if twin.watches else 0
+        clocks, readings = (np.array(column) for column in zip(*(twin.watches or [(0.0, 0)]), strict=True))
         ages, n_ages = twin.ages, twin.ages.size
         passed, paid = (np.zeros((twin.n_contexts, twin.n_arms, n_ages)) for _ in range(2))
         answered = np.zeros((twin.n_arms, n_ages))
@@ -290,11 +290,13 @@ class Bills:
         is_paid = np.isinf(twin.refunded_at)
         for g in range(n_ages):
             start = ages[g - 1] if g else -math.inf
-            counted = (watched - twin.made > ages[g]) & (ages[g] <= twin.deadlines[twin.contexts]) & costs_something
+            seen = clocks[:, None] - twin.made[None, :] > ages[g]
+            kept = twin._kept(readings[seen.argmax(axis=0)])
+            counted = seen.any(axis=0) & (ages[g] <= twin.deadlines[twin.contexts]) & costs_something
             inside = counted & (twin.delays > start) & (twin.delays <= ages[g])
-            passed[:, :, g] = twin._in_cells(twin.contexts, twin.arms, counted.astype(float))
-            paid[:, :, g] = twin._in_cells(twin.contexts, twin.arms, (inside & is_paid).astype(float))
-            answered[:, g] = np.bincount(twin.arms, weights=inside, minlength=twin.n_arms)
+            passed[:, :, g] = twin._in_cells(twin.contexts, twin.arms, counted * kept)
+            paid[:, :, g] = twin._in_cells(twin.contexts, twin.arms, (inside & is_paid) * kept)
+            answered[:, g] = np.bincount(twin.arms, weights=inside * kept, minlength=twin.n_arms)
         last = [int(np.flatnonzero(ages <= deadline)[-1]) for deadline in twin.deadlines]
         come, unpaid = self._by_age(passed.sum(axis=0), paid.sum(axis=0), answered)
         trials, sums = np.zeros((2, twin.n_contexts, twin.n_arms))

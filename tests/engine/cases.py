@@ -409,7 +409,8 @@ def short_cutoffs() -> Iterator[Case]:
 def offers() -> Iterator[Case]:
     """What is paid is learned, or not; with money that is reserved for all of it, or for what is likely."""
     worlds = (OFFERS, SILENT_OFFERS, SOME_PAID)
-    for changes, scenario in itertools.product(({}, {"cost": "list"}, {"curves_by": "arm"}), worlds):
+    words: tuple[dict[str, Any], ...] = ({}, {"cost": "list"}, {"curves_by": "arm"}, {"half_life": 40.0})
+    for changes, scenario in itertools.product(words, worlds):
         said = ", ".join(f"{name}={word}" for name, word in changes.items())
         yield Case(f"offers {said} {scenario.name}", policy("doral-otf", **changes), scenario)
     for name, scenario in itertools.product(("doral-ids", "eva", "d-linucb", "random"), worlds):

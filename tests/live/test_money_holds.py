@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from doral.engine.presets import policy
 from doral.live.campaign import Campaign
 from doral.live.errors import WrongState
 from doral.live.store import Store
@@ -157,3 +158,21 @@ def test_a_free_arm_is_added(changes: dict[str, Any], open_store: Callable[[str]
     campaign.save_snapshot()
     campaign._session.close()
     fold_of(campaign).check()
+
+
+def test_with_a_half_life_what_was_paid_long_ago_is_forgotten(open_store: Callable[[str], Store]) -> None:
+    """First every offer is taken up, then none."""
+    options = policy("doral-otf", half_life=50.0)
+    problem = Problem(
+        arms=[Arm("small", cost=1)], contexts=["x"], budget=1e6, horizon=2000, deadline=5, paid="on_answer"
+    )
+    campaign = open_store("memory://").create("c", problem, policy=options, clock="rounds")
+    shares = []
+    for round_ in range(800):
+        decision = campaign.decide("x")
+        if decision.arm is not None:
+            campaign.feedback(decision.id, 1.0 + round_ % 2, actual_cost=1.0 if round_ < 400 else 0.0)
+        if round_ in (399, 799):
+            shares.append(float(fold_of(campaign).engine.state.costs.share[0, 0]))
+    assert shares[0] > 0.95
+    assert shares[1] < 0.05

@@ -28,6 +28,7 @@ import numpy as np
 
 from doral._arrays import Floats, Ints, Record
 from doral._kernel import kernel, position, rare
+from doral.engine.hooks import kept
 from doral.engine.state import FIRST_CAPACITY, State
 from doral.pacing import sort_costs
 
@@ -231,6 +232,20 @@ def on_cancel(state: State, number: int, context: int, arm: int, cost: float, in
 
 
 # --- stock-taking ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def fade(state: State) -> None:
+    """With a half-life, what was paid counts less, like all else that was learned."""
+    costs, keep = state.costs, kept(state)
+    if keep < 1.0:
+        n_contexts, n_arms, n_ages = costs.passed.shape
+        for a in range(n_arms):
+            for g in range(n_ages):
+                costs.answered[a, g] *= keep
+                for j in range(n_contexts):
+                    costs.passed[j, a, g] *= keep
+                    costs.paid[j, a, g] *= keep
 
 
 @rare
