@@ -489,3 +489,11 @@ def test_a_problem_that_ends_with_a_date_can_be_stored_and_copied() -> None:
         assert dataclasses.replace(problem, budget=3.0).until == 5.5
     assert problem.rate == problem.budget / 400
     assert not {"until", "expected_arrivals"} & set(make().to_dict())  # logs and hashes of old stay what they are
+
+
+@pytest.mark.parametrize("baseline", [None, "observed"])
+def test_features_that_are_the_same_for_all_arms_tell_nothing(baseline: Any) -> None:
+    arms = [Arm("a", features=[1.0, 0.2, 3.0]), Arm("b", features=[1.0, 0.3, 3.0])]
+    assert make(arms=arms, baseline=baseline).idle_features == (0, 2)
+    assert make(arms=arms[:1], baseline=baseline).idle_features == ()
+    assert make(arms=[Arm("a"), Arm("b")], baseline=baseline).idle_features == ()

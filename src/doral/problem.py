@@ -287,6 +287,20 @@ class Problem:
         """One row per arm; read-only."""
         return _read_only([arm.features for arm in self.arms])
 
+    @property
+    def idle_features(self) -> tuple[int, ...]:
+        """Which features, by their place from 0, are the same for all arms, and so tell nothing of them.
+
+        >>> Problem(
+        ...     arms=[Arm("a", features=[1, 0]), Arm("b", features=[1, 2])], contexts=["all"], budget=1, horizon=1
+        ... ).idle_features
+        (0,)
+        """
+        arms = [arm for arm in self.arms if self.baseline != OBSERVED or arm.name != NOTHING]
+        if len(arms) < 2:
+            return ()
+        return tuple(i for i in range(n_given_features(self)) if len({arm.features[i] for arm in arms}) == 1)
+
     @cached_property
     def costs(self) -> Floats:
         """One per arm, the largest where they differ by context; read-only."""

@@ -154,3 +154,13 @@ def test_a_snapshot_holds_those_who_are_skipped(open_store: Callable[[str], Stor
     restored = decode(encode(whole), whole.definition, whole.names.tag)
     assert restored.to_json() == whole.to_json()
     assert same_bits(restored.engine.state, whole.engine.state) == []
+
+
+def test_a_feature_that_all_arms_share_is_said_to_tell_nothing(open_store: Callable[[str], Store]) -> None:
+    arms = [Arm("a", features=[1.0, 0.2]), Arm("b", features=[1.0, 0.3])]
+    problem = Problem(arms=arms, contexts=["all"], budget=10, horizon=10, deadline=5, baseline="observed")
+    campaign = open_store("memory://").create("c", problem, clock="rounds")
+    assert campaign.report().idle_features == (0,)
+    assert "features  1 of every arm are the same, and tell nothing of them" in str(campaign.report())
+    campaign.add_arm(Arm("c", features=[2.0, 0.3]))
+    assert "tell nothing" not in str(campaign.report())

@@ -71,6 +71,7 @@ class Report:
     baseline: BaselineView | None = None  # what doing nothing brings, and what arms have brought beyond it
     until: float | None = None  # seconds since 1970, where the end is a date; `horizon` is then a forecast
     forecast: ForecastView | None = None  # of those still to come, as of the last event
+    idle_features: tuple[int, ...] = ()  # by their place from 0: the same for all arms, they tell nothing
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -89,6 +90,7 @@ class Report:
             *self._baseline_lines(),
             *self._explored_lines(),
             *self._clock_lines(),
+            *self._feature_lines(),
             "stage     " + ("race" if self.is_racing else f"allocation, cut-off {self.cutoff:g}"),
         ]
         width = max(len(arm.name) for arm in self.arms)
@@ -138,6 +140,12 @@ class Report:
             f"{ahead.pace * DAY_S:,.3g} a day",
         ]
 
+    def _feature_lines(self) -> list[str]:
+        if not self.idle_features:
+            return []
+        which = ", ".join(str(i + 1) for i in self.idle_features)
+        return [f"features  {which} of every arm are the same, and tell nothing of them"]
+
     def _clock_lines(self) -> list[str]:
         if not self.clock_went_back:
             return []
@@ -166,6 +174,7 @@ def make_report(name: str, fold: Fold) -> Report:
         is_closed=fold.closed,
         arrivals=fold.round,
         horizon=engine.horizon if ahead is None else fold.round + round(ahead.expected),
+        idle_features=fold.problem.idle_features,
         ledger=ledger.copy(),
         is_paid_on_answer=fold.problem.paid == "on_answer",
         reserve=1.0 if engine.keeps_reserve else fold.problem.reserve,
