@@ -148,6 +148,9 @@ class Scenario:
             raise InvalidValue("means", means, "give theta or means, not both")
         if problem.n_features == 0 and (features == "drawn" or means is None):
             raise InvalidValue("means", means, "the arms have no features to draw or to multiply: give means")
+        if baseline_means is None and _lack_nothing(means, problem):
+            remedy = "the baseline is observed: say what doing nothing brings, one number or one per context"
+            raise InvalidValue("baseline_means", None, remedy)
         if baseline_means is not None:
             theta, means = _with_baseline(baseline_means, theta, means, problem)
         _check_arrivals(arrivals, problem, phases, paid)
@@ -254,6 +257,13 @@ def _check_alone(*, theta: object, features: str, noise: str, phases: object) ->
         )
 
 
+def _lack_nothing(means: Any, problem: Problem) -> bool:
+    """Whether means are those of all arms but that of doing nothing."""
+    if problem.baseline != OBSERVED or not isinstance(means, Sequence | np.ndarray):
+        return False
+    return all(isinstance(row, Sequence | np.ndarray) and len(row) == problem.n_arms - 1 for row in means)
+
+
 def _with_baseline(baseline_means: object, theta: object, means: object, problem: Problem) -> tuple[object, object]:
     """Theta and means with those of doing nothing in their place: its feature is the last, its arm anywhere."""
     if problem.baseline != OBSERVED or problem.control is None:
@@ -280,6 +290,9 @@ def _paid(value: object, problem: Problem, rows: Rows | None) -> PaidWhen | tupl
     if isinstance(value, str):
         if value not in get_args(PaidWhen):
             raise InvalidValue("paid", value, "must be always, on_success, or a table of probabilities")
+        if problem.paid == "on_answer" and problem.until is not None:
+            remedy = "cannot be simulated where the problem ends with a date: give it a horizon, or paid='always'"
+            raise InvalidValue("paid of the problem", problem.paid, remedy)
         if value == "always" and problem.paid == "on_answer":
             remedy = "the problem says on_answer: say on_success, give a table of chances, or rows with costs"
             raise InvalidValue("paid", value, remedy)
