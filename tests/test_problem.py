@@ -183,7 +183,7 @@ BAD_NUMBERS = [math.nan, math.inf, -math.inf, True, np.True_, "7", None, 1j, [7]
 @pytest.mark.parametrize("value", [*BAD_NUMBERS, 0, -3])
 def test_bad_budget(value: Any) -> None:
     with pytest.raises(
-        InvalidValue, match="^budget = .*: must be a finite number of at least 1e-12 and at most 1e\\+15; count"
+        InvalidValue, match="^budget = .*: must be a finite number of at least 1e-12 and at most 1e\\+15"
     ):
         make(budget=value)
 
@@ -196,11 +196,23 @@ def test_bad_horizon(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [bad for bad in [*BAD_NUMBERS, 0, -3] if bad is not None])
 def test_bad_deadline(value: Any) -> None:
-    with pytest.raises(
-        InvalidValue,
-        match="^deadline = .*: must be a finite number of at least 1e-09 and at most 1e\\+12, in rounds, or None$",
-    ):
+    expected = "^deadline = .*: must be a finite number of at least 1e-09 and at most 1e.12, in units of .*, or None$"
+    with pytest.raises(InvalidValue, match=expected):
         make(deadline=value)
+
+
+def test_a_remedy_fits_what_is_wrong() -> None:
+    """Another unit helps against amounts of the wrong size only; a date is told where it belongs."""
+    for wrong_size in (1e16, 1e-13):
+        with pytest.raises(InvalidValue, match="; count in another unit$"):
+            make(budget=wrong_size)
+        with pytest.raises(InvalidValue, match="; count in another unit$"):
+            Arm("a", cost=wrong_size)
+    for wrong in (-1, "4 euro", None, True):
+        with pytest.raises(InvalidValue, match="at most 1e\\+15$"):
+            Arm("a", cost=wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue, match="a date belongs into store.create"):
+        make(horizon=None, until="2027-03-31")
 
 
 @pytest.mark.parametrize("value", [*BAD_NUMBERS, -3])
@@ -439,7 +451,7 @@ def test_a_problem_without_a_baseline_is_written_as_before() -> None:
         (ARMS[:2], "usual", "^baseline = 'usual': must be a number, one for each context, 'observed', or the name"),
         (ARMS[:2], "b", "^baseline = 'b': .*its cost must be 0, not 2$"),
         (ARMS[2:], "usual", "^baseline = 'usual': is the only arm"),
-        (ARMS[:2], {"adult": 1}, "^baseline = {'adult': 1}: lacks context 'elderly'$"),
+        (ARMS[:2], {"adult": 1}, "^baseline = {'adult': 1}: lacks context 'elderly'; give every context one$"),
         (ARMS[:2], {"adult": 1, "elderly": 1, "adlut": 2}, "adlut"),
         (ARMS[:2], [1.0], "^number of baselines = 1: must be one per context, 2$"),
         (

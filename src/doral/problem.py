@@ -98,8 +98,8 @@ class Arm:
 class Context:
     """A class of arrivals, and the share of all arrivals that it makes up; None when that is to be learned.
 
-    Urgency has three parts. `weight` is what one unit of reward is worth here. `deadline`, in rounds, replaces that of
-    the problem. `tier` orders contexts: a reserve of the problem for a tier is closed to all lower ones.
+    Urgency has three parts. `weight` is what one unit of reward is worth here. `deadline` replaces that of the problem,
+    in the same unit. `tier` orders contexts: a reserve of the problem for a tier is closed to all lower ones.
 
     >>> Context("elderly", 0.3, weight=2)
     Context(name='elderly', share=0.3, weight=2.0, deadline=None, tier=0)
@@ -152,8 +152,9 @@ class Problem:
 
     `contexts` is a mapping from name to share, or names alone (the shares are then learned), or `Context` objects.
     Given shares have to sum to 1 within 1e-6 and are kept exactly as given, not rescaled. `horizon` is a number of
-    rounds, one arrival each. `deadline` is in rounds as well: an answer counts only if it comes within it; None
-    means that every answer counts. `feedback` is "explicit" where an answer is seen also when its reward is 0, and
+    rounds, one arrival each. `deadline` is a time on the clock, in rounds in a simulation and in seconds in a campaign,
+    unless that counts rounds, too: an answer counts only if it comes within it; None means that every answer counts.
+    `feedback` is "explicit" where an answer is seen also when its reward is 0, and
     "silent" where no news and a reward of 0 look the same, as with conversions. `reserves` maps a tier to the share of
     the budget that contexts of lower tiers cannot take; what is not needed is released towards the end.
     `reward_range` is (lowest, highest): a live answer outside of it is refused as a slip. Policies do not use it.
@@ -245,7 +246,9 @@ class Problem:
             self,
             arms=checked_arms,
             contexts=checked_contexts,
-            budget=_check.finite_number("budget", budget, at_least=MIN_AMOUNT, at_most=MAX_AMOUNT, hint=_OTHER_UNIT),
+            budget=_check.finite_number(
+                "budget", budget, at_least=MIN_AMOUNT, at_most=MAX_AMOUNT, hint=_other_unit(budget)
+            ),
             horizon=horizon,
             deadline=deadline,
             feedback=feedback,
@@ -415,8 +418,12 @@ class Problem:
                 *_LATER,
             ),
         )
-        arms = _check.items("arms", given.pop("arms"), what="mappings", at_most=MAX_ARMS)
-        contexts = _check.items("contexts", given.pop("contexts"), what="mappings", at_most=MAX_CONTEXTS)
+        arms = _check.items(
+            "arms", given.pop("arms"), what="mappings such as {'name': 'kit-a', 'cost': 4}", at_most=MAX_ARMS
+        )
+        contexts = _check.items(
+            "contexts", given.pop("contexts"), what="mappings such as {'name': 'adult'}", at_most=MAX_CONTEXTS
+        )
         return cls(
             arms=[Arm(**_check.keys("arm", arm, required=("name",), optional=("features", "cost"))) for arm in arms],
             contexts=[
@@ -462,6 +469,12 @@ _CONTEXT_OPTIONS = ("share", "weight", "deadline", "tier")
 _OTHER_UNIT = "; count in another unit"
 
 
+def _other_unit(amount: object) -> str:
+    """The remedy for amounts that are too large or too small; nothing of the kind helps what is negative or a text."""
+    is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
+    return _OTHER_UNIT if is_number and 0 < amount < math.inf else ""  # type: ignore[operator]
+
+
 def _checked_cost(field: str, value: object) -> float | tuple[tuple[str, float], ...]:
     """An amount, or one for every context."""
     is_pairs = isinstance(value, Sequence) and not isinstance(value, str | bytes)
@@ -482,7 +495,7 @@ def _checked_cost(field: str, value: object) -> float | tuple[tuple[str, float],
 
 
 def _checked_amount(field: str, value: object) -> float:
-    amount = _check.finite_number(field, value, at_least=0, at_most=MAX_AMOUNT, hint=_OTHER_UNIT)
+    amount = _check.finite_number(field, value, at_least=0, at_most=MAX_AMOUNT, hint=_other_unit(value))
     if 0.0 < amount < MIN_AMOUNT:
         raise InvalidValue(field, value, f"must be 0, or at least {MIN_AMOUNT:g}{_OTHER_UNIT}")
     return amount
@@ -509,7 +522,8 @@ def _check_named_contexts(arms: tuple[Arm, ...], contexts: tuple[Context, ...]) 
 
 
 def _checked_deadline(field: str, value: object) -> float:
-    return _check.finite_number(field, value, at_least=MIN_AGE, at_most=MAX_AGE, hint=", in rounds, or None")
+    hint = ", in units of the clock (rounds of a simulation, seconds of a campaign), or None"
+    return _check.finite_number(field, value, at_least=MIN_AGE, at_most=MAX_AGE, hint=hint)
 
 
 def _with_nothing(arms: object) -> object:
@@ -575,7 +589,7 @@ def _known_baseline(baseline: object, contexts: tuple[Context, ...]) -> tuple[fl
                 raise UnknownName("context of the baseline", name, names)
         for name in names:
             if name not in baseline:
-                raise InvalidValue("baseline", dict(baseline), f"lacks context {shown(name)}")
+                raise InvalidValue("baseline", dict(baseline), f"lacks context {shown(name)}; give every context one")
         values = [baseline[name] for name in names]
     elif isinstance(baseline, Sequence | np.ndarray):
         values = _check.items("baseline", baseline, what="numbers, one per context", at_most=MAX_CONTEXTS)
@@ -599,7 +613,10 @@ def _checked_end(horizon: object, until: object, expected: object) -> tuple[int,
         return _check.whole_number("horizon", horizon, at_least=1, at_most=MAX_HORIZON), None, None
     if horizon is not None and not (isinstance(horizon, int) and horizon == 0):
         raise InvalidValue("until", until, f"and horizon = {shown(horizon)} are two ends: give one of them")
-    length = _check.finite_number("until", until, at_least=MIN_AGE, at_most=MAX_AGE, hint=", in units of the clock")
+    hint = (
+        ": a length of time, in units of the clock (56 * 86_400 seconds); a date belongs into store.create(..., until=)"
+    )
+    length = _check.finite_number("until", until, at_least=MIN_AGE, at_most=MAX_AGE, hint=hint)
     if expected is not None:
         expected = _check.whole_number("expected_arrivals", expected, at_least=1, at_most=MAX_HORIZON)
     return 0, length, expected

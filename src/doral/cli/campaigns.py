@@ -34,7 +34,9 @@ _CLOCK_HELP = "What delays, deadline and cut-off are measured in: seconds or rou
 def create(
     name: Name,
     problem: Annotated[Path, typer.Option("--problem", "-f", metavar="FILE", help=_PROBLEM_HELP)],
-    policy: Annotated[str, typer.Option("--policy", "-p", help="A name from `doral policies`.")] = "doral-otf",
+    policy: Annotated[
+        str, typer.Option("--policy", "-p", help="A name from `doral policies`, except those in Python.")
+    ] = "doral-otf",
     option: Annotated[list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help=_OPTION_HELP)] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of the policy's coin; drawn if not given.")] = None,
     clock: Annotated[str, typer.Option(help=_CLOCK_HELP)] = "seconds",
