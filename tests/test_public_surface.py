@@ -55,24 +55,6 @@ def test_import_is_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/add_a_policy.md"])
-def test_snippets_of_the_documents_run(page: str) -> None:
-    """All Python blocks of a page, in order, as one program in a fresh interpreter."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
-    assert blocks
-    done = subprocess.run([sys.executable, "-c", "\n".join(blocks)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "reward_mean" in done.stdout
-
-
-def test_links_between_documents_lead_somewhere() -> None:
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
-    for page in pages:
-        for target in re.findall(r"\]\(([^)#]+?)\)", page.read_text()):
-            if "://" not in target:
-                assert (page.parent / target).exists(), f"{page.name} -> {target}"
-
-
 def test_names_in_the_reading_exist() -> None:
     """docs/paper.md names functions as `module.function`; a renamed function must not leave it behind."""
     sources = {f"/{path.relative_to(PACKAGE).with_suffix('')}": path.read_text() for path in PACKAGE.rglob("*.py")}

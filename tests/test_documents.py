@@ -1,0 +1,121 @@
+"""What the documents show runs as it is written: programs, commands, files, links."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from typer.main import get_command
+
+import doral
+from doral.cli.app import app
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return [text for named, text in fenced if named == language]
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        ("README.md", "reward_mean"),
+        ("docs/add_a_policy.md", "reward_mean"),
+        ("docs/problems.md", "is the truth"),
+        ("docs/operations.md", ""),
+    ],
+)
+def test_programs_run(page: str, shown: str, tmp_path: Path) -> None:
+    """All Python blocks of a page, in order, as one program in a fresh interpreter; campaigns.md has its own test."""
+    programs = blocks(ROOT / page, "python")
+    assert programs
+    command = [sys.executable, "-c", "\n".join(programs)]
+    here = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=here)
+    assert done.returncode == 0, done.stderr
+    assert shown in done.stdout
+
+
+def test_every_page_with_programs_is_run() -> None:
+    run = {"README.md", "add_a_policy.md", "problems.md", "operations.md", "campaigns.md"}
+    assert {page.name for page in PAGES if blocks(page, "python")} == run
+
+
+def test_problems_in_json_are_problems() -> None:
+    found = [text for page in PAGES for text in blocks(page, "json")]
+    assert found
+    for text in found:
+        doral.Problem.from_dict(json.loads(text))
+
+
+def commands() -> Iterator[str]:
+    """Every line of a page that is a command of ours, in a block or in the text."""
+    for page in PAGES:
+        for block in blocks(page, ""):
+            for line in block.splitlines():
+                yield line.split("  #")[0].removeprefix(".venv/bin/").strip()
+        yield from re.findall(r"`(doral [^`]+)`", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL))
+
+
+COMMANDS = sorted({line for line in commands() if re.match(r"doral \S", line)})
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_commands_are_understood(line: str) -> None:
+    """Names and options are those of the command line; nothing is run."""
+    words = shlex.split(line.split(" > ")[0].split(" < ")[0].replace(" ...", ""))[1:]
+    command = get_command(app)
+    while isinstance(command, typer.core.TyperGroup) and words:
+        found = command.commands.get(words[0])
+        assert found is not None, f"no command {words[0]!r}"
+        command, words = found, words[1:]
+    if words:
+        command.make_context("doral", words)
+
+
+def test_commands_were_found() -> None:
+    assert len(COMMANDS) > 20
+
+
+def test_targets_of_make_are_there() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    named = {name for page in PAGES for name in re.findall(r"(?:^|`)make ([a-z]+)", page.read_text(), re.MULTILINE)}
+    assert named - targets == set()
+    assert {"setup", "test", "reproduce", "compare"} <= named
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_options_in_the_text_exist(page: Path) -> None:
+    """`doral.policy("doral-otf", explore=0.02)` and its like, wherever they stand."""
+    for call in re.findall(r"`(doral\.(?:policy|rival)\([^`]+\))`", page.read_text()):
+        if "..." not in call:
+            assert eval(call, {"doral": doral}) is not None, call
+
+
+def anchor(heading: str) -> str:
+    """As GitHub makes it of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).strip().replace(" ", "-")
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+            if "://" in target:
+                continue
+            path, _, section = target.partition("#")
+            there = page.parent / path if path else page
+            assert there.exists(), f"{page.name} -> {target}"
+            if section:
+                headings = re.findall(r"^#+ (.*)$", there.read_text(), flags=re.MULTILINE)
+                assert section in map(anchor, headings), f"{page.name} -> {target}"
