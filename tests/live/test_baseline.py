@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import heapq
+import random
 from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+import doral
 from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.errors import WrongState
@@ -164,3 +167,24 @@ def test_a_feature_that_all_arms_share_is_said_to_tell_nothing(open_store: Calla
     assert "features  1 of every arm are the same, and tell nothing of them" in str(campaign.report())
     campaign.add_arm(Arm("c", features=[2.0, 0.3]))
     assert "tell nothing" not in str(campaign.report())
+
+
+def test_uplift_counts_those_who_do_not_answer() -> None:
+    """Of those with a kit all answer, of those without half: 0.3 of a kit is worth 0.1 more than 0.4 of an answer."""
+    problem = Problem(
+        arms=[Arm("kit")], contexts=["x"], budget=1_000, horizon=2_000, deadline=100.0, baseline="observed"
+    )
+    campaign = doral.open("memory://").create("kits", problem, clock="rounds", seed=1)
+    rng, answers = random.Random(2), list[tuple[float, str, float]]()
+    for round_ in range(1, 2_001):
+        while answers and answers[0][0] <= round_:
+            at, decision, reward = heapq.heappop(answers)
+            campaign.feedback(decision, reward=reward, at=at)
+        made = campaign.decide("x", at=round_)
+        if made.arm is not None or rng.random() < 0.5:
+            chance = 0.4 if made.arm is None else 0.3
+            heapq.heappush(answers, (round_ + rng.randint(1, 20), made.id, float(rng.random() < chance)))
+    report = campaign.report()
+    assert report.baseline is not None
+    assert report.baseline.rewards[0] == pytest.approx(0.2, abs=0.04)
+    assert report.baseline.uplift / 1_000 == pytest.approx(0.1, abs=0.04)

@@ -63,9 +63,9 @@ def accepted(state: State, problem: Problem) -> tuple[str, ...]:
 class BaselineView:
     """What doing nothing is thought to bring, and what arms have brought beyond it."""
 
-    rewards: tuple[float, ...]  # by context, in units of reward
+    rewards: tuple[float, ...]  # of somebody who is skipped, by context, in units of reward
     answers: tuple[float, ...]  # on which that rests, by context; 0 where it is known
-    uplift: float  # of all answers that have been learned, in units of worth
+    uplift: float  # of all decisions that the answers so far stand for, in units of worth
 
 
 def view_baseline(state: State, problem: Problem) -> BaselineView | None:
@@ -74,12 +74,16 @@ def view_baseline(state: State, problem: Problem) -> BaselineView | None:
         return None
     count, rewards = state.tally[COUNT].copy(), state.tally[REWARD].copy()
     control, n_contexts = problem.control, problem.n_contexts
+    tau = state.tau[:n_contexts, : problem.n_arms]
     if control is None:
         nothing, answers = np.array(problem.baseline), np.zeros(n_contexts)
     else:
-        nothing, answers = state.ridge.estimate[:n_contexts, control].copy(), count[:, control].copy()
+        nothing, answers = tau[:, control] * state.ridge.estimate[:n_contexts, control], count[:, control].copy()
         count[:, control], rewards[:, control] = 0.0, 0.0
-    uplift = problem.weights @ (rewards.sum(axis=1) - count.sum(axis=1) * nothing)
+    decisions = np.divide(
+        count, tau, out=np.zeros_like(count), where=tau > 0.0
+    )  # those without an answer bring nothing
+    uplift = problem.weights @ (rewards.sum(axis=1) - decisions.sum(axis=1) * nothing)
     return BaselineView(rewards=tuple(nothing.tolist()), answers=tuple(answers.tolist()), uplift=float(uplift))
 
 
