@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from doral.problem import Problem
 
 MOST_CONCENTRATED = 1e9
+ROUNDING = 1e-9
 BACK, SPREAD, DOUBT, TRIALS, PAID, BORROWED, BORROWED_BY_ARM = 0, 1, 2, 3, 4, 5, 6  # of `totals`
 
 # What a decision of the ring has to do with money.
@@ -358,7 +359,7 @@ def _set_borrowed(costs: CostsMemory) -> None:
 @kernel
 def _scatter(trials: float, paid: float, share: float, of: float) -> tuple[float, float]:
     """By how much a count scatters more than binomially around a share that `of` decisions tell; how much it might."""
-    if not trials > 1.0:
+    if not trials > 1.0 + ROUNDING:  # a single decision is a sum of fractions
         return 0.0, 0.0
     gap, variance = paid - trials * share, share * (1.0 - share)
     return gap * gap / trials - variance * max(1.0 - trials / of, 0.0), (trials - 1.0) * variance
