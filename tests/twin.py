@@ -81,6 +81,14 @@ def gap(numbers: Iterable[float]) -> float:
     return min(((b - a) / max(1.0, abs(b)) for a, b in itertools.pairwise(ordered)), default=math.inf)
 
 
+def inverse_of(matrix: Floats) -> Floats:
+    """Of a symmetric matrix that may be all but singular: then the condition says so, and rounding decides."""
+    try:
+        return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.pinv(matrix, hermitian=True), dtype=np.float64)
+
+
 @dataclass(frozen=True)
 class Edge:
     """One step up the hull of a context: from the arm before (or from skipping) to `arm`."""
@@ -222,7 +230,7 @@ class Hierarchy:
         whole = precision.reshape(blocks * k, blocks * k)
         self.condition = max(self.condition, float(np.linalg.cond(whole)))
         size = np.sqrt(np.outer(np.diag(whole), np.diag(whole)))  # after a single answer, precisions differ by 1e12
-        covariance = np.linalg.inv(whole / size) / size
+        covariance = inverse_of(whole / size) / size
         mean = np.asarray(covariance @ pull.ravel()).reshape(blocks, k)
         return mean, self.noise * np.asarray(covariance).reshape(blocks, k, blocks, k)
 
@@ -343,7 +351,7 @@ class Bills:
         """Beta-binomial: contexts around their arm, arms around all, all around one decision that was paid in full."""
 
         def borrowed(n: Floats, y: Floats, share: Floats, of: Floats) -> float:
-            told = n > 1.0
+            told = n > 1.0 + ALIKE
             variance = share * (1.0 - share)
             n1 = np.where(told, n, 2.0)
             excess = np.where(told, (y - n * share) ** 2 / n1 - variance * np.maximum(1.0 - n / of, 0.0), 0.0).sum()
@@ -481,6 +489,7 @@ class Twin:
         self.to_come, self.answers = np.zeros(self.n_contexts), np.zeros(self.n_contexts)  # the latter of the control
         # what the norms that count open decisions stand for: their part in V, and in what cells add to it
         self.pending_weight, self.pending_seen = np.zeros(cells), np.zeros(cells)
+        self.stretched = np.ones(cells)  # of the bonus, since stock was taken
         self.pending_precision = self.prior_precision.copy()
         # what is certain
         self.rulings: dict[tuple[int, int], Ruling] = {}
@@ -488,6 +497,7 @@ class Twin:
         self.draw = 0  # of Thompson sampling, in this round
         self.settled_thin: dict[int, float] = {}
         self.prices: dict[int, float] = {}  # of a unit of budget, by depth
+        self.price_then = np.zeros(self.n_contexts)  # when something was new of a context
         self.last_caps = np.zeros(len(problem.reserves) + 1)  # of the last arrival
         # what was last read
         self.tau = np.ones((self.n_contexts, self.n_arms))
@@ -579,7 +589,7 @@ class Twin:
         if self.deviates:
             added = self._of_line(context, arm, there + added) - self._of_line(context, arm, there)
         self.pending_weight[context, arm] += added
-        self.pending_seen[context] = self._pending_now()[context]
+        self.pending_seen[context, arm] = self._pending_now()[context, arm]
         self.stale.add(context)
         if self.bills is not None:
             self.bills.note()
@@ -1143,13 +1153,15 @@ class Twin:
             condition = max(condition, hierarchy.condition)
             for j in range(self.n_contexts):
                 mean, covariance = hierarchy.without(j)
-                precision = self.noise * np.linalg.inv(covariance)
+                precision = self.noise * inverse_of(covariance)
                 if self.n_features > 0:
                     self.prior_mean[j], self.prior_precision[j] = mean, precision
                 else:
                     self.prior_mean[j, group.arms], self.prior_precision[j, group.arms] = mean, precision[0]
         n_deviations = self.n_contexts * (self.n_features or self.n_arms)
         self.spread = (SPREAD_GUESS * scale + squares) / (n_deviations + 1)
+        if self.options.prior == "cells":  # no variance of means is larger than rewards are
+            self.spread = min(self.spread, second_moment / (size if size > 0.0 else 1.0))
         self._inherited = max(condition, REMEMBERED * self._inherited)
         if self.deviates:
             self._follow_residuals(SPREAD_GUESS * of_means)
@@ -1172,10 +1184,10 @@ class Twin:
         success = float(square.sum() / total.sum()) if total.sum() > 0.0 else 0.0
         is_binary = success > 0.0 and total.sum() < count.sum() * success
         if is_binary and (np.abs(square - success * total) <= ALIKE * square).all():
-            # one success, and one failure, among four more answers is always thought to be there
-            other = success / (4.0 + count)
-            least, most = float(total.sum() / count.sum()), success - other
-            mean = np.clip(estimate, np.minimum(least, other), np.maximum(least, most))
+            # as many answers as show four of the rarer outcome at the common rate speak for that
+            common = float(total.sum() / count.sum())
+            weight = 4.0 * success / min(common, success - common)
+            mean = (count * np.clip(estimate, 0.0, success) + weight * common) / (count + weight)
             self.noisiness = mean * (success - mean) / self.noise
             self.sigma = np.full(self.n_contexts, math.sqrt(self.noise))
         else:
@@ -1224,7 +1236,7 @@ class Twin:
         score += (first - now) / first**2
         error = math.sqrt(2.0 / information)
         z = max((now + score / information) / error, LEAST_Z)
-        return self.noise * error * float(z + stats.norm.pdf(z) / stats.norm.cdf(z))
+        return min(self.noise * error * float(z + stats.norm.pdf(z) / stats.norm.cdf(z)), self.mean_square)
 
     def _of_line(self, context: int, arm: int, weight: float) -> float:
         """With which weight so many answers of a cell count for the line."""
@@ -1268,7 +1280,8 @@ class Twin:
         weight, target = (sums[context] for sums in self._line_sums())
         mean, v = self.prior_mean[context], self._v(context)
         away = self.features.T @ (target - weight * (self.features @ mean))
-        return mean + np.linalg.solve(v, away), np.asarray(np.linalg.inv(v), dtype=np.float64)
+        inverse = inverse_of(v)
+        return mean + inverse @ away, inverse
 
     def _v(self, context: int) -> Floats:
         weight, _ = self._line_sums()
@@ -1312,14 +1325,20 @@ class Twin:
         self.pending_weight = self.pending_seen / error
         self.pending_precision = self.prior_precision.copy()
         self.stale = set(range(self.n_contexts))
+        for j in range(self.n_contexts):
+            self.stretched[j] = self._stretch(self._expected_of(j), self._width(j))
         self._plan_start()
+
+    def _width(self, context: int) -> Floats:
+        """The norms that the bonus takes."""
+        return self._expected_norm(context) if self.options.pending == "expected" else self._posterior(context)[1]
 
     def _expected_norm(self, context: int) -> Floats:
         """The norm as if every open decision were answered with the probability of its return."""
         if self.n_features == 0:  # a cell is worked out whenever anything happens to it
             return np.asarray(np.sqrt(1.0 / (self._pending_now()[context] + self.prior_precision[context])))
         v = self.pending_precision[context] + (self.features.T * self.pending_weight[context]) @ self.features
-        norm = self._norm(np.asarray(np.linalg.inv(v), dtype=np.float64))
+        norm = self._norm(inverse_of(v))
         return self._with_deviations(context, self.pending_seen[context], norm)[1]
 
     def _sample(self, context: int, now: int) -> Floats:
@@ -1346,7 +1365,7 @@ class Twin:
         """
         if self.options.bonus != "ahead":
             return np.ones(norm.shape)
-        return np.asarray(np.sqrt(np.log(math.e + n * norm**2 * self.noise / self.doubt)))
+        return np.asarray(np.sqrt(np.log1p(n * norm**2 * self.noise / self.doubt / 2.3)))
 
     def _bonus(self, context: int, now: int, norm: Floats) -> float:
         """`norm` is of the answers alone: the bias is of rewards that are missing there."""
@@ -1385,8 +1404,7 @@ class Twin:
         to_come = self._expected_of(context) if special else float(self.to_come[context])
         if self.options.sampling != "thompson":
             scale = self._bonus(context, now, norm)
-            width = self._expected_norm(context) if self.options.pending == "expected" else norm
-            extra = scale * width * self._stretch(to_come, width)
+            extra = scale * self._width(context) * self.stretched[context]
         elif sampled:
             extra = self.options.exploration * self.sigma[context] * self._sample(context, now)
         else:
@@ -1415,8 +1433,10 @@ class Twin:
             self._margin = min(self._margin, gap(index[list(arms)].tolist()))
             values[[a for a in range(self.n_arms) if a != best]] = -math.inf
         if self.options.sampling == "directed" and arms:
-            width = self._expected_norm(context) if self.options.pending == "expected" else norm
-            best = self._cheapest_lesson(context, values, weight * tau * mean - nothing, tau * np.log1p(width**2) / 2)
+            gain = tau * np.log1p(self._width(context) ** 2) / 2
+            price = self.prices.get(self.depths[context], 0.0) if special else float(self.price_then[context])
+            paid = price * self.costs[context]
+            best = self._cheapest_lesson(values - paid, values, weight * tau * mean - nothing - paid, gain)
             values[[a for a in range(self.n_arms) if a != best]] = -math.inf
         return values, mean, norm
 
@@ -1441,6 +1461,8 @@ class Twin:
         goes_by_then = self.options.bonus == "ahead" or self.control is not None
         for j in sorted(self.stale) if goes_by_then else ():
             self.to_come[j], self.answers[j] = self._expected_of(j), self._answers(j)
+        for j in self.stale:
+            self.price_then[j] = self.prices.get(self.depths[j], 0.0)
             arms = self._in_play(j)
             values, mean, _ = self._index(j, now, arms, sampled=False, special=False)
             steps, _ = hull(values, self.costs[j], [a for a in arms if values[a] > -math.inf], j)
@@ -1472,8 +1494,7 @@ class Twin:
         if self.options.prior == "cells" and self.mean_square == 0.0 and answers > 0.0:
             return worth - nothing  # before any reward, arms without features share all that is known with the control
         mean, norm = self._posterior(context)
-        norms = self._expected_norm(context) if self.options.pending == "expected" else norm
-        width = max(float(norms[c]), 1.0 / math.sqrt(1.0 + answers))
+        width = max(float(self._width(context)[c]), 1.0 / math.sqrt(1.0 + answers))
         scale = self._bonus(context, self.now, norm) * float(self._stretch(to_come, np.array([width]))[0])
         own = scale * width * self.tau[context, c]
         n = int((self.contexts == context).sum())
@@ -1518,14 +1539,12 @@ class Twin:
             found[highest] = hope[highest]
         return found
 
-    def _cheapest_lesson(self, context: int, upper: Floats, mean: Floats, gain: Floats) -> int:
-        """The arm with the smallest squared loss per unit of information, times its cost."""
-        highest = float(upper.max())
-        playable = [a for a in range(self.n_arms) if upper[a] > (0.0 if highest > 0.0 else -math.inf)]
-        ratios = {
-            a: float(self.costs[context, a] * (highest - mean[a]) ** 2 / gain[a]) if gain[a] > 0.0 else math.inf
-            for a in playable
-        }
+    def _cheapest_lesson(self, upper: Floats, before_cost: Floats, mean: Floats, gain: Floats) -> int:
+        """The arm with the smallest squared loss per unit of information, after its cost at the price of the budget."""
+        lowest = 0.0 if float(before_cost.max()) > 0.0 else -math.inf
+        playable = [a for a in range(self.n_arms) if before_cost[a] > lowest]
+        losses = float(upper.max()) - mean
+        ratios = {a: float(losses[a] ** 2 / gain[a]) if gain[a] > 0.0 else math.inf for a in playable}
         self._margin = min(self._margin, gap(ratios.values()))
         return min(playable, key=lambda a: (ratios[a], a))
 

@@ -11,8 +11,9 @@ import pytest
 from doral._arrays import Floats
 from doral.engine.hooks import bonus, score, stretch
 from doral.engine.pieces.bonus import printed
+from doral.engine.pieces.bonus.ahead import psi
 from doral.engine.pieces.index import directed, doubtful
-from doral.engine.state import State
+from doral.engine.state import TIER_PRICE, State
 from doral.estimators.ridge import refactor
 from doral.estimators.shrinkage import DOUBT, NOISE
 from tests.engine.interpreted import COSTS, FEATURES, SEED, WEIGHTS, state_of
@@ -104,8 +105,31 @@ def test_the_bonus_goes_by_how_many_it_is_for() -> None:
     assert bonus(state, 1) == pytest.approx(0.7 * 0.5)
     state.prior.scale[NOISE], state.prior.scale[DOUBT] = 0.2, 0.8
     for norm in (0.3, 2.0, 0.0):
-        expected = math.sqrt(math.log(math.e + 0.4 * 100 * norm**2 / 4))
-        assert stretch(state, 1, norm) == pytest.approx(expected, rel=1e-14)
+        assert stretch(state, 1, norm) == pytest.approx(math.sqrt(math.log1p(0.4 * 100 * norm**2 / 4 / 2.3)), rel=1e-14)
+
+
+@pytest.mark.parametrize("s", [1, 3, 10, 30, 100])
+def test_the_bonus_is_what_is_right_for_one_arm_against_nothing(s: int) -> None:
+    """For s more tries than there are answers: how many errors below nothing the mean of an arm with normal rewards may
+    be for one more try to be worth it, by dynamic programming.
+    """
+    assert psi(float(s)) == pytest.approx(errors_below_nothing(s), abs=0.2)
+
+
+def errors_below_nothing(s: int, known: int = 20) -> float:
+    """Backward over s * known tries, where `known` answers are known and the noise is 1."""
+    mean = np.linspace(-6.0, 6.0, 1501) / math.sqrt(known)
+    points, weights = np.polynomial.hermite_e.hermegauss(21)
+    worth = np.zeros(mean.size)
+    for tries_left in range(1, s * known + 1):
+        n = known + s * known - tries_left
+        step = math.sqrt(1.0 / n - 1.0 / (n + 1))
+        after = sum(w * np.interp(mean + step * p, mean, worth, left=0.0) for p, w in zip(points, weights, strict=True))
+        go_on = mean + after / weights.sum()
+        worth = np.maximum(go_on, 0.0)
+        worth[-1] = mean[-1] * tries_left
+    first = int(np.argmax(go_on > 0.0))
+    return float(-np.interp(0.0, go_on[first - 1 : first + 1], mean[first - 1 : first + 1]) * math.sqrt(known))
 
 
 # --- the index -------------------------------------------------------------------------------------------------------
@@ -153,6 +177,7 @@ def test_thompson_sampling_draws_for_the_one_who_is_here() -> None:
 def test_the_directed_index_values_the_arm_that_pays_least_for_what_it_teaches() -> None:
     words: dict[str, Any] = {"screening": "none", "return_optimism": 0.7, "exploration": 0.3}
     state, optimist = known("doral", sampling="directed", **words), known("doral", **words)
+    state.tiers[TIER_PRICE] = price = 0.1
     rng = np.random.default_rng(1)
     chosen = []
     for context in [0, 1] * 30:
@@ -162,9 +187,9 @@ def test_the_directed_index_values_the_arm_that_pays_least_for_what_it_teaches()
             one.ridge.estimate[context, ARMS], one.ridge.norm[context, ARMS] = estimate, norm
             one.tau[context, ARMS], one.tau_error[context, ARMS] = tau, error
         upper, values = scored(optimist, context), scored(state, context)
-        loss = upper.max() - WEIGHTS[context] * tau * estimate
+        loss = (upper - price * COSTS).max() - (WEIGHTS[context] * tau * estimate - price * COSTS)
         gain = tau / 2.0 * np.log1p(norm**2)
-        best = int(np.where(upper > 0.0, COSTS * loss**2 / gain, np.inf).argmin())
+        best = int(np.where(upper > 0.0, loss**2 / gain, np.inf).argmin())
         assert values[best] == pytest.approx(upper[best], rel=1e-14)
         assert (np.delete(values, best) == -np.inf).all()
         chosen.append(best)
@@ -177,7 +202,7 @@ def test_the_directed_index_where_no_arm_is_worth_anything_or_teaches_anything()
     assert np.isfinite(scored(state, 0)).tolist().count(True) == 1
     state.ridge.estimate[0, ARMS], state.ridge.norm[0, ARMS] = [0.2, 0.5, 0.5], 0.0
     assert scored(state, 0).argmax() == 0  # nothing to learn anywhere: all ratios are alike, the first stands
-    assert directed._cheapest_lesson(state, 0, 0.5) == 0
+    assert directed._cheapest_lesson(state, 0) == 0
 
 
 # --- who is out ------------------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ from doral.engine.hooks import (
     learn_answer,
     on_answer,
     on_commit,
+    on_renewed,
     on_settle,
     on_tick,
     on_weighed,
@@ -196,6 +197,7 @@ def take_stock(state: State) -> None:
         set_next_look(state)
     if has_moved:
         renew(state)
+        on_renewed(state)
         mark_all_stale(state)
 
 

@@ -106,6 +106,11 @@ def stretch(state: State, context: int, norm: float) -> float:
 
 
 @slot
+def stretched(state: State, context: int, arm: int, norm: float) -> float:
+    """The norm of an arm, times what its bonus is multiplied with: `stretch`, as far as it is worth working out."""
+
+
+@slot
 def window_bias(state: State, context: int) -> float:
     """The bias term of the bonus."""
 
@@ -282,6 +287,11 @@ def examine(state: State) -> None:
 @hook
 def renew(state: State) -> None:
     """Whatever follows from the prior and from tau."""
+
+
+@hook
+def on_renewed(state: State) -> None:
+    """Estimates and norms are what they should be."""
 
 
 # --- amendments ------------------------------------------------------------------------------------------------------

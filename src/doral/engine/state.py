@@ -181,6 +181,7 @@ class State(NamedTuple):
     explore: Record
     start: StartMemory
     early: EarlyMemory
+    ahead: Floats
 
 
 COMMON: tuple[str, ...] = State._fields[: State._fields.index("race")]

@@ -47,6 +47,7 @@ from doral.estimators.shrinkage import (
     start_over,
 )
 
+FEW = 4.0  # successes, or failures: the square of two standard errors, within which a rate may be twice as high, or 0
 ALIKE = 1e-9  # relative: rewards that differ by less are the same
 
 
@@ -71,9 +72,10 @@ def calibrate_cells(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats)
                 _set_deviations(prior, ridge)
                 share(prior, ridge)
                 refactor_rows(ridge, 0, tally.shape[1])
-                _follow_residuals(prior, ridge, SPREAD_GUESS * scale_of_means)
+                _follow_residuals(prior, ridge, SPREAD_GUESS * scale_of_means, second_moment)
             else:
                 share_cells(prior, ridge)
+            prior.scale[SPREAD] = min(prior.scale[SPREAD], second_moment / feature_size(ridge))
     elif prior.scale[IS_SET] == ANEW:
         start_over(prior, ridge)
     if ridge.features.shape[1] == 0 or not second_moment > 0.0:
@@ -123,15 +125,18 @@ def _set_noisiness(prior: Prior, ridge: Ridge, tally: Floats) -> None:
     if is_binary:  # all noise is that of a coin: contexts have none of their own
         for j in range(n_contexts):
             prior.sigma[j] = math.sqrt(prior.scale[NOISE])
+    common, common_weight = 0.0, 0.0
+    if is_binary:
+        common = reward / n
+        common_weight = FEW * success / min(common, success - common)
     for j in range(n_contexts):
         for a in range(n_arms):
             ridge.noisiness[j, a] = 1.0
             if is_binary:
-                # A cell without a success, or without a failure, is not without noise: as in Wilson's interval, at the
-                # two standard errors that a bonus is about, one among four more answers stands for it.
-                other = success / (4.0 + tally[COUNT, j, a])
-                least, most = min(reward / n, other), max(reward / n, success - other)
-                mean = min(max(ridge.estimate[j, a], least), most)
+                # Who had bad luck is not quieter for it: as many answers as show FEW of the rarer outcome at the common
+                # rate speak for that rate.
+                weight, estimate = tally[COUNT, j, a], min(max(ridge.estimate[j, a], 0.0), success)
+                mean = (weight * estimate + common_weight * common) / (weight + common_weight)
                 ridge.noisiness[j, a] = mean * (success - mean) / prior.scale[NOISE]
 
 
@@ -164,8 +169,12 @@ def _residual(ridge: Ridge, context: int, arm: int, noise: float) -> _Residual:
 
 
 @rare
-def _follow_residuals(prior: Prior, ridge: Ridge, guess: float) -> None:
-    """Effects, given all other contexts, and both variances; they hold from the next time on."""
+def _follow_residuals(prior: Prior, ridge: Ridge, guess: float, most: float) -> None:
+    """Effects, given all other contexts, and both variances; they hold from the next time on.
+
+    No variance of means is larger than rewards are: where answers happen to be alike and the noise seems to be nothing,
+    everything looks like a deviation.
+    """
     n_contexts, n_arms = ridge.deviation.shape
     noise = prior.scale[NOISE]
     guess /= noise
@@ -187,8 +196,9 @@ def _follow_residuals(prior: Prior, ridge: Ridge, guess: float) -> None:
             arm_score += square / error * ((says / known) ** 2 / (noise * error) - 1.0)
             arm_information += (square / error) ** 2
         _set_effect(ridge, a, known, says, square * of_arms, noise)
-    prior.scale[DEVIATION] = noise * _above_zero(of_cells + cell_score / cell_information, cell_information)
-    prior.scale[EFFECT] = noise * _above_zero(of_arms + arm_score / arm_information, arm_information)
+    deviation = noise * _above_zero(of_cells + cell_score / cell_information, cell_information)
+    effect = noise * _above_zero(of_arms + arm_score / arm_information, arm_information)
+    prior.scale[DEVIATION], prior.scale[EFFECT] = min(deviation, most), min(effect, most)
 
 
 @rare

@@ -66,6 +66,9 @@ class Ridge(NamedTuple):
     reach: Floats  # (A,) how large effects and deviations of an arm are thought to be, beside those of others
     line: Floats  # (rows, A+) <theta_j, f_a> without the deviation, likewise
     line_squared: Floats  # (rows, A+) ||f_a||^2 in V_j^-1, likewise
+    keep: Floats  # (rows, A+) how far the estimate is the line, likewise
+    own: Floats  # (rows, A+) what the cell itself adds to that: (1 - keep) y, likewise
+    doubt: Floats  # (rows, A+) and what is not known of it: keep kappa, likewise
 
 
 def new_ridge(
@@ -109,6 +112,9 @@ def new_ridge(
         reach=np.ones(n_arms),
         line=np.zeros((n_rows if deviates else 0, padded(n_arms))),
         line_squared=np.zeros((n_rows if deviates else 0, padded(n_arms))),
+        keep=np.zeros((n_rows if deviates else 0, padded(n_arms))),
+        own=np.zeros((n_rows if deviates else 0, padded(n_arms))),
+        doubt=np.zeros((n_rows if deviates else 0, padded(n_arms))),
     )
     set_features(ridge, features)
     return ridge
@@ -133,14 +139,42 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float) -
         ridge.weight[context, arm] += weight
         ridge.target[context, arm] += target
     ridge.is_touched[context] = 1
-    n_features, room = ridge.features_by_row.shape
-    if n_features == 0:
+    if ridge.features.shape[1] == 0:
         _set_cell(ridge, context, arm)
         return
-    f = ridge.features[arm]
-    inverse = ridge.inverse[context]
-    direction = ridge.direction
-    shadow = ridge.shadow
+    leverage = _aim(ridge, context, arm)
+    shadow, estimate = ridge.shadow, ridge.line[context] if has_line else ridge.estimate[context]
+    gain = (target - weight * estimate[arm]) / (1.0 + weight * leverage)
+    for a in range(shadow.size):
+        estimate[a] += shadow[a] * gain
+    if weight > 0.0 and _narrow(ridge, context, arm, weight, leverage):
+        return
+    if has_line:
+        _add_deviations(ridge, context)
+
+
+@kernel
+def narrow(ridge: Ridge, row: int, arm: int, weight: float) -> None:
+    """V += weight f f^T in a row of which nobody asks more than norms."""
+    if ridge.features.shape[1] == 0:
+        add_weight(ridge, row, arm, weight)
+        return
+    if deviates(ridge):
+        weight, _ = _change_of_line(ridge, row, arm, weight, 0.0)
+    else:
+        ridge.weight[row, arm] += weight
+    ridge.is_touched[row] = 1
+    if weight > 0.0 and _narrow(ridge, row, arm, weight, _aim(ridge, row, arm)):
+        return
+    if deviates(ridge):
+        _add_doubts(ridge, row)
+
+
+@kernel
+def _aim(ridge: Ridge, row: int, arm: int) -> float:
+    """direction = V^-1 f and shadow = F V^-1 f, for the features f of an arm; f^T V^-1 f."""
+    n_features, room = ridge.features_by_row.shape
+    f, inverse, direction, shadow = ridge.features[arm], ridge.inverse[row], ridge.direction, ridge.shadow
     leverage = 0.0
     for i in range(n_features):
         total = 0.0
@@ -152,33 +186,38 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float) -
         shadow[a] = 0.0
     for i in range(n_features):
         step = direction[i]
-        row = ridge.features_by_row[i]
+        by_row = ridge.features_by_row[i]
         for a in range(room):
-            shadow[a] += row[a] * step
-    shrink = 1.0 / (1.0 + weight * leverage)
-    estimate = ridge.line[context] if has_line else ridge.estimate[context]
-    gain = (target - weight * estimate[arm]) * shrink
-    for a in range(room):
-        estimate[a] += shadow[a] * gain
-    if weight > 0.0:
-        scale = weight * shrink
-        norm_squared = ridge.line_squared[context] if has_line else ridge.norm_squared[context]
-        norm = ridge.norm[context]
+            shadow[a] += by_row[a] * step
+    return leverage
+
+
+@kernel
+def _narrow(ridge: Ridge, row: int, arm: int, weight: float, leverage: float) -> bool:
+    """What follows for V^-1 and for the norms (of the line) after `_aim`; whether all was rebuilt instead."""
+    n_features, room = ridge.features_by_row.shape
+    inverse, direction, shadow = ridge.inverse[row], ridge.direction, ridge.shadow
+    scale = weight / (1.0 + weight * leverage)
+    if deviates(ridge):
+        line_squared = ridge.line_squared[row]
+        for a in range(room):
+            line_squared[a] = max(line_squared[a] - shadow[a] * shadow[a] * scale, 0.0)
+    else:
+        norm_squared, norm = ridge.norm_squared[row], ridge.norm[row]
         for a in range(room):
             norm_squared[a] = max(norm_squared[a] - shadow[a] * shadow[a] * scale, 0.0)
             norm[a] = math.sqrt(norm_squared[a])
-        for i in range(n_features):
-            step = direction[i] * scale
-            for l in range(n_features):  # noqa: E741
-                inverse[i, l] -= step * direction[l]
-        if ridge.root.shape[0] > 0:
-            _follow_root(ridge.root[context], f, direction, weight, leverage, ridge.scratch[0, 0])
-        ridge.updates[context] += 1
-        if ridge.updates[context] >= REFACTOR_EVERY:
-            refactor(ridge, context)
-            return
-    if has_line:
-        _add_deviations(ridge, context)
+    for i in range(n_features):
+        step = direction[i] * scale
+        for l in range(n_features):  # noqa: E741
+            inverse[i, l] -= step * direction[l]
+    if ridge.root.shape[0] > 0:
+        _follow_root(ridge.root[row], ridge.features[arm], direction, weight, leverage, ridge.scratch[0, 0])
+    ridge.updates[row] += 1
+    if ridge.updates[row] >= REFACTOR_EVERY:
+        refactor(ridge, row)
+        return True
+    return False
 
 
 @kernel
@@ -210,25 +249,44 @@ def line_target(ridge: Ridge, row: int, arm: int) -> float:
 @kernel
 def _change_of_line(ridge: Ridge, row: int, arm: int, weight: float, target: float) -> tuple[float, float]:
     """Add to the sums of a cell; by how much its weight and its target for the line have changed."""
-    weight_before, target_before = line_weight(ridge, row, arm), line_target(ridge, row, arm)
+    prior = row % ridge.offset.shape[0]
+    noisiness, deviation = ridge.noisiness[prior, arm], ridge.deviation[prior, arm]
+    weight_before, target_before = ridge.weight[row, arm], ridge.target[row, arm]
     ridge.weight[row, arm] += weight
     ridge.target[row, arm] += target
-    return line_weight(ridge, row, arm) - weight_before, line_target(ridge, row, arm) - target_before
+    before = 1.0 / (noisiness + deviation * weight_before)
+    now = before if weight == 0.0 else 1.0 / (noisiness + deviation * ridge.weight[row, arm])
+    _set_own(ridge, row, arm, now, noisiness, deviation)
+    return now * ridge.weight[row, arm] - before * weight_before, now * ridge.target[row, arm] - before * target_before
+
+
+@kernel
+def _set_own(ridge: Ridge, row: int, arm: int, per_noise: float, noisiness: float, deviation: float) -> None:
+    """What a cell adds to the line, where its answers tell it with per_noise = 1 / (phi + kappa w)."""
+    ridge.keep[row, arm] = noisiness * per_noise
+    ridge.own[row, arm] = deviation * per_noise * ridge.target[row, arm]
+    ridge.doubt[row, arm] = noisiness * per_noise * deviation
 
 
 @kernel
 def _add_deviations(ridge: Ridge, row: int) -> None:
     """Estimates and norms: what the line says, and what the cells add to it."""
-    prior = row % ridge.offset.shape[0]
-    deviation, noisiness = ridge.deviation[prior], ridge.noisiness[prior]
-    weight, target = ridge.weight[row], ridge.target[row]
     line, line_squared = ridge.line[row], ridge.line_squared[row]
+    keep, own, doubt = ridge.keep[row], ridge.own[row], ridge.doubt[row]
     estimate, norm_squared, norm = ridge.estimate[row], ridge.norm_squared[row], ridge.norm[row]
-    for a in range(weight.size):
-        per_noise = 1.0 / (noisiness[a] + deviation[a] * weight[a])
-        keep = noisiness[a] * per_noise
-        estimate[a] = keep * line[a] + deviation[a] * per_noise * target[a]
-        norm_squared[a] = keep * keep * line_squared[a] + keep * deviation[a]
+    for a in range(line.size):
+        estimate[a] = keep[a] * line[a] + own[a]
+        norm_squared[a] = keep[a] * keep[a] * line_squared[a] + doubt[a]
+        norm[a] = math.sqrt(norm_squared[a])
+
+
+@kernel
+def _add_doubts(ridge: Ridge, row: int) -> None:
+    """Norms alone, likewise."""
+    line_squared, keep, doubt = ridge.line_squared[row], ridge.keep[row], ridge.doubt[row]
+    norm_squared, norm = ridge.norm_squared[row], ridge.norm[row]
+    for a in range(line_squared.size):
+        norm_squared[a] = keep[a] * keep[a] * line_squared[a] + doubt[a]
         norm[a] = math.sqrt(norm_squared[a])
 
 
@@ -360,6 +418,9 @@ def refactor(ridge: Ridge, context: int) -> None:
                 square += ridge.features[a, i] * inverse[i, l] * ridge.features[a, l]
         if deviates(ridge):
             ridge.line[context, a], ridge.line_squared[context, a] = ridge.offset[prior, a] + mean, max(square, 0.0)
+            noisiness, deviation = ridge.noisiness[prior, a], ridge.deviation[prior, a]
+            per_noise = 1.0 / (noisiness + deviation * ridge.weight[context, a])
+            _set_own(ridge, context, a, per_noise, noisiness, deviation)
         else:
             ridge.estimate[context, a] = ridge.offset[prior, a] + mean
             ridge.norm_squared[context, a] = square
@@ -392,6 +453,8 @@ def _copy_row(ridge: Ridge, source: int, to: int) -> None:
         ridge.norm_squared[to, a], ridge.norm[to, a] = ridge.norm_squared[source, a], ridge.norm[source, a]
         if deviates(ridge):
             ridge.line[to, a], ridge.line_squared[to, a] = ridge.line[source, a], ridge.line_squared[source, a]
+            ridge.keep[to, a], ridge.own[to, a] = ridge.keep[source, a], ridge.own[source, a]
+            ridge.doubt[to, a] = ridge.doubt[source, a]
     for i in range(n_features):
         for l in range(n_features):  # noqa: E741
             ridge.inverse[to, i, l] = ridge.inverse[source, i, l]
@@ -444,12 +507,9 @@ def draw(ridge: Ridge, context: int, seed: np.uint64, run: np.uint64, round_: in
 @shared
 def _draw_deviations(ridge: Ridge, row: int, seed: np.uint64, run: np.uint64, round_: int, lane: int) -> None:
     """The line counts as far as it is kept, and what is not known of the deviation is drawn by itself."""
-    prior = row % ridge.offset.shape[0]
     for a in range(ridge.features.shape[0]):
-        noisiness, deviation = ridge.noisiness[prior, a], ridge.deviation[prior, a]
-        keep = noisiness / (noisiness + deviation * ridge.weight[row, a])
-        ridge.shadow[a] *= keep
-        ridge.shadow[a] += math.sqrt(keep * deviation) * _normal(seed, run, round_, lane + a)
+        ridge.shadow[a] *= ridge.keep[row, a]
+        ridge.shadow[a] += math.sqrt(ridge.doubt[row, a]) * _normal(seed, run, round_, lane + a)
 
 
 @shared

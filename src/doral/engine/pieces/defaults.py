@@ -73,6 +73,11 @@ def stretch(state: State, context: int, norm: float) -> float:
 
 
 @kernel
+def stretched(state: State, context: int, arm: int, norm: float) -> float:
+    return norm
+
+
+@kernel
 def window_bias(state: State, context: int) -> float:
     return 0.0
 

@@ -15,7 +15,7 @@ from doral._kernel import kernel, position
 from doral.engine.hooks import remembered, settled_weight
 from doral.engine.state import State, mark_stale
 from doral.errors import InvalidValue
-from doral.estimators.ridge import add_weight, refactor, refactor_rows, update
+from doral.estimators.ridge import add_weight, narrow, refactor, refactor_rows
 
 if TYPE_CHECKING:
     from doral.engine.options import PolicyOptions
@@ -48,7 +48,7 @@ def norm_row(state: State, context: int) -> int:
 def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> None:
     decision = state.ring[slot]
     decision.expected, decision.reading = min(state.tau[context, arm], 1.0), state.now[0].read_last
-    update(state.ridge, state.contexts.size + context, arm, decision.expected, 0.0)
+    narrow(state.ridge, state.contexts.size + context, arm, decision.expected)
 
 
 @kernel

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from doral._arrays import Floats
 from doral._kernel import kernel
-from doral.engine.hooks import stretch
+from doral.engine.hooks import stretched
 from doral.engine.state import State
 from doral.pacing import first_best
 
@@ -34,7 +34,7 @@ def on_scored(state: State, context: int, restricted: bool, scale: float, norm: 
     estimate, gamma, values = state.ridge.estimate[context], state.gamma, state.values
     barrier = state.barrier[state.contexts.size if restricted else context]
     for a in range(gamma.size):
-        gamma[a] = estimate[a] + scale * norm[a] * stretch(state, context, norm[a]) + barrier[a]
+        gamma[a] = estimate[a] + scale * stretched(state, context, a, norm[a]) + barrier[a]
     if restricted:
         for a in range(state.allowed.size):
             if state.allowed[a] == 0:

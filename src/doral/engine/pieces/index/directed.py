@@ -1,12 +1,12 @@
 """Information-directed: the arm of a context is the one that pays least for what it teaches (Russo and Van Roy 2018;
 with confidence bounds in place of a posterior, Kirschner and Krause 2018).
 
-    ratio_a = c_a * Delta_a^2 / g_a
+    ratio_a = Delta_a^2 / g_a
 
-Delta_a is what may be lost by playing a: the largest upper bound of any arm, less what a is thought to bring. g_a is
-what it teaches about theta_j: tau_a / 2 * log(1 + ||f_a||^2) in the norm of V^-1, for an answer that never comes
-teaches nothing. A unit of budget must pay for it, hence the cost. Only that arm is valued, with its upper bound; LP_m
-does the rest.
+Delta_a is what may be lost by playing a: the largest upper bound of any arm, less what a is thought to bring, both
+after their costs at the price that a unit of budget has. g_a is what it teaches about theta_j:
+tau_a / 2 * log(1 + ||f_a||^2) in the norm of V^-1, for an answer that never comes teaches nothing. Only that arm is
+valued, with its upper bound; LP_m does the rest.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from doral._kernel import kernel
 from doral.engine.hooks import baseline, norm_row
 from doral.engine.pieces.index import doubtful
-from doral.engine.state import State
+from doral.engine.state import TIER_PRICE, State
 from doral.errors import InvalidValue
-from doral.pacing import NO_ARM, cost_of, first_best
+from doral.pacing import NO_ARM, cost_of
 
 if TYPE_CHECKING:
     from doral.engine.options import PolicyOptions
@@ -37,23 +37,28 @@ def score(state: State, context: int, restricted: bool, is_here: bool) -> None:
     """values[a] = its upper bound for the arm with the smallest ratio, -inf for all others."""
     upper_bounds(state, context, restricted, is_here)
     values = state.values
-    chosen = _cheapest_lesson(state, context, values[first_best(values)])
+    chosen = _cheapest_lesson(state, context)
     for a in range(values.size):
         if a != chosen:
             values[a] = -math.inf
 
 
 @kernel
-def _cheapest_lesson(state: State, context: int, highest: float) -> int:
+def _cheapest_lesson(state: State, context: int) -> int:
     """Of the arms that may be worth something, or if none is, of those in play; the first on ties."""
     estimate, tau, norm = state.ridge.estimate[context], state.tau[context], state.ridge.norm[norm_row(state, context)]
-    floor = 0.0 if highest > 0.0 else -math.inf
+    price, values = state.tiers[TIER_PRICE, state.demand.depth[context]], state.values
+    highest, most = -math.inf, -math.inf
+    for a in range(state.allowed.size):
+        most = max(most, values[a])
+        highest = max(highest, values[a] - price * cost_of(state.hulls, context, a))
+    floor = 0.0 if most > 0.0 else -math.inf
     chosen, least, weight, nothing = NO_ARM, math.inf, state.contexts[context].weight, baseline(state, context)
     for a in range(state.allowed.size):
-        if state.values[a] > floor:
-            loss = (highest + nothing) - weight * tau[a] * estimate[a]
+        if values[a] > floor:
+            loss = (highest + nothing) - (weight * tau[a] * estimate[a] - price * cost_of(state.hulls, context, a))
             gain = 0.5 * tau[a] * math.log(1.0 + norm[a] * norm[a])
-            ratio = cost_of(state.hulls, context, a) * loss * loss / gain if gain > 0.0 else math.inf
+            ratio = loss * loss / gain if gain > 0.0 else math.inf
             if chosen == NO_ARM or ratio < least:
                 chosen, least = a, ratio
     return chosen

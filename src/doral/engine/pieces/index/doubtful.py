@@ -8,7 +8,7 @@ import math
 from typing import TYPE_CHECKING
 
 from doral._kernel import kernel
-from doral.engine.hooks import bonus, norm_row, on_scored, stretch
+from doral.engine.hooks import bonus, norm_row, on_scored, stretched
 from doral.engine.pieces.index.optimism import keep_allowed
 from doral.engine.state import State
 from doral.errors import InvalidValue
@@ -36,7 +36,7 @@ def score(state: State, context: int, restricted: bool, is_here: bool) -> None:
     values, weight, scale = state.values, state.contexts[context].weight, bonus(state, context)
     error, doubts = state.tau_error[context], _doubt(state, context)
     for a in range(values.size):
-        of_reward = tau[a] * scale * norm[a] * stretch(state, context, norm[a])
+        of_reward = tau[a] * scale * stretched(state, context, a, norm[a])
         of_return = doubts * error[a] * max(estimate[a], 0.0)  # that harm may not return is nothing to pay for
         both = math.sqrt(of_reward * of_reward + of_return * of_return)
         values[a] = weight * (tau[a] * estimate[a] + both) + barrier[a]

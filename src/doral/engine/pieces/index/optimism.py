@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from doral._kernel import kernel
-from doral.engine.hooks import bonus, norm_row, on_scored, stretch
+from doral.engine.hooks import bonus, norm_row, on_scored, stretched
 from doral.engine.state import State
 
 
@@ -16,7 +16,7 @@ def score(state: State, context: int, restricted: bool, is_here: bool) -> None:
     barrier = state.barrier[state.contexts.size if restricted else context]  # the rival may be missing today
     values, weight, scale = state.values, state.contexts[context].weight, bonus(state, context)
     for a in range(values.size):
-        values[a] = weight * tau[a] * (estimate[a] + scale * norm[a] * stretch(state, context, norm[a])) + barrier[a]
+        values[a] = weight * tau[a] * (estimate[a] + scale * stretched(state, context, a, norm[a])) + barrier[a]
     if restricted:
         keep_allowed(state)
     on_scored(state, context, restricted, scale, norm)
