@@ -1,10 +1,31 @@
-"""`cached_property` as Python 3.12 has it. In 3.11 it takes a lock, which a process that is forked just then inherits
-locked, for ever. Whoever asks at the same time computes the same twice.
+"""What is computed once, without a lock: a process that is forked just then would inherit it locked, for ever.
+
+`cached_property` is as Python 3.12 has it. Whoever asks at the same time computes the same twice.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+Made = TypeVar("Made")
+
+
+def made_once(make: Callable[..., Made]) -> Callable[..., Made]:
+    """As `functools.cache`, for classes and whatever else is told apart by identity: of two threads that ask for the
+    same at the same time both get the one that was ready first.
+    """
+    made: dict[tuple[Hashable, ...], Made] = {}
+
+    @wraps(make)
+    def ask(*arguments: Hashable) -> Made:
+        if arguments not in made:
+            made.setdefault(arguments, make(*arguments))
+        return made[arguments]
+
+    return ask
+
 
 if TYPE_CHECKING:
     from functools import cached_property as cached_property

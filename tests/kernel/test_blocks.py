@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import math
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from doral._arrays import Floats, Ints, Record
+from doral._cached import made_once
 from doral._kernel import Block, Entry, Program, Template, kernel
 from doral._kernel.templates import LINE
 
@@ -230,3 +232,17 @@ def test_threads_make_copies_of_one_template() -> None:
     with ThreadPoolExecutor(8) as threads:
         for number, found in enumerate(threads.map(work, range(8))):
             assert set(found) == {2.0 * 4.0 * number + 3.0 + number + 1.0}
+
+
+def test_threads_that_ask_at_the_same_time_get_the_same_class() -> None:
+    """A block of another class, however alike, is refused by every call."""
+    together = threading.Barrier(8)
+
+    @made_once
+    def make(name: str) -> type:
+        together.wait(timeout=10)  # all are in the middle of it
+        return type(name, (), {})
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(make, ["Block"] * 8))) == 1
+    assert make("Block").__name__ == "Block"

@@ -10,11 +10,11 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from doral._cached import made_once
 from doral._kernel.trees import SCALARS, ArrayLeaf, Leaf, TreeLayout, codes_of, layout_of, memory_class, words_of
 
 Tree = TypeVar("Tree")
@@ -45,7 +45,7 @@ class Form:
             start += WORD * words_of(leaf)
 
 
-_form_of = cache(Form)
+_form_of = made_once(Form)
 _last_form: dict[type, Form] = {}  # by class of the tree: nearly always the next one has the same layout
 
 

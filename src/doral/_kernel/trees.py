@@ -7,10 +7,11 @@ whose memory its layout describes.
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+
+from doral._cached import made_once
 
 INT, FLOAT, BOOL, UINT64 = "int", "float", "bool", "uint64"
 SCALARS: dict[type, str] = {
@@ -79,7 +80,7 @@ def describe(layout: TreeLayout) -> str:
     return f"{layout.tree_class.__qualname__}({', '.join(parts)})"
 
 
-@cache
+@made_once
 def memory_class(layout: TreeLayout) -> type[ctypes.Structure]:
     """The memory of a block. One class per layout: so a block in the wrong place is refused by the call itself."""
     fields = [("words", ctypes.c_uint64 * max(1, words_of(layout)))]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
+from doral._cached import made_once
 from doral._kernel import Composition, Hook, Kernel, Slot
 from doral.engine import hooks
 from doral.engine.blueprint import Blueprint
@@ -75,14 +76,14 @@ def chosen_pieces(options: PolicyOptions, problem: Problem) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-@cache
+@made_once
 def compose(pieces: tuple[str, ...]) -> Any:
     """The class of states of these pieces. It carries the composition, by which the compiler finds their kernels."""
     kernels = {name: _kernels(one, [PIECES[piece] for piece in pieces]) for name, one in _JOINTS.items()}
     return _state_class("+".join(pieces), pieces, kernels, label=_label(pieces), compile_seconds=PRESET_SECONDS)
 
 
-@cache
+@made_once
 def compose_all() -> Any:
     """The class of states that may hold any of the pieces, and ask while they run. It serves all policies that are no
     presets, so that a sweep over options does not compile each of its policies: slower, with the same decisions.

@@ -212,10 +212,11 @@ def program_of(kind: str, state: State, entries: Callable[[TreeLayout], dict[str
     state_class: Any = type(state)
     if (kind, state_class) not in _PROGRAMS:
         digest = hashlib.sha256(state_class.composition.name.encode()).hexdigest()[:8]
-        _PROGRAMS[kind, state_class] = Program(
+        program = Program(
             name=f"{kind}-{digest}",
             entries=entries(layout_of(state)),
             seconds=state_class.compile_seconds,
             label=state_class.label,
         )
+        _PROGRAMS.setdefault((kind, state_class), program)  # of threads that ask at the same time, the first
     return _PROGRAMS[kind, state_class]
