@@ -154,6 +154,23 @@ def test_a_python_policy_that_cheats_is_stopped() -> None:
         doral.simulate(Greedy, scenario(), runs=1)
 
 
+def test_a_python_policy_of_which_half_is_missing_is_told_before_the_first_arrival() -> None:
+    class Deaf:
+        def __init__(self, problem: doral.Problem, seed: int) -> None: ...
+
+        def decide(self, arrival: object) -> None: ...
+
+    class Seedless(Always):
+        def __init__(self, problem: doral.Problem) -> None: ...
+
+    with pytest.raises(InvalidValue, match="policy = 'Deaf': needs a method observe: decide"):
+        doral.simulate(Deaf, scenario(), runs=1)  # type: ignore[arg-type]
+    with pytest.raises(
+        InvalidValue, match=r"policy = 'Seedless': is made with \(problem, seed\), and cannot be: too many"
+    ):
+        doral.simulate(Seedless, scenario(), runs=1)  # type: ignore[arg-type]
+
+
 def test_python_policies_run_in_processes_too() -> None:
     one, two = (doral.simulate(Always, scenario(), runs=2, n_jobs=jobs) for jobs in (1, 2))
     assert one.runs().equals(two.runs())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 from decimal import Decimal
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral._kernel import Block
-from doral.errors import DoralError
+from doral.errors import DoralError, InvalidValue
 from doral.problem import Arm, Problem
 from doral.simulation.logbook import (
     LOGBOOK,
@@ -23,7 +24,7 @@ from doral.simulation.logbook import (
     spent,
 )
 from doral.simulation.outcome import Outcome
-from doral.simulation.python_policy import Answer, Arrival, PolicyMaker
+from doral.simulation.python_policy import Answer, Arrival, PolicyMaker, PythonPolicy
 from doral.simulation.scenario import Scenario
 from doral.simulation.tape import Tape
 from doral.simulation.world import Truth
@@ -31,6 +32,22 @@ from doral.simulation.world import Truth
 
 class BadDecision(DoralError):
     """A policy written in Python chose an arm that it could not have."""
+
+
+def _made(maker: PolicyMaker, name: str, problem: Problem, seed: int) -> PythonPolicy:
+    """The policy, if it can be asked; whoever has forgotten half of it is told before the first arrival."""
+    try:
+        inspect.signature(maker).bind(problem, seed)
+    except ValueError:  # nobody knows its arguments
+        pass
+    except TypeError as error:
+        raise InvalidValue("policy", name, f"is made with (problem, seed), and cannot be: {error}") from None
+    policy = maker(problem, seed)
+    missing = [method for method in ("decide", "observe") if not callable(getattr(policy, method, None))]
+    if missing:
+        remedy = f"needs a method {' and a method '.join(missing)}: decide(arrival) and observe(answer) are asked for"
+        raise InvalidValue("policy", name, remedy)
+    return policy
 
 
 class PythonPlayer:
@@ -51,7 +68,7 @@ class PythonPlayer:
         problem = scenario.problem
         if scenario.features == "drawn":
             problem = _with_features(problem, truth.features)
-        self._policy = maker(problem, _seed_of(seed, run))
+        self._policy = _made(maker, name, problem, _seed_of(seed, run))
         self._n_arms = scenario.problem.n_arms
         self._budget_left = scenario.problem.budget  # for the policy; who can be paid goes by decimals
         rows = [[Decimal(repr(cost)) for cost in row] for row in scenario.problem.costs_by_context.tolist()]
