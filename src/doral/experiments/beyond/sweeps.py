@@ -146,6 +146,65 @@ SWEEPS = (
         default="1",
     ),
     Sweep(
+        name="bonus",
+        question="What is it worth to explore by how many it is for?",
+        x_label="scenario",
+        is_ordered=False,
+        points=_over_named(
+            {"ahead (the default)": {}, "calibrated: it grows with time": {"bonus": "calibrated"}},
+            {
+                "long": (DIVERSE_PARETO, "stress/costs", "stress/many-arms"),
+                "short, or rare": ("stress/tiny", "stress/short", "stress/dear-is-right", "stress/rare"),
+            },
+        ),
+    ),
+    Sweep(
+        name="start",
+        question="What are planned first tries worth?",
+        x_label="start_share, of the budget",
+        points=_over_values(
+            "start_share",
+            (0, 0.01, 0.02, 0.05, 0.1, 0.2),
+            (DIVERSE_PARETO, "stress/tiny", "stress/dear-is-right", "stress/no-features", "stress/rare"),
+        ),
+        default="0.05",
+    ),
+    Sweep(
+        name="silence",
+        question="Where feedback is silent: what is it worth to count answers as they come?",
+        x_label="scenario",
+        is_ordered=False,
+        points=_over_named(
+            {
+                "as they come (the default)": {},
+                "at the deadline": {"learner": "scaled"},
+                "silence is a missing answer": {"learner": "returned"},
+            },
+            {"": ("stress/silent", "stress/silent-slow", "stress/rare")},
+        ),
+    ),
+    Sweep(
+        name="cost",
+        question="What is it worth to learn what is paid?",
+        x_label="scenario",
+        is_ordered=False,
+        points=_over_named(
+            {"learned (the default)": {}, "list prices": {"cost": "list"}},
+            {"paid on answer": ("stress/pay-on-success",), "paid always": ("stress/costs", "stress/dear-is-right")},
+        ),
+    ),
+    Sweep(
+        name="explore",
+        question="What does a log cost that others can learn from?",
+        x_label="explore, share of the arrivals",
+        points=_over_values(
+            "explore",
+            (0, 0.01, 0.02, 0.05, 0.1),
+            (DIVERSE_PARETO, "stress/costs", "stress/tiny", "stress/silent"),
+        ),
+        default="0",
+    ),
+    Sweep(
         name="pending",
         question="Should open decisions count?",
         x_label="horizon T, rounds",
