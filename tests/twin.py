@@ -1182,7 +1182,7 @@ class Twin:
             self.effect_variance[:] = guess * self.reach**2
         count, total, square = self._tally()
         success = float(square.sum() / total.sum()) if total.sum() > 0.0 else 0.0
-        is_binary = success > 0.0 and total.sum() < count.sum() * success
+        is_binary = success > 0.0 and total.sum() < count.sum() * success * (1.0 - ALIKE)
         if is_binary and (np.abs(square - success * total) <= ALIKE * square).all():
             # as many answers as show four of the rarer outcome at the common rate speak for that
             common = float(total.sum() / count.sum())
@@ -1437,7 +1437,8 @@ class Twin:
             price = self.prices.get(self.depths[context], 0.0) if special else float(self.price_then[context])
             paid = price * self.costs[context]
             best = self._cheapest_lesson(values - paid, values, weight * tau * mean - nothing - paid, gain)
-            values[[a for a in range(self.n_arms) if a != best]] = -math.inf
+            cheaper = self.costs[context] < self.costs[context, best]
+            values[[a for a in range(self.n_arms) if a != best and not cheaper[a]]] = -math.inf
         return values, mean, norm
 
     def _thinks_well(self, context: int, arms: Sequence[int], mean: Floats) -> bool:

@@ -259,3 +259,13 @@ def test_an_urgent_scenario_serves_the_urgent_more() -> None:
     assert served[0] > 1.2 * served[1]
     reserved = dict(problem.reserves)[2] * problem.budget
     assert served[0] >= 0.95 * min(reserved, 0.2 * problem.horizon)
+
+
+def test_who_is_directed_falls_back_on_what_is_free() -> None:
+    """A dear arm that nobody can pay for everybody keeps no one from a free one that is good, too."""
+    arms, contexts = [Arm("free", cost=0), Arm("dear", cost=5)], {"x": 0.5, "y": 0.5}
+    problem = Problem(arms=arms, contexts=contexts, budget=20, horizon=300, deadline=20)
+    scenario = Scenario(name="free", problem=problem, means=[[1.0, 3.0]] * 2, delays=Geometric(5))
+    played = doral.simulate(["doral-otf", "doral-ids"], scenario, runs=5, keep_decisions=True)
+    served = played.decisions().group_by("policy", "run").len()
+    assert (served["len"] >= 290).all()

@@ -262,6 +262,19 @@ def test_few_answers_do_not_make_a_cell_quiet(common: float) -> None:
     assert noise[0, 0] < common * (1.0 - common)
 
 
+@pytest.mark.parametrize("reward", [18.26, 0.1, 1.0 / 3.0, 7.7])
+def test_answers_that_are_all_alike_have_no_failures_however_sums_are_rounded(reward: float) -> None:
+    for n in range(1, 60):
+        tally = np.zeros((3, N_CONTEXTS, N_ARMS))
+        tally[COUNT] = n
+        tally[REWARD], tally[SQUARE] = sum([reward] * n), sum([reward * reward] * n)
+        tally[:, 1:] = 0.0
+        prior, ridge = calibrated(np.ones((N_ARMS, 1)), tally)
+        assert (ridge.noisiness == 1.0).all()
+        assert np.isfinite(ridge.estimate).all()
+        assert np.isfinite(prior.scale).all()
+
+
 @pytest.mark.parametrize("rewards", ["normal", "all alike", "one other", "losses"])
 def test_other_rewards_are_equally_noisy(rewards: str) -> None:
     rng = np.random.default_rng(6)

@@ -9,7 +9,7 @@ import pytest
 
 from doral.engine.presets import policy
 from doral.live.campaign import Campaign
-from doral.live.errors import WrongState
+from doral.live.errors import KeyReused, WrongState
 from doral.live.store import Store
 from doral.problem import Arm, Problem
 from tests.live.checks import fold_of
@@ -176,3 +176,29 @@ def test_with_a_half_life_what_was_paid_long_ago_is_forgotten(open_store: Callab
             shares.append(float(fold_of(campaign).engine.state.costs.share[0, 0]))
     assert shares[0] > 0.95
     assert shares[1] < 0.05
+
+
+@pytest.mark.parametrize("spend", [True, False])
+def test_a_record_that_is_sent_again_after_its_deadline_is_the_same(
+    spend: bool, open_store: Callable[[str], Store]
+) -> None:
+    """While it may still be answered it costs the list price, and nothing later: that was never said."""
+    campaign = make(open_store("memory://"))
+    first = campaign.record("x", arm="large", at=0, key="k", spend=spend)
+    wait(campaign, 20)
+    assert campaign.record("x", arm="large", at=0, key="k", spend=spend).id == first.id
+    with pytest.raises(KeyReused):
+        campaign.record("x", arm="large", at=0, key="k", spend=spend, cost=3)
+
+
+def test_an_arm_that_is_added_is_explored_by_how_many_it_is_for(open_store: Callable[[str], Store]) -> None:
+    arms = [Arm("small", features=[1.0, 0.0]), Arm("large", features=[0.0, 1.0])]
+    campaign = make(open_store("memory://"), policy="doral-otf", arms=arms, paid="always", horizon=10_000)
+    for i in range(40):
+        made = campaign.decide("x")
+        if made.arm is not None:
+            campaign.feedback(made.id, 0.5 + 0.1 * (i % 3))
+    campaign.add_arm(Arm("new", features=[1.0, 1.0]))
+    stretch = fold_of(campaign).engine.state.ahead
+    assert (stretch[:, 2] >= stretch[:, :2].min(axis=1)).all()
+    assert (stretch[:, 2] > 1.0).all()

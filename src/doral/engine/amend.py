@@ -18,6 +18,7 @@ from doral.engine.hooks import (
     on_cancel,
     on_paid,
     on_recall,
+    on_renewed,
     refresh_prior,
     watch,
 )
@@ -120,6 +121,7 @@ def recompute(state: State) -> None:
     """After `widened`: whatever follows from the sums."""
     refresh_prior(state)
     refactor_rows(state.ridge, 0, state.ridge.weight.shape[0])
+    on_renewed(state)
 
 
 def set_clock(state: State, clock: float) -> None:

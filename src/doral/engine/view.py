@@ -80,9 +80,9 @@ def view_baseline(state: State, problem: Problem) -> BaselineView | None:
     else:
         nothing, answers = tau[:, control] * state.ridge.estimate[:n_contexts, control], count[:, control].copy()
         count[:, control], rewards[:, control] = 0.0, 0.0
-    decisions = np.divide(
-        count, tau, out=np.zeros_like(count), where=tau > 0.0
-    )  # those without an answer bring nothing
+    decisions = count
+    if state.chosen.learn_returned:  # whoever does not answer has brought nothing, but would have without the arm
+        decisions = np.divide(count, tau, out=np.zeros_like(count), where=tau > 0.0)
     uplift = problem.weights @ (rewards.sum(axis=1) - decisions.sum(axis=1) * nothing)
     return BaselineView(rewards=tuple(nothing.tolist()), answers=tuple(answers.tolist()), uplift=float(uplift))
 

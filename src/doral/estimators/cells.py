@@ -116,7 +116,7 @@ def _set_noisiness(prior: Prior, ridge: Ridge, tally: Floats) -> None:
             reward += tally[REWARD, j, a]
             square += tally[SQUARE, j, a]
     success = square / reward if reward > 0.0 else 0.0
-    is_binary = success > 0.0 and reward < n * success
+    is_binary = success > 0.0 and reward < n * success * (1.0 - ALIKE)  # else there are no failures
     for j in range(n_contexts):
         for a in range(n_arms):
             if abs(tally[SQUARE, j, a] - success * tally[REWARD, j, a]) > ALIKE * tally[SQUARE, j, a]:

@@ -55,6 +55,15 @@ def note_of(asked: Event) -> Event:
     return Event(0, NOTED, 0.0, 0.0, 0, key=asked.key, data=json.dumps(_content(asked)))
 
 
+def _as_said(data: str) -> str:
+    """Of a record, without a cost that nobody has said."""
+    said = json.loads(data)
+    if said.pop("implied", False):
+        del said["cost"]
+        return json.dumps(said)
+    return data
+
+
 def _content(event: Event) -> list[Any]:
     """What a request asked, in plain values."""
     if event.kind == NOTED:
@@ -65,7 +74,7 @@ def _content(event: Event) -> list[Any]:
         available = None if event.available is None else event.available.rstrip(b"\0").hex()
         return [event.kind, event.context, available, event.happened]
     if event.kind == RECORDED:
-        return [event.kind, event.context, event.arm, event.happened, event.probability, event.data]
+        return [event.kind, event.context, event.arm, event.happened, event.probability, _as_said(known(event.data))]
     if event.kind in (ANSWERED, CORRECTED, CANCELLED):
         is_said = event.kind != CANCELLED and event.data != IMPLIED_COST
         actual_cost = event.actual_cost if is_said else None

@@ -85,6 +85,8 @@ def _entry(fold: Fold, asked: RecordRequest, stamp: Stamp) -> _Entry:
     is_overdue = age > fold.age_limit(context)
     cost = asked.cost if asked.cost is not None and arm is not None else _usual_cost(fold, context, arm, is_overdue)
     said = {"spend": asked.spend, "cost": cost, "reward": asked.reward, "answered": answered}
+    if asked.cost is None and problem.paid == "on_answer":
+        said["implied"] = True  # by when it is told: the same request may imply another cost later
     draft = Event(
         0, RECORDED, 0.0, stamp.wall, stamp.writer, key=asked.key, context=context, arm=arm,
         cost=cost if asked.spend else 0.0, reason=MADE_ELSEWHERE, probability=asked.probability, happened=made,

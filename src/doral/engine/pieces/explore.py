@@ -25,7 +25,7 @@ from doral import _check
 from doral._arrays import Record
 from doral._kernel import kernel, rare
 from doral._kernel.philox import COIN, philox, to_uniform
-from doral.engine.choice import PLAYED_EXPLORING, PLAYED_RACING, SKIPPED_EXPLORING, Choice
+from doral.engine.choice import PLAYED_EXPLORING, PLAYED_RACING, SKIPPED_EXPLORING, SKIPPED_WORTHLESS, Choice
 from doral.engine.hooks import baseline, control, odds_of, rate
 from doral.engine.state import State
 from doral.pacing import NO_ARM, cost_of
@@ -126,7 +126,8 @@ def _tried(
 @kernel
 def _price(state: State, choice: Choice) -> float:
     """What a unit of budget is worth; who plans a first try does not ask for it."""
-    explored, is_first = state.explore[0], choice.price == 0.0 and choice.value == 0.0
+    explored = state.explore[0]
+    is_first = choice.price == 0.0 and choice.value == 0.0 and choice.reason != SKIPPED_WORTHLESS
     if state.chosen.pace_lp and state.now[0].racing == 0 and not is_first:
         return choice.price
     return max(0.0, explored.worth / explored.cost) if explored.cost > 0.0 else 0.0

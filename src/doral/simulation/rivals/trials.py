@@ -90,7 +90,7 @@ class Trials:
         listed = self._list_costs
         if not self._is_paid_on_answer:
             return listed
-        tried = self.exposure(now)
+        tried = np.where(listed > 0.0, self.exposure(now), 0.0)  # what is free tells nothing of what is paid
         paid = np.divide(self._paid, listed, out=np.zeros(listed.shape), where=listed > 0.0)
         of_all = (paid.sum() + 1.0) / (tried.sum() + 1.0)
         of_arm = (paid.sum(axis=0) + of_all * _BELIEF) / (tried.sum(axis=0) + _BELIEF)

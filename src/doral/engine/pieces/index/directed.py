@@ -5,8 +5,8 @@ with confidence bounds in place of a posterior, Kirschner and Krause 2018).
 
 Delta_a is what may be lost by playing a: the largest upper bound of any arm, less what a is thought to bring, both
 after their costs at the price that a unit of budget has. g_a is what it teaches about theta_j:
-tau_a / 2 * log(1 + ||f_a||^2) in the norm of V^-1, for an answer that never comes teaches nothing. Only that arm is
-valued, with its upper bound; LP_m does the rest.
+tau_a / 2 * log(1 + ||f_a||^2) in the norm of V^-1, for an answer that never comes teaches nothing. That arm is valued,
+with its upper bound, and those that cost less, for LP_m to fall back on where it cannot be paid for everybody.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ def check(options: PolicyOptions) -> None:
 
 @kernel
 def score(state: State, context: int, restricted: bool, is_here: bool) -> None:
-    """values[a] = its upper bound for the arm with the smallest ratio, -inf for all others."""
+    """values[a] = its upper bound for the arm with the smallest ratio and for cheaper ones, -inf for all others."""
     upper_bounds(state, context, restricted, is_here)
     values = state.values
     chosen = _cheapest_lesson(state, context)
-    for a in range(values.size):
-        if a != chosen:
+    for a in range(state.allowed.size):
+        is_cheaper = chosen != NO_ARM and cost_of(state.hulls, context, a) < cost_of(state.hulls, context, chosen)
+        if a != chosen and not is_cheaper:
             values[a] = -math.inf
 
 
