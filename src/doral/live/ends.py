@@ -38,6 +38,9 @@ def ending(problem: Problem, until: object, began: float) -> Problem:
     """The problem with a date for its end; a horizon that it has becomes what is expected to arrive."""
     stamp = end_timestamp("until", until)
     if stamp <= began:
-        raise InvalidValue("until", until, "must be after the beginning of the campaign")
+        remedy = "must be after the beginning of the campaign"
+        if isinstance(until, int | float):
+            remedy += "; a number is seconds since 1970 here: a date such as '2027-03-31' says it better"
+        raise InvalidValue("until", until, remedy)
     expected = problem.horizon if problem.until is None else problem.expected_arrivals
     return dataclasses.replace(problem, horizon=0, until=stamp - began, expected_arrivals=expected)
