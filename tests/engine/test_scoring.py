@@ -10,8 +10,7 @@ import pytest
 
 from doral._arrays import Floats
 from doral.engine.hooks import bonus, score, stretch
-from doral.engine.pieces.bonus import printed
-from doral.engine.pieces.bonus.ahead import psi
+from doral.engine.pieces.bonus import ahead, printed
 from doral.engine.pieces.index import directed, doubtful
 from doral.engine.state import TIER_PRICE, State
 from doral.estimators.ridge import refactor
@@ -113,7 +112,7 @@ def test_the_bonus_is_what_is_right_for_one_arm_against_nothing(s: int) -> None:
     """For s more tries than there are answers: how many errors below nothing the mean of an arm with normal rewards may
     be for one more try to be worth it, by dynamic programming.
     """
-    assert psi(float(s)) == pytest.approx(errors_below_nothing(s), abs=0.2)
+    assert ahead._psi(float(s)) == pytest.approx(errors_below_nothing(s), abs=0.2)
 
 
 def errors_below_nothing(s: int, known: int = 20) -> float:

@@ -33,7 +33,7 @@ def state_bytes(blueprint: Blueprint, pieces: tuple[str, ...]) -> int:
     if options.sampling == "thompson" and n_features >= MANY_FEATURES:
         ridge += rows * square
     if options.prior == "cells" and n_features:
-        ridge += 4 * cells + 2 * rows * room
+        ridge += 4 * cells + 5 * rows * room
     groups = n_arms * (n_contexts if options.curves_by == "context" else 1)
     curves = (2 * groups + 3 * n_arms) * n_ages
     hulls = (4 + (12 if n_contexts > 64 else 3)) * n_contexts * n_costs
@@ -46,6 +46,8 @@ def state_bytes(blueprint: Blueprint, pieces: tuple[str, ...]) -> int:
         words += blueprint.true_values.size
     if "learn.early" in pieces:
         words += cells * (1 + n_ages) + 3 * n_arms * n_ages
+    if "bonus.ahead" in pieces:
+        words += n_contexts * room
     if "window" in pieces:
         words += cells
     if "drop" in pieces:

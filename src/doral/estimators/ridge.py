@@ -144,7 +144,7 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float) -
         return
     leverage = _aim(ridge, context, arm)
     shadow, estimate = ridge.shadow, ridge.line[context] if has_line else ridge.estimate[context]
-    gain = (target - weight * estimate[arm]) / (1.0 + weight * leverage)
+    gain = (target - weight * estimate[arm]) * (1.0 / (1.0 + weight * leverage))
     for a in range(shadow.size):
         estimate[a] += shadow[a] * gain
     if weight > 0.0 and _narrow(ridge, context, arm, weight, leverage):
@@ -197,7 +197,7 @@ def _narrow(ridge: Ridge, row: int, arm: int, weight: float, leverage: float) ->
     """What follows for V^-1 and for the norms (of the line) after `_aim`; whether all was rebuilt instead."""
     n_features, room = ridge.features_by_row.shape
     inverse, direction, shadow = ridge.inverse[row], ridge.direction, ridge.shadow
-    scale = weight / (1.0 + weight * leverage)
+    scale = weight * (1.0 / (1.0 + weight * leverage))
     if deviates(ridge):
         line_squared = ridge.line_squared[row]
         for a in range(room):

@@ -50,11 +50,11 @@ def bonus(state: State, context: int) -> float:
 def stretch(state: State, context: int, norm: float) -> float:
     n = share_of(state.demand, context) * state.now[0].horizon
     noise = state.prior.scale[NOISE] / state.prior.scale[DOUBT]
-    return psi(n * norm * norm * noise)
+    return _psi(n * norm * norm * noise)
 
 
 @kernel
-def psi(s: float) -> float:
+def _psi(s: float) -> float:
     return math.sqrt(math.log1p(s / 2.3))
 
 
