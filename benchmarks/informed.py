@@ -33,13 +33,15 @@ class Known(NamedTuple):
     returned: Floats  # (J, A) share of answers that do
     mean: Floats  # (k,) of the parameters of contexts
     covariance: Floats  # (k, k)
+    clairvoyant: float  # what can be earned
     is_exponential: bool
 
 
 def known_of(scenario: Scenario) -> Known:
     """What is true, as far as it is told; of line and exponential, the one that fits the means."""
     means, features = np.array(scenario.means), scenario.problem.features
-    worth = make_truth(scenario, seed=0, run=0).counted[0]
+    truth = make_truth(scenario, seed=0, run=0)
+    worth = truth.counted[0]
     for is_exponential in (False, True):
         target = np.log(means) if is_exponential else means
         parameters = np.linalg.lstsq(features, target.T, rcond=None)[0].T
@@ -47,7 +49,16 @@ def known_of(scenario: Scenario) -> Known:
             shares = scenario.problem.shares
             assert shares is not None
             covariance = np.cov(parameters.T) + 1e-9 * np.eye(features.shape[1])
-            return Known(features, shares, worth, worth / means, parameters.mean(axis=0), covariance, is_exponential)
+            return Known(
+                features=features,
+                shares=shares,
+                worth=worth,
+                returned=worth / means,
+                mean=parameters.mean(axis=0),
+                covariance=covariance,
+                clairvoyant=truth.clairvoyant,
+                is_exponential=is_exponential,
+            )
     raise SystemExit(f"{scenario.name}: means follow from the features neither as a line nor as its exponential")
 
 
@@ -94,7 +105,7 @@ def play(scenario: Scenario, known: Known, *, width: float, run: int) -> float:
                 successes[j, best[j]] += rng.random() < known.worth[j, best[j]]
         for j in range(n_contexts):
             theta[j], covariance[j] = posterior(known, trials[j], successes[j], theta[j])
-    return earned / make_truth(scenario, seed=0, run=0).clairvoyant
+    return earned / known.clairvoyant
 
 
 def main() -> None:

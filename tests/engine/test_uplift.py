@@ -19,6 +19,7 @@ from doral.engine.view import certificates
 from doral.problem import Arm, Problem
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.baseline_scenarios import SCENARIOS, only_harm
+from tests.engine.cases import HOPELESS
 
 ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)
 CONTROL = SCENARIOS["stress/control"]
@@ -174,15 +175,7 @@ def optimal_boundary(total: int, at: tuple[int, ...]) -> dict[int, float]:
 @pytest.mark.parametrize("feedback", ["explicit", "silent"])
 def test_where_nothing_comes_of_nothing_somebody_is_served(feedback: str) -> None:
     """Without features, and with too little budget for planned tries: skips alone must not tell of the arms."""
-    problem = Problem(
-        arms=[Arm("small", cost=1), Arm("large", cost=10)],
-        contexts={"x": 0.5, "y": 0.5},
-        budget=100,
-        horizon=400,
-        deadline=50,
-        baseline="observed",
-        feedback=feedback,  # type: ignore[arg-type]
-    )
+    problem = dataclasses.replace(HOPELESS.problem, feedback=feedback)  # type: ignore[arg-type]
     means = [[0.3, 0.6]] * 2
     place = Scenario(name="p", problem=problem, delays=Geometric(3), means=means, baseline_means=0, noise="bernoulli")
     result = doral.simulate("doral-otf", place, runs=10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from doral.cli import terminal
 from doral.engine.presets import POLICY_NAMES, policy
 from doral.experiments.kit.numbers import number
-from doral.simulation.rivals.catalogue import RIVALS
+from doral.simulation.rivals.catalogue import AT_LIST_PRICES, RIVALS
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.catalogue import SCENARIOS
 
@@ -46,4 +46,4 @@ def show_policies() -> None:
 
 def _prices(rival: str) -> str:
     """Said where a rival does not learn what is paid."""
-    return ", at list prices" if rival in ("a/b", "status-quo") else ""
+    return ", at list prices" if rival in AT_LIST_PRICES else ""

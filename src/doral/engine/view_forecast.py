@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from doral.engine.pieces.forecast import rhythm_until
 from doral.engine.state import State, has
 
 REACH = 1.6448536269514722  # standard errors to each side of 90%
@@ -32,7 +33,7 @@ def view_forecast(state: State) -> ForecastView | None:
     now, forecast = state.now[0], state.forecast
     pace, clock, until = forecast.pace[0], float(state.now["clock"][0]), float(now["until"])
     left = max(0.0, until - clock)
-    expected = float(pace["level"]) * (_rhythm_until(state, max(until, clock)) - _rhythm_until(state, clock))
+    expected = float(pace["level"] * (rhythm_until(forecast, max(until, clock)) - rhythm_until(forecast, clock)))
     spans = left / float(pace["span"])
     by_chance = float(pace["noise"]) / spans if pace["noise"] > 0.0 and spans > 0.0 else 0.0
     variance = float(pace["error"]) + float(pace["drift"]) * spans / 3.0 + max(by_chance, 1.0 / max(1.0, expected))
@@ -45,18 +46,3 @@ def view_forecast(state: State) -> ForecastView | None:
         hours=tuple(forecast.hour_factors.tolist()),
         weekdays=tuple(forecast.weekday_factors.tolist()),
     )
-
-
-def _rhythm_until(state: State, clock: float) -> float:
-    """The integral of the rhythm, as `pieces/forecast.py` has it."""
-    forecast = state.forecast
-    if forecast.day == 0.0:
-        return clock
-    days = (forecast.time_of_week + clock) / forecast.day
-    whole = math.floor(days)
-    hours = (days - whole) * forecast.hour_factors.size
-    hour, (weeks, weekday) = min(forecast.hour_factors.size - 1, int(hours)), divmod(whole, 7)
-    of_day = forecast.hour_factors[:hour].sum() + forecast.hour_factors[hour] * (hours - hour)
-    of_week = forecast.weekday_factors[:weekday].sum()
-    of_week += forecast.weekday_factors[weekday] * of_day / forecast.hour_factors.size
-    return float((weeks * 7 + of_week) * forecast.day)

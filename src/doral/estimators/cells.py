@@ -122,22 +122,21 @@ def _set_noisiness(prior: Prior, ridge: Ridge, tally: Floats) -> None:
             if abs(tally[SQUARE, j, a] - success * tally[REWARD, j, a]) > ALIKE * tally[SQUARE, j, a]:
                 is_binary = False
     prior.scale[SUCCESS] = success if is_binary else 0.0
-    if is_binary:  # all noise is that of a coin: contexts have none of their own
+    if not is_binary:
         for j in range(n_contexts):
-            prior.sigma[j] = math.sqrt(prior.scale[NOISE])
-    common, common_weight = 0.0, 0.0
-    if is_binary:
-        common = reward / n
-        common_weight = FEW * success / min(common, success - common)
+            for a in range(n_arms):
+                ridge.noisiness[j, a] = 1.0
+        return
+    # Who had bad luck is not quieter for it: as many answers as show FEW of the rarer outcome at the common rate speak
+    # for that rate.
+    common = reward / n
+    common_weight = FEW * success / min(common, success - common)
     for j in range(n_contexts):
+        prior.sigma[j] = math.sqrt(prior.scale[NOISE])  # all noise is that of a coin: contexts have none of their own
         for a in range(n_arms):
-            ridge.noisiness[j, a] = 1.0
-            if is_binary:
-                # Who had bad luck is not quieter for it: as many answers as show FEW of the rarer outcome at the common
-                # rate speak for that rate.
-                weight, estimate = tally[COUNT, j, a], min(max(ridge.estimate[j, a], 0.0), success)
-                mean = (weight * estimate + common_weight * common) / (weight + common_weight)
-                ridge.noisiness[j, a] = mean * (success - mean) / prior.scale[NOISE]
+            weight, estimate = tally[COUNT, j, a], min(max(ridge.estimate[j, a], 0.0), success)
+            mean = (weight * estimate + common_weight * common) / (weight + common_weight)
+            ridge.noisiness[j, a] = mean * (success - mean) / prior.scale[NOISE]
 
 
 @rare

@@ -271,13 +271,10 @@ def _set_own(ridge: Ridge, row: int, arm: int, per_noise: float, noisiness: floa
 @kernel
 def _add_deviations(ridge: Ridge, row: int) -> None:
     """Estimates and norms: what the line says, and what the cells add to it."""
-    line, line_squared = ridge.line[row], ridge.line_squared[row]
-    keep, own, doubt = ridge.keep[row], ridge.own[row], ridge.doubt[row]
-    estimate, norm_squared, norm = ridge.estimate[row], ridge.norm_squared[row], ridge.norm[row]
+    line, keep, own, estimate = ridge.line[row], ridge.keep[row], ridge.own[row], ridge.estimate[row]
     for a in range(line.size):
         estimate[a] = keep[a] * line[a] + own[a]
-        norm_squared[a] = keep[a] * keep[a] * line_squared[a] + doubt[a]
-        norm[a] = math.sqrt(norm_squared[a])
+    _add_doubts(ridge, row)
 
 
 @kernel

@@ -125,14 +125,12 @@ def on_tick(state: State) -> None:
 def _arrivals_ahead(state: State) -> float:
     """How many are forecast from now until the end."""
     now = state.now[0]
-    ahead = _rhythm_until(state, max(now.until, now.clock)) - _rhythm_until(state, now.clock)
+    ahead = _rhythm_until(state.forecast, max(now.until, now.clock)) - _rhythm_until(state.forecast, now.clock)
     return max(0.0, min(float(MAX_HORIZON), state.forecast.pace[0].level * ahead))
 
 
-@kernel
-def _rhythm_until(state: State, clock: float) -> float:
+def rhythm_until(forecast: ForecastMemory, clock: float) -> float:
     """The integral of the rhythm up to here, from the beginning of the first week: time, where there is no rhythm."""
-    forecast = state.forecast
     if forecast.day == 0.0:
         return clock
     days = (forecast.time_of_week + clock) / forecast.day
@@ -140,13 +138,16 @@ def _rhythm_until(state: State, clock: float) -> float:
     hours = (days - whole) * HOURS
     hour, weeks = min(HOURS - 1, int(hours)), math.floor(whole / WEEKDAYS)
     weekday = int(whole - weeks * WEEKDAYS)
-    of_day = forecast.hour_factors[position(hour)] * (hours - hour)
+    of_day = forecast.hour_factors[hour] * (hours - hour)
     for h in range(hour):
         of_day += forecast.hour_factors[h]
-    passed = weeks * WEEKDAYS + forecast.weekday_factors[position(weekday)] * of_day / HOURS
+    passed = weeks * WEEKDAYS + forecast.weekday_factors[weekday] * of_day / HOURS
     for d in range(weekday):
         passed += forecast.weekday_factors[d]
     return passed * forecast.day
+
+
+_rhythm_until = kernel(rhythm_until)
 
 
 @kernel
@@ -217,7 +218,7 @@ def _learn_pace(state: State) -> None:
     if forecast.day > 0.0:
         _set_factors(forecast.hours, forecast.hour_factors)
         _set_factors(forecast.weekdays, forecast.weekday_factors)
-    exposure = _rhythm_until(state, now.clock) - _rhythm_until(state, now.opened)
+    exposure = _rhythm_until(state.forecast, now.clock) - _rhythm_until(state.forecast, now.opened)
     weight, mean = 0.0, 0.0
     if exposure > 0.0 and pace.counted > 0:
         mean = pace.counted / exposure
@@ -257,9 +258,9 @@ def _set_factors(sums: Floats, factors: Floats) -> None:
 def _set_exposures(state: State) -> None:
     """The rhythm's part of every span, as far as it has passed."""
     now, forecast = state.now[0], state.forecast
-    before = _rhythm_until(state, now.opened)
+    before = _rhythm_until(state.forecast, now.opened)
     for i in range(SPANS):
-        after = _rhythm_until(state, min(now.clock, now.opened + (i + 1) * forecast.pace[0].span))
+        after = _rhythm_until(state.forecast, min(now.clock, now.opened + (i + 1) * forecast.pace[0].span))
         forecast.exposures[i] = after - before
         before = after
 

@@ -21,15 +21,17 @@ SOURCES = "simulation/rivals/*.py"  # of the package: what decides, beside the e
 class _Kind:
     policy: Callable[[Problem, int, Any], PythonPolicy]
     settings: Callable[..., Settings]
+    is_at_list_prices: bool = False  # it does not learn what is paid
 
 
 _KINDS: Mapping[str, _Kind] = {
     "beta-ts-lp": _Kind(beta_ts_lp.BetaTSLP, beta_ts_lp.BetaTSLPSettings),
     "explore-then-lp": _Kind(explore_then_lp.ExploreThenLP, explore_then_lp.ExploreThenLPSettings),
-    "a/b": _Kind(ab.AB, ab.ABSettings),
-    "status-quo": _Kind(status_quo.StatusQuo, status_quo.StatusQuoSettings),
+    "a/b": _Kind(ab.AB, ab.ABSettings, is_at_list_prices=True),
+    "status-quo": _Kind(status_quo.StatusQuo, status_quo.StatusQuoSettings, is_at_list_prices=True),
 }
 RIVALS = tuple(_KINDS)
+AT_LIST_PRICES = tuple(name for name, kind in _KINDS.items() if kind.is_at_list_prices)
 
 
 @dataclass(frozen=True, kw_only=True)
