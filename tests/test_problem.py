@@ -305,7 +305,7 @@ def test_shares_for_all_contexts_or_for_none() -> None:
         make(contexts=[Context("a", 1.0), Context("b")])
 
 
-@pytest.mark.parametrize("value", ["ab", b"ab", None, 7, {"a"}, (name for name in "ab"), np.array([["a"]])])
+@pytest.mark.parametrize("value", ["ab", b"ab", 7, {"a"}, (name for name in "ab"), np.array([["a"]])])
 def test_contexts_have_to_be_listed(value: Any) -> None:
     with pytest.raises(InvalidValue, match="^contexts = .*: must be a list of names or of Context objects, or a mapp"):
         make(contexts=value)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from doral.live.decision import Decision as Decision
     from doral.live.store import Store as Store
     from doral.live.store import open as open  # noqa: A004
+    from doral.person import Category as Category
+    from doral.person import Number as Number
     from doral.problem import Arm as Arm
     from doral.problem import Context as Context
     from doral.problem import Problem as Problem
@@ -44,10 +46,12 @@ _HOMES = {
     "Arrivals": "doral.simulation.arrivals",
     "Bursts": "doral.simulation.arrivals",
     "Campaign": "doral.live.campaign",
+    "Category": "doral.person",
     "Context": "doral.problem",
     "Decision": "doral.live.decision",
     "DoralError": "doral.errors",
     "InvalidValue": "doral.errors",
+    "Number": "doral.person",
     "PolicyOptions": "doral.engine.options",
     "Problem": "doral.problem",
     "PythonPolicy": "doral.simulation.python_policy",

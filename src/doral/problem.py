@@ -14,6 +14,17 @@ from doral import _check
 from doral._arrays import Floats
 from doral._cached import cached_property
 from doral.errors import InvalidValue, UnknownName, shown
+from doral.person import (
+    MAX_PERSON,
+    Category,
+    Feature,
+    Missing,
+    PersonLike,
+    checked_missing,
+    checked_person,
+    feature_from_dict,
+    feature_to_dict,
+)
 
 # Beyond these sizes an input is a slip (a transposed array, rounds given in nanoseconds), not a problem to solve.
 MAX_ARMS = 100_000
@@ -42,6 +53,8 @@ SHARES_TOLERANCE = 1e-6
 
 # `baseline="observed"`: what is done with those who are skipped is an arm of the problem, of this name.
 OBSERVED, NOTHING = "observed", "nothing"
+
+EVERYONE = "everyone"  # the one context of a problem that has none
 
 Feedback = Literal["explicit", "silent"]
 Counted = Literal["within_deadline", "by_end"]
@@ -174,6 +187,10 @@ class Problem:
     must hold whatever is paid of open decisions; where it is below (0.999), only what they cost with that probability
     is reserved, and in one case of a thousand the budget is overdrawn.
 
+    `person` names what is known of everybody who arrives, beside a context or instead of one: names of numbers, and
+    `Category` objects for words; or a mapping from name to "number" or "category". `missing` is "error" where all of it
+    has to be given, and "mean" where what is missing is taken to be as it is on average.
+
     >>> problem = Problem(
     ...     arms=[Arm("clinic-a", features=[0.2, 0.7]), Arm("clinic-b", features=[0.9, 0.1], cost=2.5)],
     ...     contexts={"elderly": 0.3, "adult": 0.7},
@@ -200,12 +217,14 @@ class Problem:
     reserve: float
     until: float | None
     expected_arrivals: int | None
+    person: tuple[Feature, ...]
+    missing: Missing
 
     def __init__(
         self,
         *,
         arms: Sequence[Arm],
-        contexts: ContextsLike,
+        contexts: ContextsLike | None = None,
         budget: float,
         horizon: float | None = None,
         deadline: float | None = None,
@@ -219,7 +238,14 @@ class Problem:
         reserve: float = 1.0,
         until: float | None = None,
         expected_arrivals: float | None = None,
+        person: PersonLike = (),
+        missing: Missing = "error",
     ) -> None:
+        features = checked_person(person)
+        if contexts is None:
+            if not features:
+                raise InvalidValue("contexts", None, "say who arrives: contexts=[...], or person=[...] for features")
+            contexts = [EVERYONE]
         checked_arms = _checked_arms(_with_nothing(arms) if _check.is_among(baseline, (OBSERVED,)) else arms)
         checked_contexts = _checked_contexts(contexts)
         n_pairs = len(checked_arms) * len(checked_contexts)
@@ -263,6 +289,8 @@ class Problem:
             reserve=reserve,
             until=until,
             expected_arrivals=expected_arrivals,
+            person=features,
+            missing=checked_missing(missing),
         )
 
     @property
@@ -276,6 +304,20 @@ class Problem:
     @property
     def n_features(self) -> int:
         return len(self.arms[0].features)
+
+    @property
+    def n_traits(self) -> int:
+        """How many features one who arrives has; 0 where there are classes alone."""
+        return len(self.person)
+
+    @cached_property
+    def person_names(self) -> tuple[str, ...]:
+        return tuple(feature.name for feature in self.person)
+
+    @cached_property
+    def category_columns(self) -> tuple[int, ...]:
+        """Which features of a person are categories, by their place from 0."""
+        return tuple(i for i, feature in enumerate(self.person) if isinstance(feature, Category))
 
     @cached_property
     def arm_names(self) -> tuple[str, ...]:
@@ -392,6 +434,7 @@ class Problem:
             "reserves": [list(pair) for pair in self.reserves],
             "reward_range": list(self.reward_range),
             **({} if self.baseline is None else {"baseline": self._plain_baseline()}),
+            **({} if not self.person else {"person": [feature_to_dict(one) for one in self.person]}),
             **{name: getattr(self, name) for name, usual in _LATER.items() if getattr(self, name) != usual},
         }
 
@@ -405,8 +448,10 @@ class Problem:
         given = _check.keys(
             "problem",
             data,
-            required=("arms", "contexts", "budget"),
+            required=("arms", "budget"),
             optional=(
+                "contexts",
+                "person",
                 "horizon",
                 "until",
                 "expected_arrivals",
@@ -421,15 +466,20 @@ class Problem:
         arms = _check.items(
             "arms", given.pop("arms"), what="mappings such as {'name': 'kit-a', 'cost': 4}", at_most=MAX_ARMS
         )
-        contexts = _check.items(
-            "contexts", given.pop("contexts"), what="mappings such as {'name': 'adult'}", at_most=MAX_CONTEXTS
+        contexts = given.pop("contexts", None)
+        if contexts is not None:
+            what = "mappings such as {'name': 'adult'}"
+            contexts = [
+                Context(**_check.keys("context", context, required=("name",), optional=_CONTEXT_OPTIONS))
+                for context in _check.items("contexts", contexts, what=what, at_most=MAX_CONTEXTS)
+            ]
+        person = _check.items(
+            "person", given.pop("person", ()), what="mappings such as {'name': 'age'}", at_most=MAX_PERSON, at_least=0
         )
         return cls(
             arms=[Arm(**_check.keys("arm", arm, required=("name",), optional=("features", "cost"))) for arm in arms],
-            contexts=[
-                Context(**_check.keys("context", context, required=("name",), optional=_CONTEXT_OPTIONS))
-                for context in contexts
-            ],
+            contexts=contexts,
+            person=[feature_from_dict(one) for one in person],
             **given,
         )
 
@@ -461,6 +511,7 @@ _LATER: Mapping[str, Any] = {
     "paid": "always",
     "return_at_least": 0.0,
     "reserve": 1.0,
+    "missing": "error",
 }
 
 _CONTEXT_OPTIONS = ("share", "weight", "deadline", "tier")

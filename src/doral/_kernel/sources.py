@@ -23,6 +23,7 @@ DECIDING = (  # relative to the package
     "errors.py",
     "estimators/*.py",
     "pacing/*.py",
+    "person.py",
     "problem.py",
     "racing.py",
     "simulation/arrivals.py",
