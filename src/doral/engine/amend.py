@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from doral._arrays import Floats
 from doral._kernel import position, rare
 from doral.engine.events import AFTER_CUTOFF, LEARNED, REPEATED, commit, count_arrival, learn, tick
 from doral.engine.hooks import (
+    admit,
     learn_correction,
     learn_recalled,
     on_answer,
@@ -23,8 +25,9 @@ from doral.engine.hooks import (
     watch,
 )
 from doral.engine.leaves import leaves, replace_leaves
+from doral.engine.lessons import is_learnable, slot_of
 from doral.engine.purse import add_budget, added, decimal_rest, rest_of
-from doral.engine.state import RESERVED, SPENT, State, has, is_learnable, is_racing, mark_stale
+from doral.engine.state import RESERVED, SPENT, State, has, is_racing, mark_stale
 from doral.estimators.ridge import refactor_rows
 from doral.racing import ACCEPTED
 
@@ -32,7 +35,18 @@ WATCH_EVERY = 512  # decisions that were made elsewhere
 
 
 @rare
-def record(state: State, context: int, arm: int, cost: float, time: float, clock: float, is_arrival: bool) -> None:
+def record(
+    state: State,
+    context: int,
+    traits: Floats,
+    weight: float,
+    deadline: float,
+    arm: int,
+    cost: float,
+    time: float,
+    clock: float,
+    is_arrival: bool,
+) -> None:
     """A decision that was made elsewhere teaches as one of ours does. It is an arrival only if it is one of those that
     are expected; `cost` is what it takes from the budget, and the arm is below 0 for a skip.
     """
@@ -42,11 +56,12 @@ def record(state: State, context: int, arm: int, cost: float, time: float, clock
         now.round += 1
     elif now.round == 0:
         now.opened = clock
-    state.contexts[context].arrivals += 1.0
+    row = position(admit(state, context, traits, weight, deadline))
+    state.contexts[row].arrivals += 1.0
     if state.limits.learns_shares:
-        count_arrival(state, context)
+        count_arrival(state, row)
     if arm >= 0:
-        commit(state, context, arm, cost, time)
+        commit(state, row, arm, cost, time)
         now.read_at = min(now.read_at, now.round)  # whoever arrives next is to know it
         if now.next % WATCH_EVERY == 0:  # nobody arrives who would take stock: the ring must not hold all of a log
             watch(state)
@@ -63,7 +78,7 @@ def recall(state: State, number: int, context: int, arm: int, reward: float, age
         state.ring[slot].answer_age = age
         on_answer(state, slot, reward, age)
     on_recall(state, number, context, arm, reward, age)
-    if not is_learnable(state, context, age):
+    if not is_learnable(state, slot_of(state, number), context, age):
         return AFTER_CUTOFF
     return LEARNED
 
@@ -120,7 +135,8 @@ def pay(state: State, number: int, context: int, arm: int, age: float, change: f
 def recompute(state: State) -> None:
     """After `widened`: whatever follows from the sums."""
     refresh_prior(state)
-    refactor_rows(state.ridge, 0, state.ridge.weight.shape[0])
+    if not state.chosen.people:
+        refactor_rows(state.ridge, 0, state.ridge.weight.shape[0])
     on_renewed(state)
 
 
@@ -210,6 +226,8 @@ def widened(state: State, before: State, after: State) -> State:
             arrays[name] = _wider(now, narrow, wide)
     arrays["ridge.features"], arrays["ridge.features_by_row"] = after.ridge.features, after.ridge.features_by_row
     arrays["ridge.reach"] = after.ridge.reach
+    if has(after, "people"):
+        arrays["people.line.arms"] = after.people.line.arms
     arrays["dearest"] = after.dearest  # of all arms: the budget must be able to pay for the new one, too
     wider: State = replace_leaves(state, arrays)
     if has(wider, "costs"):

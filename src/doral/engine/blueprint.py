@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doral._arrays import Floats
 from doral._cached import cached_property
 from doral.engine.options import PolicyOptions
+from doral.engine.pieces.people import n_columns
 from doral.engine.state import longest
 from doral.errors import InvalidValue
 from doral.estimators.survival import age_grid
@@ -47,6 +49,29 @@ class Blueprint:
         if self.options.prior == "cells":
             return _with_level(features)
         return features if features.shape[1] > 0 else np.eye(self.problem.n_arms)  # one for each arm
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows of values there are: one for each context, and one for each of those who came lately."""
+        return self.problem.n_contexts + (self.options.reservoir if self.problem.person else 0)
+
+    @cached_property
+    def context_of_row(self) -> NDArray[np.int64]:
+        """Rows of contexts come first; those of people, of whom nobody came yet, begin like the first of them."""
+        return np.concatenate([np.arange(self.problem.n_contexts), np.zeros(self.n_rows, dtype=np.int64)])[
+            : self.n_rows
+        ]
+
+    @cached_property
+    def costs_by_row(self) -> Floats:
+        """(rows, A), or (1, A) where no cost differs by context."""
+        costs = self.problem.costs_by_context
+        return costs if len(costs) == 1 else costs[self.context_of_row]
+
+    @cached_property
+    def n_columns(self) -> int:
+        """Of the line by which people are valued: a constant, and what `people` makes of their numbers; 0: classes."""
+        return n_columns(self.options, self.problem) if self.problem.person else 0
 
     @cached_property
     def longest_deadline(self) -> float:

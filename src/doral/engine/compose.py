@@ -20,7 +20,7 @@ from doral.engine.blueprint import Blueprint
 from doral.engine.catalogue import DEFAULTS, PIECES, PLACES
 from doral.engine.guards import first_chosen, flag_name, if_chosen
 from doral.engine.options import PolicyOptions
-from doral.engine.pieces import costs, forget, race
+from doral.engine.pieces import costs, forget, people, race
 from doral.engine.presets import POLICY_NAMES, policy
 from doral.engine.purse import decimal_rest
 from doral.engine.room import check_room
@@ -202,17 +202,16 @@ def _tiny_problem(feedback: str, baseline: float | None, paid: str) -> Problem:
 
 def _common(blueprint: Blueprint, pieces: tuple[str, ...]) -> dict[str, Any]:
     options, problem, ages = blueprint.options, blueprint.problem, blueprint.ages
-    n_arms, n_contexts = problem.n_arms, problem.n_contexts
+    n_arms, n_contexts, n_rows = problem.n_arms, problem.n_contexts, blueprint.n_rows
     room, races = padded(n_arms), "race" in pieces
-    copies = 2 if "pending" in pieces else 1
-    barrier = np.full((n_contexts + 1, room), -np.inf)
+    copies = 2 if options.pending == "expected" else 1
+    barrier = np.full((n_rows + 1, room), -np.inf)
     barrier[:, :n_arms] = -np.inf if races else 0.0
     if problem.control is not None:
         barrier[:, problem.control] = -np.inf
-    given = problem.shares
     ridge = new_ridge(
-        blueprint.features,
-        n_contexts,
+        np.zeros((n_arms, 0)) if problem.person else blueprint.features,  # people have a line of their own
+        n_rows,
         options.penalty,
         copies=copies,
         is_drawn_from=options.sampling == "thompson",
@@ -224,34 +223,28 @@ def _common(blueprint: Blueprint, pieces: tuple[str, ...]) -> dict[str, Any]:
     is_uncertain = options.return_probability == "estimated"
     return {
         "now": _now(blueprint, races),
-        "contexts": _contexts(problem),
-        "demand": new_demand(
-            weights=np.ones(n_contexts) if given is None else given,
-            total=float(n_contexts) if given is None else 1.0,
-            depths=reserve_depths(problem),
-            n_depths=len(problem.reserves) + 1,
-            is_learned=given is None,
-        ),
+        "contexts": _contexts(blueprint),
+        "demand": _demand(blueprint),
         "tiers": _tiers(problem),
         "ridge": ridge,
         "tally": np.zeros((3, n_contexts, n_arms)),
         "exact": new_exact_sums(n_contexts, n_arms),
         "thinning": np.ones((n_contexts, n_arms)),
-        "tau": np.ones((n_contexts, room)),
-        "tau_error": np.full((n_contexts, room), 1.0 if is_uncertain else 0.0),
+        "tau": np.ones((n_rows, room)),
+        "tau_error": np.full((n_rows, room), 1.0 if is_uncertain else 0.0),
         "curves": new_return_curves(n_arms, n_contexts if options.curves_by == "context" else 1, ages),
         "hulls": new_hulls(
-            problem.costs_by_context,
-            n_contexts,
+            blueprint.costs_by_row,
+            n_rows,
             len(problem.reserves) + 1,
             floor=0.0 if _has_prior(pieces) else problem.return_at_least,
             is_learned="costs" in pieces,
         ),
-        "list_costs": problem.costs_by_context.copy(),
-        "cost_rest": np.array([[decimal_rest(cost) for cost in row] for row in problem.costs_by_context.tolist()]),
-        "dearest": problem.costs_by_context.shape[1] - 1 - problem.costs_by_context[:, ::-1].argmax(axis=1),
+        "list_costs": blueprint.costs_by_row.copy(),
+        "cost_rest": np.array([[decimal_rest(cost) for cost in row] for row in blueprint.costs_by_row.tolist()]),
+        "dearest": n_arms - 1 - blueprint.costs_by_row[:, ::-1].argmax(axis=1),
         "barrier": barrier,
-        "stale": np.arange(n_contexts)[::-1].copy(),
+        "stale": np.arange(n_rows)[::-1].copy(),
         "ring": np.zeros(FIRST_CAPACITY, dtype=DECISION),
         "values": np.zeros(room),
         "gamma": np.zeros(room),
@@ -283,15 +276,35 @@ def _now(blueprint: Blueprint, races: bool) -> Any:
     now["racing"], now["race_trains"] = races, blueprint.options.race_trains
     now["cutoff"] = math.inf if races else blueprint.cutoff
     now["calibrate_at"] = 1
-    now["n_stale"] = problem.n_contexts
+    now["n_stale"] = 0 if problem.person else problem.n_contexts
     now["must_read"] = not races  # given return probabilities hold from the first decision on
     return now
 
 
-def _contexts(problem: Problem) -> Any:
-    contexts = np.zeros(problem.n_contexts, dtype=CONTEXT)
-    contexts["weight"], contexts["deadline"], contexts["is_stale"] = problem.weights, problem.deadlines, 1
+def _contexts(blueprint: Blueprint) -> Any:
+    problem = blueprint.problem
+    contexts = np.zeros(blueprint.n_rows, dtype=CONTEXT)
+    of_row = blueprint.context_of_row
+    contexts["weight"], contexts["deadline"] = problem.weights[of_row], problem.deadlines[of_row]
+    contexts["is_stale"] = not problem.person
     return contexts
+
+
+def _demand(blueprint: Blueprint) -> Any:
+    """Contexts by their shares, or as they come; where people have features, all of those who came lately alike."""
+    problem, given, n_rows = blueprint.problem, blueprint.problem.shares, blueprint.n_rows
+    is_learned = given is None or bool(problem.person)
+    demand = new_demand(
+        weights=np.ones(n_rows) if given is None or problem.person else given,
+        total=float(n_rows) if is_learned else 1.0,
+        depths=reserve_depths(problem)[blueprint.context_of_row],
+        n_depths=len(problem.reserves) + 1,
+        is_learned=is_learned,
+    )
+    if problem.person:  # nobody came yet
+        for one in (demand.weight, demand.total, demand.share, demand.of_depth):
+            one[:] = 0.0
+    return demand
 
 
 def _tiers(problem: Problem) -> Any:
@@ -307,8 +320,8 @@ def _limits(blueprint: Blueprint, pieces: tuple[str, ...]) -> Limits:
     return Limits(
         longest_deadline=blueprint.longest_deadline,
         learnable_age=min(blueprint.longest_deadline, float(blueprint.ages[-1])) if splits else math.inf,
-        own_deadlines="learn.early" in pieces,
-        learns_shares=problem.shares is None,
+        own_deadlines="learn.early" in pieces and not problem.person,
+        learns_shares=problem.shares is None and not problem.person,
         by_cutoff=options.return_by == "cutoff",
         until_end=until_end,
         reads=(options.return_probability == "estimated" or until_end or any(_has_stock_work(name) for name in pieces)),
@@ -318,6 +331,7 @@ def _limits(blueprint: Blueprint, pieces: tuple[str, ...]) -> Limits:
             n_arms=problem.n_arms,
             n_features=blueprint.features.shape[1],
             n_ages=blueprint.ages.size,
+            n_columns=blueprint.n_columns,
         ),
     )
 
@@ -353,6 +367,8 @@ def grown(state: State) -> State:
         state = state._replace(ring=larger)
         if has(state, "costs"):
             state = state._replace(costs=costs.grown(state.costs, int(now["first"]), int(now["next"])))
+        if has(state, "people"):
+            state = state._replace(people=people.grown(state.people, int(now["first"]), int(now["next"])))
     if has(state, "race"):
         state = state._replace(race=race.grown(state.race))
     return state

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Bits
+from doral._arrays import Bits, Floats
 from doral._kernel import Block
 from doral.engine import amend
 from doral.engine.blueprint import Blueprint
@@ -61,11 +61,23 @@ class Heard(NamedTuple):
     age: float = 0.0
 
 
+class Who(NamedTuple):
+    """What is known of the one who arrives, beyond the context: where it is NaN, that of the context holds."""
+
+    traits: Sequence[float] = ()
+    weight: float = math.nan
+    deadline: float = math.nan
+
+
+NOBODY = Who()
+
+
 class Engine:
     """The engine of one campaign: its blueprint, its state, and what can be asked of it."""
 
     def __init__(self, blueprint: Blueprint) -> None:
-        self._one = Block(new_arrivals(1, 0))  # room for one arrival, so that a single decision makes no arrays
+        self._n_traits = blueprint.problem.n_traits
+        self._one = self._room(0)  # room for one arrival, so that a single decision makes no arrays
         self.start(blueprint)
 
     def start(self, blueprint: Blueprint) -> None:
@@ -77,13 +89,19 @@ class Engine:
 
     # --- events -----------------------------------------------------------------------------------------------------
 
-    def decide(self, context: int, offered: Bits, clock: float, *, time: float | None = None) -> Decided:
+    def _room(self, n_arms: int) -> Block[Arrivals]:
+        return Block(new_arrivals(1, n_arms, self._n_traits))
+
+    def decide(
+        self, context: int, offered: Bits, clock: float, *, time: float | None = None, who: Who = NOBODY
+    ) -> Decided:
         """One arrival. `offered` is (1, arms), or (1, 0) where all arms are; `time`, if it is not what the clock shows,
         is when the decision counts as made.
         """
         if offered.shape[1] != self._one.tree.available.shape[1]:
-            self._one = Block(new_arrivals(1, offered.shape[1]))
+            self._one = self._room(offered.shape[1])
         one = self._one.tree
+        one.traits[0], one.weights[0], one.deadlines[0] = who
         one.contexts[0], one.clocks[0], one.times[0] = context, clock, clock if time is None else time
         one.available[0] = offered[0]
         self._arrive(self._one)
@@ -97,6 +115,7 @@ class Engine:
         *,
         times: Sequence[float] | None = None,
         recorded: Sequence[tuple[int, float]] | None = None,
+        who: Sequence[Who] | None = None,
     ) -> Iterator[Decided]:
         """Arrivals in their order, in one call.
 
@@ -109,6 +128,7 @@ class Engine:
             arms, costs = [arm for arm, _ in recorded], [cost for _, cost in recorded]
         arrivals = Arrivals(
             np.array(contexts, dtype=np.int64),
+            *_columns(who, n, self._n_traits),
             np.ascontiguousarray(offered),
             np.array(clocks, dtype=np.float64),
             np.array(clocks if times is None else times, dtype=np.float64),
@@ -124,20 +144,41 @@ class Engine:
         while (done := arrive(self._block, arrivals, done)) < n:
             self._block.tree = grown(self.state)
 
-    def answer(self, heard: Sequence[Heard]) -> list[int]:
-        """Answers in their order, and what the engine made of each."""
-        answers = Answers(np.array([(*one, 0) for one in heard], dtype=ANSWER))
+    def answer(self, heard: Sequence[Heard], *, who: Sequence[Who] | None = None) -> list[int]:
+        """Answers in their order, and what the engine made of each; `who` they are from, where people have features."""
+        traits, _, _ = _columns(who, len(heard), self._n_traits)
+        answers = Answers(np.array([(*one, 0) for one in heard], dtype=ANSWER), traits)
         answer, block, done, n = self._program["answer"], Block(answers), 0, len(heard)
         while (done := answer(self._block, block, done)) < n:
             self._block.tree = grown(self.state)
         found: list[int] = answers.rows["outcome"].tolist()
         return found
 
-    def record(self, *, context: int, arm: int, cost: float, time: float, clock: float, is_arrival: bool) -> int:
+    def record(
+        self,
+        *,
+        context: int,
+        arm: int,
+        cost: float,
+        time: float,
+        clock: float,
+        is_arrival: bool,
+        who: Who = NOBODY,
+    ) -> int:
         """A decision that was made elsewhere; its number. The arm is below 0 for a skip, which has none."""
-        while not self._program["record"](self._block, context, arm, cost, time, clock, is_arrival):
+        room = self._room(0)
+        one = room.tree
+        one.contexts[0], one.arms[0], one.costs[0], one.times[0], one.clocks[0] = context, arm, cost, time, clock
+        one.traits[0], one.weights[0], one.deadlines[0] = who
+        while not self._program["record"](self._block, room, is_arrival):
             self._block.tree = grown(self.state)
         return self.played - 1
+
+    def greet(self, number: int, who: Who) -> None:
+        """Say who a decision was for, before it is corrected or cancelled: it may be gone."""
+        if self._n_traits:
+            traits, _, _ = _columns([who], 1, self._n_traits)
+            self._program["greet"](self._block, number, Block(Answers(np.zeros(1, dtype=ANSWER), traits)))
 
     def set_clock(self, clock: float) -> None:
         """The clock was wrong, and shows this."""
@@ -256,3 +297,11 @@ class Engine:
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """Put these in the place of the state's arrays."""
         self._block.tree = replace_leaves(self.state, arrays)
+
+
+def _columns(who: Sequence[Who] | None, n: int, n_traits: int) -> tuple[Floats, Floats, Floats]:
+    """Traits, weights and deadlines of n people."""
+    if who is None:
+        return np.full((n, n_traits), np.nan), np.full(n, np.nan), np.full(n, np.nan)
+    traits = np.array([one.traits for one in who], dtype=np.float64).reshape(n, n_traits)
+    return traits, np.array([one.weight for one in who]), np.array([one.deadline for one in who])

@@ -27,6 +27,7 @@ from doral.engine.events import (
     tick,
     what_is_done,
 )
+from doral.engine.hooks import admit, on_guest
 from doral.engine.purse import list_cost
 from doral.engine.state import State
 from doral.estimators.ridge import refactor_rows
@@ -70,6 +71,9 @@ class Arrivals(NamedTuple):
     """In their order."""
 
     contexts: Ints  # (n,)
+    traits: Floats  # (n, features of a person)
+    weights: Floats  # (n,) what a unit of reward is worth; NaN: what it is in the context
+    deadlines: Floats  # (n,) likewise
     available: Bits  # (n, A), or (n, 0) where all arms are
     clocks: Floats  # (n,)
     times: Floats  # (n,) when the decision counts as made: what the clock shows, or earlier
@@ -82,12 +86,16 @@ class Answers(NamedTuple):
     """In their order."""
 
     rows: Record  # (n,) of ANSWER
+    traits: Floats  # (n, features of a person) of those who are answered: their decision may be gone by then
 
 
-def new_arrivals(n: int, n_arms: int) -> Arrivals:
+def new_arrivals(n: int, n_arms: int, n_traits: int = 0) -> Arrivals:
     """Room for n arrivals that the engine decides; `n_arms` is 0 where all arms are available."""
     return Arrivals(
         np.zeros(n, dtype=np.int64),
+        np.zeros((n, n_traits)),
+        np.full(n, np.nan),
+        np.full(n, np.nan),
         np.zeros((n, n_arms), dtype=np.uint8),
         np.zeros(n),
         np.zeros(n),
@@ -97,9 +105,9 @@ def new_arrivals(n: int, n_arms: int) -> Arrivals:
     )
 
 
-def new_answers(n: int) -> Answers:
+def new_answers(n: int, n_traits: int = 0) -> Answers:
     """Room for n answers."""
-    return Answers(np.zeros(n, dtype=ANSWER))
+    return Answers(np.zeros(n, dtype=ANSWER), np.zeros((n, n_traits)))
 
 
 @rare
@@ -111,12 +119,14 @@ def prepare(state: State) -> None:
 
 
 @kernel
-def step(state: State, context: int, available: Bits, clock: float) -> Choice:
+def step(
+    state: State, context: int, traits: Floats, weight: float, deadline: float, available: Bits, clock: float
+) -> Choice:
     """One arrival, whole."""
     open_round(state, clock)
     if is_stock_due(state):
         take_stock(state)
-    return decide(state, context, available)
+    return decide(state, admit(state, context, traits, weight, deadline), available)
 
 
 @shared
@@ -132,6 +142,7 @@ def arrive(state: State, arrivals: Arrivals, start: int) -> int:
         open_round(state, arrivals.clocks[i])
         if is_stock_due(state):
             take_stock(state)
+        context = position(admit(state, context, arrivals.traits[i], arrivals.weights[i], arrivals.deadlines[i]))
         choice = choose(state, context, arrivals.available[i])
         arm = what_is_done(state, choice) if arrivals.arms[i] == ASK else arrivals.arms[i]
         if arm >= 0:
@@ -154,6 +165,7 @@ def answer(state: State, answers: Answers, start: int) -> int:
         row = answers.rows[i]
         context, arm = position(row.context), position(row.arm)
         if row.is_recalled != 0:
+            on_guest(state, row.number, answers.traits[i])
             row.outcome = amend.recall(state, row.number, context, arm, row.reward, row.age)
         else:
             row.outcome = hear(state, row.number, row.reward, row.clock)
@@ -168,12 +180,29 @@ def answer(state: State, answers: Answers, start: int) -> int:
 
 
 @rare
-def record(state: State, context: int, arm: int, cost: float, time: float, clock: float, is_arrival: bool) -> int:
-    """A decision that was made elsewhere; 0 if the state is full, and nothing has happened."""
+def record(state: State, arrivals: Arrivals, is_arrival: bool) -> int:
+    """A decision that was made elsewhere, the first of these; 0 if the state is full, and nothing has happened."""
     if is_full(state):
         return 0
-    amend.record(state, context, arm, cost, time, clock, is_arrival)
+    amend.record(
+        state,
+        arrivals.contexts[0],
+        arrivals.traits[0],
+        arrivals.weights[0],
+        arrivals.deadlines[0],
+        arrivals.arms[0],
+        arrivals.costs[0],
+        arrivals.times[0],
+        arrivals.clocks[0],
+        is_arrival,
+    )
     return 1
+
+
+@rare
+def greet(state: State, number: int, answers: Answers) -> None:
+    """Who was decided for, the first of these, before what follows: the decision may be gone."""
+    on_guest(state, number, answers.traits[0])
 
 
 @rare
@@ -191,7 +220,8 @@ def live_entries(state: TreeLayout) -> dict[str, Entry]:
         "arrive": Entry(arrive, (state, new_arrivals(1, 1), int), int),
         "answer": Entry(answer, (state, new_answers(1), int), int),
         "pass_time": Entry(pass_time, (state, float)),
-        "record": Entry(record, (state, int, int, float, float, float, bool), int),
+        "record": Entry(record, (state, new_arrivals(1, 1), bool), int),
+        "greet": Entry(greet, (state, int, new_answers(1))),
         "cancel": Entry(amend.cancel, (state, int, int, int, float, bool, float)),
         "pay": Entry(amend.pay, (state, int, int, int, float, float)),
         "correct": Entry(amend.correct, (state, int, int, int, float, float)),

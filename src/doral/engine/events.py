@@ -2,7 +2,7 @@
 
     stage 1   while |S| < A':  race (Algorithm 1)                        pieces/race.py, racing.py
     stage 2   while budget is left and t <= T:
-                observe context j
+                observe context j, or who it is: a row of values          pieces/people.py
                 value the arms      eta_ja = tau_a * gamma_t(j, a)       pieces/index/, pieces/bonus/
                 play with probability p_j(rho) of LP_m                   pieces/pace/, pieces/rate/, pacing/
                 update V, G of context j when an answer returns          pieces/learn/, estimators/ridge.py
@@ -12,7 +12,7 @@ A policy is this state machine with its pieces chosen: D-LinUCB, Random and D-AL
 hold the control flow; what a piece adds stands in its own file and is called from here by a hook or a slot (hooks.py).
 Whoever drives it, simulator or live campaign, calls these events in the order in which they happen:
 
-    an arrival     open_round, take_stock if is_stock_due, decide (= choose and commit)
+    an arrival     open_round, take_stock if is_stock_due, admit, decide (= choose and commit)
     an answer      observe (= hear and learn)
     time alone     tick, take_stock if is_stock_due
 
@@ -32,7 +32,9 @@ from doral._arrays import Bits
 from doral._kernel import kernel, position, rare, shared
 from doral.engine.choice import SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE, UNDECIDED, Choice
 from doral.engine.hooks import (
+    are_levels_full,
     before_arrival,
+    class_of,
     control,
     examine,
     fade,
@@ -55,9 +57,10 @@ from doral.engine.hooks import (
     try_out,
     watch,
 )
+from doral.engine.lessons import is_learnable
 from doral.engine.purse import add_budget, can_pay, list_cost, rest_of
 from doral.engine.schedule import has_prior_moved, set_next_look, set_next_reading
-from doral.engine.state import FEWEST_ANSWERS, SPENT, State, is_learnable, mark_all_stale, mark_stale
+from doral.engine.state import FEWEST_ANSWERS, SPENT, State, mark_all_stale, mark_stale
 from doral.pacing import NO_ARM, reweigh
 
 # What became of an answer.
@@ -140,7 +143,7 @@ def hear(state: State, decision: int, reward: float, clock: float) -> int:
     age = clock - state.ring[slot].time
     state.ring[slot].answer_age = age
     on_answer(state, slot, reward, age)
-    if not is_learnable(state, position(state.ring[slot].context), age):
+    if not is_learnable(state, slot, position(state.ring[slot].context), age):
         return AFTER_CUTOFF
     return LEARNED
 
@@ -236,7 +239,7 @@ def commit(state: State, context: int, arm: int, cost: float, time: float) -> No
     slot = position(now.next & (state.ring.size - 1))
     decision = state.ring[slot]
     decision.time = time
-    decision.context = context
+    decision.context = class_of(state, context)
     decision.arm = arm
     decision.trains = 1 if now.racing == 0 or arm == control(state) else now.race_trains
     decision.answer_age = math.inf
@@ -253,4 +256,4 @@ def commit(state: State, context: int, arm: int, cost: float, time: float) -> No
 def is_full(state: State) -> bool:
     """Whether the state must be `grown` before the next event."""
     now = state.now[0]
-    return now.next - now.first >= state.ring.size or is_record_full(state)
+    return now.next - now.first >= state.ring.size or is_record_full(state) or are_levels_full(state)

@@ -28,6 +28,39 @@ def on_tick(state: State) -> None:
 
 
 @slot
+def admit(state: State, context: int, traits: Floats, weight: float, deadline: float) -> int:
+    """Somebody of this context has arrived: the row of what they are worth. Without features, that is their context.
+
+    `traits` are their features; a weight or a deadline that is NaN is that of the context.
+    """
+
+
+@slot
+def class_of(state: State, row: int) -> int:
+    """The context of the one who is in this row."""
+
+
+@slot
+def whose(state: State, row: int) -> int:
+    """In simulation only: whose truth holds in this row."""
+
+
+@slot
+def set_tau(state: State, row: int, context: int) -> None:
+    """tau of a row, for one who is of this context."""
+
+
+@hook
+def on_revalued(state: State, row: int) -> None:
+    """Estimates and norms of a row are set."""
+
+
+@slot
+def kin(state: State, row: int) -> float:
+    """For how many of all who are expected counts what is learned from the one in this row."""
+
+
+@slot
 def pull(state: State) -> Choice:
     """Stage 1: which arm is tried next."""
 
@@ -174,6 +207,11 @@ def learn_answer(state: State, slot: int, reward: float) -> None:
 
 
 @hook
+def on_guest(state: State, number: int, traits: Floats) -> None:
+    """The decision of this number is about to be looked at, and may have left the ring: who it was for."""
+
+
+@hook
 def on_recall(state: State, number: int, context: int, arm: int, reward: float, age: float) -> None:
     """An answer of this age is told after its time: the decision may have passed ages as unanswered, or be gone."""
 
@@ -189,6 +227,21 @@ def on_recalled(state: State, context: int, arm: int) -> None:
 
 
 @slot
+def teach(state: State, slot: int, context: int, arm: int, weight: float, target: float) -> None:
+    """V += weight f f^T and G += target f, for the decision in this slot of the ring; GUEST: it is gone."""
+
+
+@slot
+def reteach(state: State, slot: int, context: int, arm: int, change: float, total: float) -> None:
+    """The rewards of an arm in a context sum up to something else, by this change of one of them."""
+
+
+@slot
+def deadline_of(state: State, slot: int, context: int) -> float:
+    """By which age the decision in this slot, or the GUEST, has to be answered to teach something."""
+
+
+@slot
 def answer_weight(state: State, slot: int) -> float:
     """What an answer counts for when it comes."""
 
@@ -196,6 +249,11 @@ def answer_weight(state: State, slot: int) -> float:
 @hook
 def on_fate(state: State, slot: int, answered: float) -> None:
     """It is known now how much of an open decision was answered."""
+
+
+@hook
+def on_reweighed(state: State, slot: int, arm: int, reward: float, change: float) -> None:
+    """An answer that was learned counts by so much more, or less, than before."""
 
 
 @hook
@@ -325,6 +383,11 @@ def learn_correction(state: State, number: int, context: int, arm: int, previous
 @hook
 def on_corrected(state: State) -> None:
     """A reward has been replaced by another one in all sums."""
+
+
+@slot
+def are_levels_full(state: State) -> bool:
+    """Whether another level of a category would find no room."""
 
 
 @slot

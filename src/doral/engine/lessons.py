@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from doral._kernel import kernel, rare
-from doral.engine.hooks import on_corrected, unit_at
-from doral.engine.state import State, mark_stale
+from doral.engine.hooks import deadline_of, on_corrected, reteach, unit_at
+from doral.engine.state import GUEST, State, mark_stale
 from doral.estimators.exact_sums import REWARDS, SQUARES, add_exactly, exact_sum
-from doral.estimators.ridge import refactor
 from doral.estimators.shrinkage import COUNT, REWARD, SQUARE, add_to_tally
+
+
+@kernel
+def is_learnable(state: State, slot: int, context: int, age: float) -> bool:
+    """Whether an answer of this age, to the decision in this slot, teaches something about rewards."""
+    limits = state.limits
+    if limits.own_deadlines and age > deadline_of(state, slot, context):
+        return False
+    return age <= state.now[0].cutoff and age <= limits.learnable_age
+
+
+@kernel
+def slot_of(state: State, number: int) -> int:
+    """Where the decision of this number is in the ring; GUEST if it is not any more."""
+    if number < state.now[0].first:
+        return GUEST
+    return number & (state.ring.size - 1)
 
 
 @kernel
@@ -25,7 +41,15 @@ def enter_exactly(state: State, context: int, arm: int, reward: float, weight: f
 
 @rare
 def replace(
-    state: State, context: int, arm: int, previous: float, reward: float, weight: float, reading: int, is_tallied: bool
+    state: State,
+    slot: int,
+    context: int,
+    arm: int,
+    previous: float,
+    reward: float,
+    weight: float,
+    reading: int,
+    is_tallied: bool,
 ) -> None:
     """A reward that was entered with this weight, after this reading, turns out to be another one.
 
@@ -43,7 +67,6 @@ def replace(
         state.tally[SQUARE, context, arm] = max(0.0, exact_sum(state.exact, context, arm, SQUARES) / unit)
         state.ridge.weight[context, arm] = thin * thin * state.tally[COUNT, context, arm]
         total *= thin
-    state.ridge.target[context, arm] = total
-    refactor(state.ridge, context)
+    reteach(state, slot, context, arm, weight / unit * (reward - previous), total)
     mark_stale(state, context)
     on_corrected(state)

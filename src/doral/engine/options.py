@@ -24,6 +24,7 @@ from doral.engine.pieces.learn import LearnOptions
 from doral.engine.pieces.outcomes import OutcomesOptions
 from doral.engine.pieces.pace import PaceOptions
 from doral.engine.pieces.pending import PendingOptions
+from doral.engine.pieces.people import PeopleOptions
 from doral.engine.pieces.prior import PriorOptions
 from doral.engine.pieces.race import RaceOptions
 from doral.engine.pieces.rate import RateOptions
@@ -46,6 +47,7 @@ class PolicyOptions(
     ChoiceOptions,
     WindowOptions,
     PendingOptions,
+    PeopleOptions,
     BonusOptions,
     IndexOptions,
     OutcomesOptions,

@@ -14,14 +14,17 @@ WITH_READING = 2**62
 QUICK_STOCK = 1_000_000  # multiplications, about a millisecond: up to here it is taken as often as it is wanted
 
 
-def stock_rounds(*, n_contexts: int, n_arms: int, n_features: int, n_ages: int) -> int:
+def stock_rounds(*, n_contexts: int, n_arms: int, n_features: int, n_ages: int, n_columns: int = 0) -> int:
     """How many rounds take eight times as long as stock-taking, both counted in multiplications; 0 where it is quick.
 
     Stock-taking inverts a few matrices per context and reads every return curve; a round updates one inverse and looks
-    at every arm once.
+    at every arm once. Where people have features, it inverts a few matrices per arm, and one for what arms share.
     """
     stock = n_contexts * (4 * n_features**3 + 2 * n_arms * n_features**2 + n_arms * n_ages)
     one_round = 500 + 4 * n_features**2 + 4 * n_features * n_arms + 4 * n_arms
+    if n_columns > 0:
+        stock += 8 * n_arms * n_columns**3 + 2 * (n_columns * (1 + n_features)) ** 3
+        one_round += 10 * n_arms * n_columns**2
     return 0 if stock <= QUICK_STOCK else 8 * stock // one_round
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from doral.engine.pieces.index.thompson import ThompsonMemory
     from doral.engine.pieces.learn.early import EarlyMemory
     from doral.engine.pieces.outcomes import OutcomesMemory
+    from doral.engine.pieces.people import PeopleMemory
     from doral.engine.pieces.race import RaceMemory
     from doral.engine.pieces.rate.period import PeriodMemory
     from doral.engine.pieces.returns.estimated import ReturnsMemory
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 FEWEST_ANSWERS = 100  # with fewer, neither noise nor delays are known at all
 FIRST_CAPACITY = 1024  # of the ring of open decisions; it doubles when full
+GUEST = -1  # in place of a slot of the ring: a decision that has left it
 
 # A decision that may still matter; they live in a ring, by sequence number modulo a power of two.
 DECISION = np.dtype(  # 64 bytes, a line of the cache
@@ -133,25 +135,28 @@ class Confidence(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything that changes, for J contexts and A arms; rows of length A+ are padded, see `ridge.padded`."""
+    """Everything that changes, for J contexts and A arms; rows of length A+ are padded, see `ridge.padded`.
+
+    Where people have features, there are more rows than contexts: those who came lately have one each (`people`).
+    """
 
     now: Record  # (1,) of NOW
-    contexts: Record  # (J,) of CONTEXT
+    contexts: Record  # (rows,) of CONTEXT
     demand: Demand  # pi, and how many reserves are closed to each context
     tiers: Floats  # (5, D) by depth, rows RESERVED, SPENT, CAP, SLACK, TIER_PRICE
     ridge: Ridge  # J rows; J more where open decisions count, see `pending`
     tally: Floats  # (3, J, A) raw sums of rewards, see `shrinkage`
     exact: Floats  # (J, A, 4) the same without rounding, for corrections, see `exact_sums`
     thinning: Floats  # (J, A) what multiplies the features of the learner: 1, or tau for `scaled`
-    tau: Floats  # (J, A+) by the deadline
-    tau_error: Floats  # (J, A+) its standard error
+    tau: Floats  # (rows, A+) by the deadline
+    tau_error: Floats  # (rows, A+) its standard error
     curves: ReturnCurves
     hulls: Hulls
     list_costs: Floats  # (R, A) what is reserved for one use, in one row for all contexts or in one per context
     cost_rest: Floats  # (R, A) what such a cost lacks to be the decimal that is meant, see `purse`
     dearest: Ints  # (R,) the arm with the largest
-    barrier: Floats  # (J + 1, A+) 0 for arms in play, -inf for others; the last row: whatever has been certified
-    stale: Ints  # (J,) the first `n_stale` are contexts whose hull must be rebuilt before it is used
+    barrier: Floats  # (rows + 1, A+) 0 for arms in play, -inf for others; the last row: whatever has been certified
+    stale: Ints  # (rows,) the first `n_stale` are contexts whose hull must be rebuilt before it is used
     ring: Record  # (capacity,) of DECISION
     values: Floats  # (A+,) scratch
     gamma: Floats  # (A+,) scratch
@@ -182,6 +187,7 @@ class State(NamedTuple):
     start: StartMemory
     early: EarlyMemory
     ahead: Floats
+    people: PeopleMemory
 
 
 COMMON: tuple[str, ...] = State._fields[: State._fields.index("race")]
@@ -189,8 +195,8 @@ COMMON: tuple[str, ...] = State._fields[: State._fields.index("race")]
 
 @kernel
 def mark_stale(state: State, context: int) -> None:
-    """What this context is worth has changed."""
-    if state.contexts[context].is_stale == 0:
+    """What this context, or the one in this row, is worth has changed; nobody asks where none are expected."""
+    if state.contexts[context].is_stale == 0 and state.demand.weight[context] > 0.0:
         state.contexts[context].is_stale = 1
         state.stale[state.now[0].n_stale] = context
         state.now[0].n_stale += 1
@@ -198,18 +204,9 @@ def mark_stale(state: State, context: int) -> None:
 
 @kernel
 def mark_all_stale(state: State) -> None:
-    """What every context is worth has changed."""
-    for j in range(state.contexts.size):
+    """What every context is worth has changed. People are valued anew one after the other (`people`)."""
+    for j in range(state.tally.shape[1]):
         mark_stale(state, j)
-
-
-@kernel
-def is_learnable(state: State, context: int, age: float) -> bool:
-    """Whether an answer of this age teaches something about rewards."""
-    limits = state.limits
-    if limits.own_deadlines and age > state.contexts[context].deadline:
-        return False
-    return age <= state.now[0].cutoff and age <= limits.learnable_age
 
 
 @kernel
@@ -230,7 +227,7 @@ def clock_left(state: State) -> float:
 @kernel
 def arms_in_play(state: State) -> float:
     """How many arms a context has to choose from, on average; while the race runs, none is ruled out yet."""
-    n_contexts, n_arms = state.contexts.size, state.allowed.size
+    n_contexts, n_arms = state.tally.shape[1], state.allowed.size
     if state.now[0].racing != 0:
         return float(n_arms)
     n = 0

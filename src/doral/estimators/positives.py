@@ -79,6 +79,20 @@ def mean_age(counts: Floats, ages: Floats, shares: Floats) -> float:
 
 
 @kernel
+def trial_share(shares: Floats, ages: Floats, arm: int, g: int, deadline: float) -> float:
+    """What passed[g] counts for in `trials`."""
+    whole = share_by(shares, ages, arm, deadline)
+    here = 1.0
+    if g < ages.size:
+        here = 0.5 * min(shares[arm, g] / whole, 1.0) + (0.5 * min(shares[arm, g - 1] / whole, 1.0) if g > 0 else 0.0)
+    if g == 0:
+        return here
+    before = 0.5 * min(shares[arm, g - 1] / whole, 1.0)
+    before += 0.5 * min(shares[arm, g - 2] / whole, 1.0) if g > 1 else 0.0
+    return here - before
+
+
+@kernel
 def trials(passed: Floats, shares: Floats, ages: Floats, arm: int, deadline: float) -> float:
     """How many trials the decisions of a cell amount to: `passed[0]` were made, `passed[g + 1]` have passed ages[g].
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from doral._kernel import Entry, Program, TreeLayout, kernel, position, shared
 from doral.engine.entries import engine_entries, pass_time, program_of, step
 from doral.engine.events import is_full, observe, what_is_done
@@ -79,7 +81,8 @@ def play(state: State, world: World, tape: Tape, book: Logbook, first_round: int
         if world.payments.kind != ALWAYS:
             _lapse(book, state, world, round_)
         context = position(tape.context[i])
-        choice = step(state, context, tape.available[i], clock_of(book, round_))
+        traits = world.people[min(context, world.people.shape[0] - 1)]
+        choice = step(state, context, traits, math.nan, math.nan, tape.available[i], clock_of(book, round_))
         if book.arrivals.size > 0:
             sign_in(book, round_, context, choice.arm, choice.probability)
         arm = what_is_done(state, choice)

@@ -53,6 +53,8 @@ class World(NamedTuple):
     rewards: Floats  # that go with the `values` of the laws, where rows were observed; else empty
     nothing: Floats  # (phases, J) what doing nothing is worth, by the deadline; (phases, 0) where that is not asked
     payments: Payments
+    people: Floats  # (N, features of a person + 1) of everybody who may come, and their number; (1, 0): classes alone
+    classes: Ints  # (N,) their contexts
 
 
 class Tape(NamedTuple):
@@ -208,6 +210,8 @@ def example() -> tuple[World, Tape]:
         rewards=np.zeros(0),
         nothing=np.zeros((1, 0)),
         payments=example_payments(),
+        people=np.zeros((1, 0)),
+        classes=np.zeros(0, dtype=np.int64),
     )
     return world, new_tape(world, 1)
 

@@ -143,6 +143,8 @@ def _world_without_means(scenario: Scenario) -> Block[World]:
         rewards=np.array([one[0] for row in scenario.rows or () for cell in row for one in cell]),
         nothing=np.zeros((scenario.phases, 0)),
         payments=make_payments(scenario),
+        people=np.zeros((1, 0)),
+        classes=np.zeros(0, dtype=np.int64),
     )
     return Block(world)
 

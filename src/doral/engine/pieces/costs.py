@@ -143,6 +143,7 @@ def credit(state: State) -> float:
 
 @kernel
 def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> None:
+    context = position(state.ring[slot].context)
     costs, share = state.costs, state.costs.share[context, arm]
     claim = costs.claims[slot]
     claim.cost, claim.back, claim.spread = cost, cost * (1.0 - share), cost * cost * share * (1.0 - share)
@@ -257,7 +258,7 @@ def read_returns(state: State) -> None:
         _read_arm(state, a)
     _pool_arms(costs)
     _set_borrowed(costs)
-    for j in range(state.contexts.size):
+    for j in range(costs.share.shape[0]):
         for a in range(state.allowed.size):
             _read_cell(costs, j, a)
     _set_costs(state)
@@ -272,7 +273,7 @@ def refresh_prior(state: State) -> None:
 
 @kernel
 def _set_costs(state: State) -> None:
-    for j in range(state.contexts.size):
+    for j in range(state.costs.share.shape[0]):
         row = min(j, state.list_costs.shape[0] - 1)
         for a in range(state.allowed.size):
             state.hulls.costs[j, a] = state.list_costs[row, a] * state.costs.share[j, a]
@@ -286,7 +287,7 @@ def _read_arm(state: State, arm: int) -> None:
     come, answered, oldest, pace = 0.0, 0.0, 0.0, 0.0
     for g in range(ages.size):
         passed, paid = 0.0, 0.0
-        for j in range(state.contexts.size):
+        for j in range(costs.share.shape[0]):
             passed += costs.passed[j, arm, g]
             paid += costs.paid[j, arm, g]
         if passed > 0.0:

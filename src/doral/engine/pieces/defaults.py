@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from doral._arrays import Floats
 from doral._kernel import kernel, rare
 from doral.engine.choice import SKIPPED_UNAVAILABLE, UNDECIDED, Choice
 from doral.engine.state import State
-from doral.estimators.ridge import refactor_rows
+from doral.estimators.ridge import refactor, refactor_rows, update
 from doral.estimators.shrinkage import rebuild
-from doral.pacing import NO_ARM
+from doral.pacing import NO_ARM, share_of
 
 ENOUGH = 2**62
 
@@ -16,6 +17,57 @@ ENOUGH = 2**62
 def pull(state: State) -> Choice:
     """Nobody races."""
     return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
+
+
+@kernel
+def admit(state: State, context: int, traits: Floats, weight: float, deadline: float) -> int:
+    """All of a context are alike."""
+    return context
+
+
+@kernel
+def class_of(state: State, row: int) -> int:
+    return row
+
+
+@kernel
+def whose(state: State, row: int) -> int:
+    return row
+
+
+@kernel
+def set_tau(state: State, row: int, context: int) -> None:
+    """As for all of the context."""
+    if row != context:
+        for a in range(state.allowed.size):
+            state.tau[row, a], state.tau_error[row, a] = state.tau[context, a], state.tau_error[context, a]
+
+
+@kernel
+def kin(state: State, row: int) -> float:
+    """All of the same context."""
+    return share_of(state.demand, row) * state.now[0].horizon
+
+
+@kernel
+def teach(state: State, slot: int, context: int, arm: int, weight: float, target: float) -> None:
+    update(state.ridge, context, arm, weight, target)
+
+
+@kernel
+def reteach(state: State, slot: int, context: int, arm: int, change: float, total: float) -> None:
+    state.ridge.target[context, arm] = total
+    refactor(state.ridge, context)
+
+
+@kernel
+def deadline_of(state: State, slot: int, context: int) -> float:
+    return state.contexts[context].deadline
+
+
+@kernel
+def are_levels_full(state: State) -> bool:
+    return False
 
 
 @kernel

@@ -54,8 +54,8 @@ def is_in(options: PolicyOptions, problem: Problem) -> bool:
 
 
 def memory(blueprint: Blueprint) -> Ints:
-    """(2, J)"""
-    return np.zeros((2, blueprint.problem.n_contexts), dtype=np.int64)
+    """(2, rows)"""
+    return np.zeros((2, blueprint.n_rows), dtype=np.int64)
 
 
 @kernel

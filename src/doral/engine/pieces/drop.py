@@ -76,7 +76,8 @@ class DropOptions:
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:
-    return options.dropping == "certified"
+    """Where people have features, what is certain is told by region, and nobody is kept from an arm by it."""
+    return options.dropping == "certified" and not problem.person
 
 
 def check(options: PolicyOptions) -> None:

@@ -80,6 +80,8 @@ def fade(state: State) -> None:
     if now.round > now.read_last:
         _keep_small(state, float(math.floor(now.round / state.forget.half_life)))
         _forget(state.tally, state.ridge, state.curves, kept(state))
+        if not state.chosen.people:  # whose rows are no sums
+            refactor_rows(state.ridge, 0, state.ridge.weight.shape[0])
 
 
 @kernel
@@ -115,7 +117,6 @@ def _forget(tally: Floats, ridge: Ridge, curves: ReturnCurves, keep: float) -> N
         for a in range(n_arms):
             ridge.weight[row, a] *= keep
             ridge.target[row, a] *= keep
-    refactor_rows(ridge, 0, ridge.weight.shape[0])
     for group in range(curves.at_risk.shape[0]):
         for g in range(curves.ages.size):
             curves.at_risk[group, g] *= keep

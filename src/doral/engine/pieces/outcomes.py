@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from doral import _check
 from doral._arrays import Floats
 from doral._kernel import kernel, position, rare
-from doral.engine.hooks import rebuild_rewards
+from doral.engine.hooks import on_reweighed, rebuild_rewards
 from doral.engine.lessons import enter_exactly
 from doral.engine.pieces import learn
 from doral.engine.state import State
@@ -105,6 +105,7 @@ def on_passage(state: State, slot: int, g: int, age: float) -> None:
             add_to_tally(state.tally, context, arm, decision.reward, weight - decision.weight)
             enter_exactly(state, context, arm, decision.reward, -decision.weight)
             enter_exactly(state, context, arm, decision.reward, weight)
+            on_reweighed(state, slot, arm, decision.reward, weight - decision.weight)
             decision.weight = weight
 
 

@@ -31,7 +31,8 @@ class PendingOptions:
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:
-    return options.pending == "expected"
+    """Where people have features, `people_pending`."""
+    return options.pending == "expected" and not problem.person
 
 
 def check(options: PolicyOptions) -> None:

@@ -154,7 +154,7 @@ def renew(state: State) -> None:
     if state.start.is_open[0] == 0.0 or not state.prior.scale[MEAN_SQUARE] > 0.0:
         return
     brought, paid = 0.0, 0.0
-    for j in range(state.contexts.size):
+    for j in range(state.tally.shape[1]):
         for a in range(state.start.tries.size):
             brought += state.tally[REWARD, j, a]
             paid += state.tally[COUNT, j, a] * cost_of(state.hulls, j, a)

@@ -24,7 +24,7 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral._kernel import kernel, position
-from doral.engine.hooks import draws, norm_row, stretch
+from doral.engine.hooks import class_of, draws, norm_row, stretch
 from doral.engine.state import State
 from doral.estimators.shrinkage import MEAN_SQUARE
 from doral.pacing import NO_ARM
@@ -62,7 +62,7 @@ def baseline(state: State, context: int) -> float:
     """What is known is in units that nobody can compare arms with before the first answer of a context."""
     weight, uplift = state.contexts[context].weight, state.uplift
     if uplift.control == NO_ARM:
-        return weight * uplift.known[context] if state.ridge.is_touched[context] != 0 else 0.0
+        return weight * uplift.known[class_of(state, context)] if state.ridge.is_touched[context] != 0 else 0.0
     arm = position(uplift.control)
     return weight * state.tau[context, arm] * state.ridge.estimate[context, arm]
 

@@ -26,19 +26,18 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral._kernel import kernel, rare
-from doral.engine.hooks import norm_row
+from doral.engine.hooks import kin, norm_row
 from doral.engine.state import State
 from doral.estimators.ridge import padded
 from doral.estimators.shrinkage import DOUBT, NOISE
-from doral.pacing import share_of
 
 if TYPE_CHECKING:
     from doral.engine.blueprint import Blueprint
 
 
 def memory(blueprint: Blueprint) -> Floats:
-    """(J, A+) `stretch` of every arm, when stock was taken last."""
-    return np.ones((blueprint.problem.n_contexts, padded(blueprint.problem.n_arms)))
+    """(rows, A+) `stretch` of every arm, when stock was taken last."""
+    return np.ones((blueprint.n_rows, padded(blueprint.problem.n_arms)))
 
 
 @kernel
@@ -48,9 +47,8 @@ def bonus(state: State, context: int) -> float:
 
 @kernel
 def stretch(state: State, context: int, norm: float) -> float:
-    n = share_of(state.demand, context) * state.now[0].horizon
     noise = state.prior.scale[NOISE] / state.prior.scale[DOUBT]
-    return _psi(n * norm * norm * noise)
+    return _psi(kin(state, context) * norm * norm * noise)
 
 
 @kernel
@@ -65,7 +63,12 @@ def stretched(state: State, context: int, arm: int, norm: float) -> float:
 
 @rare
 def on_renewed(state: State) -> None:
-    for j in range(state.contexts.size):
-        norm = state.ridge.norm[norm_row(state, j)]
-        for a in range(state.allowed.size):
-            state.ahead[j, a] = stretch(state, j, norm[a])
+    for j in range(state.tally.shape[1]):
+        on_revalued(state, j)
+
+
+@kernel
+def on_revalued(state: State, row: int) -> None:
+    norm = state.ridge.norm[norm_row(state, row)]
+    for a in range(state.allowed.size):
+        state.ahead[row, a] = stretch(state, row, norm[a])

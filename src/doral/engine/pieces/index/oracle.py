@@ -11,6 +11,7 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral._kernel import kernel
+from doral.engine.hooks import whose
 from doral.engine.pieces.index.optimism import keep_allowed
 from doral.engine.state import State, mark_all_stale
 from doral.errors import InvalidValue
@@ -54,7 +55,7 @@ def before_spending(state: State, context: int) -> None:
 @kernel
 def score(state: State, context: int, restricted: bool, is_here: bool) -> None:
     """values[a] = what arm a is worth."""
-    values, truth = state.values, state.truth.values[_phase(state), context]
+    values, truth = state.values, state.truth.values[_phase(state), whose(state, context)]
     barrier = state.barrier[state.contexts.size if restricted else context]
     for a in range(state.allowed.size):
         values[a] = truth[a] + barrier[a]

@@ -13,12 +13,12 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral._kernel import kernel, position, rare
-from doral.engine.hooks import correction_weight, kept, norm_row, on_learned
-from doral.engine.lessons import enter_exactly, replace
-from doral.engine.state import State, is_learnable, mark_stale
+from doral.engine.hooks import correction_weight, deadline_of, kept, norm_row, on_learned, teach
+from doral.engine.lessons import enter_exactly, is_learnable, replace, slot_of
+from doral.engine.state import GUEST, State, mark_stale
 from doral.errors import InvalidValue
 from doral.estimators.positives import count_positive
-from doral.estimators.ridge import add_weight, refactor, update
+from doral.estimators.ridge import add_weight, refactor
 from doral.estimators.shrinkage import REWARD, SQUARE
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def memory(blueprint: Blueprint) -> EarlyMemory:
 @kernel
 def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> None:
     if state.ring[slot].trains != 0:
-        state.early.passed[context, arm, 0] += 1.0
+        state.early.passed[position(state.ring[slot].context), arm, 0] += 1.0
 
 
 @kernel
@@ -59,7 +59,7 @@ def on_passage(state: State, slot: int, g: int, age: float) -> None:
     if decision.trains != 0 and not math.isnan(decision.answer_age):  # else it was cancelled
         context, arm, ages = position(decision.context), position(decision.arm), state.curves.ages
         state.early.passed[context, arm, g + 1] += 1.0
-        if decision.reward != 0.0 and decision.answer_age <= ages[g] and ages[g] <= state.contexts[context].deadline:
+        if decision.reward != 0.0 and decision.answer_age <= ages[g] and ages[g] <= deadline_of(state, slot, context):
             count_positive(state.early.counts, ages, arm, g, decision.answer_age)
 
 
@@ -72,17 +72,17 @@ def settled_weight(state: State, slot: int) -> float:
 @kernel
 def learn_answer(state: State, slot: int, reward: float) -> None:
     state.ring[slot].reward = reward
-    _enter(state, position(state.ring[slot].context), position(state.ring[slot].arm), reward)
+    _enter(state, slot, position(state.ring[slot].context), position(state.ring[slot].arm), reward)
     state.ring[slot].weight = float(state.now[0].read_last)  # `reading` is that of the decision, for those who count it
 
 
 @kernel
-def _enter(state: State, context: int, arm: int, reward: float) -> None:
+def _enter(state: State, slot: int, context: int, arm: int, reward: float) -> None:
     """A reward; its trial counts by its age."""
     state.tally[REWARD, context, arm] += reward
     state.tally[SQUARE, context, arm] += reward * reward
     enter_exactly(state, context, arm, reward, 1.0)
-    update(state.ridge, context, arm, 0.0, reward)
+    teach(state, slot, context, arm, 0.0, reward)
     on_learned(state)
     mark_stale(state, context)
 
@@ -92,19 +92,20 @@ def learn_recalled(state: State, number: int, context: int, arm: int, reward: fl
     if number >= state.now[0].first:
         learn_answer(state, position(number & (state.ring.size - 1)), reward)
     else:
-        _enter(state, context, arm, reward)
+        _enter(state, GUEST, context, arm, reward)
 
 
 @rare
 def on_recall(state: State, number: int, context: int, arm: int, reward: float, age: float) -> None:
     """Ages that the decision has passed since its answer came are counted now, if the answer teaches anything."""
     ages = state.curves.ages
-    if not is_learnable(state, context, age):
+    slot = slot_of(state, number)
+    if not is_learnable(state, slot, context, age):
         return
     if number >= state.now[0].first and state.ring[number & (state.ring.size - 1)].trains == 0:
         return
     for g in range(ages.size):
-        is_passed = number < state.curves.cursor[g] and age <= ages[g] and ages[g] <= state.contexts[context].deadline
+        is_passed = number < state.curves.cursor[g] and age <= ages[g] and ages[g] <= deadline_of(state, slot, context)
         if reward != 0.0 and is_passed:
             count_positive(state.early.counts, ages, arm, g, age)
 
@@ -118,7 +119,7 @@ def learn_correction(state: State, number: int, context: int, arm: int, previous
             slot = number & (state.ring.size - 1)
             reading = int(state.ring[slot].weight)
             state.ring[slot].reward = reward
-        replace(state, context, arm, previous, reward, weight, reading, True)
+        replace(state, slot_of(state, number), context, arm, previous, reward, weight, reading, True)
 
 
 @rare

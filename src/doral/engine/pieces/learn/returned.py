@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from doral._kernel import kernel, position
-from doral.engine.hooks import answer_weight, correction_weight, on_fate, on_learned, on_recalled
-from doral.engine.lessons import enter, replace
-from doral.engine.state import State, mark_stale
-from doral.estimators.ridge import update
+from doral.engine.hooks import answer_weight, correction_weight, on_fate, on_learned, on_recalled, teach
+from doral.engine.lessons import enter, replace, slot_of
+from doral.engine.state import GUEST, State, mark_stale
 
 
 @kernel
@@ -17,7 +16,7 @@ def learn_answer(state: State, slot: int, reward: float) -> None:
     weight = answer_weight(state, slot)
     on_fate(state, slot, 1.0)
     enter(state, j, a, reward, weight)
-    update(state.ridge, j, a, weight, weight * reward)
+    teach(state, slot, j, a, weight, weight * reward)
     on_learned(state)
     state.ring[slot].reading = state.now[0].read_last  # from now on it is the answer that is forgotten
 
@@ -31,7 +30,7 @@ def learn_recalled(state: State, number: int, context: int, arm: int, reward: fl
     mark_stale(state, context)
     on_recalled(state, context, arm)
     enter(state, context, arm, reward, 1.0)
-    update(state.ridge, context, arm, 1.0, reward)
+    teach(state, GUEST, context, arm, 1.0, reward)
     on_learned(state)
 
 
@@ -40,4 +39,4 @@ def learn_correction(state: State, number: int, context: int, arm: int, previous
     weight = correction_weight(state, number, reward)
     if weight != 0.0:
         reading = state.ring[number & (state.ring.size - 1)].reading if number >= state.now[0].first else 0
-        replace(state, context, arm, previous, reward, weight, reading, True)
+        replace(state, slot_of(state, number), context, arm, previous, reward, weight, reading, True)

@@ -5,10 +5,10 @@ same. An answer waits in the ring until then.
 from __future__ import annotations
 
 from doral._kernel import kernel, position, rare
-from doral.engine.hooks import correction_weight, on_learned, rebuild_rewards
-from doral.engine.lessons import enter, replace
+from doral.engine.hooks import correction_weight, on_learned, rebuild_rewards, teach
+from doral.engine.lessons import enter, replace, slot_of
 from doral.engine.state import State, mark_stale
-from doral.estimators.ridge import refactor, update
+from doral.estimators.ridge import refactor
 from doral.estimators.shrinkage import COUNT
 
 
@@ -42,7 +42,7 @@ def _learn_settled(state: State, slot: int) -> None:
     reward, thin = state.ring[slot].reward, state.thinning[j, a]
     enter(state, j, a, reward, 1.0)
     state.ring[slot].weight = float(state.now[0].read_last)  # `reading` is that of the decision, for those who count it
-    update(state.ridge, j, a, thin * thin, thin * reward)
+    teach(state, slot, j, a, thin * thin, thin * reward)
     on_learned(state)
     mark_stale(state, j)
 
@@ -80,4 +80,4 @@ def learn_correction(state: State, number: int, context: int, arm: int, previous
     weight = correction_weight(state, number, reward)
     if weight != 0.0:
         reading = int(state.ring[number & (state.ring.size - 1)].weight) if number >= state.now[0].first else 0
-        replace(state, context, arm, previous, reward, weight, reading, True)
+        replace(state, slot_of(state, number), context, arm, previous, reward, weight, reading, True)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from doral._kernel import kernel, position
-from doral.engine.hooks import correction_weight, unit_at
-from doral.engine.lessons import replace
-from doral.engine.state import State, mark_stale
+from doral.engine.hooks import correction_weight, teach, unit_at
+from doral.engine.lessons import replace, slot_of
+from doral.engine.state import GUEST, State, mark_stale
 from doral.estimators.exact_sums import add_reward_exactly
-from doral.estimators.ridge import refactor, update
+from doral.estimators.ridge import refactor
 
 
 @kernel
 def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> None:
     if state.ring[slot].trains != 0:
-        update(state.ridge, context, arm, 1.0, 0.0)
+        teach(state, slot, position(state.ring[slot].context), arm, 1.0, 0.0)
 
 
 @kernel
@@ -21,7 +21,7 @@ def learn_answer(state: State, slot: int, reward: float) -> None:
     j, a = position(state.ring[slot].context), position(state.ring[slot].arm)
     state.ring[slot].reward = reward
     mark_stale(state, j)
-    update(state.ridge, j, a, 0.0, reward)
+    teach(state, slot, j, a, 0.0, reward)
     add_reward_exactly(state.exact, j, a, reward, unit_at(state, state.now[0].read_last))
     state.ring[slot].reading = state.now[0].read_last  # from now on it is the answer that is forgotten
 
@@ -32,7 +32,7 @@ def learn_recalled(state: State, number: int, context: int, arm: int, reward: fl
     if number >= state.now[0].first:
         learn_answer(state, position(number & (state.ring.size - 1)), reward)
     else:
-        update(state.ridge, context, arm, 0.0, reward)
+        teach(state, GUEST, context, arm, 0.0, reward)
         add_reward_exactly(state.exact, context, arm, reward, unit_at(state, state.now[0].read_last))
         mark_stale(state, context)
 
@@ -50,4 +50,4 @@ def learn_correction(state: State, number: int, context: int, arm: int, previous
     weight = correction_weight(state, number, reward)
     if weight != 0.0:
         reading = state.ring[number & (state.ring.size - 1)].reading if number >= state.now[0].first else 0
-        replace(state, context, arm, previous, reward, weight, reading, False)
+        replace(state, slot_of(state, number), context, arm, previous, reward, weight, reading, False)

@@ -9,10 +9,12 @@ from doral.errors import InvalidValue
 
 if TYPE_CHECKING:
     from doral.engine.options import PolicyOptions
+    from doral.problem import Problem
 
 OPTION = "prior"
 FILLS = ("follow_answers", "on_learned")
 EMPTY = "fixed"
+HIDDEN = ("people",)  # what all others mean where people have features
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +23,10 @@ class PriorOptions:
 
     prior: str = "fixed"
     """"fixed" (the penalty), "noise" (and the noise is measured) or "shared" (learned over contexts)."""
+
+
+def word(options: PolicyOptions, problem: Problem) -> str:
+    return "people" if problem.person and options.prior != "fixed" else options.prior
 
 
 def check(options: PolicyOptions) -> None:

@@ -40,13 +40,27 @@ def read_returns(state: State) -> None:
     pool(state.curves)
     _follow_curves(state)
     like = -1
-    for j in range(state.contexts.size):
+    for j in range(state.tally.shape[1]):
         if like >= 0 and _is_curve_shared(state, j) and state.contexts[j].deadline == state.contexts[like].deadline:
             _copy_row(state, like, j)
         else:
             _read_row(state, j)
             if like < 0 and _is_curve_shared(state, j):
                 like = j
+
+
+@kernel
+def set_tau(state: State, row: int, context: int) -> None:
+    if row == context:
+        return
+    is_alike = state.contexts[row].deadline == state.contexts[context].deadline
+    for a in range(state.allowed.size):
+        state.tau[row, a], state.tau_error[row, a] = state.tau[context, a], state.tau_error[context, a]
+        if not is_alike:
+            _set_tau(state, context if is_by_context(state.curves) else 0, row, a)
+    if not is_alike and state.confidence.return_optimism > 0.0:
+        curves_row = context if is_by_context(state.curves) else 0
+        shrink_to_others(state.curves, curves_row, state.tau[row], state.tau_error[row])
 
 
 @kernel
@@ -86,12 +100,17 @@ def _follow_curves(state: State) -> None:
 
 @kernel
 def _read_one(state: State, row: int, context: int, arm: int) -> None:
+    _set_tau(state, row, context, arm)
+    if thins(state):
+        state.thinning[context, arm] = return_probability(state.curves, row, arm, state.now[0].cutoff)
+
+
+@kernel
+def _set_tau(state: State, row: int, context: int, arm: int) -> None:
     tau = return_probability(state.curves, row, arm, answer_limit(state, context))
     known = known_decisions(state.curves, row, arm)
     state.tau[context, arm] = tau
     state.tau_error[context, arm] = math.sqrt((tau * (1.0 - tau) + 1.0 / (known + 1.0)) / (known + 1.0))
-    if thins(state):
-        state.thinning[context, arm] = return_probability(state.curves, row, arm, state.now[0].cutoff)
 
 
 @kernel

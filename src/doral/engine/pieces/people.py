@@ -1,0 +1,410 @@
+"""Arrivals that are people: everybody who comes has features, and is worth what the lines of the arms say of them.
+
+There are no classes to pace over. Those who came lately stand for those who will: each has a row of its own in all that
+is kept by row (values, return, hull), LP_m is solved over these rows exactly as over contexts, and its price is that of
+the stream as it is now. Rows of contexts come first and stand for the average of each: nobody is expected in them.
+Whoever arrives takes the row of the one who came longest ago; a few others are valued anew each time, in turn, for
+lines move slowly.
+
+Lines (estimators/line.py) take the place of the ridge: its rows hold what the lines say of those who are in them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from doral import _check
+from doral._arrays import Floats, Ints
+from doral._kernel import kernel, position, rare
+from doral.engine.hooks import kept, norm_row, on_revalued, set_tau
+from doral.engine.state import FIRST_CAPACITY, GUEST, State, mark_stale
+from doral.errors import InvalidValue, UnknownName
+from doral.estimators.design import Design, learn_design, new_design, set_columns
+from doral.estimators.line import Line, learn_line, new_line, predicted, variance_of
+from doral.estimators.shrinkage import NOISE
+from doral.pacing import reweigh
+
+if TYPE_CHECKING:
+    from doral.engine.blueprint import Blueprint
+    from doral.engine.options import PolicyOptions
+    from doral.problem import Problem
+
+FIRST_PEOPLE = 32  # by whom numbers are centred and scaled
+FIRST_FOR_KNOTS = 128
+REFRESHED = 8  # rows that are valued anew with every arrival
+MAX_RESERVOIR = 100_000
+MAX_COLUMNS = 2_000
+
+# Of `counts`: how many came, the row that is valued anew next, and the first decision by which columns were known.
+CAME, NEXT, KNOWN_FROM = 0, 1, 2
+
+
+class PeopleMemory(NamedTuple):
+    """For m features of a person, p columns and R rows."""
+
+    line: Line
+    design: Design
+    traits: Floats  # (R, m) of the one in a row
+    columns: Floats  # (R, p)
+    context: Ints  # (R,)
+    who: Ints  # (R,) in simulation, the number of the one in a row
+    ring_columns: Floats  # (capacity + 1, p) of those who were decided for, in step with the ring; and of the GUEST
+    counts: Ints  # (3,)
+    first_people: int  # by whom numbers are centred and scaled
+    shares: bool  # whether arms share what they have in common
+    by_age: Floats  # (A, 1 + ages, p, p) decisions made and past each age, where silence counts as it grows old
+    sorted: Floats  # (R,) scratch
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeopleOptions:
+    """How people are valued, where a problem says what is known of them."""
+
+    reservoir: int = 512
+    """How many of those who came lately the budget is paced over."""
+    basis: Literal["linear", "splines"] = "linear"
+    """"splines": what a number is worth may bend at four knots, which lie at equal shares of those who came first."""
+    products: Sequence[tuple[str, str]] = ()
+    """Pairs of numbers whose product matters, too."""
+
+
+def check(options: PolicyOptions) -> None:
+    reservoir = _check.whole_number("reservoir", options.reservoir, at_least=2, at_most=MAX_RESERVOIR)
+    pairs = _check.items("products", options.products, what="pairs of names", at_most=MAX_COLUMNS, at_least=0)
+    for pair in pairs:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise InvalidValue("products", pair, "must be pairs of names, as in [('age', 'distance_km')]")
+    _check.set_fields(options, reservoir=reservoir, products=tuple((str(one), str(two)) for one, two in pairs))
+
+
+def check_problem(options: PolicyOptions, problem: Problem) -> None:
+    """What does not go together with people who have features."""
+    if not problem.person:
+        if options.products:
+            raise InvalidValue("products", options.products, "are of features of people: the problem names none")
+        return
+    if options.learner in ("thinned", "scaled"):
+        remedy = "knows classes alone; where people have features, choose learner='auto'"
+        raise InvalidValue("learner", options.learner, remedy)
+    if options.return_probability == "estimated" and problem.feedback == "silent" and options.learner == "returned":
+        raise InvalidValue("learner", options.learner, "does not see silence; choose learner='auto'")
+
+
+def numbers_of(problem: Problem) -> list[int]:
+    """Where the numbers are among the features of a person."""
+    return [i for i in range(problem.n_traits) if i not in problem.category_columns]
+
+
+def _products_of(options: PolicyOptions, problem: Problem) -> list[tuple[int, int]]:
+    numbers = [problem.person_names[i] for i in numbers_of(problem)]
+    for pair in options.products:
+        for name in pair:
+            if name not in numbers:
+                raise UnknownName("number in products", name, numbers)
+    return [(numbers.index(one), numbers.index(two)) for one, two in options.products]
+
+
+def new_design_of(options: PolicyOptions, problem: Problem) -> Design:
+    return new_design(
+        numbers=numbers_of(problem), splines=options.basis == "splines", products=_products_of(options, problem)
+    )
+
+
+def n_columns(options: PolicyOptions, problem: Problem) -> int:
+    """Of the line."""
+    return int(new_design_of(options, problem).first.size)
+
+
+def is_in(options: PolicyOptions, problem: Problem) -> bool:
+    return bool(problem.person)
+
+
+def memory(blueprint: Blueprint) -> PeopleMemory:
+    options, problem = blueprint.options, blueprint.problem
+    check_problem(options, problem)
+    design = new_design_of(options, problem)
+    p, n_rows = design.first.size, blueprint.n_rows
+    if p > MAX_COLUMNS:
+        raise InvalidValue("columns of a person", p, f"must be at most {MAX_COLUMNS:,}; leave out splines or products")
+    capacity = FIRST_CAPACITY if problem.person else 1
+    early = problem.feedback == "silent" and options.return_probability == "estimated"
+    first = FIRST_FOR_KNOTS if options.basis == "splines" else FIRST_PEOPLE
+    return PeopleMemory(
+        line=new_line(_arm_design(blueprint), design.group, 1.0 / options.penalty),
+        design=design,
+        traits=np.full((n_rows, problem.n_traits), np.nan),
+        columns=np.tile(np.eye(1, p), (n_rows, 1)),
+        context=blueprint.context_of_row.copy(),
+        who=np.zeros(n_rows, dtype=np.int64),
+        ring_columns=np.zeros((capacity + 1, p)),
+        counts=np.array([0, problem.n_contexts, 0]),
+        first_people=min(first, n_rows - problem.n_contexts),
+        shares=options.prior in ("shared", "cells"),
+        by_age=np.zeros((problem.n_arms, 1 + blueprint.ages.size, p, p) if early else (0, 0, p, p)),
+        sorted=np.zeros(n_rows),
+    )
+
+
+def _arm_design(blueprint: Blueprint) -> Floats:
+    """(A, 1 + k): features of arms, centred and scaled; those that are the same for all tell nothing."""
+    features = blueprint.problem.features if blueprint.given_features is None else blueprint.given_features
+    if blueprint.options.features == "none":
+        features = features[:, :0]
+    scale = features.std(axis=0)
+    centred = np.divide(features - features.mean(axis=0), scale, out=np.zeros(features.shape), where=scale > 0.0)
+    return np.column_stack([np.ones(len(features)), centred])
+
+
+def grown(memory: PeopleMemory, first: int, end: int) -> PeopleMemory:
+    """With room for twice as many decisions, of which those from `first` to `end` are there."""
+    capacity, p = memory.ring_columns.shape[0] - 1, memory.ring_columns.shape[1]
+    sequence = np.arange(first, end)
+    columns = np.zeros((2 * capacity + 1, p))
+    columns[sequence & (2 * capacity - 1)] = memory.ring_columns[sequence & (capacity - 1)]
+    return memory._replace(ring_columns=columns)
+
+
+# --- who arrives -----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def admit(state: State, context: int, traits: Floats, weight: float, deadline: float) -> int:
+    """Whoever arrives takes the row of the one who came longest ago."""
+    people, n_contexts = state.people, state.tally.shape[1]
+    n_people = people.context.size - n_contexts
+    row = position(n_contexts + people.counts[CAME] % n_people)
+    people.counts[CAME] += 1
+    n_traits = people.traits.shape[1]
+    for i in range(n_traits):
+        people.traits[row, i] = traits[i]
+    if traits.size > n_traits:
+        people.who[row] = int(traits[n_traits])
+    people.context[row] = context
+    state.contexts[row].weight = state.contexts[context].weight if math.isnan(weight) else weight
+    state.contexts[row].deadline = state.contexts[context].deadline if math.isnan(deadline) else deadline
+    state.contexts[context].arrivals += 1.0
+    _join(state, row, context)
+    if people.design.is_known[0] == 0 and people.counts[CAME] >= people.first_people:
+        _know_columns(state)
+    set_columns(people.design, people.traits[row], people.columns[row])
+    _add_to_crowd(people.line, people.columns[row])
+    revalue(state, row)
+    _refresh(state, n_contexts, min(people.counts[CAME], n_people))
+    return row
+
+
+@kernel
+def _join(state: State, row: int, context: int) -> None:
+    """One more is expected to be like this one, at the costs and with the urgency of the context."""
+    demand = state.demand
+    if demand.depth[row] != demand.depth[context]:
+        reweigh(state.hulls, demand, row, 0.0)
+        demand.depth[row] = demand.depth[context]
+    if demand.weight[row] == 0.0:
+        reweigh(state.hulls, demand, row, 1.0)
+    if state.list_costs.shape[0] > 1:
+        state.dearest[row] = state.dearest[context]
+        for a in range(state.allowed.size):
+            state.list_costs[row, a], state.cost_rest[row, a] = (
+                state.list_costs[context, a],
+                state.cost_rest[context, a],
+            )
+
+
+@kernel
+def _add_to_crowd(line: Line, x: Floats) -> None:
+    for i in range(x.size):
+        for l in range(x.size):  # noqa: E741
+            line.crowd[i, l] += x[i] * x[l]
+
+
+@rare
+def _know_columns(state: State) -> None:
+    """Enough have come to tell what numbers are like."""
+    people, n_contexts = state.people, state.tally.shape[1]
+    n = min(people.counts[CAME], people.context.size - n_contexts)
+    learn_design(people.design, people.traits[n_contexts:], people.sorted, n)
+    people.counts[KNOWN_FROM] = state.now[0].next
+    for row in range(n_contexts, n_contexts + n):
+        set_columns(people.design, people.traits[row], people.columns[row])
+        revalue(state, row)
+
+
+@kernel
+def _refresh(state: State, n_contexts: int, n_here: int) -> None:
+    """A few of those who are here are valued anew, in turn."""
+    counts = state.people.counts
+    for _ in range(min(REFRESHED, n_here)):
+        row = counts[NEXT] + 1
+        counts[NEXT] = n_contexts if row >= n_contexts + n_here else row
+        revalue(state, position(counts[NEXT]))
+
+
+@kernel
+def revalue(state: State, row: int) -> None:
+    """What the lines say of the one in this row, and what else is kept by row."""
+    people, ridge = state.people, state.ridge
+    line, x, context = people.line, people.columns[row], position(people.context[row])
+    if state.hulls.costs.shape[0] > 1 and row != context:
+        for a in range(state.allowed.size):
+            state.hulls.costs[row, a] = state.hulls.costs[context, a]
+            state.hulls.by_cost[row, a] = state.hulls.by_cost[context, a]
+    set_tau(state, row, context)
+    expected, unit = norm_row(state, row), _unit(state)
+    ridge.is_touched[row] = state.now[0].learned > 0
+    for a in range(state.allowed.size):
+        ridge.estimate[row, a] = predicted(line, a, x)
+        ridge.norm_squared[row, a] = variance_of(line.cov[a], x) * unit
+        ridge.norm[row, a] = math.sqrt(ridge.norm_squared[row, a])
+        if expected != row:
+            ridge.norm_squared[expected, a] = variance_of(line.narrowed[a], x) * unit
+            ridge.norm[expected, a] = math.sqrt(ridge.norm_squared[expected, a])
+    alike = line.kin[0]
+    state.contexts[row].arrivals = alike * state.now[0].round
+    state.contexts[row].pulls = alike * state.now[0].next
+    on_revalued(state, row)
+    mark_stale(state, row)
+
+
+@kernel
+def _unit(state: State) -> float:
+    """Norms are in units of the noise, where it is measured."""
+    return 1.0 / state.prior.scale[NOISE] if state.chosen.prior_people else 1.0
+
+
+@kernel
+def class_of(state: State, row: int) -> int:
+    return state.people.context[row]
+
+
+@kernel
+def whose(state: State, row: int) -> int:
+    return state.people.who[row]
+
+
+@kernel
+def kin(state: State, row: int) -> float:
+    return state.people.line.kin[0] * state.now[0].horizon
+
+
+@rare
+def on_renewed(state: State) -> None:
+    """The average of every context."""
+    for j in range(state.tally.shape[1]):
+        arrivals, pulls = state.contexts[j].arrivals, state.contexts[j].pulls
+        revalue(state, j)
+        state.contexts[j].arrivals, state.contexts[j].pulls = arrivals, pulls
+
+
+# --- what is learned -------------------------------------------------------------------------------------------------
+
+
+@kernel
+def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> None:
+    people = state.people
+    for i in range(people.columns.shape[1]):
+        people.ring_columns[slot, i] = people.columns[context, i]
+    state.contexts[people.context[context]].pulls += 1.0
+    if people.by_age.shape[0] > 0 and state.ring[slot].trains != 0:
+        _add_aged(state, slot, arm, 0, 1.0)
+
+
+@kernel
+def on_guest(state: State, number: int, traits: Floats) -> None:
+    people = state.people
+    columns = people.ring_columns[place_of(state, GUEST)]
+    set_columns(people.design, traits, columns)
+    if number < people.counts[KNOWN_FROM]:
+        for i in range(1, columns.size):
+            columns[i] = 0.0
+
+
+@kernel
+def place_of(state: State, slot: int) -> int:
+    """Where the columns are of the one in this slot of the ring, or of the GUEST."""
+    return state.ring.size if slot == GUEST else slot
+
+
+@kernel
+def deadline_of(state: State, slot: int, context: int) -> float:
+    """What is learned of silence is by the longest of all, and tau takes it from there."""
+    return state.limits.longest_deadline
+
+
+@kernel
+def teach(state: State, slot: int, context: int, arm: int, weight: float, target: float) -> None:
+    learn_line(state.people.line, arm, state.people.ring_columns[place_of(state, slot)], weight, target, 0.0)
+
+
+@rare
+def reteach(state: State, slot: int, context: int, arm: int, change: float, total: float) -> None:
+    """The line follows when stock is taken, with the next arrival."""
+    line, x = state.people.line, state.people.ring_columns[place_of(state, slot)]
+    for i in range(x.size):
+        line.moment[arm, i] += change * x[i]
+
+
+@rare
+def on_reweighed(state: State, slot: int, arm: int, reward: float, change: float) -> None:
+    line, x = state.people.line, state.people.ring_columns[place_of(state, slot)]
+    for i in range(x.size):
+        line.moment[arm, i] += change * reward * x[i]
+        for l in range(x.size):  # noqa: E741
+            line.gram[arm, i, l] += change * x[i] * x[l]
+
+
+# --- silence ---------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def on_passage(state: State, slot: int, g: int, age: float) -> None:
+    if state.people.by_age.shape[0] > 0:
+        decision = state.ring[slot]
+        if decision.trains != 0 and not math.isnan(decision.answer_age):
+            _add_aged(state, slot, position(decision.arm), g + 1, 1.0)
+
+
+@kernel
+def _add_aged(state: State, slot: int, arm: int, which: int, weight: float) -> None:
+    x, sums = state.people.ring_columns[place_of(state, slot)], state.people.by_age[arm, which]
+    for i in range(x.size):
+        for l in range(x.size):  # noqa: E741
+            sums[i, l] += weight * x[i] * x[l]
+
+
+@rare
+def on_cancel(state: State, number: int, context: int, arm: int, cost: float, in_race: bool, clock: float) -> None:
+    """It was no trial."""
+    people = state.people
+    state.contexts[context].pulls = max(0.0, state.contexts[context].pulls)
+    if people.by_age.shape[0] == 0 or (in_race and state.now[0].race_trains == 0):
+        return
+    slot = GUEST if number < state.now[0].first else number & (state.ring.size - 1)
+    _add_aged(state, slot, arm, 0, -1.0)
+    for g in range(state.curves.cursor.size):
+        if number < state.curves.cursor[g]:
+            _add_aged(state, slot, arm, g + 1, -1.0)
+
+
+@rare
+def fade(state: State) -> None:
+    """Where the past counts less, lines remember less of it."""
+    keep, people = kept(state), state.people
+    if keep < 1.0:
+        n_arms, p = people.line.mean.shape
+        for i in range(p):
+            for l in range(p):  # noqa: E741
+                people.line.crowd[i, l] *= keep
+                for a in range(n_arms):
+                    people.line.gram[a, i, l] *= keep
+                    people.line.open[a, i, l] *= keep
+                    for g in range(people.by_age.shape[1]):
+                        people.by_age[a, g, i, l] *= keep
+        for a in range(n_arms):
+            for i in range(p):
+                people.line.moment[a, i] *= keep

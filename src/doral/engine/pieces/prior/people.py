@@ -1,0 +1,89 @@
+"""Where people have features: the noise is measured around lines, and what arms share in them is learned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from doral._kernel import kernel, rare
+from doral.engine.pieces.prior.noise import MEMORY, noise_variance, on_corrected, on_learned
+from doral.engine.schedule import set_next_calibration
+from doral.engine.state import State
+from doral.estimators.line import calibrate_line, measure_line_noise, start_variances
+from doral.estimators.positives import trial_share
+from doral.estimators.shrinkage import ANEW, ANEW_STEPS, IS_SET, NOISE, Prior, new_prior
+
+if TYPE_CHECKING:
+    from doral.engine.blueprint import Blueprint
+
+__all__ = [
+    "MEMORY",
+    "follow_answers",
+    "memory",
+    "noise_variance",
+    "on_corrected",
+    "on_learned",
+    "rebuild_rewards",
+    "refresh_prior",
+]
+
+STEPS = 2  # of EM, at each calibration
+
+
+def memory(blueprint: Blueprint) -> Prior:
+    return new_prior(blueprint.n_rows, 0, blueprint.options.penalty)
+
+
+@kernel
+def follow_answers(state: State) -> None:
+    set_next_calibration(state)
+    rebuild_rewards(state)
+
+
+@kernel
+def refresh_prior(state: State) -> None:
+    rebuild_rewards(state)
+
+
+@rare
+def rebuild_rewards(state: State) -> None:
+    """Lines, around the variances that follow from them."""
+    people, prior = state.people, state.prior
+    line = people.line
+    if people.by_age.shape[0] > 0:
+        _count_trials(state)
+    second_moment = measure_line_noise(prior, line, state.tally, people.sorted)
+    if not second_moment > 0.0:
+        return
+    n_arms, p = line.mean.shape
+    for a in range(n_arms):
+        for i in range(p):
+            line.heard[a, i] = line.moment[a, i]
+            for l in range(p):  # noqa: E741
+                line.seen[a, i, l] = line.gram[a, i, l]
+    steps = STEPS
+    if prior.scale[IS_SET] != 1.0:
+        steps = ANEW_STEPS if prior.scale[IS_SET] == ANEW else STEPS
+        n = 0.0
+        for a in range(n_arms):
+            n += line.gram[a, 0, 0]
+        noise = min(prior.scale[NOISE], second_moment)
+        of_means = (second_moment - noise) + noise * min(1.0, n_arms / n) if n > 0.0 else second_moment
+        start_variances(line, min(second_moment, 4.0 * of_means))
+        prior.scale[IS_SET] = 1.0
+    calibrate_line(line, people.shares, steps)
+
+
+@rare
+def _count_trials(state: State) -> None:
+    """What decisions that are still silent count for by now: gram is the sum over ages of what has passed them."""
+    people = state.people
+    n_arms, n_ages, p, _ = people.by_age.shape
+    for a in range(n_arms):
+        for i in range(p):
+            for l in range(p):  # noqa: E741
+                people.line.gram[a, i, l] = 0.0
+        for g in range(n_ages):
+            share = trial_share(state.early.shares, state.curves.ages, a, g, state.limits.longest_deadline)
+            for i in range(p):
+                for l in range(p):  # noqa: E741
+                    people.line.gram[a, i, l] += share * people.by_age[a, g, i, l]

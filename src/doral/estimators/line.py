@@ -1,0 +1,537 @@
+"""What arms are worth to a person: lines with a part that all arms share, one of their features, and one of their own.
+
+    reward = <w_a, x> + noise of variance noise_a,   w_a = M (1, f_a) + delta_a,   delta_a ~ N(0, D),   M ~ N(0, S)
+
+x are the columns of a person (`design`), f_a the features of an arm. The first column of M is what all arms have in
+common, the others are what features of arms make of features of people, and delta_a is the arm's own. D and S are
+diagonal, one variance for each group of columns, and learned: what arms share is known soon, what is special about one
+of them where its answers say so. For given variances this is the exact posterior. With G_a = sum of x x^T / noise_a and
+g_a = sum of x y / noise_a over the answers of an arm,
+
+    T_a = (I + G_a D)^-1                     what G_a leaves of the prior
+    M | all answers:   precision  S^-1 + sum_a (1, f_a)(1, f_a)^T (x) T_a G_a,    from  sum_a (1, f_a) (x) T_a g_a
+    w_a | all answers: mean  D T_a g_a + T_a^T m_a,    covariance  D T_a + T_a^T Cov(m_a) T_a,      m_a = M (1, f_a)
+
+Between two such calibrations an answer moves the line of its own arm alone. Variances move by a step of EM, with one
+more of each, as large as they are on average, while data are few.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from doral._arrays import Floats, Ints
+from doral._kernel import kernel, rare, shared
+from doral.estimators.ridge import invert
+from doral.estimators.shrinkage import COUNT, DOUBT, MEAN_SQUARE, NOISE, REWARD, SQUARE, Prior
+
+GUESS = 0.1  # of the mean square of rewards: what all columns but the constant together are thought to bring at first
+DEGREES = 1.0  # like how many more observations the common variance counts in that of a group
+FLOOR = 1e-9  # of the mean square of rewards: no variance is smaller
+NOISE_DEGREES = 20.0  # the noise of all arms counts like so many answers in that of one
+NOISE_FLOOR = 1e-12  # of the mean square of rewards
+FEW = 4.0  # successes, see `cells`
+ALIKE = 1e-9  # relative
+
+
+class Line(NamedTuple):
+    """Of A arms, p columns and q features of arms, the first of which is 1."""
+
+    arms: Floats  # (A, q)
+    group: Ints  # (p,) of the columns
+    gram: Floats  # (A, p, p) sum of weight x x^T
+    moment: Floats  # (A, p) sum of weight x y
+    open: Floats  # (A, p, p) sum of what open decisions are expected to add to `gram`
+    mean: Floats  # (A, p) of w_a
+    cov: Floats  # (A, p, p)
+    narrowed: Floats  # (A, p, p) the same, as if open decisions were answered as expected
+    own: Floats  # (p,) D
+    common: Floats  # (p, q) S
+    noise: Floats  # (A,)
+    hyper_mean: Floats  # (q * p,) of M, feature by feature
+    hyper_cov: Floats  # (q * p, q * p)
+    crowd: Floats  # (p, p) sum of x x^T over all who came
+    kin: Floats  # (1,) for which share of all who come counts what is learned from one of them
+    kept: Floats  # (A, p, p) T_a
+    square: Floats  # (4, p, p) scratch
+    wide: Floats  # (2, q * p, q * p) scratch
+    row: Floats  # (q * p + 1,) scratch
+    seen: Floats  # (A, p, p) what of `gram` tells of the line, where categories take their part
+    heard: Floats  # (A, p) likewise of `moment`
+    scale: Floats  # (1,) what an unknown mean may be, squared; 0: not known yet
+
+
+def new_line(arms: Floats, group: Ints, variance: float) -> Line:
+    """Nothing is known; `variance` is that of a column while there are no rewards."""
+    n_arms, q = arms.shape
+    p = group.size
+    line = Line(
+        arms=np.array(arms),
+        group=np.array(group),
+        gram=np.zeros((n_arms, p, p)),
+        moment=np.zeros((n_arms, p)),
+        open=np.zeros((n_arms, p, p)),
+        mean=np.zeros((n_arms, p)),
+        cov=np.zeros((n_arms, p, p)),
+        narrowed=np.zeros((n_arms, p, p)),
+        own=np.full(p, variance),
+        common=np.zeros((p, q)),
+        noise=np.ones(n_arms),
+        hyper_mean=np.zeros(q * p),
+        hyper_cov=np.zeros((q * p, q * p)),
+        crowd=np.zeros((p, p)),
+        kin=np.ones(1),
+        kept=np.zeros((n_arms, p, p)),
+        square=np.zeros((4, p, p)),
+        wide=np.zeros((2, q * p, q * p)),
+        row=np.zeros(q * p + 1),
+        seen=np.zeros((n_arms, p, p)),
+        heard=np.zeros((n_arms, p)),
+        scale=np.zeros(1),
+    )
+    line.cov[:] = line.narrowed[:] = np.diag(line.own)
+    return line
+
+
+# --- what a person is worth ------------------------------------------------------------------------------------------
+
+
+@kernel
+def predicted(line: Line, arm: int, x: Floats) -> float:
+    """<w_a, x>."""
+    mean, total = line.mean[arm], 0.0
+    for i in range(x.size):
+        total += mean[i] * x[i]
+    return total
+
+
+@kernel
+def variance_of(cov: Floats, x: Floats) -> float:
+    """x^T cov x."""
+    total = 0.0
+    for i in range(x.size):
+        inner = 0.0
+        row = cov[i]
+        for l in range(i):  # noqa: E741
+            inner += row[l] * x[l]
+        total += x[i] * (2.0 * inner + row[i] * x[i])
+    return max(total, 0.0)
+
+
+# --- an answer -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def learn_line(line: Line, arm: int, x: Floats, weight: float, target: float, doubt: float) -> None:
+    """An answer that counts with this weight; `target` is the weight times the reward. `doubt` is the variance of what
+    else goes into the reward, beside the noise.
+    """
+    _add_square(line.gram[arm], x, weight)
+    for i in range(x.size):
+        line.moment[arm, i] += target * x[i]
+    noise = line.noise[arm] + doubt
+    gain = _aim(line.cov[arm], x, line.row, weight, noise)
+    step = (target - weight * predicted(line, arm, x)) / (noise + weight * line.row[line.row.size - 1])
+    for i in range(x.size):
+        line.mean[arm, i] += line.row[i] * step
+    _narrow(line.cov[arm], line.row, gain)
+
+
+@kernel
+def expect_line(line: Line, arm: int, x: Floats, weight: float) -> None:
+    """An open decision, which is answered with this chance."""
+    _add_square(line.open[arm], x, weight)
+    gain = _aim(line.narrowed[arm], x, line.row, weight, line.noise[arm])
+    _narrow(line.narrowed[arm], line.row, gain)
+
+
+@kernel
+def expect_less(line: Line, arm: int, x: Floats, weight: float) -> None:
+    """It is answered, or will not be: what follows does when stock is taken."""
+    _add_square(line.open[arm], x, -weight)
+
+
+@kernel
+def _add_square(matrix: Floats, x: Floats, weight: float) -> None:
+    for i in range(x.size):
+        step = weight * x[i]
+        row = matrix[i]
+        for l in range(x.size):  # noqa: E741
+            row[l] += step * x[l]
+
+
+@kernel
+def _aim(cov: Floats, x: Floats, row: Floats, weight: float, noise: float) -> float:
+    """row = cov x, and its last element x^T cov x; by how much cov shrinks along it."""
+    n = x.size
+    leverage = 0.0
+    for i in range(n):
+        total = 0.0
+        own = cov[i]
+        for l in range(n):  # noqa: E741
+            total += own[l] * x[l]
+        row[i] = total
+        leverage += total * x[i]
+    row[row.size - 1] = leverage
+    return weight / (noise + weight * leverage)
+
+
+@kernel
+def _narrow(cov: Floats, row: Floats, gain: float) -> None:
+    n = cov.shape[0]
+    for i in range(n):
+        step = row[i] * gain
+        own = cov[i]
+        for l in range(n):  # noqa: E741
+            own[l] -= step * row[l]
+
+
+# --- stock-taking ----------------------------------------------------------------------------------------------------
+
+
+@rare
+def start_variances(line: Line, scale: float) -> None:
+    """A first guess of every variance, for means of this size (squared)."""
+    p, q = line.common.shape
+    each = GUESS * scale / max(1, p - 1)
+    for i in range(p):
+        line.own[i] = GUESS * scale if i == 0 else each
+        for c in range(q):
+            line.common[i, c] = line.own[i] / max(1, q - 1)
+        line.common[i, 0] = scale if i == 0 else each
+    line.scale[0] = scale
+
+
+@rare
+def calibrate_line(line: Line, shares: bool, steps: int) -> None:
+    """Lines from `seen` and `heard`; where arms share, with what they do, and variances move."""
+    for _ in range(steps):
+        for a in range(line.arms.shape[0]):
+            _weigh_arm(line, a)
+        if shares:
+            _learn_common(line)
+        for a in range(line.arms.shape[0]):
+            _set_arm(line, a)
+        if shares:
+            _move_variances(line)
+    _set_kin(line)
+
+
+@rare
+def _weigh_arm(line: Line, arm: int) -> None:
+    """T_a = s^-1 (I + s G s)^-1 s, for s the root of D."""
+    p = line.own.size
+    matrix, factor, inverse = line.square[0], line.square[1], line.square[2]
+    for i in range(p):
+        for l in range(p):  # noqa: E741
+            matrix[i, l] = math.sqrt(line.own[i] * line.own[l]) * line.seen[arm, i, l] / line.noise[arm]
+        matrix[i, i] += 1.0
+    invert(matrix, factor, inverse)
+    for i in range(p):
+        for l in range(p):  # noqa: E741
+            line.kept[arm, i, l] = inverse[i, l] * math.sqrt(line.own[l] / line.own[i])
+
+
+@rare
+def _learn_common(line: Line) -> None:
+    """The posterior of M."""
+    p, q = line.common.shape
+    precision, factor, says = line.wide[0], line.wide[1], line.row
+    for i in range(q * p):
+        says[i] = 0.0
+        for l in range(q * p):  # noqa: E741
+            precision[i, l] = 0.0
+        precision[i, i] = 1.0 / line.common[i % p, i // p]
+    for a in range(line.arms.shape[0]):
+        told = line.square[0]
+        _multiply(line.kept[a], line.seen[a], told)
+        for c in range(q):
+            for i in range(p):
+                total = 0.0
+                for l in range(p):  # noqa: E741
+                    total += line.kept[a, i, l] * line.heard[a, l]
+                says[c * p + i] += line.arms[a, c] * total / line.noise[a]
+            for d in range(q):
+                times = line.arms[a, c] * line.arms[a, d] / line.noise[a]
+                for i in range(p):
+                    for l in range(p):  # noqa: E741
+                        precision[c * p + i, d * p + l] += times * 0.5 * (told[i, l] + told[l, i])
+    invert(precision, factor, line.hyper_cov)
+    for i in range(q * p):
+        total = 0.0
+        for l in range(q * p):  # noqa: E741
+            total += line.hyper_cov[i, l] * says[l]
+        line.hyper_mean[i] = total
+
+
+@rare
+def _multiply(left: Floats, right: Floats, product: Floats) -> None:
+    n = left.shape[0]
+    for i in range(n):
+        for l in range(n):  # noqa: E741
+            product[i, l] = 0.0
+        for k in range(n):
+            step = left[i, k]
+            for l in range(n):  # noqa: E741
+                product[i, l] += step * right[k, l]
+
+
+@rare
+def _multiply_transposed(left: Floats, right: Floats, product: Floats) -> None:
+    """left^T right."""
+    n = left.shape[0]
+    for i in range(n):
+        for l in range(n):  # noqa: E741
+            product[i, l] = 0.0
+    for k in range(n):
+        for i in range(n):
+            step = left[k, i]
+            for l in range(n):  # noqa: E741
+                product[i, l] += step * right[k, l]
+
+
+@rare
+def _set_shared(line: Line, arm: int, mean: Floats, cov: Floats) -> None:
+    """m_a = M (1, f_a), and what is not known of it."""
+    p, q = line.common.shape
+    for i in range(p):
+        mean[i] = 0.0
+        for l in range(p):  # noqa: E741
+            cov[i, l] = 0.0
+    for c in range(q):
+        for i in range(p):
+            mean[i] += line.arms[arm, c] * line.hyper_mean[c * p + i]
+        for d in range(q):
+            times = line.arms[arm, c] * line.arms[arm, d]
+            for i in range(p):
+                for l in range(p):  # noqa: E741
+                    cov[i, l] += times * line.hyper_cov[c * p + i, d * p + l]
+
+
+@rare
+def _set_arm(line: Line, arm: int) -> None:
+    """The posterior of w_a; then seen[a] is left as it was, and kept[a] keeps T_a."""
+    p = line.own.size
+    kept, shared, half, whole, prior = line.kept[arm], line.square[0], line.square[1], line.square[2], line.row
+    _set_shared(line, arm, prior, shared)
+    _multiply(shared, kept, half)
+    _multiply_transposed(kept, half, whole)
+    for i in range(p):
+        total = 0.0
+        for l in range(p):  # noqa: E741
+            total += line.own[i] * kept[i, l] * line.heard[arm, l] / line.noise[arm] + kept[l, i] * prior[l]
+        line.mean[arm, i] = total
+        for l in range(p):  # noqa: E741
+            line.cov[arm, i, l] = 0.5 * (
+                line.own[i] * kept[i, l] + line.own[l] * kept[l, i] + whole[i, l] + whole[l, i]
+            )
+
+
+@rare
+def _move_variances(line: Line) -> None:
+    """A step of EM for D and S."""
+    p, q = line.common.shape
+    n_groups = line.group[p - 1] + 1
+    for i in range(p):
+        n_groups = max(n_groups, line.group[i] + 1)
+    own, common, featured = line.square[3, 0], line.wide[1, 0], line.wide[1, 1 if q > 1 else 0]
+    told = _set_own_squares(line, own)
+    for i in range(p):
+        common[i] = line.hyper_mean[i] ** 2 + line.hyper_cov[i, i]
+    guess = GUESS * line.scale[0]
+    each = guess / max(1, p - 1)
+    if told > 0.0:
+        _pool(line, own, told, guess, each, n_groups, -1)
+    _pool(line, common, 1.0, guess, each, n_groups, 0)
+    if q > 1:
+        for i in range(p):
+            featured[i] = 0.0
+            for c in range(1, q):
+                place = c * p + i
+                featured[i] += line.hyper_mean[place] ** 2 + line.hyper_cov[place, place]
+        _pool(line, featured, q - 1.0, guess / (q - 1.0), each / (q - 1.0), n_groups, 1)
+
+
+@rare
+def _set_own_squares(line: Line, own: Floats) -> float:
+    """own[i] = sum over arms that have answers of E[delta_ai^2]; how many they are."""
+    p = line.own.size
+    told = 0.0
+    for i in range(p):
+        own[i] = 0.0
+    for a in range(line.arms.shape[0]):
+        if line.gram[a, 0, 0] > 0.0:
+            told += 1.0
+            kept, shared, half, prior = line.kept[a], line.square[0], line.square[1], line.row
+            _set_shared(line, a, prior, shared)
+            _multiply(shared, kept, half)
+            for i in range(p):
+                both = 0.0
+                for k in range(p):
+                    both += kept[k, i] * half[k, i]
+                away = line.mean[a, i] - prior[i]
+                own[i] += away * away + line.own[i] * kept[i, i] + both - 2.0 * half[i, i] + shared[i, i]
+    return told
+
+
+@rare
+def _pool(line: Line, squares: Floats, n: float, guess: float, each: float, n_groups: int, which: int) -> None:
+    """Variances by group of columns, n observations each, around that of all; `which`: -1 for D, 0 or 1 for S."""
+    p, q = line.common.shape
+    total, count = each, 1.0
+    for i in range(1, p):
+        total += squares[i]
+        count += n
+    floor = FLOOR * line.scale[0]
+    for g in range(n_groups):
+        square, observed, is_constant = 0.0, 0.0, False
+        for i in range(p):
+            if line.group[i] == g:
+                square += squares[i]
+                observed += n
+                is_constant = is_constant or i == 0
+        usual = guess if is_constant else total / count
+        variance = max((square + DEGREES * usual) / (observed + DEGREES), floor)
+        for i in range(p):
+            if line.group[i] == g:
+                if which < 0:
+                    line.own[i] = variance
+                elif which == 0 and i > 0:  # of the constant, it is as large as rewards are
+                    line.common[i, 0] = variance
+                elif which == 1:
+                    for c in range(1, q):
+                        line.common[i, c] = variance
+
+
+@rare
+def _set_kin(line: Line) -> None:
+    """tr(cov C cov C) / tr(cov C)^2 for C the mean of x x^T: 1 where all are alike, 1 / J for J classes of one size."""
+    p, n = line.own.size, line.crowd[0, 0]
+    if not n > 0.0:
+        return
+    total = 0.0
+    product = line.square[0]
+    for a in range(line.arms.shape[0]):
+        _multiply(line.cov[a], line.crowd, product)
+        once, twice = 0.0, 0.0
+        for i in range(p):
+            once += product[i, i]
+            for l in range(p):  # noqa: E741
+                twice += product[i, l] * product[l, i]
+        total += twice / (once * once) if once > 0.0 else 1.0
+    line.kin[0] = min(max(total / line.arms.shape[0], 0.0), 1.0)
+
+
+@rare
+def narrow_lines(line: Line) -> None:
+    """cov, as if open decisions were answered: L (I + L^T open L / noise)^-1 L^T, for cov = L L^T."""
+    p = line.own.size
+    root, half, inner, inverse = line.square[0], line.square[1], line.square[2], line.square[3]
+    for a in range(line.arms.shape[0]):
+        cov = line.cov[a]
+        if not line.open[a, 0, 0] > 0.0:
+            for i in range(p):
+                for l in range(p):  # noqa: E741
+                    line.narrowed[a, i, l] = cov[i, l]
+            continue
+        for i in range(p):
+            for l in range(p):  # noqa: E741
+                root[i, l] = 0.0
+        for i in range(p):
+            for l in range(i + 1):  # noqa: E741
+                total = cov[i, l]
+                for k in range(l):
+                    total -= root[i, k] * root[l, k]
+                if i == l:
+                    root[i, l] = math.sqrt(max(total, 0.0))
+                else:
+                    root[i, l] = total / root[l, l] if root[l, l] > 0.0 else 0.0
+        _multiply(line.open[a], root, half)
+        _multiply_transposed(root, half, inner)
+        for i in range(p):
+            for l in range(p):  # noqa: E741
+                inner[i, l] /= line.noise[a]
+            inner[i, i] += 1.0
+        invert(inner, half, inverse)
+        _multiply(root, inverse, half)
+        for i in range(p):
+            for l in range(p):  # noqa: E741
+                total = 0.0
+                for k in range(p):
+                    total += half[i, k] * root[l, k]
+                line.narrowed[a, i, l] = total
+
+
+# --- noise -----------------------------------------------------------------------------------------------------------
+
+
+@shared
+def measure_line_noise(prior: Prior, line: Line, tally: Floats, explained: Floats) -> float:
+    """The noise of every arm, around that of all; returns the mean square of rewards.
+
+    `explained` (A,) is what categories explain of the squares of an arm, beyond the line.
+    """
+    _, n_contexts, n_arms = tally.shape
+    n, reward, square, inside, degrees = 0.0, 0.0, 0.0, 0.0, 0.0
+    is_binary = True
+    for a in range(n_arms):
+        count, _, _ = _sums(tally, a)
+        if count > 0.0:
+            one, two = _residual_squares(line, tally, a, explained[a])
+            inside += one
+            degrees += two
+    for j in range(n_contexts):
+        for a in range(n_arms):
+            n += tally[COUNT, j, a]
+            reward += tally[REWARD, j, a]
+            square += tally[SQUARE, j, a]
+    if square <= 0.0:
+        return 0.0
+    success = square / reward if reward > 0.0 else 0.0
+    for j in range(n_contexts):
+        for a in range(n_arms):
+            if abs(tally[SQUARE, j, a] - success * tally[REWARD, j, a]) > ALIKE * tally[SQUARE, j, a]:
+                is_binary = False
+    second_moment = square / n
+    overall = max(second_moment - (reward / n) * (reward / n), 0.0)
+    noise = max((inside + overall) / (degrees + 1.0), NOISE_FLOOR * second_moment)
+    prior.scale[NOISE] = noise
+    prior.scale[DOUBT], prior.scale[MEAN_SQUARE] = (inside + second_moment) / (degrees + 1.0), second_moment
+    common = NOISE_DEGREES
+    if is_binary and success > 0.0 and reward < n * success * (1.0 - ALIKE):
+        rate = reward / n
+        common = max(common, FEW * success / min(rate, success - rate))
+    for a in range(n_arms):
+        one, two = _residual_squares(line, tally, a, explained[a])
+        line.noise[a] = max((one + common * noise) / (two + common), NOISE_FLOOR * second_moment)
+    sigma = math.sqrt(noise)
+    for row in range(prior.sigma.size):
+        prior.sigma[row] = sigma
+    return second_moment
+
+
+@kernel
+def _sums(tally: Floats, arm: int) -> tuple[float, float, float]:
+    count, reward, square = 0.0, 0.0, 0.0
+    for j in range(tally.shape[1]):
+        count += tally[COUNT, j, arm]
+        reward += tally[REWARD, j, arm]
+        square += tally[SQUARE, j, arm]
+    return count, reward, square
+
+
+@rare
+def _residual_squares(line: Line, tally: Floats, arm: int, explained: float) -> tuple[float, float]:
+    """What the line leaves of the squares of an arm, and of its degrees of freedom."""
+    p = line.own.size
+    count, _, square = _sums(tally, arm)
+    left, used = square - explained, 0.0
+    for i in range(p):
+        left -= 2.0 * line.mean[arm, i] * line.moment[arm, i]
+        for l in range(p):  # noqa: E741
+            left += line.mean[arm, i] * line.gram[arm, i, l] * line.mean[arm, l]
+            used += line.cov[arm, i, l] * line.gram[arm, l, i]
+    return max(left, 0.0), max(count - min(used / line.noise[arm], 0.9 * count), 0.0)
