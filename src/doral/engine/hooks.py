@@ -55,6 +55,11 @@ def on_revalued(state: State, row: int) -> None:
     """Estimates and norms of a row are set."""
 
 
+@hook
+def on_lines(state: State) -> None:
+    """Lines have followed the answers: nobody is valued by them yet."""
+
+
 @slot
 def kin(state: State, row: int) -> float:
     """For how many of all who are expected counts what is learned from the one in this row."""

@@ -195,13 +195,13 @@ def _follow_residuals(prior: Prior, ridge: Ridge, guess: float, most: float) -> 
             arm_score += square / error * ((says / known) ** 2 / (noise * error) - 1.0)
             arm_information += (square / error) ** 2
         _set_effect(ridge, a, known, says, square * of_arms, noise)
-    deviation = noise * _above_zero(of_cells + cell_score / cell_information, cell_information)
-    effect = noise * _above_zero(of_arms + arm_score / arm_information, arm_information)
+    deviation = noise * above_zero(of_cells + cell_score / cell_information, cell_information)
+    effect = noise * above_zero(of_arms + arm_score / arm_information, arm_information)
     prior.scale[DEVIATION], prior.scale[EFFECT] = min(deviation, most), min(effect, most)
 
 
 @rare
-def _above_zero(estimate: float, information: float) -> float:
+def above_zero(estimate: float, information: float) -> float:
     """What is expected of a variance with this estimate: it cannot be below 0, and is not 0 because it may be.
 
     The mean of a normal law, cut off at 0; the variance of a variance is 2 / information.

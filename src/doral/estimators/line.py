@@ -12,8 +12,8 @@ g_a = sum of x y / noise_a over the answers of an arm,
     M | all answers:   precision  S^-1 + sum_a (1, f_a)(1, f_a)^T (x) T_a G_a,    from  sum_a (1, f_a) (x) T_a g_a
     w_a | all answers: mean  D T_a g_a + T_a^T m_a,    covariance  D T_a + T_a^T Cov(m_a) T_a,      m_a = M (1, f_a)
 
-Between two such calibrations an answer moves the line of its own arm alone. Variances move by a step of EM, with one
-more of each, as large as they are on average, while data are few.
+Answers are added up as they come; lines follow when they are looked at (`set_lines`), all at once, so that people are
+compared by the same lines.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral._kernel import kernel, rare, shared
+from doral.estimators.cells import above_zero
 from doral.estimators.ridge import invert
 from doral.estimators.shrinkage import COUNT, DOUBT, MEAN_SQUARE, NOISE, REWARD, SQUARE, Prior
 
 GUESS = 0.1  # of the mean square of rewards: what all columns but the constant together are thought to bring at first
-DEGREES = 1.0  # like how many more observations the common variance counts in that of a group
 FLOOR = 1e-9  # of the mean square of rewards: no variance is smaller
 NOISE_DEGREES = 20.0  # the noise of all arms counts like so many answers in that of one
 NOISE_FLOOR = 1e-12  # of the mean square of rewards
@@ -125,33 +125,17 @@ def variance_of(cov: Floats, x: Floats) -> float:
 
 
 @kernel
-def learn_line(line: Line, arm: int, x: Floats, weight: float, target: float, doubt: float) -> None:
-    """An answer that counts with this weight; `target` is the weight times the reward. `doubt` is the variance of what
-    else goes into the reward, beside the noise.
-    """
+def learn_line(line: Line, arm: int, x: Floats, weight: float, target: float) -> None:
+    """An answer that counts with this weight; `target` is the weight times the reward."""
     _add_square(line.gram[arm], x, weight)
     for i in range(x.size):
         line.moment[arm, i] += target * x[i]
-    noise = line.noise[arm] + doubt
-    gain = _aim(line.cov[arm], x, line.row, weight, noise)
-    step = (target - weight * predicted(line, arm, x)) / (noise + weight * line.row[line.row.size - 1])
-    for i in range(x.size):
-        line.mean[arm, i] += line.row[i] * step
-    _narrow(line.cov[arm], line.row, gain)
 
 
 @kernel
 def expect_line(line: Line, arm: int, x: Floats, weight: float) -> None:
-    """An open decision, which is answered with this chance."""
+    """An open decision, which is answered with this chance; below 0: it is open no more."""
     _add_square(line.open[arm], x, weight)
-    gain = _aim(line.narrowed[arm], x, line.row, weight, line.noise[arm])
-    _narrow(line.narrowed[arm], line.row, gain)
-
-
-@kernel
-def expect_less(line: Line, arm: int, x: Floats, weight: float) -> None:
-    """It is answered, or will not be: what follows does when stock is taken."""
-    _add_square(line.open[arm], x, -weight)
 
 
 @kernel
@@ -163,51 +147,26 @@ def _add_square(matrix: Floats, x: Floats, weight: float) -> None:
             row[l] += step * x[l]
 
 
-@kernel
-def _aim(cov: Floats, x: Floats, row: Floats, weight: float, noise: float) -> float:
-    """row = cov x, and its last element x^T cov x; by how much cov shrinks along it."""
-    n = x.size
-    leverage = 0.0
-    for i in range(n):
-        total = 0.0
-        own = cov[i]
-        for l in range(n):  # noqa: E741
-            total += own[l] * x[l]
-        row[i] = total
-        leverage += total * x[i]
-    row[row.size - 1] = leverage
-    return weight / (noise + weight * leverage)
-
-
-@kernel
-def _narrow(cov: Floats, row: Floats, gain: float) -> None:
-    n = cov.shape[0]
-    for i in range(n):
-        step = row[i] * gain
-        own = cov[i]
-        for l in range(n):  # noqa: E741
-            own[l] -= step * row[l]
-
-
 # --- stock-taking ----------------------------------------------------------------------------------------------------
 
 
 @rare
-def start_variances(line: Line, scale: float) -> None:
-    """A first guess of every variance, for means of this size (squared)."""
+def start_variances(line: Line) -> None:
+    """A first guess of every variance, for means of the scale that is set."""
     p, q = line.common.shape
+    scale = line.scale[0]
     each = GUESS * scale / max(1, p - 1)
     for i in range(p):
         line.own[i] = GUESS * scale if i == 0 else each
         for c in range(q):
             line.common[i, c] = line.own[i] / max(1, q - 1)
         line.common[i, 0] = scale if i == 0 else each
-    line.scale[0] = scale
 
 
 @rare
 def calibrate_line(line: Line, shares: bool, steps: int) -> None:
-    """Lines from `seen` and `heard`; where arms share, with what they do, and variances move."""
+    """What arms share, and their lines; variances move."""
+    _see(line)
     for _ in range(steps):
         for a in range(line.arms.shape[0]):
             _weigh_arm(line, a)
@@ -218,6 +177,25 @@ def calibrate_line(line: Line, shares: bool, steps: int) -> None:
         if shares:
             _move_variances(line)
     _set_kin(line)
+
+
+@rare
+def set_lines(line: Line) -> None:
+    """Lines, for what arms were thought to share when it was last looked at."""
+    _see(line)
+    for a in range(line.arms.shape[0]):
+        _weigh_arm(line, a)
+        _set_arm(line, a)
+
+
+@rare
+def _see(line: Line) -> None:
+    n_arms, p = line.mean.shape
+    for a in range(n_arms):
+        for i in range(p):
+            line.heard[a, i] = line.moment[a, i]
+            for l in range(p):  # noqa: E741
+                line.seen[a, i, l] = line.gram[a, i, l]
 
 
 @rare
@@ -332,78 +310,113 @@ def _set_arm(line: Line, arm: int) -> None:
 
 @rare
 def _move_variances(line: Line) -> None:
-    """A step of EM for D and S."""
+    """A step of Fisher scoring for D and S: to where what is learned is as large as it should be.
+
+    A variance of coefficients that answers tell with information i, and from which they pull with u, has the score
+    u^2 - i and the information i^2. One more coefficient, of the size that is usual, stands in while data are few.
+    """
     p, q = line.common.shape
-    n_groups = line.group[p - 1] + 1
-    for i in range(p):
-        n_groups = max(n_groups, line.group[i] + 1)
-    own, common, featured = line.square[3, 0], line.wide[1, 0], line.wide[1, 1 if q > 1 else 0]
-    told = _set_own_squares(line, own)
-    for i in range(p):
-        common[i] = line.hyper_mean[i] ** 2 + line.hyper_cov[i, i]
     guess = GUESS * line.scale[0]
     each = guess / max(1, p - 1)
-    if told > 0.0:
-        _pool(line, own, told, guess, each, n_groups, -1)
-    _pool(line, common, 1.0, guess, each, n_groups, 0)
-    if q > 1:
-        for i in range(p):
-            featured[i] = 0.0
-            for c in range(1, q):
-                place = c * p + i
-                featured[i] += line.hyper_mean[place] ** 2 + line.hyper_cov[place, place]
-        _pool(line, featured, q - 1.0, guess / (q - 1.0), each / (q - 1.0), n_groups, 1)
-
-
-@rare
-def _set_own_squares(line: Line, own: Floats) -> float:
-    """own[i] = sum over arms that have answers of E[delta_ai^2]; how many they are."""
-    p = line.own.size
-    told = 0.0
+    score, information = line.square[3, 0], line.square[3, 1] if p > 1 else line.square[2, 0]
+    _score_own(line, score, information)
+    usual = _usual(line, line.own, each, score, information)
     for i in range(p):
-        own[i] = 0.0
-    for a in range(line.arms.shape[0]):
-        if line.gram[a, 0, 0] > 0.0:
-            told += 1.0
-            kept, shared, half, prior = line.kept[a], line.square[0], line.square[1], line.row
-            _set_shared(line, a, prior, shared)
-            _multiply(shared, kept, half)
-            for i in range(p):
-                both = 0.0
-                for k in range(p):
-                    both += kept[k, i] * half[k, i]
-                away = line.mean[a, i] - prior[i]
-                own[i] += away * away + line.own[i] * kept[i, i] + both - 2.0 * half[i, i] + shared[i, i]
-    return told
+        if _is_first(line, i):
+            line.own[i] = _moved(line, i, line.own[i], guess if i == 0 else usual, score, information)
+            _copy_own(line, i)
+    for kind in range(2 if q > 1 else 1):  # what all arms share, what their features make of it
+        _score_common(line, kind, score, information)
+        part = 1.0 if kind == 0 else 1.0 / (q - 1.0)
+        usual = _usual(line, line.common[:, kind], each * part, score, information)
+        for i in range(p):
+            if _is_first(line, i) and (i > 0 or kind > 0):  # of the constant, it is as large as rewards are
+                before = line.common[i, kind]
+                after = _moved(line, i, before, guess * part if i == 0 else usual, score, information)
+                _set_common(line, i, kind, after)
 
 
 @rare
-def _pool(line: Line, squares: Floats, n: float, guess: float, each: float, n_groups: int, which: int) -> None:
-    """Variances by group of columns, n observations each, around that of all; `which`: -1 for D, 0 or 1 for S."""
+def _usual(line: Line, variance: Floats, guess: float, score: Floats, information: Floats) -> float:
+    """What is usual over all columns but the constant, with one more that is as guessed."""
+    total, known = 1.0 / guess, 1.0 / (guess * guess)
+    for i in range(1, score.size):
+        total += score[i] + information[i] * variance[i]
+        known += information[i]
+    return max(above_zero(total / known, known), FLOOR * line.scale[0])
+
+
+@kernel
+def _is_first(line: Line, column: int) -> bool:
+    """Whether this is the first column of its group."""
+    return column == 0 or line.group[column] != line.group[column - 1]
+
+
+@rare
+def _moved(line: Line, first: int, variance: float, guess: float, score: Floats, information: Floats) -> float:
+    """The variance of the group that begins here."""
+    size = max(guess, variance)
+    total, known = (guess - variance) / (size * size), 1.0 / (size * size)
+    for i in range(first, score.size):
+        if line.group[i] == line.group[first]:
+            total += score[i]
+            known += information[i]
+    most, least = 4.0 * line.scale[0], FLOOR * line.scale[0]
+    return min(max(above_zero(variance + total / known, known), least), most)
+
+
+@kernel
+def _copy_own(line: Line, first: int) -> None:
+    for i in range(first, line.own.size):
+        if line.group[i] == line.group[first]:
+            line.own[i] = line.own[first]
+
+
+@kernel
+def _set_common(line: Line, first: int, kind: int, variance: float) -> None:
     p, q = line.common.shape
-    total, count = each, 1.0
-    for i in range(1, p):
-        total += squares[i]
-        count += n
-    floor = FLOOR * line.scale[0]
-    for g in range(n_groups):
-        square, observed, is_constant = 0.0, 0.0, False
+    for i in range(first, p):
+        if line.group[i] == line.group[first]:
+            for c in range(kind, q if kind > 0 else 1):
+                line.common[i, c] = variance
+
+
+@rare
+def _score_own(line: Line, score: Floats, information: Floats) -> None:
+    """Of D: u = T g - T G m_a, and i is the diagonal of T G - T G Cov(m_a) T G."""
+    p = line.own.size
+    told, shared, half, prior = line.square[0], line.square[1], line.square[2], line.row
+    for i in range(p):
+        score[i] = information[i] = 0.0
+    for a in range(line.arms.shape[0]):
+        _set_shared(line, a, prior, shared)
+        _multiply(line.kept[a], line.seen[a], told)
         for i in range(p):
-            if line.group[i] == g:
-                square += squares[i]
-                observed += n
-                is_constant = is_constant or i == 0
-        usual = guess if is_constant else total / count
-        variance = max((square + DEGREES * usual) / (observed + DEGREES), floor)
+            for l in range(p):  # noqa: E741
+                told[i, l] /= line.noise[a]
+        _multiply(told, shared, half)
         for i in range(p):
-            if line.group[i] == g:
-                if which < 0:
-                    line.own[i] = variance
-                elif which == 0 and i > 0:  # of the constant, it is as large as rewards are
-                    line.common[i, 0] = variance
-                elif which == 1:
-                    for c in range(1, q):
-                        line.common[i, c] = variance
+            pull, known = 0.0, told[i, i]
+            for l in range(p):  # noqa: E741
+                pull += line.kept[a, i, l] * line.heard[a, l] / line.noise[a] - told[i, l] * prior[l]
+                known -= half[i, l] * told[l, i]
+            known = max(known, 0.0)
+            score[i] += pull * pull - known
+            information[i] += known * known
+
+
+@rare
+def _score_common(line: Line, kind: int, score: Floats, information: Floats) -> None:
+    """Of S: u = S^-1 M, and i is the diagonal of S^-1 - S^-1 Cov(M) S^-1."""
+    p, q = line.common.shape
+    for i in range(p):
+        score[i] = information[i] = 0.0
+        for c in range(kind, q if kind > 0 else 1):
+            place, variance = c * p + i, line.common[i, c]
+            pull = line.hyper_mean[place] / variance
+            known = max((1.0 - line.hyper_cov[place, place] / variance) / variance, 0.0)
+            score[i] += pull * pull - known
+            information[i] += known * known
 
 
 @rare

@@ -3,8 +3,8 @@
 There are no classes to pace over. Those who came lately stand for those who will: each has a row of its own in all that
 is kept by row (values, return, hull), LP_m is solved over these rows exactly as over contexts, and its price is that of
 the stream as it is now. Rows of contexts come first and stand for the average of each: nobody is expected in them.
-Whoever arrives takes the row of the one who came longest ago; a few others are valued anew each time, in turn, for
-lines move slowly.
+Whoever arrives takes the row of the one who came longest ago. Lines move slowly: they are looked at when a 32nd more
+have come, and then everybody is valued by them.
 
 Lines (estimators/line.py) take the place of the ridge: its rows hold what the lines say of those who are in them.
 """
@@ -21,13 +21,15 @@ import numpy as np
 from doral import _check
 from doral._arrays import Floats, Ints
 from doral._kernel import kernel, position, rare
-from doral.engine.hooks import kept, norm_row, on_revalued, set_tau
+from doral.engine.hooks import kept, norm_row, on_lines, on_revalued, set_tau
+from doral.engine.pieces import costs
 from doral.engine.state import FIRST_CAPACITY, GUEST, State, mark_stale
 from doral.errors import InvalidValue, UnknownName
 from doral.estimators.design import Design, learn_design, new_design, set_columns
-from doral.estimators.line import Line, learn_line, new_line, predicted, variance_of
+from doral.estimators.line import Line, learn_line, new_line, predicted, set_lines, variance_of
+from doral.estimators.ridge import padded
 from doral.estimators.shrinkage import NOISE
-from doral.pacing import reweigh
+from doral.pacing import reweigh, sort_costs
 
 if TYPE_CHECKING:
     from doral.engine.blueprint import Blueprint
@@ -36,12 +38,14 @@ if TYPE_CHECKING:
 
 FIRST_PEOPLE = 32  # by whom numbers are centred and scaled
 FIRST_FOR_KNOTS = 128
-REFRESHED = 8  # rows that are valued anew with every arrival
+LOOKS = 32  # everybody is valued anew when this part more have come,
+SLOWEST_LOOKS = 4  # or this part of the reservoir, if that is less
 MAX_RESERVOIR = 100_000
 MAX_COLUMNS = 2_000
 
-# Of `counts`: how many came, the row that is valued anew next, and the first decision by which columns were known.
-CAME, NEXT, KNOWN_FROM = 0, 1, 2
+# Of `counts`: how many came, after how many everybody is valued anew, and the first decision by which columns were
+# known; rounds and decisions at the last look.
+CAME, NEXT_LOOK, KNOWN_FROM, ROUND_THEN, DECISIONS_THEN = 0, 1, 2, 3, 4
 
 
 class PeopleMemory(NamedTuple):
@@ -54,11 +58,13 @@ class PeopleMemory(NamedTuple):
     context: Ints  # (R,)
     who: Ints  # (R,) in simulation, the number of the one in a row
     ring_columns: Floats  # (capacity + 1, p) of those who were decided for, in step with the ring; and of the GUEST
-    counts: Ints  # (3,)
+    counts: Ints  # (5,)
     first_people: int  # by whom numbers are centred and scaled
     shares: bool  # whether arms share what they have in common
     by_age: Floats  # (A, 1 + ages, p, p) decisions made and past each age, where silence counts as it grows old
     sorted: Floats  # (R,) scratch
+    tau: Floats  # (2, J, A+) of contexts at the last look, and its error
+    costs: Floats  # (J, A) likewise, where plans have costs by row; else (0, A)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,12 +148,18 @@ def memory(blueprint: Blueprint) -> PeopleMemory:
         context=blueprint.context_of_row.copy(),
         who=np.zeros(n_rows, dtype=np.int64),
         ring_columns=np.zeros((capacity + 1, p)),
-        counts=np.array([0, problem.n_contexts, 0]),
+        counts=np.zeros(5, dtype=np.int64),
         first_people=min(first, n_rows - problem.n_contexts),
         shares=options.prior in ("shared", "cells"),
         by_age=np.zeros((problem.n_arms, 1 + blueprint.ages.size, p, p) if early else (0, 0, p, p)),
         sorted=np.zeros(n_rows),
+        tau=np.ones((2, problem.n_contexts, padded(problem.n_arms))),
+        costs=np.zeros((problem.n_contexts if _have_rows_costs(blueprint) else 0, problem.n_arms)),
     )
+
+
+def _have_rows_costs(blueprint: Blueprint) -> bool:
+    return len(blueprint.costs_by_row) > 1 or costs.is_in(blueprint.options, blueprint.problem)
 
 
 def _arm_design(blueprint: Blueprint) -> Floats:
@@ -193,8 +205,10 @@ def admit(state: State, context: int, traits: Floats, weight: float, deadline: f
         _know_columns(state)
     set_columns(people.design, people.traits[row], people.columns[row])
     _add_to_crowd(people.line, people.columns[row])
-    revalue(state, row)
-    _refresh(state, n_contexts, min(people.counts[CAME], n_people))
+    if people.counts[CAME] >= people.counts[NEXT_LOOK]:
+        _look(state)
+    else:
+        revalue(state, row)
     return row
 
 
@@ -232,17 +246,33 @@ def _know_columns(state: State) -> None:
     people.counts[KNOWN_FROM] = state.now[0].next
     for row in range(n_contexts, n_contexts + n):
         set_columns(people.design, people.traits[row], people.columns[row])
+    people.counts[NEXT_LOOK] = 0
+
+
+@rare
+def _look(state: State) -> None:
+    """Lines follow the answers, and everybody is valued by them: all at the same time, for who is served is a matter of
+    comparing.
+    """
+    counts, n_contexts = state.people.counts, state.tally.shape[1]
+    n_people = state.contexts.size - n_contexts
+    counts[NEXT_LOOK] = counts[CAME] + max(1, min(counts[CAME] // LOOKS, n_people // SLOWEST_LOOKS))
+    counts[ROUND_THEN], counts[DECISIONS_THEN] = state.now[0].round, state.now[0].next
+    set_lines(state.people.line)
+    on_lines(state)
+    for j in range(n_contexts):
+        _remember_context(state, j)
+    for row in range(n_contexts, n_contexts + min(counts[CAME], n_people)):
         revalue(state, row)
 
 
 @kernel
-def _refresh(state: State, n_contexts: int, n_here: int) -> None:
-    """A few of those who are here are valued anew, in turn."""
-    counts = state.people.counts
-    for _ in range(min(REFRESHED, n_here)):
-        row = counts[NEXT] + 1
-        counts[NEXT] = n_contexts if row >= n_contexts + n_here else row
-        revalue(state, position(counts[NEXT]))
+def _remember_context(state: State, context: int) -> None:
+    people = state.people
+    for a in range(state.allowed.size):
+        people.tau[0, context, a], people.tau[1, context, a] = state.tau[context, a], state.tau_error[context, a]
+        if people.costs.shape[0] > 0:
+            people.costs[context, a] = state.hulls.costs[context, a]
 
 
 @kernel
@@ -250,11 +280,8 @@ def revalue(state: State, row: int) -> None:
     """What the lines say of the one in this row, and what else is kept by row."""
     people, ridge = state.people, state.ridge
     line, x, context = people.line, people.columns[row], position(people.context[row])
-    if state.hulls.costs.shape[0] > 1 and row != context:
-        for a in range(state.allowed.size):
-            state.hulls.costs[row, a] = state.hulls.costs[context, a]
-            state.hulls.by_cost[row, a] = state.hulls.by_cost[context, a]
-    set_tau(state, row, context)
+    if row != context:
+        _set_terms(state, row, context)
     expected, unit = norm_row(state, row), _unit(state)
     ridge.is_touched[row] = state.now[0].learned > 0
     for a in range(state.allowed.size):
@@ -265,10 +292,25 @@ def revalue(state: State, row: int) -> None:
             ridge.norm_squared[expected, a] = variance_of(line.narrowed[a], x) * unit
             ridge.norm[expected, a] = math.sqrt(ridge.norm_squared[expected, a])
     alike = line.kin[0]
-    state.contexts[row].arrivals = alike * state.now[0].round
-    state.contexts[row].pulls = alike * state.now[0].next
+    state.contexts[row].arrivals = alike * people.counts[ROUND_THEN]
+    state.contexts[row].pulls = alike * people.counts[DECISIONS_THEN]
     on_revalued(state, row)
     mark_stale(state, row)
+
+
+@kernel
+def _set_terms(state: State, row: int, context: int) -> None:
+    """What use costs, and which share of answers returns in time."""
+    people = state.people
+    if people.costs.shape[0] > 0:
+        for a in range(state.allowed.size):
+            state.hulls.costs[row, a] = people.costs[context, a]
+        sort_costs(state.hulls, row)
+    if state.contexts[row].deadline == state.contexts[context].deadline:
+        for a in range(state.allowed.size):
+            state.tau[row, a], state.tau_error[row, a] = people.tau[0, context, a], people.tau[1, context, a]
+    else:
+        set_tau(state, row, context)
 
 
 @kernel
@@ -338,7 +380,7 @@ def deadline_of(state: State, slot: int, context: int) -> float:
 
 @kernel
 def teach(state: State, slot: int, context: int, arm: int, weight: float, target: float) -> None:
-    learn_line(state.people.line, arm, state.people.ring_columns[place_of(state, slot)], weight, target, 0.0)
+    learn_line(state.people.line, arm, state.people.ring_columns[place_of(state, slot)], weight, target)
 
 
 @rare

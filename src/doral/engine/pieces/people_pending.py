@@ -8,13 +8,13 @@ from doral._kernel import kernel, position, rare
 from doral.engine.hooks import remembered, settled_weight
 from doral.engine.pieces.pending import norm_row
 from doral.engine.state import State
-from doral.estimators.line import expect_less, expect_line, narrow_lines
+from doral.estimators.line import expect_line, narrow_lines
 
 if TYPE_CHECKING:
     from doral.engine.options import PolicyOptions
     from doral.problem import Problem
 
-__all__ = ["norm_row", "on_cancel", "on_commit", "on_fate", "on_settle", "renew"]
+__all__ = ["norm_row", "on_cancel", "on_commit", "on_fate", "on_lines", "on_settle"]
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:
@@ -34,7 +34,7 @@ def on_fate(state: State, slot: int, answered: float) -> None:
     decision = state.ring[slot]
     if decision.expected >= 0.0:
         counted = decision.expected * remembered(state, slot)
-        expect_less(state.people.line, position(decision.arm), state.people.ring_columns[slot], counted)
+        expect_line(state.people.line, position(decision.arm), state.people.ring_columns[slot], -counted)
         decision.expected = -1.0
 
 
@@ -50,5 +50,5 @@ def on_cancel(state: State, number: int, context: int, arm: int, cost: float, in
 
 
 @rare
-def renew(state: State) -> None:
+def on_lines(state: State) -> None:
     narrow_lines(state.people.line)

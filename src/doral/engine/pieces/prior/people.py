@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from doral._kernel import kernel, rare
+from doral.engine.pieces.people import NEXT_LOOK
 from doral.engine.pieces.prior.noise import MEMORY, noise_variance, on_corrected, on_learned
 from doral.engine.schedule import set_next_calibration
 from doral.engine.state import State
@@ -54,23 +55,21 @@ def rebuild_rewards(state: State) -> None:
     second_moment = measure_line_noise(prior, line, state.tally, people.sorted)
     if not second_moment > 0.0:
         return
-    n_arms, p = line.mean.shape
+    n_arms = line.mean.shape[0]
+    n = 0.0
     for a in range(n_arms):
-        for i in range(p):
-            line.heard[a, i] = line.moment[a, i]
-            for l in range(p):  # noqa: E741
-                line.seen[a, i, l] = line.gram[a, i, l]
+        n += line.gram[a, 0, 0]
+    noise = min(prior.scale[NOISE], second_moment)
+    of_means = (second_moment - noise) + noise * min(1.0, n_arms / n) if n > 0.0 else second_moment
+    line.scale[0] = min(second_moment, 4.0 * of_means)
+    line.common[0, 0] = line.scale[0]
     steps = STEPS
     if prior.scale[IS_SET] != 1.0:
         steps = ANEW_STEPS if prior.scale[IS_SET] == ANEW else STEPS
-        n = 0.0
-        for a in range(n_arms):
-            n += line.gram[a, 0, 0]
-        noise = min(prior.scale[NOISE], second_moment)
-        of_means = (second_moment - noise) + noise * min(1.0, n_arms / n) if n > 0.0 else second_moment
-        start_variances(line, min(second_moment, 4.0 * of_means))
+        start_variances(line)
         prior.scale[IS_SET] = 1.0
     calibrate_line(line, people.shares, steps)
+    people.counts[NEXT_LOOK] = 0
 
 
 @rare
