@@ -371,6 +371,8 @@ def grown(state: State) -> State:
             state = state._replace(people=people.grown(state.people, int(now["first"]), int(now["next"])))
     if has(state, "race"):
         state = state._replace(race=race.grown(state.race))
+    if has(state, "people"):
+        state = state._replace(people=people.with_more_levels(state.people))
     return state
 
 

@@ -174,11 +174,11 @@ class Engine:
             self._block.tree = grown(self.state)
         return self.played - 1
 
-    def greet(self, number: int, who: Who) -> None:
+    def greet(self, number: int, context: int, who: Who) -> None:
         """Say who a decision was for, before it is corrected or cancelled: it may be gone."""
         if self._n_traits:
             traits, _, _ = _columns([who], 1, self._n_traits)
-            self._program["greet"](self._block, number, Block(Answers(np.zeros(1, dtype=ANSWER), traits)))
+            self._program["greet"](self._block, number, context, Block(Answers(np.zeros(1, dtype=ANSWER), traits)))
 
     def set_clock(self, clock: float) -> None:
         """The clock was wrong, and shows this."""

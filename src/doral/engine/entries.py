@@ -165,7 +165,7 @@ def answer(state: State, answers: Answers, start: int) -> int:
         row = answers.rows[i]
         context, arm = position(row.context), position(row.arm)
         if row.is_recalled != 0:
-            on_guest(state, row.number, answers.traits[i])
+            on_guest(state, row.number, context, answers.traits[i])
             row.outcome = amend.recall(state, row.number, context, arm, row.reward, row.age)
         else:
             row.outcome = hear(state, row.number, row.reward, row.clock)
@@ -200,9 +200,9 @@ def record(state: State, arrivals: Arrivals, is_arrival: bool) -> int:
 
 
 @rare
-def greet(state: State, number: int, answers: Answers) -> None:
+def greet(state: State, number: int, context: int, answers: Answers) -> None:
     """Who was decided for, the first of these, before what follows: the decision may be gone."""
-    on_guest(state, number, answers.traits[0])
+    on_guest(state, number, context, answers.traits[0])
 
 
 @rare
@@ -221,7 +221,7 @@ def live_entries(state: TreeLayout) -> dict[str, Entry]:
         "answer": Entry(answer, (state, new_answers(1), int), int),
         "pass_time": Entry(pass_time, (state, float)),
         "record": Entry(record, (state, new_arrivals(1, 1), bool), int),
-        "greet": Entry(greet, (state, int, new_answers(1))),
+        "greet": Entry(greet, (state, int, int, new_answers(1))),
         "cancel": Entry(amend.cancel, (state, int, int, int, float, bool, float)),
         "pay": Entry(amend.pay, (state, int, int, int, float, float)),
         "correct": Entry(amend.correct, (state, int, int, int, float, float)),

@@ -212,7 +212,7 @@ def learn_answer(state: State, slot: int, reward: float) -> None:
 
 
 @hook
-def on_guest(state: State, number: int, traits: Floats) -> None:
+def on_guest(state: State, number: int, context: int, traits: Floats) -> None:
     """The decision of this number is about to be looked at, and may have left the ring: who it was for."""
 
 

@@ -164,32 +164,8 @@ def start_variances(line: Line) -> None:
 
 
 @rare
-def calibrate_line(line: Line, shares: bool, steps: int) -> None:
-    """What arms share, and their lines; variances move."""
-    _see(line)
-    for _ in range(steps):
-        for a in range(line.arms.shape[0]):
-            _weigh_arm(line, a)
-        if shares:
-            _learn_common(line)
-        for a in range(line.arms.shape[0]):
-            _set_arm(line, a)
-        if shares:
-            _move_variances(line)
-    _set_kin(line)
-
-
-@rare
-def set_lines(line: Line) -> None:
-    """Lines, for what arms were thought to share when it was last looked at."""
-    _see(line)
-    for a in range(line.arms.shape[0]):
-        _weigh_arm(line, a)
-        _set_arm(line, a)
-
-
-@rare
-def _see(line: Line) -> None:
+def see(line: Line) -> None:
+    """All that was seen and heard tells of the line, until `levels` take their part."""
     n_arms, p = line.mean.shape
     for a in range(n_arms):
         for i in range(p):
@@ -199,7 +175,7 @@ def _see(line: Line) -> None:
 
 
 @rare
-def _weigh_arm(line: Line, arm: int) -> None:
+def weigh_arm(line: Line, arm: int) -> None:
     """T_a = s^-1 (I + s G s)^-1 s, for s the root of D."""
     p = line.own.size
     matrix, factor, inverse = line.square[0], line.square[1], line.square[2]
@@ -214,7 +190,7 @@ def _weigh_arm(line: Line, arm: int) -> None:
 
 
 @rare
-def _learn_common(line: Line) -> None:
+def learn_common(line: Line) -> None:
     """The posterior of M."""
     p, q = line.common.shape
     precision, factor, says = line.wide[0], line.wide[1], line.row
@@ -290,7 +266,7 @@ def _set_shared(line: Line, arm: int, mean: Floats, cov: Floats) -> None:
 
 
 @rare
-def _set_arm(line: Line, arm: int) -> None:
+def set_arm(line: Line, arm: int) -> None:
     """The posterior of w_a; then seen[a] is left as it was, and kept[a] keeps T_a."""
     p = line.own.size
     kept, shared, half, whole, prior = line.kept[arm], line.square[0], line.square[1], line.square[2], line.row
@@ -309,7 +285,7 @@ def _set_arm(line: Line, arm: int) -> None:
 
 
 @rare
-def _move_variances(line: Line) -> None:
+def move_variances(line: Line) -> None:
     """A step of Fisher scoring for D and S: to where what is learned is as large as it should be.
 
     A variance of coefficients that answers tell with information i, and from which they pull with u, has the score
@@ -420,7 +396,7 @@ def _score_common(line: Line, kind: int, score: Floats, information: Floats) -> 
 
 
 @rare
-def _set_kin(line: Line) -> None:
+def set_kin(line: Line) -> None:
     """tr(cov C cov C) / tr(cov C)^2 for C the mean of x x^T: 1 where all are alike, 1 / J for J classes of one size."""
     p, n = line.own.size, line.crowd[0, 0]
     if not n > 0.0:
@@ -485,7 +461,7 @@ def narrow_lines(line: Line) -> None:
 def measure_line_noise(prior: Prior, line: Line, tally: Floats, explained: Floats) -> float:
     """The noise of every arm, around that of all; returns the mean square of rewards.
 
-    `explained` (A,) is what categories explain of the squares of an arm, beyond the line.
+    `explained` (2, A) is what levels explain of the squares of an arm, beyond the line, and how many numbers it takes.
     """
     _, n_contexts, n_arms = tally.shape
     n, reward, square, inside, degrees = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -493,7 +469,7 @@ def measure_line_noise(prior: Prior, line: Line, tally: Floats, explained: Float
     for a in range(n_arms):
         count, _, _ = _sums(tally, a)
         if count > 0.0:
-            one, two = _residual_squares(line, tally, a, explained[a])
+            one, two = _residual_squares(line, tally, a, explained)
             inside += one
             degrees += two
     for j in range(n_contexts):
@@ -518,7 +494,7 @@ def measure_line_noise(prior: Prior, line: Line, tally: Floats, explained: Float
         rate = reward / n
         common = max(common, FEW * success / min(rate, success - rate))
     for a in range(n_arms):
-        one, two = _residual_squares(line, tally, a, explained[a])
+        one, two = _residual_squares(line, tally, a, explained)
         line.noise[a] = max((one + common * noise) / (two + common), NOISE_FLOOR * second_moment)
     sigma = math.sqrt(noise)
     for row in range(prior.sigma.size):
@@ -537,11 +513,11 @@ def _sums(tally: Floats, arm: int) -> tuple[float, float, float]:
 
 
 @rare
-def _residual_squares(line: Line, tally: Floats, arm: int, explained: float) -> tuple[float, float]:
+def _residual_squares(line: Line, tally: Floats, arm: int, explained: Floats) -> tuple[float, float]:
     """What the line leaves of the squares of an arm, and of its degrees of freedom."""
     p = line.own.size
     count, _, square = _sums(tally, arm)
-    left, used = square - explained, 0.0
+    left, used = square - explained[0, arm], explained[1, arm] * line.noise[arm]
     for i in range(p):
         left -= 2.0 * line.mean[arm, i] * line.moment[arm, i]
         for l in range(p):  # noqa: E741

@@ -26,7 +26,21 @@ from doral.engine.pieces import costs
 from doral.engine.state import FIRST_CAPACITY, GUEST, State, mark_stale
 from doral.errors import InvalidValue, UnknownName
 from doral.estimators.design import Design, learn_design, new_design, set_columns
-from doral.estimators.line import Line, learn_line, new_line, predicted, set_lines, variance_of
+from doral.estimators.levels import (
+    NO_LEVEL,
+    LevelEffects,
+    are_full,
+    fade_levels,
+    grown_levels,
+    learn_levels,
+    level_kin,
+    level_mean,
+    level_variance,
+    new_level_effects,
+    set_lines,
+    set_own_levels,
+)
+from doral.estimators.line import Line, learn_line, new_line, predicted, variance_of
 from doral.estimators.ridge import padded
 from doral.estimators.shrinkage import NOISE
 from doral.pacing import reweigh, sort_costs
@@ -63,6 +77,11 @@ class PeopleMemory(NamedTuple):
     shares: bool  # whether arms share what they have in common
     by_age: Floats  # (A, 1 + ages, p, p) decisions made and past each age, where silence counts as it grows old
     sorted: Floats  # (R,) scratch
+    levels: LevelEffects  # of the context, if there are several, and of categories
+    categories: Ints  # (C,) where they are among the features of a person; NO_LEVEL for the context
+    own_levels: Ints  # (R, C) of the one in a row
+    ring_levels: Ints  # (capacity + 1, C) as `ring_columns`
+    kin: Floats  # (R,) for which share of all who come counts what is learned from the one in a row
     tau: Floats  # (2, J, A+) of contexts at the last look, and its error
     costs: Floats  # (J, A) likewise, where plans have costs by row; else (0, A)
 
@@ -138,6 +157,7 @@ def memory(blueprint: Blueprint) -> PeopleMemory:
     if p > MAX_COLUMNS:
         raise InvalidValue("columns of a person", p, f"must be at most {MAX_COLUMNS:,}; leave out splines or products")
     capacity = FIRST_CAPACITY if problem.person else 1
+    categories = ([NO_LEVEL] if problem.n_contexts > 1 else []) + list(problem.category_columns)
     early = problem.feedback == "silent" and options.return_probability == "estimated"
     first = FIRST_FOR_KNOTS if options.basis == "splines" else FIRST_PEOPLE
     return PeopleMemory(
@@ -153,6 +173,11 @@ def memory(blueprint: Blueprint) -> PeopleMemory:
         shares=options.prior in ("shared", "cells"),
         by_age=np.zeros((problem.n_arms, 1 + blueprint.ages.size, p, p) if early else (0, 0, p, p)),
         sorted=np.zeros(n_rows),
+        levels=new_level_effects(len(categories), problem.n_arms, p, 1.0 / options.penalty),
+        categories=np.array(categories, dtype=np.int64),
+        own_levels=np.full((n_rows, len(categories)), NO_LEVEL),
+        ring_levels=np.full((capacity + 1, len(categories)), NO_LEVEL),
+        kin=np.ones(n_rows),
         tau=np.ones((2, problem.n_contexts, padded(problem.n_arms))),
         costs=np.zeros((problem.n_contexts if _have_rows_costs(blueprint) else 0, problem.n_arms)),
     )
@@ -178,7 +203,17 @@ def grown(memory: PeopleMemory, first: int, end: int) -> PeopleMemory:
     sequence = np.arange(first, end)
     columns = np.zeros((2 * capacity + 1, p))
     columns[sequence & (2 * capacity - 1)] = memory.ring_columns[sequence & (capacity - 1)]
-    return memory._replace(ring_columns=columns)
+    levels = np.full((2 * capacity + 1, memory.ring_levels.shape[1]), NO_LEVEL)
+    levels[sequence & (2 * capacity - 1)] = memory.ring_levels[sequence & (capacity - 1)]
+    return memory._replace(ring_columns=columns, ring_levels=levels)
+
+
+def with_more_levels(memory: PeopleMemory) -> PeopleMemory:
+    """With room for twice as many levels, if they are full."""
+    levels = memory.levels
+    if memory.categories.size > 0 and levels.n[0] + levels.common.size > levels.category.size:
+        return memory._replace(levels=grown_levels(levels))
+    return memory
 
 
 # --- who arrives -----------------------------------------------------------------------------------------------------
@@ -204,6 +239,7 @@ def admit(state: State, context: int, traits: Floats, weight: float, deadline: f
     if people.design.is_known[0] == 0 and people.counts[CAME] >= people.first_people:
         _know_columns(state)
     set_columns(people.design, people.traits[row], people.columns[row])
+    set_own_levels(people.levels, people.categories, context, people.traits[row], people.own_levels[row], True)
     _add_to_crowd(people.line, people.columns[row])
     if people.counts[CAME] >= people.counts[NEXT_LOOK]:
         _look(state)
@@ -258,7 +294,7 @@ def _look(state: State) -> None:
     n_people = state.contexts.size - n_contexts
     counts[NEXT_LOOK] = counts[CAME] + max(1, min(counts[CAME] // LOOKS, n_people // SLOWEST_LOOKS))
     counts[ROUND_THEN], counts[DECISIONS_THEN] = state.now[0].round, state.now[0].next
-    set_lines(state.people.line)
+    set_lines(state.people.line, state.people.levels)
     on_lines(state)
     for j in range(n_contexts):
         _remember_context(state, j)
@@ -284,14 +320,22 @@ def revalue(state: State, row: int) -> None:
         _set_terms(state, row, context)
     expected, unit = norm_row(state, row), _unit(state)
     ridge.is_touched[row] = state.now[0].learned > 0
-    for a in range(state.allowed.size):
-        ridge.estimate[row, a] = predicted(line, a, x)
-        ridge.norm_squared[row, a] = variance_of(line.cov[a], x) * unit
+    levels, own, n_arms, alike = people.levels, people.own_levels[row], state.allowed.size, 0.0
+    n = float(max(1, people.counts[CAME]))
+    for a in range(n_arms):
+        of_line, of_levels = variance_of(line.cov[a], x), level_variance(levels, own, a)
+        ridge.estimate[row, a] = predicted(line, a, x) + level_mean(levels, own, a)
+        ridge.norm_squared[row, a] = (of_line + of_levels) * unit
         ridge.norm[row, a] = math.sqrt(ridge.norm_squared[row, a])
         if expected != row:
-            ridge.norm_squared[expected, a] = variance_of(line.narrowed[a], x) * unit
+            ridge.norm_squared[expected, a] = (variance_of(line.narrowed[a], x) + of_levels) * unit
             ridge.norm[expected, a] = math.sqrt(ridge.norm_squared[expected, a])
-    alike = line.kin[0]
+        if own.size > 0 and of_line + of_levels > 0.0:
+            both = of_line * of_line * line.kin[0] + level_kin(levels, own, a, n)
+            alike += both / ((of_line + of_levels) * (of_line + of_levels)) / n_arms
+    if own.size == 0:
+        alike = line.kin[0]
+    people.kin[row] = alike
     state.contexts[row].arrivals = alike * people.counts[ROUND_THEN]
     state.contexts[row].pulls = alike * people.counts[DECISIONS_THEN]
     on_revalued(state, row)
@@ -331,7 +375,7 @@ def whose(state: State, row: int) -> int:
 
 @kernel
 def kin(state: State, row: int) -> float:
-    return state.people.line.kin[0] * state.now[0].horizon
+    return state.people.kin[row] * state.now[0].horizon
 
 
 @rare
@@ -351,19 +395,23 @@ def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> N
     people = state.people
     for i in range(people.columns.shape[1]):
         people.ring_columns[slot, i] = people.columns[context, i]
+    for c in range(people.own_levels.shape[1]):
+        people.ring_levels[slot, c] = people.own_levels[context, c]
     state.contexts[people.context[context]].pulls += 1.0
     if people.by_age.shape[0] > 0 and state.ring[slot].trains != 0:
         _add_aged(state, slot, arm, 0, 1.0)
 
 
 @kernel
-def on_guest(state: State, number: int, traits: Floats) -> None:
+def on_guest(state: State, number: int, context: int, traits: Floats) -> None:
     people = state.people
     columns = people.ring_columns[place_of(state, GUEST)]
     set_columns(people.design, traits, columns)
     if number < people.counts[KNOWN_FROM]:
         for i in range(1, columns.size):
             columns[i] = 0.0
+    own = people.ring_levels[place_of(state, GUEST)]
+    set_own_levels(people.levels, people.categories, context, traits, own, False)
 
 
 @kernel
@@ -380,7 +428,10 @@ def deadline_of(state: State, slot: int, context: int) -> float:
 
 @kernel
 def teach(state: State, slot: int, context: int, arm: int, weight: float, target: float) -> None:
-    learn_line(state.people.line, arm, state.people.ring_columns[place_of(state, slot)], weight, target)
+    people, place = state.people, place_of(state, slot)
+    learn_line(people.line, arm, people.ring_columns[place], weight, target)
+    if people.categories.size > 0 and people.by_age.shape[0] == 0:
+        learn_levels(people.levels, people.ring_levels[place], arm, people.ring_columns[place], weight, target)
 
 
 @rare
@@ -389,6 +440,7 @@ def reteach(state: State, slot: int, context: int, arm: int, change: float, tota
     line, x = state.people.line, state.people.ring_columns[place_of(state, slot)]
     for i in range(x.size):
         line.moment[arm, i] += change * x[i]
+    _add_to_levels(state, slot, arm, 0.0, change)
 
 
 @rare
@@ -398,6 +450,14 @@ def on_reweighed(state: State, slot: int, arm: int, reward: float, change: float
         line.moment[arm, i] += change * reward * x[i]
         for l in range(x.size):  # noqa: E741
             line.gram[arm, i, l] += change * x[i] * x[l]
+    _add_to_levels(state, slot, arm, change, change * reward)
+
+
+@rare
+def _add_to_levels(state: State, slot: int, arm: int, weight: float, target: float) -> None:
+    people, place = state.people, place_of(state, slot)
+    if people.categories.size > 0:
+        learn_levels(people.levels, people.ring_levels[place], arm, people.ring_columns[place], weight, target)
 
 
 # --- silence ---------------------------------------------------------------------------------------------------------
@@ -409,6 +469,19 @@ def on_passage(state: State, slot: int, g: int, age: float) -> None:
         decision = state.ring[slot]
         if decision.trains != 0 and not math.isnan(decision.answer_age):
             _add_aged(state, slot, position(decision.arm), g + 1, 1.0)
+
+
+@kernel
+def on_settle(state: State, slot: int) -> None:
+    """Where silence tells, levels are learned when a decision has grown old."""
+    people, decision = state.people, state.ring[slot]
+    if people.by_age.shape[0] > 0 and decision.trains != 0 and not math.isnan(decision.answer_age):
+        _add_to_levels(state, slot, position(decision.arm), 1.0, decision.reward)
+
+
+@kernel
+def are_levels_full(state: State) -> bool:
+    return state.people.categories.size > 0 and are_full(state.people.levels)
 
 
 @kernel
@@ -450,3 +523,4 @@ def fade(state: State) -> None:
         for a in range(n_arms):
             for i in range(p):
                 people.line.moment[a, i] *= keep
+        fade_levels(people.levels, keep)

@@ -9,7 +9,8 @@ from doral.engine.pieces.people import NEXT_LOOK
 from doral.engine.pieces.prior.noise import MEMORY, noise_variance, on_corrected, on_learned
 from doral.engine.schedule import set_next_calibration
 from doral.engine.state import State
-from doral.estimators.line import calibrate_line, measure_line_noise, start_variances
+from doral.estimators.levels import calibrate_lines, start_level_variances
+from doral.estimators.line import measure_line_noise, start_variances
 from doral.estimators.positives import trial_share
 from doral.estimators.shrinkage import ANEW, ANEW_STEPS, IS_SET, NOISE, Prior, new_prior
 
@@ -52,7 +53,7 @@ def rebuild_rewards(state: State) -> None:
     line = people.line
     if people.by_age.shape[0] > 0:
         _count_trials(state)
-    second_moment = measure_line_noise(prior, line, state.tally, people.sorted)
+    second_moment = measure_line_noise(prior, line, state.tally, people.levels.explained)
     if not second_moment > 0.0:
         return
     n_arms = line.mean.shape[0]
@@ -67,8 +68,9 @@ def rebuild_rewards(state: State) -> None:
     if prior.scale[IS_SET] != 1.0:
         steps = ANEW_STEPS if prior.scale[IS_SET] == ANEW else STEPS
         start_variances(line)
+        start_level_variances(people.levels, line.scale[0])
         prior.scale[IS_SET] = 1.0
-    calibrate_line(line, people.shares, steps)
+    calibrate_lines(line, people.levels, people.shares, steps)
     people.counts[NEXT_LOOK] = 0
 
 

@@ -1,0 +1,358 @@
+"""What the level of a category adds to a line: postcodes, clinics, and the context, where people have one.
+
+    reward = <w_a, x> + sum over categories of (u_l + v_la) + noise,      u_l ~ N(0, s),      v_la ~ N(0, d)
+
+u is what a level means for all arms, v what it means for one of them. Both variances belong to the category and are
+learned: a level of which little is known is as all are on average, and one that was never seen is just that. With n
+answers of an arm at a level that are r, in sum, above the line, r / n is u + v with an error of noise / n, so what is
+known of u and v is exact given the line. The line, in turn, is learned as if every level had an effect that nobody
+knows: answers at one level go astray together (Schur's complement of the level, as in any mixed model). Of several
+categories each is taken for itself, with what the others were thought to add when the answer came.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from doral._arrays import Floats, Ints
+from doral._kernel import kernel, position, rare
+from doral.estimators.cells import above_zero
+from doral.estimators.line import (
+    FLOOR,
+    GUESS,
+    Line,
+    learn_common,
+    move_variances,
+    see,
+    set_arm,
+    set_kin,
+    weigh_arm,
+)
+
+FIRST_LEVELS = 16  # there is room for; it doubles when full
+NO_LEVEL = -1
+_EMPTY = -1
+_COLUMN = 2**40  # keys are of a category and its level
+
+
+class LevelEffects(NamedTuple):
+    """Of C categories, all their levels in one list, for A arms and p columns of the line."""
+
+    keys: Ints  # (2 * room,) a table that finds levels by category and code
+    places: Ints  # (2 * room,) where they are in the list
+    n: Ints  # (1,) levels so far
+    category: Ints  # (room,)
+    came: Floats  # (room,) how many of a level have come
+    answers: Floats  # (room, A)
+    reward: Floats  # (room, A) their sum, without what other categories were thought to add
+    x: Floats  # (room, A, p) sum of the columns of the line
+    mean: Floats  # (room, A) u + v
+    variance: Floats  # (room, A)
+    common: Floats  # (C,) s
+    own: Floats  # (C,) d
+    explained: Floats  # (2, A) what levels explain of the squares of rewards, and how many numbers that takes
+
+
+def new_level_effects(n_categories: int, n_arms: int, p: int, variance: float) -> LevelEffects:
+    """None so far; `variance` is that of effects while there are no rewards."""
+    room = FIRST_LEVELS if n_categories else 1
+    return LevelEffects(
+        keys=np.full(2 * room, _EMPTY, dtype=np.int64),
+        places=np.zeros(2 * room, dtype=np.int64),
+        n=np.zeros(1, dtype=np.int64),
+        category=np.zeros(room, dtype=np.int64),
+        came=np.zeros(room),
+        answers=np.zeros((room, n_arms)),
+        reward=np.zeros((room, n_arms)),
+        x=np.zeros((room, n_arms, p)),
+        mean=np.zeros((room, n_arms)),
+        variance=np.zeros((room, n_arms)),
+        common=np.zeros(n_categories),
+        own=np.full(n_categories, variance),
+        explained=np.zeros((2, n_arms)),
+    )
+
+
+def grown_levels(levels: LevelEffects) -> LevelEffects:
+    """With room for twice as many."""
+    room = levels.category.size
+    larger = {
+        name: np.concatenate([old, np.zeros_like(old)])
+        for name, old in levels._asdict().items()
+        if name in ("category", "came", "answers", "reward", "x", "mean", "variance")
+    }
+    keys, places = np.full(4 * room, _EMPTY, dtype=np.int64), np.zeros(4 * room, dtype=np.int64)
+    for key, place in zip(levels.keys.tolist(), levels.places.tolist(), strict=True):
+        if key != _EMPTY:
+            at = _hash_of(key, keys.size)
+            while keys[at] != _EMPTY:
+                at = (at + 1) % keys.size
+            keys[at], places[at] = key, place
+    grown: LevelEffects = levels._replace(keys=keys, places=places, **larger)
+    return grown
+
+
+def _hash(key: int, size: int) -> int:
+    return ((key % 1_000_003) * 31 + key // 1_000_003) % size
+
+
+_hash_of = _hash
+_hashed = kernel(_hash)
+
+
+@kernel
+def are_full(levels: LevelEffects) -> bool:
+    """Whether somebody with a new level in every category would find no room."""
+    return levels.n[0] + levels.common.size > levels.category.size
+
+
+@kernel
+def find_level(levels: LevelEffects, category: int, code: int) -> int:
+    """NO_LEVEL where it was never seen."""
+    key, size = category * _COLUMN + code, levels.keys.size
+    at = _hashed(key, size)
+    while levels.keys[at] != _EMPTY:
+        if levels.keys[at] == key:
+            return levels.places[at]
+        at = (at + 1) % size
+    return NO_LEVEL
+
+
+@kernel
+def add_level(levels: LevelEffects, category: int, code: int) -> int:
+    """The level of this code, a new one if it was never seen."""
+    found = find_level(levels, category, code)
+    if found != NO_LEVEL:
+        return found
+    key, size, place = category * _COLUMN + code, levels.keys.size, levels.n[0]
+    at = _hashed(key, size)
+    while levels.keys[at] != _EMPTY:
+        at = (at + 1) % size
+    levels.keys[at], levels.places[at] = key, place
+    levels.n[0] += 1
+    levels.category[place] = category
+    for a in range(levels.mean.shape[1]):
+        levels.variance[place, a] = levels.common[category] + levels.own[category]
+    return place
+
+
+# --- what a person is worth ------------------------------------------------------------------------------------------
+
+
+@kernel
+def level_mean(levels: LevelEffects, own: Ints, arm: int) -> float:
+    """What the levels of a person add."""
+    total = 0.0
+    for c in range(own.size):
+        if own[c] != NO_LEVEL:
+            total += levels.mean[own[c], arm]
+    return total
+
+
+@kernel
+def level_variance(levels: LevelEffects, own: Ints, arm: int) -> float:
+    """What is not known of it."""
+    total = 0.0
+    for c in range(own.size):
+        total += levels.variance[own[c], arm] if own[c] != NO_LEVEL else levels.common[c] + levels.own[c]
+    return total
+
+
+@kernel
+def level_kin(levels: LevelEffects, own: Ints, arm: int, n: float) -> float:
+    """sum over categories of variance^2 times the share of the level among all n who came."""
+    total = 0.0
+    for c in range(own.size):
+        if own[c] != NO_LEVEL:
+            variance = levels.variance[own[c], arm]
+            total += variance * variance * levels.came[own[c]] / n
+    return total
+
+
+@kernel
+def learn_levels(levels: LevelEffects, own: Ints, arm: int, x: Floats, weight: float, target: float) -> None:
+    """An answer that counts with this weight; `target` is the weight times the reward."""
+    for c in range(own.size):
+        if own[c] != NO_LEVEL:
+            others = 0.0
+            for other in range(own.size):
+                if other != c and own[other] != NO_LEVEL:
+                    others += levels.mean[own[other], arm]
+            levels.answers[own[c], arm] += weight
+            levels.reward[own[c], arm] += target - weight * others
+            for i in range(x.size):
+                levels.x[own[c], arm, i] += weight * x[i]
+
+
+# --- stock-taking ----------------------------------------------------------------------------------------------------
+
+
+@rare
+def leave_levels_out(levels: LevelEffects, line: Line) -> None:
+    """What of `seen` and `heard` tells of the line, whatever the effects of levels are."""
+    n_arms, p = line.mean.shape
+    n_categories = levels.common.size
+    for place in range(levels.n[0]):
+        c = levels.category[place]
+        variance = levels.common[c] + levels.own[c]
+        for a in range(n_arms):
+            count = levels.answers[place, a]
+            if count > 0.0:
+                x = levels.x[place, a]
+                part = variance / (line.noise[a] + n_categories * variance * count)
+                for i in range(p):
+                    step = part * x[i]
+                    line.heard[a, i] -= step * levels.reward[place, a]
+                    for l in range(p):  # noqa: E741
+                        line.seen[a, i, l] -= step * x[l]
+
+
+@kernel
+def _residual(levels: LevelEffects, line: Line, place: int, arm: int) -> float:
+    """What the answers of an arm at a level are above the line, in sum."""
+    total = levels.reward[place, arm]
+    for i in range(line.mean.shape[1]):
+        total -= levels.x[place, arm, i] * line.mean[arm, i]
+    return total
+
+
+@rare
+def set_levels(levels: LevelEffects, line: Line) -> None:
+    """u + v of every level, for the lines as they are."""
+    n_arms = line.mean.shape[0]
+    for a in range(n_arms):
+        levels.explained[0, a] = levels.explained[1, a] = 0.0
+    for place in range(levels.n[0]):
+        c = levels.category[place]
+        common, own = levels.common[c], levels.own[c]
+        known, says = 0.0, 0.0
+        for a in range(n_arms):
+            if levels.answers[place, a] > 0.0:
+                precision = 1.0 / (line.noise[a] / levels.answers[place, a] + own)
+                known += precision
+                says += precision * _residual(levels, line, place, a) / levels.answers[place, a]
+        spread = common / (1.0 + common * known)
+        middle = spread * says
+        for a in range(n_arms):
+            count = levels.answers[place, a]
+            keep = line.noise[a] / (line.noise[a] + own * count)
+            mean, residual = keep * middle, 0.0
+            if count > 0.0:
+                residual = _residual(levels, line, place, a)
+                mean += (1.0 - keep) * residual / count
+            levels.mean[place, a] = mean
+            levels.variance[place, a] = keep * own + keep * keep * spread
+            if common + own > 0.0:
+                levels.explained[0, a] += 2.0 * mean * residual - count * mean * mean
+                levels.explained[1, a] += 1.0 - levels.variance[place, a] / (common + own) if count > 0.0 else 0.0
+
+
+@rare
+def start_level_variances(levels: LevelEffects, scale: float) -> None:
+    """A first guess, for means of this size (squared)."""
+    for c in range(levels.common.size):
+        levels.common[c] = levels.own[c] = GUESS * scale / levels.common.size
+
+
+@rare
+def move_level_variances(levels: LevelEffects, line: Line) -> None:
+    """A step of Fisher scoring for s and d of every category, as in `line`; one more level is as guessed."""
+    n_arms, n_categories = line.mean.shape[0], levels.common.size
+    guess = GUESS * line.scale[0] / max(1, n_categories)
+    for c in range(n_categories):
+        common, own = levels.common[c], levels.own[c]
+        size, own_size = max(guess, common), max(guess, own)
+        score, information = (guess - common) / (size * size), 1.0 / (size * size)
+        own_score, own_information = (guess - own) / (own_size * own_size), 1.0 / (own_size * own_size)
+        for place in range(levels.n[0]):
+            if levels.category[place] != c:
+                continue
+            known, says = 0.0, 0.0
+            for a in range(n_arms):
+                if levels.answers[place, a] > 0.0:
+                    precision = 1.0 / (line.noise[a] / levels.answers[place, a] + own)
+                    known += precision
+                    says += precision * _residual(levels, line, place, a) / levels.answers[place, a]
+            if not known > 0.0:
+                continue
+            told = known / (1.0 + common * known)
+            pull = says / (1.0 + common * known)
+            score += pull * pull - told
+            information += told * told
+            spread = common / (1.0 + common * known)
+            middle = spread * says
+            for a in range(n_arms):
+                if levels.answers[place, a] > 0.0:
+                    precision = 1.0 / (line.noise[a] / levels.answers[place, a] + own)
+                    away = (_residual(levels, line, place, a) / levels.answers[place, a] - middle) * precision
+                    told = max(precision - precision * precision * spread, 0.0)
+                    own_score += away * away - told
+                    own_information += told * told
+        floor, most = FLOOR * line.scale[0], 4.0 * line.scale[0]
+        levels.common[c] = min(max(above_zero(common + score / information, information), floor), most)
+        levels.own[c] = min(max(above_zero(own + own_score / own_information, own_information), floor), most)
+
+
+@rare
+def fade_levels(levels: LevelEffects, keep: float) -> None:
+    n_arms, p = levels.x.shape[1], levels.x.shape[2]
+    for place in range(levels.n[0]):
+        levels.came[place] *= keep
+        for a in range(n_arms):
+            levels.answers[place, a] *= keep
+            levels.reward[place, a] *= keep
+            for i in range(p):
+                levels.x[place, a, i] *= keep
+
+
+@kernel
+def set_own_levels(levels: LevelEffects, columns: Ints, context: int, traits: Floats, own: Ints, adds: bool) -> None:
+    """The levels of a person: of the context, where `columns` begins with NO_LEVEL, and of every category."""
+    for c in range(columns.size):
+        code = float(context) if columns[c] == NO_LEVEL else traits[columns[c]]
+        if not code >= 0.0:  # missing
+            own[c] = NO_LEVEL
+        else:
+            own[c] = add_level(levels, c, int(code)) if adds else find_level(levels, c, int(code))
+            if adds:
+                levels.came[position(own[c])] += 1.0
+
+
+# --- lines and levels ------------------------------------------------------------------------------------------------
+
+
+@rare
+def set_lines(line: Line, levels: LevelEffects) -> None:
+    """Lines and levels, for what arms were thought to share when it was last looked at."""
+    _see(line, levels)
+    for a in range(line.arms.shape[0]):
+        weigh_arm(line, a)
+        set_arm(line, a)
+    set_levels(levels, line)
+
+
+@rare
+def calibrate_lines(line: Line, levels: LevelEffects, shares: bool, steps: int) -> None:
+    """What arms share, their lines, and levels; variances move."""
+    for _ in range(steps):
+        _see(line, levels)
+        for a in range(line.arms.shape[0]):
+            weigh_arm(line, a)
+        if shares:
+            learn_common(line)
+        for a in range(line.arms.shape[0]):
+            set_arm(line, a)
+        set_levels(levels, line)
+        if shares:
+            move_variances(line)
+            move_level_variances(levels, line)
+    set_kin(line)
+
+
+@rare
+def _see(line: Line, levels: LevelEffects) -> None:
+    see(line)
+    if levels.common.size > 0:
+        leave_levels_out(levels, line)
