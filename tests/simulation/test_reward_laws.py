@@ -87,7 +87,7 @@ def test_counts_whose_delays_depend_on_them(threshold: float) -> None:
     whole = np.arange(200)
     for j, deadline in enumerate((10.0, 5.0)):
         for a in range(2):
-            chance = stats.poisson.pmf(whole, scenario.means[j][a])  # type: ignore[index]
+            chance = stats.poisson.pmf(whole, scenario.means[j][a])
             in_time = [law.given(float(n)).return_probability(deadline) for n in whole]
             assert counted[j, a] == pytest.approx((chance * whole * in_time).sum(), rel=1e-9, abs=1e-12)
 

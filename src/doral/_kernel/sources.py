@@ -27,12 +27,15 @@ DECIDING = (  # relative to the package
     "problem.py",
     "racing.py",
     "simulation/arrivals.py",
+    "simulation/crowd.py",
     "simulation/logbook.py",
     "simulation/loop.py",
     "simulation/outcome.py",
     "simulation/payments.py",
+    "simulation/people.py",
     "simulation/rows.py",
     "simulation/scenario.py",
+    "simulation/strata.py",
     "simulation/tape.py",
 )
 

@@ -24,7 +24,8 @@ class FirstStates:
     def block(self, blueprint: Blueprint) -> Block[State]:
         """What `first_state` makes of this blueprint, in a block."""
         block = self._template(blueprint).block()
-        set_features(block.tree.ridge, blueprint.features)
+        if not blueprint.problem.person:  # people have a line of their own
+            set_features(block.tree.ridge, blueprint.features)
         if has(block.tree, "index_oracle") and blueprint.true_values is not None:
             block.tree.truth.values[:] = blueprint.true_values
         block.replace(coin=coin_of(blueprint))

@@ -42,6 +42,8 @@ def play_run(
 ) -> list[Outcome]:
     """One run: all policies on one tape, made chunk by chunk."""
     truth = make_truth(scenario, seed=seed, run=run)
+    if scenario.speed is not None:
+        _check_curves(policies)
     needs_oracle = any(isinstance(one, PolicyOptions) and one.return_probability == "oracle" for one in policies)
     oracle = scenario.once(oracle_table) if needs_oracle else None
     players: list[Player] = [
@@ -60,6 +62,13 @@ def play_run(
         for player in players:
             player.play(tape, first_round)
     return [player.outcome(keep_decisions=keep_decisions) for player in players]
+
+
+def _check_curves(policies: Sequence[PolicyOptions | PolicyMaker]) -> None:
+    for one in policies:
+        if isinstance(one, PolicyOptions) and one.return_probability == "oracle":
+            remedy = "is one curve for everybody, and people differ in speed; choose estimated or one"
+            raise InvalidValue(f"return_probability of {one.name}", "oracle", remedy)
 
 
 def _played(

@@ -20,7 +20,7 @@ def clairvoyant_worth(scenario: Scenario, counted: Floats, rounds: int, paid: Fl
     """
     problem = scenario.problem
     values = counted.reshape(-1, problem.n_arms)  # phases are just more contexts to somebody who knows them all
-    bought = scenario.once(_bought)
+    bought = scenario.once(bought_arms)
     if scenario.availability is None and paid is None:
         pacer = scenario.once(_pacer) if problem.until is None else _pacer_at(scenario, problem.budget / rounds)
         return pacer.solve(values[:, bought]).value * rounds
@@ -35,14 +35,14 @@ def clairvoyant_worth(scenario: Scenario, counted: Floats, rounds: int, paid: Fl
     return rate * rounds
 
 
-def _bought(scenario: Scenario) -> Ints:
+def bought_arms(scenario: Scenario) -> Ints:
     """The arms that the budget is for: all but the one that those get who are skipped."""
     return np.array([arm for arm in range(scenario.problem.n_arms) if arm != scenario.problem.control], dtype=np.int64)
 
 
 def _costs(scenario: Scenario) -> Floats:
     """(1 or phases * J, arms that are bought) what one use costs."""
-    costs = scenario.problem.costs_by_context[:, scenario.once(_bought)]
+    costs = scenario.problem.costs_by_context[:, scenario.once(bought_arms)]
     return costs if len(costs) == 1 else np.tile(costs, (scenario.phases, 1))
 
 

@@ -29,12 +29,13 @@ from doral.simulation.outcome import (
 )
 from doral.simulation.payments import ALWAYS, BY_ROW, Bills, bill, cost_in, is_taken_up, new_bills
 from doral.simulation.scenario import Scenario
-from doral.simulation.tape import Tape, World, draw_delay, draw_reward, example, phase_of, row_of
+from doral.simulation.tape import Tape, World, class_of_arrival, draw_delay, draw_reward, example, phase_of, row_of
 
 NO_DECISION, NO_CONTROL = -1, -1
 MAX_ROUNDS = 2**31 - 2  # what a round and the decision made in it can be numbered with
 
 NO_TIMES: Floats = np.zeros(0)
+NO_CLASSES: Ints = np.zeros(0, dtype=np.int64)
 
 # One decision: 32 bytes, so that two share a line of the cache and none lies across two.
 ENTRY = np.dtype(
@@ -42,7 +43,7 @@ ENTRY = np.dtype(
         ("reward", np.float64),
         ("delay", np.float64),  # rounds, or units of the clock; infinite for never
         ("round", np.int32),
-        ("context", np.int32),
+        ("context", np.int32),  # or the number of the person
         ("arm", np.int32),
         ("next_due", np.int32),  # decisions due in the same round are a ring: the one after the last is the first
     ],
@@ -64,7 +65,7 @@ class Logbook(NamedTuple):
     counts: Record  # (1,) of COUNTS: decisions made, checkpoints passed, what the choices were expected to be worth
     entries: Record  # (T,) of ENTRY, by decision; written as decisions are made
     last_due: NDArray[np.int32]  # (T + 1,) 1 + the last decision whose answer is due in a round; 0: none is
-    terms: Record  # (J,) of TERMS
+    terms: Record  # (J,) of TERMS, or (N,) where people arrive
     totals: Floats  # (metrics,) reward so far
     checkpoints: Ints  # (C,) rounds at which totals are copied into `curve`
     curve: Floats  # (C, metrics)
@@ -74,8 +75,13 @@ class Logbook(NamedTuple):
     times: Floats  # (T,) what the clock shows in each round; empty: the number of the round
 
 
-def new_logbook(scenario: Scenario, times: Floats = NO_TIMES, *, keep_arrivals: bool = False) -> Logbook:
-    """An empty one; `times` are those of the arrivals, or none where the clock counts rounds."""
+def new_logbook(
+    scenario: Scenario, times: Floats = NO_TIMES, classes: Ints = NO_CLASSES, *, keep_arrivals: bool = False
+) -> Logbook:
+    """An empty one; `times` are those of the arrivals, or none where the clock counts rounds.
+
+    Where people arrive, `classes` are the contexts of all who may.
+    """
     horizon = times.size or scenario.problem.horizon
     if horizon > MAX_ROUNDS:
         raise InvalidValue("horizon", horizon, f"must be at most {MAX_ROUNDS:,} to be simulated")
@@ -84,7 +90,7 @@ def new_logbook(scenario: Scenario, times: Floats = NO_TIMES, *, keep_arrivals: 
     kept = horizon if keep_arrivals else 0
     return _empty(
         horizon,
-        scenario.once(_terms),
+        scenario.once(_terms)[classes] if classes.size else scenario.once(_terms),
         rounds,
         NO_CONTROL if control is None else control,
         times,
@@ -163,9 +169,9 @@ def rewards_counted(book: Logbook, problem: Problem, cutoff: float) -> tuple[flo
     totals: list[float] = book.totals.tolist()
     if problem.counted == "within_deadline":
         coming = _still_to_come(book, max(float(problem.deadlines.max()), cutoff))
-        context, delay = coming["context"], coming["delay"]
-        worth = coming["reward"] * problem.weights[context]
-        for metric, limit in ((WITHIN_DEADLINE, problem.deadlines[context]), (WITHIN_CUTOFF, cutoff)):
+        terms, delay = book.terms[coming["context"]], coming["delay"]
+        worth = coming["reward"] * terms["weight"]
+        for metric, limit in ((WITHIN_DEADLINE, terms["deadline"]), (WITHIN_CUTOFF, cutoff)):
             totals[metric] = math.fsum([totals[metric], *worth[delay <= limit].tolist()])
     return tuple(totals)
 
@@ -253,7 +259,8 @@ def _bill(book: Logbook, world: World, tape: Tape, i: int, decision: int) -> Non
         share = payments.shares[row_of(world, context, arm, tape.noise[i])]
     elif is_heard and is_taken_up(payments, context, arm, entry.reward, uniform):
         share = 1.0
-    bill(book.bills, decision, entry.round, deadline, is_heard, share, cost_in(payments, context, arm))
+    cost = cost_in(payments, class_of_arrival(world, context), arm)
+    bill(book.bills, decision, entry.round, deadline, is_heard, share, cost)
 
 
 @kernel

@@ -27,7 +27,7 @@ from doral.simulation.logbook import (
     sign_in,
 )
 from doral.simulation.payments import ALWAYS, cost_in
-from doral.simulation.tape import Tape, World, example
+from doral.simulation.tape import Tape, World, class_of_arrival, example
 
 
 @kernel
@@ -49,8 +49,9 @@ def _hear(book: Logbook, state: State, world: World, round_: int) -> None:
 def _pay(book: Logbook, state: State, world: World, round_: int, decision: int) -> None:
     """What the decision costs is known with its answer; after its deadline it has lapsed, and cost nothing."""
     entry = book.entries[decision]
-    context, arm, age = position(entry.context), position(entry.arm), float(round_ - entry.round)
-    if age <= book.terms[context].deadline:
+    who, arm, age = position(entry.context), position(entry.arm), float(round_ - entry.round)
+    if age <= book.terms[who].deadline:
+        context = position(class_of_arrival(world, who))
         share = book.bills.share[decision]
         if share < 1.0:
             refund(state, context, arm, cost_in(world.payments, context, arm) * (1.0 - share))
@@ -65,7 +66,8 @@ def _lapse(book: Logbook, state: State, world: World, round_: int) -> None:
         pass_time(state, float(round_))
     while decision != NO_DECISION:
         decision = position(decision)
-        context, arm = position(book.entries[decision].context), position(book.entries[decision].arm)
+        arm = position(book.entries[decision].arm)
+        context = position(class_of_arrival(world, position(book.entries[decision].context)))
         refund(state, context, arm, cost_in(world.payments, context, arm))
         decision = next_lapsed(book, round_, decision)
 
@@ -80,14 +82,15 @@ def play(state: State, world: World, tape: Tape, book: Logbook, first_round: int
         _hear(book, state, world, round_)
         if world.payments.kind != ALWAYS:
             _lapse(book, state, world, round_)
-        context = position(tape.context[i])
-        traits = world.people[min(context, world.people.shape[0] - 1)]
+        who = position(tape.context[i])
+        context = position(class_of_arrival(world, who))
+        traits = world.people[min(who, world.people.shape[0] - 1)]
         choice = step(state, context, traits, math.nan, math.nan, tape.available[i], clock_of(book, round_))
         if book.arrivals.size > 0:
-            sign_in(book, round_, context, choice.arm, choice.probability)
+            sign_in(book, round_, who, choice.arm, choice.probability)
         arm = what_is_done(state, choice)
         if arm >= 0:
-            decision = enter(book, world, tape, i, round_, context, arm)
+            decision = enter(book, world, tape, i, round_, who, arm)
             if choice.arm >= 0:
                 on_delay_known(state, choice.arm, book.entries[decision].delay)
         if is_checkpoint(book, round_):

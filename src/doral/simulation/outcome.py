@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doral._arrays import Floats, Ints
 from doral.engine.view import Certificate
@@ -29,6 +32,8 @@ class DecisionLog:
     reward: Floats
     delay: Floats  # rounds, or units of the clock; infinite for never
     time: Floats  # what the clock showed
+    person: Ints | None = None  # the number of who it was for, where people have features
+    features: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # theirs, by name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +43,8 @@ class ArrivalLog:
     context: Ints
     arm: Ints  # -1: none
     probability: Floats  # of exactly that; NaN where the policy does not say
+    person: Ints | None = None
+    features: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +73,7 @@ class Outcome:
     explored: int = 0  # arrivals that got one of their options at random
     explored_loss: float = 0.0  # what that is thought to have cost
     arrivals: ArrivalLog | None = None
+    clairvoyant_error: float = 0.0  # its standard error, where people are a sample of a law
 
 
 def checkpoints(horizon: int) -> Ints:

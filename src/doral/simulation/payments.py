@@ -28,7 +28,7 @@ class Payments(NamedTuple):
     """What is true of payments."""
 
     kind: int
-    chance: Floats  # (J, A) where they are by chance
+    chance: Floats  # (J, A), or (N, A) of people, where they are by chance
     costs: Floats  # (R, A) list prices, in one row for all contexts or in one per context
     shares: Floats  # of list prices, that go with the `values` of the laws, where rows were observed with costs
 
@@ -45,7 +45,8 @@ class Bills(NamedTuple):
 def make_payments(scenario: Scenario) -> Payments:
     paid = scenario.paid
     kind = _KINDS[paid] if isinstance(paid, str) else BY_CHANCE
-    chance = np.array(paid if kind == BY_CHANCE else np.zeros((0, 0)), dtype=np.float64)
+    by_context = kind == BY_CHANCE and scenario.people is None
+    chance = np.array(paid if by_context else np.zeros((0, 0)), dtype=np.float64)
     shares = cost_shares(scenario.rows, scenario.problem) if kind == BY_ROW and scenario.rows else np.zeros(0)
     return Payments(kind, chance, scenario.problem.costs_by_context.copy(), shares)
 

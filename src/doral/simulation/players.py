@@ -7,9 +7,10 @@ from typing import Protocol
 from doral._arrays import Floats
 from doral._kernel import Block
 from doral.engine.blueprint import Blueprint
-from doral.engine.compose import grown
+from doral.engine.compose import first_state, grown
 from doral.engine.first_states import FirstStates
 from doral.engine.options import PolicyOptions
+from doral.engine.state import State
 from doral.engine.view import accepted, certificates, view_explored, view_race
 from doral.simulation.logbook import arrival_log, decision_log, n_served, new_logbook, rewards_counted, spent
 from doral.simulation.loop import simulation_program
@@ -51,13 +52,13 @@ class CompiledPlayer:
             run=run,
             given_features=truth.features,
             oracle=oracle,
-            true_values=truth.counted,
+            true_values=truth.values if options.sampling == "oracle" else None,
             day=None if scenario.arrivals is None else scenario.arrivals.day,
         )
-        self.state = scenario.once(_first_states).block(blueprint)
+        self.state = _first_block(scenario, blueprint)
         self._program = simulation_program(self.state.tree)
         self._program["prepare"](self.state)
-        self._book = Block(new_logbook(scenario, truth.times, keep_arrivals=keep_arrivals))
+        self._book = Block(new_logbook(scenario, truth.times, truth.classes, keep_arrivals=keep_arrivals))
 
     def play(self, tape: Tape, first_round: int) -> None:
         """Play a chunk; where the state is full, give it more room and go on."""
@@ -73,6 +74,7 @@ class CompiledPlayer:
             policy=self._options.name,
             run=self._run,
             clairvoyant=self._truth.clairvoyant,
+            clairvoyant_error=self._truth.clairvoyant_error,
             rewards=rewards_counted(book, problem, float(now["cutoff"])),
             expected=float(book.counts["expected"][0]),
             rounds=book.checkpoints,
@@ -87,11 +89,17 @@ class CompiledPlayer:
             accepted=accepted(state, problem),
             cutoff=float(now["cutoff"]),
             certificates=certificates(state, problem),
-            log=decision_log(book) if keep_decisions else None,
+            log=self._truth.described(decision_log(book)) if keep_decisions else None,
             explored=explored.arrivals,
             explored_loss=explored.loss,
-            arrivals=arrival_log(book),
+            arrivals=self._truth.described(arrival_log(book)),
         )
+
+
+def _first_block(scenario: Scenario, blueprint: Blueprint) -> Block[State]:
+    if scenario.problem.person and scenario.features == "drawn":  # lines hold what they share by features of arms
+        return Block(first_state(blueprint))
+    return scenario.once(_first_states).block(blueprint)
 
 
 def _first_states(scenario: Scenario) -> FirstStates:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
@@ -75,26 +77,27 @@ class PythonPlayer:
         self._exact_costs = rows if len(rows) > 1 else rows * scenario.problem.n_contexts
         self._exact_left = Decimal(repr(scenario.problem.budget))
         self._are_bills_due, self._deadlines = scenario.paid != "always", scenario.problem.deadlines.tolist()
-        self._book = new_logbook(scenario, truth.times, keep_arrivals=keep_arrivals)
+        self._book = new_logbook(scenario, truth.times, truth.classes, keep_arrivals=keep_arrivals)
         self._book_block = Block(self._book)
+        self._classes: list[int] = truth.classes.tolist()
         self._pauses = frozenset(self._book.checkpoints.tolist())
 
     def play(self, tape: Tape, first_round: int) -> None:
         enter, chunk = LOGBOOK["enter"], Block(tape)
-        for i, context in enumerate(tape.context.tolist()):
-            round_ = first_round + i
+        for i, who in enumerate(tape.context.tolist()):
+            round_, context = first_round + i, self._class_of(who)
             self._hear(round_)
             if self._are_bills_due:
                 self._lapse(round_)
-            arm = self._decide(tape, i, round_, context)
+            arm = self._decide(tape, i, round_, context, who)
             if self._book.arrivals.size:  # with which probability, a policy in Python does not say
-                self._book.arrivals[round_ - 1] = (math.nan, context, -1 if arm is None else arm)
+                self._book.arrivals[round_ - 1] = (math.nan, who, -1 if arm is None else arm)
             if arm is None:
                 arm = self._scenario.problem.control  # what is done with those who are skipped
             if arm is not None:
                 self._exact_left -= self._exact_costs[context][arm]
                 self._budget_left = float(self._exact_left)
-                enter(self._book_block, self._truth.block, chunk, i, round_, context, arm)
+                enter(self._book_block, self._truth.block, chunk, i, round_, who, arm)
             if round_ in self._pauses:
                 LOGBOOK["check_in"](self._book_block, self._cutoff, float(self._n_arms))
 
@@ -103,7 +106,8 @@ class PythonPlayer:
         decision = LOGBOOK["first_due"](self._book_block, round_)
         while decision != NO_DECISION:
             LOGBOOK["count"](self._book_block, round_, decision, self._cutoff)
-            reward, delay, decided, context, arm, _ = self._book.entries[decision].item()
+            reward, delay, decided, who, arm, _ = self._book.entries[decision].item()
+            context = self._class_of(who)
             if reward != 0.0 or not self._truth.world.silent:  # where feedback is silent, nobody hears of a zero
                 paid = self._pay(decision, context, arm, is_in_time=delay <= self._deadlines[context])
                 time = self._clock(decided)
@@ -124,15 +128,24 @@ class PythonPlayer:
         """Decisions that were not heard of by their deadline cost nothing."""
         decision = LOGBOOK["first_lapsed"](self._book_block, round_)
         while decision != NO_DECISION:
-            _, _, _, context, arm, _ = self._book.entries[decision].item()
-            self._give_back(self._exact_costs[context][arm])
+            _, _, _, who, arm, _ = self._book.entries[decision].item()
+            self._give_back(self._exact_costs[self._class_of(who)][arm])
             decision = LOGBOOK["next_lapsed"](self._book_block, round_, decision)
 
     def _give_back(self, amount: Decimal) -> None:
         self._exact_left += amount
         self._budget_left = float(self._exact_left)
 
-    def _decide(self, tape: Tape, i: int, round_: int, context: int) -> int | None:
+    def _class_of(self, who: int) -> int:
+        """The context of one who arrives: all there is to say of them, or one of the things."""
+        return self._classes[who] if self._classes else who
+
+    def _features_of(self, who: int) -> Mapping[str, Any]:
+        if self._truth.people is None or not self._scenario.problem.person:
+            return {}
+        return self._truth.people.crowd.row(who)
+
+    def _decide(self, tape: Tape, i: int, round_: int, context: int, who: int) -> int | None:
         there = tape.available[i].tolist() or [1] * self._n_arms
         left, control = self._exact_left, self._scenario.problem.control
         available = tuple(
@@ -140,7 +153,8 @@ class PythonPlayer:
         )
         time, until = self._clock(round_), self._scenario.problem.until
         told = (round_, context, available, self._budget_left, self._rounds_left(round_, time), time)
-        arm = self._policy.decide(Arrival(*told) if until is None else Arrival(*told, until))
+        ends = math.inf if until is None else until
+        arm = self._policy.decide(Arrival(*told, ends, self._features_of(who)))
         if arm is None:
             return None
         if arm not in available:
@@ -171,6 +185,7 @@ class PythonPlayer:
             policy=self._name,
             run=self._run,
             clairvoyant=self._truth.clairvoyant,
+            clairvoyant_error=self._truth.clairvoyant_error,
             rewards=rewards_counted(self._book, problem, self._cutoff),
             expected=float(self._book.counts["expected"][0]),
             rounds=self._book.checkpoints,
@@ -184,8 +199,8 @@ class PythonPlayer:
             race_capped=False,
             accepted=tuple(name for arm, name in enumerate(problem.arm_names) if arm != problem.control),
             cutoff=self._cutoff,
-            log=decision_log(self._book) if keep_decisions else None,
-            arrivals=arrival_log(self._book),
+            log=self._truth.described(decision_log(self._book)) if keep_decisions else None,
+            arrivals=self._truth.described(arrival_log(self._book)),
         )
 
 

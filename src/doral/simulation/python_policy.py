@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from doral.problem import Problem
 
@@ -24,6 +24,7 @@ class Arrival:
     rounds_left: int  # this one included; where the end is a date, as the pace so far has it
     time: float = 0.0  # what the clock shows: the round, unless people arrive in time
     until: float = math.inf  # what it shows at the end, where that is a date
+    features: Mapping[str, Any] = field(default_factory=dict, hash=False)  # numbers, words, None for what is missing
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ import polars as pl
 
 from doral._arrays import Floats, Ints
 from doral.errors import InvalidValue, UnknownName
-from doral.simulation.outcome import METRICS, WITHIN_DEADLINE, Outcome
+from doral.simulation.outcome import METRICS, WITHIN_DEADLINE, ArrivalLog, DecisionLog, Outcome
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CONFIDENCE = 0.95
+_COLUMNS = ("scenario", "policy", "run", "round", "context", "arm", "reward", "delay", "time", "probability", "person")
 _CERTIFICATE_SCHEMA = {
     "scenario": pl.String,
     "policy": pl.String,
@@ -127,6 +128,7 @@ class SimulationResult:
                         "reward_mean": reward.mean,
                         "reward_se": reward.se,
                         "clairvoyant_mean": float(best.mean()),
+                        "clairvoyant_error": self._clairvoyant_error(scenario, policy),
                         "regret_mean": regret,
                         "regret_share": regret / float(best.mean()) if best.mean() > 0 else float("nan"),
                         "difference_mean": difference.mean,
@@ -136,6 +138,11 @@ class SimulationResult:
                     }
                 )
         return pl.DataFrame(rows).fill_nan(None)
+
+    def _clairvoyant_error(self, scenario: str, policy: str) -> float:
+        """The standard error of its mean, as far as people are samples of a law; 0 where they are not."""
+        errors = np.array([one.clairvoyant_error for one in self.of(scenario, policy)])
+        return float(np.sqrt((errors**2).sum()) / errors.size)
 
     def _expected_columns(self, scenario: str, policy: str, first: str, metric: str) -> dict[str, float]:
         """The same from what choices were worth, not from what luck made of them; known for `within_deadline` only."""
@@ -163,6 +170,7 @@ class SimulationResult:
                     **dict(zip(METRICS, one.rewards, strict=True)),
                     "expected": one.expected,
                     "clairvoyant": one.clairvoyant,
+                    "clairvoyant_error": one.clairvoyant_error,
                     "decisions": one.decisions,
                     "spend": one.spend,
                     "race_rounds": one.race_rounds,
@@ -239,7 +247,7 @@ class SimulationResult:
         return pl.DataFrame(rows, schema=_CERTIFICATE_SCHEMA)
 
     def decisions(self) -> pl.DataFrame:
-        """Every decision; needs `simulate(..., keep_decisions=True)`."""
+        """Every decision; needs `simulate(..., keep_decisions=True)`. Where people have features, with these."""
         frames = []
         for one in self.outcomes:
             if one.log is None:
@@ -256,10 +264,11 @@ class SimulationResult:
                         "reward": one.log.reward,
                         "delay": one.log.delay,
                         "time": one.log.time,
+                        **_of_people(one.log),
                     }
                 )
             )
-        return pl.concat(frames)
+        return pl.concat(frames, how="diagonal")
 
     def arrivals(self) -> pl.DataFrame:
         """Everybody who arrived, served or not, and the probability of what was done; for policies in Python, none.
@@ -283,12 +292,13 @@ class SimulationResult:
                         "context": one.arrivals.context,
                         "arm": one.arrivals.arm,
                         "probability": one.arrivals.probability,
+                        **_of_people(one.arrivals),
                     }
                 )
                 .with_columns(pl.when(pl.col("arm") >= 0).then(pl.col("arm")), pl.col("probability").fill_nan(None))
                 .join(served, on="round", how="left", maintain_order="left")
             )
-        return pl.concat(frames)
+        return pl.concat(frames, how="diagonal")
 
     def plot(self, kind: str = "reward", *, metric: str = "within_deadline", scenario: str | None = None) -> Figure:
         """A Matplotlib figure: "reward" or "regret" (cumulative, with bands) or "share" (of the clairvoyant's)."""
@@ -309,6 +319,17 @@ def _aligned(found: Sequence[Outcome], tables: Sequence[Floats]) -> tuple[Ints, 
         for own, table in zip(rounds, tables, strict=True)
     ]
     return np.round(shares * np.mean([own[-1] for own in rounds])).astype(np.int64), np.array(paths)
+
+
+def _of_people(log: DecisionLog | ArrivalLog) -> dict[str, Any]:
+    """Columns for the number and the features of a person; a feature named like another column says whose it is."""
+    if log.person is None:
+        return {}
+    columns: dict[str, Any] = {"person": log.person}
+    for name, values in log.features.items():
+        shown = f"{name} of the person" if name in _COLUMNS else name
+        columns[shown] = [word or None for word in values.tolist()] if values.dtype.kind == "U" else values
+    return columns
 
 
 def _metric_index(metric: str) -> int:

@@ -26,6 +26,7 @@ _PLAIN_FIELDS = (
     "policy",
     "run",
     "clairvoyant",
+    "clairvoyant_error",
     "rewards",
     "expected",
     "decisions",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
@@ -14,14 +15,27 @@ from doral.delays import AnyLaw, ByOutcome, Law
 from doral.errors import InvalidValue
 from doral.problem import OBSERVED, SHARES_TOLERANCE, Problem
 from doral.simulation.arrivals import Arrivals
+from doral.simulation.crowd import Crowd, Table
+from doral.simulation.people import (
+    MAX_COUNT_MEAN,
+    STRATA,
+    Drawn,
+    are_drawn,
+    checked_people,
+    draw_crowd,
+    draw_people,
+    frequencies_of,
+    generator,
+)
+from doral.simulation.people import Law as PeopleLaw
 from doral.simulation.rows import Rows, checked_rows, delay_laws, have_costs, mean_rewards
+from doral.simulation.strata import MOST_STRATA, Strata, checked_bins, make_strata, strata_problem
 
 Noise = Literal["gaussian", "bernoulli", "poisson", "none"]
 Features = Literal["given", "drawn"]
 PaidWhen = Literal["always", "on_success", "by_row"]
 ArmLaws: TypeAlias = AnyLaw | Sequence[AnyLaw] | Mapping[str, AnyLaw]
 Made = TypeVar("Made")
-MAX_COUNT_MEAN = 500.0  # beyond, counts are as good as normal
 
 
 def _table(field: str, value: object, shape: tuple[int, int]) -> tuple[tuple[float, ...], ...]:
@@ -97,13 +111,22 @@ class Scenario:
     `paid` is "always" where a decision costs its list price. With "on_success" that is paid only where an answer with a
     reward above 0 is heard within the deadline; with a table `paid[j][a]`, with that probability where any answer is;
     where rows have costs ("by_row"), what these say. What is left comes back with the answer, or after the deadline.
+
+    Where the problem says what is known of a person, `people` are all who may come: an array (people, features), a data
+    frame, a mapping from feature to column, a list of mappings; or a law, `law(rng, n)`, which returns one of these:
+    each run then draws a `population` of its own. A column "context", or `classes`, names everybody's context where
+    there are several. `means` are (people, arms), or (phases, people, arms), or a law, `means(people, features)`, of
+    the columns of the people and the features of the arms; with a parameter `rng` it may draw, anew for each run.
+    `paid` may be such a table or law, too. `speed` (people,) multiplies the hazard of an answer: whoever is twice as
+    fast has not answered by an age with the square of the usual probability, and never answers with the square of that.
+    `frequencies` (people,) or (phases, people) say how often everybody comes, relative to the others.
     """
 
     name: str
     problem: Problem
     delays: tuple[tuple[AnyLaw, ...], ...]  # one row for all contexts, or one per context
     theta: tuple[tuple[float, ...], ...] | None
-    means: tuple[tuple[float, ...], ...] | None
+    means: Any  # rows of numbers, one per context; a Table by person; a law; None
     features: Features
     noise: Noise
     noise_sd: float
@@ -111,8 +134,13 @@ class Scenario:
     shares: tuple[float, ...]
     phases: int
     rows: Rows | None
-    paid: PaidWhen | tuple[tuple[float, ...], ...]
+    paid: Any  # PaidWhen; rows of chances, one per context; a Table by person; a law
     arrivals: Arrivals | None
+    people: Crowd | PeopleLaw | None
+    population: int | None  # how many they are
+    speed: Table | PeopleLaw | None
+    frequencies: Table | PeopleLaw | None
+    strata: Strata | None  # where classes are made of people
 
     def __init__(
         self,
@@ -132,6 +160,12 @@ class Scenario:
         rows: object = None,
         paid: object = "always",
         arrivals: Arrivals | None = None,
+        people: object = None,
+        population: int | None = None,
+        classes: object = None,
+        speed: object = None,
+        frequencies: object = None,
+        strata: Strata | None = None,
     ) -> None:
         if not isinstance(problem, Problem):
             raise InvalidValue("problem", problem, "must be a doral.Problem")
@@ -139,6 +173,27 @@ class Scenario:
             raise InvalidValue("features", features, "must be given or drawn")
         if noise not in get_args(Noise):
             raise InvalidValue("noise", noise, "must be gaussian, bernoulli, poisson or none")
+        of_people: dict[str, Any] = {}
+        if people is None:
+            _check_no_people(problem, population, classes=classes, speed=speed, frequencies=frequencies, strata=strata)
+        else:
+            _check_with_people(theta=theta, rows=rows, shares=shares)
+            of_people = checked_people(
+                problem=problem,
+                people=people,
+                population=population,
+                classes=classes,
+                means=means,
+                baseline_means=baseline_means,
+                speed=speed,
+                frequencies=frequencies,
+                paid=paid,
+                strata=strata,
+            )
+            # What follows is about contexts, and learns nothing from people.
+            nothing = np.zeros((problem.n_contexts, problem.n_arms))
+            means, baseline_means, paid = nothing, None, paid if isinstance(paid, str) else nothing
+            shares = np.full(problem.n_contexts, 1.0 / problem.n_contexts)
         observed = None if rows is None else checked_rows(rows, problem)
         if observed is not None:
             delays, means = _of_rows(observed, delays, means)
@@ -170,14 +225,32 @@ class Scenario:
             rows=observed,
             paid=paid,
             arrivals=arrivals,
+            people=None,
+            population=None,
+            speed=None,
+            frequencies=None,
+            strata=None,
         )
+        if of_people:
+            _check.set_fields(self, shares=(), **of_people)
+            self._check_given_people()
+            return
         if noise == "bernoulli":
             self._check_chances()
         if noise == "poisson":
             self._check_counts()
-        if problem.reserves and self.availability is not None:
+        self._check_reserves()
+
+    def _check_reserves(self) -> None:
+        if self.problem.reserves and self.availability is not None:
             remedy = "cannot be combined with reserves: the clairvoyant to compare with is not known for both"
-            raise InvalidValue("availability", availability, remedy)
+            raise InvalidValue("availability", self.availability, remedy)
+
+    def _check_given_people(self) -> None:
+        """Tables that are given are as wrong before the first run as in it."""
+        self._check_reserves()
+        if not are_drawn(self):
+            self.once(_given_people)
 
     def _check_chances(self) -> None:
         """Bernoulli rewards need means that are probabilities."""
@@ -209,6 +282,31 @@ class Scenario:
         """How often each context arrives."""
         return np.array(self.shares)
 
+    def stratified(self, by: Sequence[str] | None = None, *, bins: int = 4, at_most: int = MOST_STRATA) -> Scenario:
+        """The same people, draws and truth for policies that know classes alone: people are cut into strata.
+
+        Features are taken in the order of the problem, or those of `by`: numbers cut into `bins` of equally many, words
+        as they are (those that fewer than one in 64 have together), each feature crossed with those before it, as
+        long as there are `at_most` so many strata with somebody in them. Where people are drawn, cuts and shares are
+        those of one sample of their law, the same for all runs.
+        """
+        if self.people is None or self.strata is not None:
+            raise InvalidValue("scenario", self.name, "has no people to cut into strata: it has classes already")
+        few, most = checked_bins(bins, at_most)
+        crowd = draw_crowd(self, generator(0, 0, STRATA))
+        come = frequencies_of(self, crowd, generator(0, 0, STRATA))
+        strata, counts = make_strata(self.problem, crowd, come, by=by, bins=few, at_most=most)
+        delays = self.delays
+        if len(delays) > 1:
+            delays = tuple(delays[cell[0]] for cell in strata.cells)
+        return dataclasses.replace(
+            self,
+            name=f"{self.name}@strata",
+            problem=strata_problem(self.problem, strata, counts),
+            delays=delays,
+            strata=strata,
+        )
+
     def once(self, make: Callable[[Scenario], Made]) -> Made:
         """What `make` makes of this scenario, made when first asked for. All runs share it, so nobody may change it."""
         kept: dict[Callable[[Scenario], Any], Any] = self.__dict__.setdefault("_kept", {})
@@ -220,6 +318,38 @@ class Scenario:
     def __getstate__(self) -> dict[str, Any]:
         # Without what is made once: it can be large, and the other side makes its own.
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def _given_people(scenario: Scenario) -> Drawn:
+    """What is the same in all runs."""
+    return draw_people(scenario, scenario.problem.features, seed=0, run=0)
+
+
+def people_of(scenario: Scenario, features: Floats, *, seed: int, run: int) -> Drawn:
+    """Everybody in one run, where the arms have these features."""
+    if are_drawn(scenario):
+        return draw_people(scenario, features, seed=seed, run=run)
+    return scenario.once(_given_people)
+
+
+def _check_no_people(problem: Problem, population: object, **given: object) -> None:
+    if problem.person:
+        remedy = "the problem says what is known of a person: say who may come, an array, a data frame or a law"
+        raise InvalidValue("people", None, remedy)
+    for field, value in {"population": population, **given}.items():
+        if value is not None:
+            raise InvalidValue(field, value, "is about people: give them, too, or leave it out")
+
+
+def _check_with_people(*, theta: object, rows: object, shares: Any) -> None:
+    """What people cannot be combined with."""
+    if theta is not None:
+        raise InvalidValue("theta", theta, "belongs to contexts; what people bring is said by means")
+    if rows is not None:
+        remedy = "are observed by context: where people have features, give means and delays"
+        raise InvalidValue("rows", rows, remedy)
+    if shares is not None and len(shares) > 0:
+        raise InvalidValue("shares", shares, "are of contexts; how often each person comes is said by frequencies")
 
 
 def _check_arrivals(arrivals: object, problem: Problem, phases: object, paid: object) -> None:

@@ -22,6 +22,8 @@ from doral.simulation.payments import BY_CHANCE, Payments, example_payments
 CHUNK_ROUNDS = 8192
 WALKED_CONTEXTS = 32  # up to here, a walk finds the context of a draw sooner than a search
 
+_BELOW_ONE = 1.0 - 2.0**-53
+
 NOISE_NONE, NOISE_GAUSSIAN, NOISE_BERNOULLI, NOISE_POISSON, NOISE_ROWS = 0, 1, 2, 3, 4
 
 
@@ -53,6 +55,7 @@ class World(NamedTuple):
     rewards: Floats  # that go with the `values` of the laws, where rows were observed; else empty
     nothing: Floats  # (phases, J) what doing nothing is worth, by the deadline; (phases, 0) where that is not asked
     payments: Payments
+    speed: Floats  # (N,) by which the hazard of an answer is multiplied; empty: 1
     people: Floats  # (N, features of a person + 1) of everybody who may come, and their number; (1, 0): classes alone
     classes: Ints  # (N,) their contexts
 
@@ -113,13 +116,37 @@ def find_context(cumulative_shares: Floats, u: float) -> int:
 
 
 @kernel
+def phase_of(world: World, round_: int) -> int:
+    """The part of the horizon that a round belongs to."""
+    return min((round_ - 1) // world.phase_rounds, world.means.shape[0] - 1)
+
+
+@kernel
+def _who_comes(world: World, round_: int, u: float) -> int:
+    """The context, or the number of the person."""
+    shares, n = world.cumulative_shares, world.classes.size
+    if n == 0 or shares.size == n:
+        return find_context(shares, u)
+    if shares.size == 0:
+        return min(int(u * n), n - 1)
+    first = phase_of(world, round_) * n
+    return find_context(shares[first : first + n], u)
+
+
+@kernel
+def class_of_arrival(world: World, who: int) -> int:
+    """The context of one who arrives, which is all there is to say of them where people have no features."""
+    return who if world.classes.size == 0 else world.classes[who]
+
+
+@kernel
 def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_round: int) -> None:
     """Fill the chunk that starts at `first_round`: a pure function of its arguments."""
     n_arms = world.means.shape[2]
     for i in range(tape.context.size):
         index = np.uint64(first_round + i)
         who, wait, luck, due = philox(seed, run, index, np.uint64(ARRIVAL), np.uint64(0))
-        tape.context[i] = find_context(world.cumulative_shares, to_uniform(who))
+        tape.context[i] = _who_comes(world, first_round + i, to_uniform(who))
         tape.delay[i] = to_uniform(wait)
         tape.noise[i] = to_uniform(luck)
         if world.noise == NOISE_GAUSSIAN:
@@ -132,12 +159,6 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
             for a in range(n_arms):
                 word, _, _, _ = philox(seed, run, index, np.uint64(AVAILABILITY), np.uint64(a))
                 tape.available[i, a] = to_uniform(word) < world.available[a]
-
-
-@kernel
-def phase_of(world: World, round_: int) -> int:
-    """The part of the horizon that a round belongs to."""
-    return min((round_ - 1) // world.phase_rounds, world.means.shape[0] - 1)
 
 
 @kernel
@@ -178,7 +199,9 @@ def _count(mean: float, uniform: float) -> float:
 def draw_delay(world: World, context: int, arm: int, reward: float, uniform: float) -> float:
     """Whole rounds until its answer is seen, at least 1; infinite for never."""
     laws = world.laws
-    row = min(context, laws.kind.shape[1] - 1)
+    row = min(class_of_arrival(world, context), laws.kind.shape[1] - 1)
+    if world.speed.size > 0:
+        uniform = _hastened(uniform, world.speed[context])
     side = 1 if reward > laws.threshold[row, arm] else 0
     delay = delay_quantile(
         laws.kind[side, row, arm],
@@ -191,6 +214,12 @@ def draw_delay(world: World, context: int, arm: int, reward: float, uniform: flo
         uniform,
     )
     return max(1.0, rounded_up(delay))
+
+
+@kernel
+def _hastened(uniform: float, speed: float) -> float:
+    """The draw of the usual law at which this one has its answer: 1 - F is raised to the power `speed`."""
+    return min(-math.expm1(math.log1p(-uniform) / speed), _BELOW_ONE)
 
 
 def example() -> tuple[World, Tape]:
@@ -210,6 +239,7 @@ def example() -> tuple[World, Tape]:
         rewards=np.zeros(0),
         nothing=np.zeros((1, 0)),
         payments=example_payments(),
+        speed=np.zeros(0),
         people=np.zeros((1, 0)),
         classes=np.zeros(0, dtype=np.int64),
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from doral._arrays import Flags, Floats
 from doral.delays import AnyLaw, ByOutcome, Law
+from doral.simulation.people import Drawn
 from doral.simulation.rows import paid_shares, returned_rewards
 from doral.simulation.scenario import Scenario
 
@@ -79,16 +80,45 @@ def returned_by(law: Law, age: float) -> float:
     return float(law.return_probability(age if math.isinf(age) else float(math.floor(age))))
 
 
-def expected_worth(scenario: Scenario, means: Floats) -> Floats:
-    """(phases, J, A) expected worth of what returns within the deadline: E[reward * 1{it does}], times the weight."""
+def _chances_of(scenario: Scenario, people: Drawn | None) -> DeadlineChances:
+    """By context, or by person where those differ."""
+    chances = scenario.once(_deadline_chances)
+    if people is None or (len(chances.above) == 1 and people.speed.size == 0):
+        return chances
+
+    def of_person(by_context: Floats) -> Floats:
+        found = by_context[np.minimum(people.classes, len(by_context) - 1)]
+        return found if people.speed.size == 0 else -np.expm1(people.speed[:, None] * _log_late(found))
+
+    return DeadlineChances(
+        above=of_person(chances.above),
+        below=of_person(chances.below),
+        threshold=chances.threshold[np.minimum(people.classes, len(chances.threshold) - 1)],
+        by_outcome=chances.by_outcome[np.minimum(people.classes, len(chances.by_outcome) - 1)],
+    )
+
+
+def _log_late(chances: Floats) -> Floats:
+    """The logarithm of the chance that an answer does not come in time."""
+    with np.errstate(divide="ignore"):
+        return np.log1p(-chances)
+
+
+def _weights_of(scenario: Scenario, people: Drawn | None) -> Floats:
+    weights = scenario.problem.weights
+    return weights if people is None else weights[people.classes]
+
+
+def expected_worth(scenario: Scenario, means: Floats, people: Drawn | None = None) -> Floats:
+    """(phases, J or N, A) expected worth of what returns in time: E[reward * 1{by the deadline}], times the weight."""
     if scenario.rows is not None:
         in_time = returned_rewards(scenario.rows, scenario.problem.deadlines)
         return scenario.problem.weights[:, None] * in_time[None]
-    chances = scenario.once(_deadline_chances)
+    chances = _chances_of(scenario, people)
     counted = means * chances.above
     if chances.by_outcome.any():
         counted = np.where(chances.by_outcome, _counted_by_outcome(scenario, means, chances), counted)
-    return scenario.problem.weights[:, None] * counted
+    return _weights_of(scenario, people)[:, None] * counted
 
 
 def _counted_by_outcome(scenario: Scenario, means: Floats, chances: DeadlineChances) -> Floats:
@@ -128,13 +158,13 @@ def oracle_table(scenario: Scenario) -> Floats:
     return np.array([[curve(law) for law in laws] for laws in scenario.delays])
 
 
-def expected_payments(scenario: Scenario, means: Floats) -> Floats | None:
-    """(phases, J, A) the share of its list price that a decision costs on average; None where that is all of it."""
+def expected_payments(scenario: Scenario, means: Floats, people: Drawn | None = None) -> Floats | None:
+    """(phases, J or N, A) the share of its list price that a decision costs on average; None where it is all of it."""
     if scenario.paid == "always":
         return None
     if scenario.rows is not None:
         return paid_shares(scenario.rows, scenario.problem, scenario.paid)[None]
-    chances, silent = scenario.once(_deadline_chances), scenario.problem.feedback == "silent"
+    chances, silent = _chances_of(scenario, people), scenario.problem.feedback == "silent"
     on_success = scenario.paid == "on_success"
     if scenario.noise == "bernoulli":  # rewards are 1 or 0
         of_one = np.where(chances.threshold < 1.0, chances.above, chances.below)
@@ -149,7 +179,7 @@ def expected_payments(scenario: Scenario, means: Floats) -> Floats | None:
             heard = upper * chances.above + (above_none - upper) * chances.below
         elif silent and (scenario.noise == "none" or scenario.noise_sd == 0.0):  # else a reward is never 0
             heard = np.where(means != 0.0, heard, 0.0)
-    return heard if on_success else heard * np.array(scenario.paid)
+    return heard if on_success else heard * (np.array(scenario.paid) if people is None else people.paid)
 
 
 def _chance_above(scenario: Scenario, means: Floats, level: Floats | float) -> Floats:

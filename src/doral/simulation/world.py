@@ -5,19 +5,25 @@ What does not change between the runs of a scenario is made once (`Scenario.once
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from doral._arrays import Floats
+from doral._arrays import Floats, Ints
+from doral._cached import cached_property
 from doral._delay_kinds import EMPIRICAL
 from doral._kernel import Block
 from doral.problem import OBSERVED
 from doral.simulation.clairvoyant import clairvoyant_worth
+from doral.simulation.outcome import ArrivalLog, DecisionLog
 from doral.simulation.payments import make_payments
+from doral.simulation.people import Drawn, are_drawn
+from doral.simulation.people_clairvoyant import worth_of_people
 from doral.simulation.rows import Rows
-from doral.simulation.scenario import Scenario
+from doral.simulation.scenario import Scenario, people_of
 from doral.simulation.tape import (
     NOISE_BERNOULLI,
     NOISE_GAUSSIAN,
@@ -32,6 +38,7 @@ from doral.simulation.tape import (
 from doral.simulation.true_returns import expected_payments, expected_worth, law_above, law_below, thresholds
 
 _NOISE = {"none": NOISE_NONE, "gaussian": NOISE_GAUSSIAN, "bernoulli": NOISE_BERNOULLI, "poisson": NOISE_POISSON}
+Log = TypeVar("Log", DecisionLog, ArrivalLog, ArrivalLog | None)
 _THETA, _FEATURES, _ARRIVALS = 0, 1, 2  # lanes of the parameter draws; arrivals take those from theirs on
 
 
@@ -41,24 +48,53 @@ class Truth:
 
     block: Block[World]
     features: Floats  # (A, k)
-    counted: Floats  # (phases, J, A) expected worth of what returns within the deadline, beyond doing nothing
+    counted: Floats  # (phases, J or N, A) expected worth of what returns within the deadline, beyond doing nothing
     clairvoyant: float  # U*: expected reward of the best policy that knows the truth, over the horizon
     rounds: int  # how many arrive
     times: Floats  # (rounds,) when they do; empty: one in every round
+    clairvoyant_error: float = 0.0  # standard error of U*, where people are a sample
+    n_contexts: int = 0
+    people: Drawn | None = None  # everybody who may arrive, where they have features
+
+    @property
+    def classes(self) -> Ints:
+        """(N,) the contexts of all who may arrive; empty where there are contexts alone."""
+        return self.world.classes
 
     @property
     def world(self) -> World:
         return self.block.tree
 
+    @cached_property
+    def values(self) -> Floats:
+        """(phases, J or N, A) what is counted, by whom a policy tells apart: people, or else contexts."""
+        if self.people is None or self.people.traits.shape[1] > 0:
+            return self.counted
+        n_contexts = self.n_contexts
+        shares = self.people.shares if len(self.people.shares) else np.ones((len(self.counted), self.classes.size))
+        sums = np.zeros((len(self.counted), n_contexts, 1 + self.counted.shape[2]))
+        for phase, weights in enumerate(shares):
+            weighed = np.column_stack([np.ones(weights.size), self.counted[phase]]) * weights[:, None]
+            np.add.at(sums[phase], self.classes, weighed)
+        return np.divide(sums[:, :, 1:], sums[:, :, :1], out=np.zeros_like(sums[:, :, 1:]), where=sums[:, :, :1] > 0.0)
+
+    def described(self, log: Log) -> Log:
+        """The contexts of people for their numbers, and what is known of them."""
+        if self.people is None or log is None:
+            return log
+        who = log.context
+        features = {name: column[who] for name, column in self.people.crowd.columns.items()}
+        return dataclasses.replace(log, context=self.classes[who], person=who, features=features)
+
 
 def make_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
     """Draw the parameters of one run; where none are drawn, all runs share one truth."""
+    if scenario.people is not None:
+        return _truth_of_people(scenario, seed=seed, run=run)
     draws_theta = scenario.means is None and scenario.theta is None
     if scenario.arrivals is None and scenario.features == "given" and not draws_theta:
         return scenario.once(_given_truth)
-    features = scenario.problem.features
-    if scenario.features == "drawn":
-        features = _drawn_features(scenario, _uniforms(features.shape, seed, run, _FEATURES))
+    features = _features(scenario, seed=seed, run=run)
     if draws_theta:
         n_contexts, n_features = scenario.problem.n_contexts, scenario.problem.n_features
         drawn = _uniforms((scenario.phases * n_contexts, n_features), seed, run, _THETA)
@@ -66,6 +102,14 @@ def make_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
     else:
         means = _given_means(scenario, features)
     return _truth(scenario, features, means, _times(scenario, seed=seed, run=run))
+
+
+def _features(scenario: Scenario, *, seed: int, run: int) -> Floats:
+    """(A, k) of the arms."""
+    features = scenario.problem.features
+    if scenario.features == "drawn":
+        return _drawn_features(scenario, _uniforms(features.shape, seed, run, _FEATURES))
+    return features
 
 
 def _times(scenario: Scenario, *, seed: int, run: int) -> Floats:
@@ -88,25 +132,71 @@ def _given_truth(scenario: Scenario) -> Truth:
     return _truth(scenario, features, _given_means(scenario, features), np.zeros(0))
 
 
+def _truth_of_people(scenario: Scenario, *, seed: int, run: int) -> Truth:
+    if scenario.arrivals is None and not are_drawn(scenario):
+        return scenario.once(_given_truth_of_people)
+    return _people_truth(scenario, seed=seed, run=run)
+
+
+def _given_truth_of_people(scenario: Scenario) -> Truth:
+    return _people_truth(scenario, seed=0, run=0)
+
+
+def _people_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
+    features = _features(scenario, seed=seed, run=run)
+    people = people_of(scenario, features, seed=seed, run=run)
+    counted, nothing = _counted(scenario, people.means, people)
+    world = scenario.once(_world_without_means)
+    block = world.with_fields(
+        means=people.means,
+        counted=counted,
+        nothing=nothing,
+        people=people.traits,
+        classes=people.classes,
+        speed=people.speed,
+        cumulative_shares=people.cumulative_shares,
+        payments=world.tree.payments._replace(chance=people.paid),
+    )
+    times = _times(scenario, seed=seed, run=run)
+    rounds = times.size or scenario.problem.horizon
+    best = worth_of_people(scenario, people, counted, rounds, expected_payments(scenario, people.means, people))
+    return Truth(
+        block=block,
+        features=features,
+        counted=counted,
+        clairvoyant=best.value,
+        rounds=rounds,
+        times=times,
+        clairvoyant_error=best.error,
+        n_contexts=scenario.problem.n_contexts,
+        people=people,
+    )
+
+
+def _counted(scenario: Scenario, means: Floats, people: Drawn | None) -> tuple[Floats, Floats]:
+    """What counts, beyond what doing nothing is worth, and that."""
+    counted = expected_worth(scenario, means, people)
+    nothing = _worth_of_nothing(scenario, counted, people)
+    return (counted - nothing[:, :, None] if nothing.shape[1] > 0 else counted), nothing
+
+
 def _truth(scenario: Scenario, features: Floats, means: Floats, times: Floats) -> Truth:
-    counted = expected_worth(scenario, means)
-    nothing = _worth_of_nothing(scenario, counted)
-    if nothing.shape[1] > 0:
-        counted = counted - nothing[:, :, None]
+    counted, nothing = _counted(scenario, means, None)
     block = scenario.once(_world_without_means).with_fields(means=means, counted=counted, nothing=nothing)
     rounds = times.size or scenario.problem.horizon
     best = clairvoyant_worth(scenario, counted, rounds, expected_payments(scenario, means))
     return Truth(block=block, features=features, counted=counted, clairvoyant=best, rounds=rounds, times=times)
 
 
-def _worth_of_nothing(scenario: Scenario, counted: Floats) -> Floats:
-    """(phases, J) what is earned by skipping: that of the control arm, or known; without columns where it is 0."""
+def _worth_of_nothing(scenario: Scenario, counted: Floats, people: Drawn | None) -> Floats:
+    """(phases, J or N) what is earned by skipping: that of the control arm, or known; without columns where it is 0."""
     problem = scenario.problem
     if problem.baseline is None:
         return np.zeros((scenario.phases, 0))
     if problem.control is not None:
         return np.ascontiguousarray(counted[:, :, problem.control])
-    return np.tile(problem.weights * np.array(problem.baseline), (scenario.phases, 1))
+    known = problem.weights * np.array(problem.baseline)
+    return np.tile(known if people is None else known[people.classes], (scenario.phases, 1))
 
 
 def _uniforms(shape: tuple[int, int], seed: int, run: int, lane: int) -> Floats:
@@ -136,13 +226,14 @@ def _world_without_means(scenario: Scenario) -> Block[World]:
         noise=NOISE_ROWS if scenario.rows else _NOISE[scenario.noise],
         noise_sd=scenario.noise_sd,
         laws=_laws_of_rows(scenario.rows) if scenario.rows else _compiled_laws(scenario),
-        cumulative_shares=np.cumsum(scenario.true_shares),
+        cumulative_shares=np.cumsum(scenario.true_shares),  # of nobody, where people come
         silent=scenario.problem.feedback == "silent",
         available=np.array(available, dtype=np.float64),
         counted=np.zeros((scenario.phases, 0, 0)),
         rewards=np.array([one[0] for row in scenario.rows or () for cell in row for one in cell]),
         nothing=np.zeros((scenario.phases, 0)),
         payments=make_payments(scenario),
+        speed=np.zeros(0),
         people=np.zeros((1, 0)),
         classes=np.zeros(0, dtype=np.int64),
     )

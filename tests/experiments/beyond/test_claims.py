@@ -16,7 +16,7 @@ from doral.experiments.kit.batches import CellResult
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.claim import Claim
 from doral.simulation.result import SimulationResult, interval
-from doral.simulation.scenarios.catalogue import SCENARIOS
+from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS as SCENARIOS
 
 MakeResult = Callable[..., SimulationResult]
 

@@ -33,7 +33,7 @@ from doral.experiments.kit.cell import Cell, shrunk
 from doral.experiments.kit.conduct import check, conduct
 from doral.simulation.api import simulate
 from doral.simulation.result import SimulationResult, interval
-from doral.simulation.scenarios.catalogue import SCENARIOS
+from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS as SCENARIOS
 from doral.simulation.world import make_truth
 from tests.experiments.conftest import MakeResult
 from tests.experiments.pages import Page, Silent

@@ -14,7 +14,7 @@ from doral.experiments.kit.cell import Cell, base_name, shrunk
 from doral.experiments.kit.extent import Extent
 from doral.simulation.named import NamedPolicy
 from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import SCENARIOS
+from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS
 
 TABLE = "table"
 INGREDIENTS_STUDY = "ingredients"
@@ -35,7 +35,7 @@ class BeyondExtent(Extent):
     """Also which policies play which scenarios."""
 
     policies: tuple[NamedPolicy, ...] = tuple(policy(name) for name in PRESETS if name != "oracle")
-    scenarios: tuple[Scenario, ...] = tuple(SCENARIOS.values())
+    scenarios: tuple[Scenario, ...] = tuple(CLASS_SCENARIOS.values())
 
     @property
     def with_sides(self) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from doral.simulation.scenarios import paper_scenarios
-from doral.simulation.scenarios.catalogue import SCENARIOS
+from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS
 
 REFERENCE = "doral-otf"
 """The policy that sweeps, variants and most claims are about."""
 PAPER_SCENARIOS = tuple(paper_scenarios.SCENARIOS)
-STRESS_SCENARIOS = tuple(name for name in SCENARIOS if name not in PAPER_SCENARIOS)
+STRESS_SCENARIOS = tuple(name for name in CLASS_SCENARIOS if name not in PAPER_SCENARIOS)
 DIVERSE_PARETO = "paper/diverse-pareto"
 
 

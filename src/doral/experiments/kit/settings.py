@@ -15,6 +15,7 @@ import doral
 from doral._kernel.cache import kernels_version
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.extent import Extent
+from doral.simulation.laws import described
 from doral.simulation.scenario import Scenario
 
 _LIBRARIES = ("numpy", "numba", "scipy", "polars")
@@ -48,7 +49,7 @@ def of_scenario(scenario: Scenario) -> dict[str, Any]:
         "problem": scenario.problem.to_dict(),
         "delays": [[law.to_dict() for law in row] for row in scenario.delays],
         "theta": scenario.theta,
-        "means": scenario.means,
+        "means": None if scenario.people is not None else scenario.means,
         "features": scenario.features,
         "noise": scenario.noise,
         "noise_sd": scenario.noise_sd,
@@ -56,6 +57,17 @@ def of_scenario(scenario: Scenario) -> dict[str, Any]:
         "shares": scenario.shares,
         "phases": scenario.phases,
         **({} if scenario.arrivals is None else {"arrivals": asdict(scenario.arrivals)}),
+        **({} if scenario.people is None else _of_people(scenario)),
+    }
+
+
+def _of_people(scenario: Scenario) -> dict[str, Any]:
+    """Who they are and what is true of them: tables by their digests, laws by their sources."""
+    fields = ("people", "means", "paid", "speed", "frequencies")
+    return {
+        **{field: described(getattr(scenario, field)) for field in fields},
+        "population": scenario.population,
+        **({} if scenario.strata is None else {"strata": asdict(scenario.strata)}),
     }
 
 

@@ -9,12 +9,13 @@ from doral.simulation.scenarios import (
     baseline_scenarios,
     paper_scenarios,
     payment_scenarios,
+    people_scenarios,
     real_life_scenarios,
     stress_scenarios,
     until_scenarios,
 )
 
-SCENARIOS: dict[str, Scenario] = {
+CLASS_SCENARIOS: dict[str, Scenario] = {
     **paper_scenarios.SCENARIOS,
     **stress_scenarios.SCENARIOS,
     **baseline_scenarios.SCENARIOS,
@@ -22,6 +23,9 @@ SCENARIOS: dict[str, Scenario] = {
     **payment_scenarios.SCENARIOS,
     **until_scenarios.SCENARIOS,
 }
+"""Those whose arrivals are classes."""
+
+SCENARIOS: dict[str, Scenario] = {**CLASS_SCENARIOS, **people_scenarios.SCENARIOS}
 
 
 def scenario(name: str) -> Scenario:
