@@ -29,7 +29,7 @@ from doral.simulation.scenarios.paper_scenarios import (
 )
 from doral.simulation.scenarios.paper_scenarios import SCENARIOS as PAPER
 
-HORIZON, BUDGET = 20_000, 10_000
+HORIZON, BUDGET = 60_000, 30_000
 N_ARMS = 10
 SIZE = 0.1  # of each part of what arms bring, as a standard deviation
 LEVEL = 0.5
