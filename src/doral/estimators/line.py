@@ -26,7 +26,7 @@ import numpy as np
 from doral._arrays import Floats, Ints
 from doral._kernel import kernel, rare, shared
 from doral.estimators.cells import above_zero
-from doral.estimators.ridge import invert
+from doral.estimators.ridge import invert, padded
 from doral.estimators.shrinkage import COUNT, DOUBT, MEAN_SQUARE, NOISE, REWARD, SQUARE, Prior
 
 GUESS = 0.1  # of the mean square of rewards: what all columns but the constant together are thought to bring at first
@@ -61,6 +61,8 @@ class Line(NamedTuple):
     row: Floats  # (q * p + 1,) scratch
     seen: Floats  # (A, p, p) what of `gram` tells of the line, where categories take their part
     heard: Floats  # (A, p) likewise of `moment`
+    mean_by_column: Floats  # (p, A+) and as all arms are valued at once, see `lay_out`
+    cov_by_pair: Floats  # (2, p * (p + 1) / 2, A+) cov, and narrowed
     scale: Floats  # (1,) what an unknown mean may be, squared; 0: not known yet
 
 
@@ -90,6 +92,8 @@ def new_line(arms: Floats, group: Ints, variance: float) -> Line:
         row=np.zeros(q * p + 1),
         seen=np.zeros((n_arms, p, p)),
         heard=np.zeros((n_arms, p)),
+        mean_by_column=np.zeros((p, padded(n_arms))),
+        cov_by_pair=np.zeros((2, p * (p + 1) // 2, padded(n_arms))),
         scale=np.zeros(1),
     )
     line.cov[:] = line.narrowed[:] = np.diag(line.own)
@@ -100,25 +104,40 @@ def new_line(arms: Floats, group: Ints, variance: float) -> Line:
 
 
 @kernel
-def predicted(line: Line, arm: int, x: Floats) -> float:
-    """<w_a, x>."""
-    mean, total = line.mean[arm], 0.0
+def value_by_lines(line: Line, x: Floats, estimate: Floats, variance: Floats, narrowed: Floats) -> None:
+    """<w_a, x>, x^T cov_a x and the same as if open decisions were answered, of all arms at once.
+
+    Loops run over arms in contiguous memory: sums over columns would have to be taken one by one.
+    """
+    room = estimate.size
+    for a in range(room):
+        estimate[a] = variance[a] = narrowed[a] = 0.0
+    t = 0
     for i in range(x.size):
-        total += mean[i] * x[i]
-    return total
+        step, means = x[i], line.mean_by_column[i]
+        for a in range(room):
+            estimate[a] += means[a] * step
+        for l in range(i + 1):  # noqa: E741
+            both, of_cov, of_narrowed = x[i] * x[l], line.cov_by_pair[0, t], line.cov_by_pair[1, t]
+            for a in range(room):
+                variance[a] += of_cov[a] * both
+                narrowed[a] += of_narrowed[a] * both
+            t += 1
 
 
-@kernel
-def variance_of(cov: Floats, x: Floats) -> float:
-    """x^T cov x."""
-    total = 0.0
-    for i in range(x.size):
-        inner = 0.0
-        row = cov[i]
-        for l in range(i):  # noqa: E741
-            inner += row[l] * x[l]
-        total += x[i] * (2.0 * inner + row[i] * x[i])
-    return max(total, 0.0)
+@rare
+def lay_out(line: Line) -> None:
+    """Lines as `value_by_lines` reads them: what pairs of columns add, counted once."""
+    n_arms, p = line.mean.shape
+    for a in range(n_arms):
+        t = 0
+        for i in range(p):
+            line.mean_by_column[i, a] = line.mean[a, i]
+            for l in range(i + 1):  # noqa: E741
+                times = 1.0 if i == l else 2.0
+                line.cov_by_pair[0, t, a] = times * line.cov[a, i, l]
+                line.cov_by_pair[1, t, a] = times * line.narrowed[a, i, l]
+                t += 1
 
 
 # --- an answer -------------------------------------------------------------------------------------------------------
@@ -448,10 +467,8 @@ def narrow_lines(line: Line) -> None:
         _multiply(root, inverse, half)
         for i in range(p):
             for l in range(p):  # noqa: E741
-                total = 0.0
-                for k in range(p):
-                    total += half[i, k] * root[l, k]
-                line.narrowed[a, i, l] = total
+                inner[i, l] = root[l, i]
+        _multiply(half, inner, line.narrowed[a])
 
 
 # --- noise -----------------------------------------------------------------------------------------------------------

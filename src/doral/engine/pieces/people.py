@@ -4,13 +4,14 @@ There are no classes to pace over. Those who came lately stand for those who wil
 is kept by row (values, return, hull), LP_m is solved over these rows exactly as over contexts, and its price is that of
 the stream as it is now. Rows of contexts come first and stand for the average of each: nobody is expected in them.
 Whoever arrives takes the row of the one who came longest ago. Lines move slowly: they are looked at when a 32nd more
-have come, and then everybody is valued by them.
+have come, or as soon as rounds have paid for it, and then everybody is valued by them.
 
 Lines (estimators/line.py) take the place of the ridge: its rows hold what the lines say of those who are in them.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ from doral.estimators.levels import (
     set_lines,
     set_own_levels,
 )
-from doral.estimators.line import Line, learn_line, new_line, predicted, variance_of
+from doral.estimators.line import Line, lay_out, learn_line, new_line, value_by_lines
 from doral.estimators.ridge import padded
 from doral.estimators.shrinkage import NOISE
 from doral.pacing import reweigh, sort_costs
@@ -52,10 +53,10 @@ if TYPE_CHECKING:
 
 FIRST_PEOPLE = 32  # by whom numbers are centred and scaled
 FIRST_FOR_KNOTS = 128
-LOOKS = 32  # everybody is valued anew when this part more have come,
-SLOWEST_LOOKS = 4  # or this part of the reservoir, if that is less
+LOOKS = 32  # everybody is valued anew when this part more have come, or as soon as rounds have paid for it
 MAX_RESERVOIR = 100_000
 MAX_COLUMNS = 2_000
+ALL = "all"
 
 # Of `counts`: how many came, after how many everybody is valued anew, and the first decision by which columns were
 # known; rounds and decisions at the last look.
@@ -73,6 +74,7 @@ class PeopleMemory(NamedTuple):
     who: Ints  # (R,) in simulation, the number of the one in a row
     ring_columns: Floats  # (capacity + 1, p) of those who were decided for, in step with the ring; and of the GUEST
     counts: Ints  # (5,)
+    look_rounds: int  # that take as long as a look at everybody
     first_people: int  # by whom numbers are centred and scaled
     shares: bool  # whether arms share what they have in common
     by_age: Floats  # (A, 1 + ages, p, p) decisions made and past each age, where silence counts as it grows old
@@ -81,6 +83,7 @@ class PeopleMemory(NamedTuple):
     categories: Ints  # (C,) where they are among the features of a person; NO_LEVEL for the context
     own_levels: Ints  # (R, C) of the one in a row
     ring_levels: Ints  # (capacity + 1, C) as `ring_columns`
+    narrowed: Floats  # (A+,) scratch
     kin: Floats  # (R,) for which share of all who come counts what is learned from the one in a row
     tau: Floats  # (2, J, A+) of contexts at the last look, and its error
     costs: Floats  # (J, A) likewise, where plans have costs by row; else (0, A)
@@ -94,13 +97,16 @@ class PeopleOptions:
     """How many of those who came lately the budget is paced over."""
     basis: Literal["linear", "splines"] = "linear"
     """"splines": what a number is worth may bend at four knots, which lie at equal shares of those who came first."""
-    products: Sequence[tuple[str, str]] = ()
-    """Pairs of numbers whose product matters, too."""
+    products: str | Sequence[tuple[str, str]] = ()
+    """Pairs of numbers whose product matters, too; "all" for every pair."""
 
 
 def check(options: PolicyOptions) -> None:
     reservoir = _check.whole_number("reservoir", options.reservoir, at_least=2, at_most=MAX_RESERVOIR)
-    pairs = _check.items("products", options.products, what="pairs of names", at_most=MAX_COLUMNS, at_least=0)
+    if isinstance(options.products, str) and options.products == ALL:
+        _check.set_fields(options, reservoir=reservoir)
+        return
+    pairs = _check.items("products", options.products, what="pairs of names, or 'all'", at_most=MAX_COLUMNS, at_least=0)
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise InvalidValue("products", pair, "must be pairs of names, as in [('age', 'distance_km')]")
@@ -127,6 +133,8 @@ def numbers_of(problem: Problem) -> list[int]:
 
 def _products_of(options: PolicyOptions, problem: Problem) -> list[tuple[int, int]]:
     numbers = [problem.person_names[i] for i in numbers_of(problem)]
+    if isinstance(options.products, str):
+        return list(itertools.combinations(range(len(numbers)), 2))
     for pair in options.products:
         for name in pair:
             if name not in numbers:
@@ -169,6 +177,7 @@ def memory(blueprint: Blueprint) -> PeopleMemory:
         who=np.zeros(n_rows, dtype=np.int64),
         ring_columns=np.zeros((capacity + 1, p)),
         counts=np.zeros(5, dtype=np.int64),
+        look_rounds=_look_rounds(problem.n_arms, p, n_rows),
         first_people=min(first, n_rows - problem.n_contexts),
         shares=options.prior in ("shared", "cells"),
         by_age=np.zeros((problem.n_arms, 1 + blueprint.ages.size, p, p) if early else (0, 0, p, p)),
@@ -177,10 +186,18 @@ def memory(blueprint: Blueprint) -> PeopleMemory:
         categories=np.array(categories, dtype=np.int64),
         own_levels=np.full((n_rows, len(categories)), NO_LEVEL),
         ring_levels=np.full((capacity + 1, len(categories)), NO_LEVEL),
+        narrowed=np.zeros(padded(problem.n_arms)),
         kin=np.ones(n_rows),
         tau=np.ones((2, problem.n_contexts, padded(problem.n_arms))),
         costs=np.zeros((problem.n_contexts if _have_rows_costs(blueprint) else 0, problem.n_arms)),
     )
+
+
+def _look_rounds(n_arms: int, p: int, n_rows: int) -> int:
+    """How many rounds take as long as a look at everybody, both counted in multiplications."""
+    look = 10 * n_arms * p**3 + n_rows * n_arms * p * (p + 1)
+    one_round = 500 + n_arms * p * (p + 3)
+    return max(1, look // one_round)
 
 
 def _have_rows_costs(blueprint: Blueprint) -> bool:
@@ -292,10 +309,11 @@ def _look(state: State) -> None:
     """
     counts, n_contexts = state.people.counts, state.tally.shape[1]
     n_people = state.contexts.size - n_contexts
-    counts[NEXT_LOOK] = counts[CAME] + max(1, min(counts[CAME] // LOOKS, n_people // SLOWEST_LOOKS))
+    counts[NEXT_LOOK] = counts[CAME] + max(1, min(counts[CAME] // LOOKS, state.people.look_rounds))
     counts[ROUND_THEN], counts[DECISIONS_THEN] = state.now[0].round, state.now[0].next
     set_lines(state.people.line, state.people.levels)
     on_lines(state)
+    lay_out(state.people.line)
     for j in range(n_contexts):
         _remember_context(state, j)
     for row in range(n_contexts, n_contexts + min(counts[CAME], n_people)):
@@ -322,20 +340,24 @@ def revalue(state: State, row: int) -> None:
     ridge.is_touched[row] = state.now[0].learned > 0
     levels, own, n_arms, alike = people.levels, people.own_levels[row], state.allowed.size, 0.0
     n = float(max(1, people.counts[CAME]))
-    for a in range(n_arms):
-        of_line, of_levels = variance_of(line.cov[a], x), level_variance(levels, own, a)
-        ridge.estimate[row, a] = predicted(line, a, x) + level_mean(levels, own, a)
-        ridge.norm_squared[row, a] = (of_line + of_levels) * unit
-        ridge.norm[row, a] = math.sqrt(ridge.norm_squared[row, a])
-        if expected != row:
-            ridge.norm_squared[expected, a] = (variance_of(line.narrowed[a], x) + of_levels) * unit
-            ridge.norm[expected, a] = math.sqrt(ridge.norm_squared[expected, a])
-        if own.size > 0 and of_line + of_levels > 0.0:
+    estimate, variance, narrowed = ridge.estimate[row], ridge.norm_squared[row], people.narrowed
+    value_by_lines(line, x, estimate, variance, narrowed)
+    for a in range(n_arms if own.size > 0 else 0):
+        of_line, of_levels = max(variance[a], 0.0), level_variance(levels, own, a)
+        estimate[a] += level_mean(levels, own, a)
+        variance[a] += of_levels
+        narrowed[a] += of_levels
+        if of_line + of_levels > 0.0:
             both = of_line * of_line * line.kin[0] + level_kin(levels, own, a, n)
             alike += both / ((of_line + of_levels) * (of_line + of_levels)) / n_arms
-    if own.size == 0:
-        alike = line.kin[0]
-    people.kin[row] = alike
+    people.kin[row] = alike if own.size > 0 else line.kin[0]
+    for a in range(n_arms):
+        variance[a] = max(variance[a], 0.0) * unit
+        ridge.norm[row, a] = math.sqrt(variance[a])
+        if expected != row:
+            ridge.norm_squared[expected, a] = max(narrowed[a], 0.0) * unit
+            ridge.norm[expected, a] = math.sqrt(ridge.norm_squared[expected, a])
+    alike = people.kin[row]
     state.contexts[row].arrivals = alike * people.counts[ROUND_THEN]
     state.contexts[row].pulls = alike * people.counts[DECISIONS_THEN]
     on_revalued(state, row)
