@@ -60,6 +60,11 @@ def on_lines(state: State) -> None:
     """Lines have followed the answers: nobody is valued by them yet."""
 
 
+@hook
+def on_terms(state: State, row: int) -> None:
+    """What use costs for the one in this row, and which share of answers returns in time, are those of all."""
+
+
 @slot
 def kin(state: State, row: int) -> float:
     """For how many of all who are expected counts what is learned from the one in this row."""

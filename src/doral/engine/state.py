@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from doral.engine.pieces.learn.early import EarlyMemory
     from doral.engine.pieces.outcomes import OutcomesMemory
     from doral.engine.pieces.people import PeopleMemory
+    from doral.engine.pieces.people_shift import PeopleShiftMemory
     from doral.engine.pieces.race import RaceMemory
     from doral.engine.pieces.rate.period import PeriodMemory
     from doral.engine.pieces.returns.estimated import ReturnsMemory
@@ -188,6 +189,7 @@ class State(NamedTuple):
     early: EarlyMemory
     ahead: Floats
     people: PeopleMemory
+    people_shift: PeopleShiftMemory
 
 
 COMMON: tuple[str, ...] = State._fields[: State._fields.index("race")]

@@ -494,7 +494,7 @@ def measure_line_noise(prior: Prior, line: Line, tally: Floats, explained: Float
             n += tally[COUNT, j, a]
             reward += tally[REWARD, j, a]
             square += tally[SQUARE, j, a]
-    if square <= 0.0:
+    if square <= 0.0 or n <= 0.0:  # where silence tells, answers may come before any trial has grown old
         return 0.0
     success = square / reward if reward > 0.0 else 0.0
     for j in range(n_contexts):

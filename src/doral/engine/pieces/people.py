@@ -22,7 +22,7 @@ import numpy as np
 from doral import _check
 from doral._arrays import Floats, Ints
 from doral._kernel import kernel, position, rare
-from doral.engine.hooks import kept, norm_row, on_lines, on_revalued, set_tau
+from doral.engine.hooks import kept, norm_row, on_lines, on_revalued, on_terms, set_tau
 from doral.engine.pieces import costs
 from doral.engine.state import FIRST_CAPACITY, GUEST, State, mark_stale
 from doral.errors import InvalidValue, UnknownName
@@ -57,6 +57,7 @@ LOOKS = 32  # everybody is valued anew when this part more have come, or as soon
 MAX_RESERVOIR = 100_000
 MAX_COLUMNS = 2_000
 ALL = "all"
+LEAST_VARIANCE = 1e-12
 
 # Of `counts`: how many came, after how many everybody is valued anew, and the first decision by which columns were
 # known; rounds and decisions at the last look.
@@ -122,7 +123,8 @@ def check_problem(options: PolicyOptions, problem: Problem) -> None:
     if options.learner in ("thinned", "scaled"):
         remedy = "knows classes alone; where people have features, choose learner='auto'"
         raise InvalidValue("learner", options.learner, remedy)
-    if options.return_probability == "estimated" and problem.feedback == "silent" and options.learner == "returned":
+    is_deaf = problem.feedback == "silent" and options.learner == "returned" and options.sampling != "oracle"
+    if options.return_probability == "estimated" and is_deaf:
         raise InvalidValue("learner", options.learner, "does not see silence; choose learner='auto'")
 
 
@@ -354,9 +356,11 @@ def revalue(state: State, row: int) -> None:
     for a in range(n_arms):
         variance[a] = max(variance[a], 0.0) * unit
         ridge.norm[row, a] = math.sqrt(variance[a])
+        ridge.weight[row, a] = 1.0 / max(variance[a], LEAST_VARIANCE)  # as many answers what is known is worth
         if expected != row:
             ridge.norm_squared[expected, a] = max(narrowed[a], 0.0) * unit
             ridge.norm[expected, a] = math.sqrt(ridge.norm_squared[expected, a])
+            ridge.weight[expected, a] = 1.0 / max(ridge.norm_squared[expected, a], LEAST_VARIANCE)
     alike = people.kin[row]
     state.contexts[row].arrivals = alike * people.counts[ROUND_THEN]
     state.contexts[row].pulls = alike * people.counts[DECISIONS_THEN]
@@ -377,6 +381,7 @@ def _set_terms(state: State, row: int, context: int) -> None:
             state.tau[row, a], state.tau_error[row, a] = people.tau[0, context, a], people.tau[1, context, a]
     else:
         set_tau(state, row, context)
+    on_terms(state, row)
 
 
 @kernel
