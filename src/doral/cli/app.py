@@ -77,7 +77,17 @@ def simulate(
         check_jobs(jobs)
         from doral.cli import simulate as command
 
-        command.run(scenarios, policies, runs=runs, seed=seed, jobs=jobs, metric=metric, out=out, runs_out=runs_out)
+        command.run(
+            scenarios,
+            policies,
+            are_chosen=policies != _POLICIES,
+            runs=runs,
+            seed=seed,
+            jobs=jobs,
+            metric=metric,
+            out=out,
+            runs_out=runs_out,
+        )
 
 
 @app.command()

@@ -18,7 +18,7 @@ def show_scenarios() -> None:
         deadline = "none" if problem.deadline is None else number(problem.deadline)
         sizes = [
             str(problem.n_arms),
-            str(problem.n_contexts),
+            f"{problem.n_traits} features" if problem.person else str(problem.n_contexts),
             number(problem.budget),
             number(problem.expected_rounds),
             deadline,

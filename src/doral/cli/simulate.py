@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 from doral import _files
 from doral.cli import terminal
 from doral.cli.policy_words import parse_policy
+from doral.engine.options import PolicyOptions
+from doral.engine.pieces.people import check_problem
 from doral.errors import InvalidValue
 from doral.experiments.kit.numbers import number, spread
+from doral.simulation.named import NamedPolicy
 from doral.simulation.outcome import METRICS
+from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.catalogue import scenario
 
 if TYPE_CHECKING:
@@ -38,6 +42,7 @@ def run(
     scenarios: list[str],
     policies: list[str],
     *,
+    are_chosen: bool = True,
     runs: int,
     seed: int,
     jobs: int,
@@ -45,9 +50,11 @@ def run(
     out: Path | None,
     runs_out: Path | None,
 ) -> None:
-    """Everything that the command does."""
+    """Everything that the command does. Policies that nobody chose are left out where they know classes alone."""
     chosen = [parse_policy(word) for word in policies]
     places = [scenario(name) for name in scenarios]
+    if not are_chosen:
+        chosen = [one for one in chosen if all(_can_play(one, place) for place in places)]
     if metric not in METRICS:
         raise InvalidValue("metric", metric, f"must be one of {', '.join(METRICS)}")
     check_file("out", out)
@@ -62,6 +69,16 @@ def run(
         _write(result.runs(), runs_out)
     if out is None:
         _show(result, metric)
+
+
+def _can_play(policy: NamedPolicy, place: Scenario) -> bool:
+    """Some policies know classes alone."""
+    try:
+        if isinstance(policy, PolicyOptions):
+            check_problem(policy, place.problem)
+    except InvalidValue:
+        return False
+    return True
 
 
 def _write(frame: pl.DataFrame, path: Path) -> None:

@@ -8,6 +8,7 @@ their own where they have a parameter `rng`. Generators depend on (seed, run) an
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -262,5 +263,4 @@ def _shares(scenario: Scenario, n: int, told: Callable[[str, Any, int], Floats])
     table = np.broadcast_to(given, (scenario.phases, n))
     if table.min() < 0.0 or not (table.sum(axis=1) > 0.0).all():
         raise InvalidValue("frequencies", float(table.min()), "must be 0 or more, and not 0 for everybody")
-    shares: Floats = table / table.sum(axis=1, keepdims=True)
-    return shares
+    return np.array([row / math.fsum(row.tolist()) for row in table])

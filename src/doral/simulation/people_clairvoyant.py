@@ -19,7 +19,7 @@ from doral.simulation.clairvoyant import bought_arms, reserve_caps
 from doral.simulation.people import Drawn
 from doral.simulation.scenario import Scenario
 
-PARTS = 20  # into which a sample is cut to see how far it can be trusted, where there are several prices
+PARTS = 20  # that a sample is worked out without, in turn, where reserves make several prices
 _STEPS = 100  # of the search for a price
 _TIGHT = 1e-9
 
@@ -130,15 +130,15 @@ def _error(terms: Floats, shares: Floats) -> float:
 
 
 def _error_by_parts(scenario: Scenario, lp: _Lp, phases: int) -> float:
-    """Parts of a sample are samples, too."""
+    """What the sample is worth without one part after the other (the jackknife of groups)."""
     n = lp.shares.size // phases
     parts = min(PARTS, n)
     values = []
     for part in range(parts):
-        rows = np.arange(part, n, parts)
+        rows = np.flatnonzero(np.arange(n) % parts != part)
         chosen = (np.arange(phases)[:, None] * n + rows).ravel()
         shares = lp.shares[chosen]
         costs = lp.costs if len(lp.costs) == 1 else lp.costs[chosen]
         own = lp._replace(values=lp.values[chosen], costs=costs, shares=shares / shares.sum(), depths=lp.depths[chosen])
         values.append(_solved(scenario, own)[0])
-    return float(np.std(values, ddof=1) / math.sqrt(parts)) if parts > 1 else 0.0
+    return float(np.std(values) * math.sqrt(parts - 1.0))

@@ -8,6 +8,7 @@ together; and one feature after the other is crossed with those before it as lon
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -155,7 +156,7 @@ def _arm(arm: Arm, names: list[str], origins: list[Context]) -> Arm:
 
 
 def _shares(shares: Floats) -> list[float]:
-    sums_to_one: list[float] = (shares / shares.sum()).tolist()
+    sums_to_one: list[float] = (shares / math.fsum(shares.tolist())).tolist()
     return sums_to_one
 
 

@@ -25,15 +25,19 @@ CLASS_SCENARIOS: dict[str, Scenario] = {
 }
 """Those whose arrivals are classes."""
 
+STRATA = "@strata"
 SCENARIOS: dict[str, Scenario] = {**CLASS_SCENARIOS, **people_scenarios.SCENARIOS}
 
 
 def scenario(name: str) -> Scenario:
-    """A scenario by name; an unknown one lists the nearest.
+    """A scenario by name; an unknown one lists the nearest. One of people with "@strata" cuts them into strata.
 
     >>> scenario("paper/diverse-pareto").problem.budget
     85000.0
     """
     if not _check.is_among(name, SCENARIOS):
+        base = str(name).removesuffix(STRATA)
+        if base != name and base in people_scenarios.SCENARIOS:
+            return SCENARIOS[base].once(Scenario.stratified)
         raise UnknownName("scenario", name, SCENARIOS)
     return SCENARIOS[name]
