@@ -14,7 +14,7 @@ import numpy as np
 
 from doral._arrays import Bits, Floats, Ints
 from doral._delay_kernels import delay_quantile, rounded_up
-from doral._kernel import Entry, Program, kernel
+from doral._kernel import Entry, Program, kernel, shared
 from doral._kernel.normal import normal_quantile
 from doral._kernel.philox import ARRIVAL, AVAILABILITY, PARAMETERS, philox, to_uniform
 from doral.simulation.payments import BY_CHANCE, Payments, example_payments
@@ -121,15 +121,13 @@ def phase_of(world: World, round_: int) -> int:
     return min((round_ - 1) // world.phase_rounds, world.means.shape[0] - 1)
 
 
-@kernel
+@shared
 def _who_comes(world: World, round_: int, u: float) -> int:
-    """The context, or the number of the person."""
+    """The number of the person."""
     shares, n = world.cumulative_shares, world.classes.size
-    if n == 0 or shares.size == n:
-        return find_context(shares, u)
     if shares.size == 0:
         return min(int(u * n), n - 1)
-    first = phase_of(world, round_) * n
+    first = phase_of(world, round_) * n if shares.size > n else 0
     return find_context(shares[first : first + n], u)
 
 
@@ -146,7 +144,10 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
     for i in range(tape.context.size):
         index = np.uint64(first_round + i)
         who, wait, luck, due = philox(seed, run, index, np.uint64(ARRIVAL), np.uint64(0))
-        tape.context[i] = _who_comes(world, first_round + i, to_uniform(who))
+        if world.classes.size == 0:
+            tape.context[i] = find_context(world.cumulative_shares, to_uniform(who))
+        else:
+            tape.context[i] = _who_comes(world, first_round + i, to_uniform(who))
         tape.delay[i] = to_uniform(wait)
         tape.noise[i] = to_uniform(luck)
         if world.noise == NOISE_GAUSSIAN:
@@ -216,7 +217,7 @@ def draw_delay(world: World, context: int, arm: int, reward: float, uniform: flo
     return max(1.0, rounded_up(delay))
 
 
-@kernel
+@shared
 def _hastened(uniform: float, speed: float) -> float:
     """The draw of the usual law at which this one has its answer: 1 - F is raised to the power `speed`."""
     return min(-math.expm1(math.log1p(-uniform) / speed), _BELOW_ONE)
