@@ -51,6 +51,8 @@ def _parse(option: str, value: str) -> object:
     for kind in kinds:
         if kind is bool:
             return _flag(option, value)
+        if kind is str:
+            return value
         if kind in (int, float):
             return _number(option, value, kind)
     raise AssertionError(f"option {option} has a type that the command line cannot read")

@@ -56,7 +56,7 @@ FIRST_FOR_KNOTS = 128
 LOOKS = 32  # everybody is valued anew when this part more have come, or as soon as rounds have paid for it
 MAX_RESERVOIR = 100_000
 MAX_COLUMNS = 2_000
-ALL = "all"
+ALL, TIMES, PLUS = "all", "*", "+"
 LEAST_VARIANCE = 1e-12
 
 # Of `counts`: how many came, after how many everybody is valued anew, and the first decision by which columns were
@@ -98,20 +98,32 @@ class PeopleOptions:
     """How many of those who came lately the budget is paced over."""
     basis: Literal["linear", "splines"] = "linear"
     """"splines": what a number is worth may bend at four knots, which lie at equal shares of those who came first."""
-    products: str | Sequence[tuple[str, str]] = ()
-    """Pairs of numbers whose product matters, too; "all" for every pair."""
+    products: str | Sequence[tuple[str, str]] = ""
+    """Pairs of numbers whose product matters, too: "age*distance_km+age*visits", or pairs of names; "all": all pairs."""
 
 
 def check(options: PolicyOptions) -> None:
     reservoir = _check.whole_number("reservoir", options.reservoir, at_least=2, at_most=MAX_RESERVOIR)
-    if isinstance(options.products, str) and options.products == ALL:
-        _check.set_fields(options, reservoir=reservoir)
-        return
-    pairs = _check.items("products", options.products, what="pairs of names, or 'all'", at_most=MAX_COLUMNS, at_least=0)
+    _check.set_fields(options, reservoir=reservoir, products=_in_words(options.products))
+
+
+def _in_words(products: object) -> str:
+    """As they are kept: one word for a policy of any products."""
+    if isinstance(products, str):
+        pairs: list[object] = [] if products in ("", ALL) else [term.split(TIMES) for term in products.split(PLUS)]
+    else:
+        what = "pairs of names, as in [('age', 'distance_km')], or 'all'"
+        pairs = list(_check.items("products", products, what=what, at_most=MAX_COLUMNS, at_least=0))
+    words = []
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            raise InvalidValue("products", pair, "must be pairs of names, as in [('age', 'distance_km')]")
-    _check.set_fields(options, reservoir=reservoir, products=tuple((str(one), str(two)) for one, two in pairs))
+            raise InvalidValue("products", pair, "must be pairs of names, as in [('age', 'distance_km')], or 'all'")
+        names = [_check.name("number in products", name.strip() if isinstance(name, str) else name) for name in pair]
+        for name in names:
+            if TIMES in name or PLUS in name:
+                raise InvalidValue("number in products", name, f"must not hold {TIMES} or {PLUS}; give it another name")
+        words.append(TIMES.join(names))
+    return ALL if products == ALL else PLUS.join(words)
 
 
 def check_problem(options: PolicyOptions, problem: Problem) -> None:
@@ -135,13 +147,14 @@ def numbers_of(problem: Problem) -> list[int]:
 
 def _products_of(options: PolicyOptions, problem: Problem) -> list[tuple[int, int]]:
     numbers = [problem.person_names[i] for i in numbers_of(problem)]
-    if isinstance(options.products, str):
+    assert isinstance(options.products, str)
+    if options.products == ALL:
         return list(itertools.combinations(range(len(numbers)), 2))
-    for pair in options.products:
-        for name in pair:
-            if name not in numbers:
-                raise UnknownName("number in products", name, numbers)
-    return [(numbers.index(one), numbers.index(two)) for one, two in options.products]
+    pairs = [term.split(TIMES) for term in options.products.split(PLUS)] if options.products else []
+    for name in itertools.chain.from_iterable(pairs):
+        if name not in numbers:
+            raise UnknownName("number in products", name, numbers)
+    return [(numbers.index(one), numbers.index(two)) for one, two in pairs]
 
 
 def new_design_of(options: PolicyOptions, problem: Problem) -> Design:
