@@ -149,6 +149,11 @@ class Certificate:
     """... to here: it is not known better, and moves."""
 
     def __str__(self) -> str:
+        if math.isinf(self.price_high):  # of people: it holds at every price
+            return (
+                f"{self.arm} is worse for certain for {self.context}: it brings at most {self.at_most:.3g} where "
+                f"{self.rival}, which costs no more, brings at least {self.at_least:.3g}, and that is the closest call"
+            )
         return (
             f"{self.arm} is out in {self.context} since round {self.round:,}: it brings at most {self.at_most:.3g} "
             f"after its cost, {self.rival} at least {self.at_least:.3g} (a unit of budget is worth {self.price:.3g}"

@@ -99,7 +99,7 @@ class PeopleOptions:
     basis: Literal["linear", "splines"] = "linear"
     """"splines": what a number is worth may bend at four knots, which lie at equal shares of those who came first."""
     products: str | Sequence[tuple[str, str]] = ""
-    """Pairs of numbers whose product matters, too: "age*distance_km+age*visits", or pairs of names; "all": all pairs."""
+    """Pairs of numbers whose product matters, too: "age*distance_km+age*visits", or pairs of names; or "all"."""
 
 
 def check(options: PolicyOptions) -> None:
