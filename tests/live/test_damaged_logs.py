@@ -40,8 +40,8 @@ FLIPS = 3_000 if IS_TORTURE else 300
 
 _WHOLE = ("sequence", "writer", "decision", "number", "engine")
 _SMALL = ("kind", "context", "arm", "round", "reason", "was", "state", "outcome")
-_TEXTS = ("key", "data")
-_BYTES = ("available", "key_hash", "chain")
+_TEXTS = ("key", "data", "person")
+_BYTES = ("available", "key_hash", "chain", "person_hash")
 NUMBERS: tuple[object, ...] = (None, 0, 1, 2, -1, 7, 1000, -32768, 32767)
 LARGE: tuple[object, ...] = (10**9, 2**31, 2**53 + 1, 2**63 - 1, -(2**63))
 FLOATS: tuple[object, ...] = (

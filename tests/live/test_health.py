@@ -39,7 +39,7 @@ def test_a_new_campaign_is_well(store: Store) -> None:
     assert json.loads(json.dumps(health.to_dict()))["is_well"] is True
     assert str(health).startswith("campaign kits: well\n")
     assert len(str(health).splitlines()) <= 6
-    assert health.schema == (None if store._storage.url == "memory://" else "0003")
+    assert health.schema == (None if store._storage.url == "memory://" else "0004")
     if store._storage.url.startswith("postgres"):
         assert abs(health.server_ahead_s or 99.0) < 5
 
@@ -187,7 +187,7 @@ def test_what_is_logged(store: Store, caplog: pytest.LogCaptureFixture, monkeypa
         monkeypatch.setattr("doral.live.snapshot.VERSION", 99)
         campaign._session.close()
         campaign.report()
-        assert "is skipped: is of version 2" in caplog.text
+        assert "is skipped: is of version 3" in caplog.text
         monkeypatch.setattr("doral.live.session.engine_name", lambda: '{"doral": "another"}')
         monkeypatch.setattr("doral.live.fold.engine_name", lambda: '{"doral": "another"}')
         campaign.decide("old")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from doral.cli.campaign_options import DEFAULT_STORAGE, Json, Name, Storage, Tolerance, opened
+from doral.cli.campaign_people import check_person, feature_cells, gathered
 from doral.cli.campaign_words import counted, decision_line
 from doral.errors import DoralError, InvalidValue
 from doral.live.errors import CampaignError, OutcomeUnknown, StorageError
@@ -22,6 +23,7 @@ from doral.live.errors import CampaignError, OutcomeUnknown, StorageError
 if TYPE_CHECKING:
     from doral.cli.campaign_tables import Row, Table
     from doral.live.decision import Decision
+    from doral.person import Feature
 
 _MOST = 100_000
 _BATCH_HELP = "Rows that are stored together, all or none."
@@ -41,19 +43,38 @@ def decide_many(
 ) -> None:
     """Decide for many arrivals.
 
-    Columns: context; available (a list in JSON), key, at. Prints the decisions as CSV.
+    Columns: context (unless there is only one); available (a list in JSON), key, at; and where people have features,
+    one for each, weight, deadline. Prints the decisions as CSV.
     """
     with opened(storage, clock_tolerance=clock_tolerance, if_interrupted=_INTERRUPTED) as store:
-        from doral.cli.campaign_tables import Table, names, text, time
+        from doral.cli.campaign_tables import Table, names, number, text, time
         from doral.live.requests import arrival_of
 
-        table = Table(
-            required={"context": text},
-            optional={"available": names, "key": text, "at": time},
-            check=arrival_of,
-        )
         campaign = store.campaign(name)
-        _store(path, table, batch, campaign.decide_many, _printer(as_json=as_json))
+        problem = campaign.problem
+
+        def check(content: dict[str, Any]) -> None:
+            request = gathered(problem, content)
+            arrival_of(request)
+            check_person(problem, request)
+
+        is_said = {"context": text} if problem.n_contexts > 1 else {}
+        table = Table(
+            required=is_said,
+            optional={
+                **({} if is_said else {"context": text}),
+                "available": names,
+                "key": text,
+                "at": time,
+                **({"weight": number, "deadline": number, **feature_cells(problem)} if problem.person else {}),
+            },
+            check=check,
+        )
+
+        def decide(rows: list[dict[str, Any]]) -> list[Decision]:
+            return campaign.decide_many([gathered(problem, row) for row in rows])
+
+        _store(path, table, batch, decide, _printer(as_json=as_json, person=problem.person))
 
 
 def feedback_many(
@@ -91,26 +112,42 @@ def record_many(
 ) -> None:
     """Many decisions that were made elsewhere.
 
-    Columns: context, arm (empty: got nothing), at; reward, answered_at, cost, probability, spend (true or false), key.
-    Prints the decisions as CSV.
+    Columns: context (unless there is only one), arm (empty: got nothing), at; reward, answered_at, cost, probability,
+    spend (true or false), key; and where people have features, one for each, weight, deadline. Prints the decisions as
+    CSV.
     """
     with opened(storage, clock_tolerance=clock_tolerance, if_interrupted=_INTERRUPTED) as store:
         from doral.cli.campaign_tables import Table, flag, number, text, time
 
+        campaign = store.campaign(name)
+        problem = campaign.problem
+
+        def check(content: dict[str, Any]) -> None:
+            request = gathered(problem, content)
+            _check_record(request)
+            check_person(problem, request)
+
+        is_said = {"context": text} if problem.n_contexts > 1 else {}
         table = Table(
-            required={"context": text, "arm": text, "at": time},
+            required={**is_said, "arm": text, "at": time},
             optional={
+                **({} if is_said else {"context": text}),
                 "reward": number,
                 "answered_at": time,
                 "cost": number,
                 "probability": number,
                 "spend": flag,
                 "key": text,
+                **({"weight": number, "deadline": number, **feature_cells(problem)} if problem.person else {}),
             },
             may_be_empty=frozenset(("arm",)),
-            check=_check_record,
+            check=check,
         )
-        _store(path, table, batch, store.campaign(name).record_many, _printer(as_json=as_json))
+
+        def record(rows: list[dict[str, Any]]) -> list[Decision]:
+            return campaign.record_many([gathered(problem, row) for row in rows])
+
+        _store(path, table, batch, record, _printer(as_json=as_json, person=problem.person))
 
 
 def _check_record(content: dict[str, Any]) -> None:
@@ -161,7 +198,7 @@ def _refused(error: DoralError, batch: Sequence[Row], last: int) -> DoralError:
     return StorageError(told) if isinstance(error, StorageError) else CampaignError(told)
 
 
-def _printer(*, as_json: bool) -> Callable[[list[Decision]], None]:
+def _printer(*, as_json: bool, person: Sequence[Feature] = ()) -> Callable[[list[Decision]], None]:
     """Prints each batch once it is stored."""
     is_first = True
 
@@ -174,7 +211,7 @@ def _printer(*, as_json: bool) -> Callable[[list[Decision]], None]:
             from doral.live.export import write_csv_rows
 
             part = BytesIO()
-            write_csv_rows(part, made, has_header=is_first)
+            write_csv_rows(part, made, has_header=is_first, person=person)
             typer.echo(part.getvalue(), nl=False)
         is_first = False
 

@@ -21,19 +21,24 @@ from doral.cli.campaign_options import (
     Tolerance,
     opened,
 )
+from doral.cli.campaign_people import Deadline, Features, Weight, parse_person
 from doral.cli.campaign_words import counted, decision_line, parse_given_time, parse_time
 
 _AVAILABLE_HELP = "An arm that can be had now; may be given again. Without it, all."
 _MADE_HELP = "When it was decided: seconds since 1970 or 2026-03-01T12:00Z (or a round)."
+_ONLY_HELP = "Context of the arrival; can be left out where there is only one."
 _STATE_HELP = "Only those that are skipped, pending, returned, expired, late or cancelled."
 
-Context = Annotated[str, typer.Argument(metavar="CONTEXT", help="Context of the arrival.")]
+Context = Annotated[str, typer.Argument(metavar="CONTEXT", help="Context of the arrival; - where there is only one.")]
 
 
 def decide(
     name: Name,
-    context: Context,
+    context: Annotated[str | None, typer.Argument(metavar="[CONTEXT]", help=_ONLY_HELP)] = None,
     available: Annotated[list[str] | None, typer.Option("--available", "-a", help=_AVAILABLE_HELP)] = None,
+    feature: Features = None,
+    weight: Weight = None,
+    deadline: Deadline = None,
     key: Key = None,
     at: At = None,
     as_json: Json = False,
@@ -43,7 +48,16 @@ def decide(
     """Decide for one arrival. The answer is printed after it is stored."""
     with opened(storage, clock_tolerance=clock_tolerance) as store:
         when = parse_given_time("at", at)
-        decision = store.campaign(name).decide(context, available=available or None, key=key, at=when)
+        campaign = store.campaign(name)
+        decision = campaign.decide(
+            context,
+            available=available or None,
+            key=key,
+            at=when,
+            features=parse_person(campaign.problem, feature) if feature else None,
+            weight=weight,
+            deadline=deadline,
+        )
         typer.echo(decision_line(decision, as_json=as_json))
 
 
@@ -123,6 +137,9 @@ def record(
     cost: Annotated[float | None, typer.Option(help="What it cost, if not what the arm costs.")] = None,
     probability: Annotated[float | None, typer.Option(help="That of this choice, where it is known.")] = None,
     spend: Annotated[bool, typer.Option("--spend", help="Pay it from the budget, and count the arrival.")] = False,
+    feature: Features = None,
+    weight: Weight = None,
+    deadline: Deadline = None,
     key: Key = None,
     as_json: Json = False,
     clock_tolerance: Tolerance = None,
@@ -130,8 +147,9 @@ def record(
 ) -> None:
     """A decision that was made elsewhere, to learn from."""
     with opened(storage, clock_tolerance=clock_tolerance) as store:
-        recorded = store.campaign(name).record(
-            context,
+        campaign = store.campaign(name)
+        recorded = campaign.record(
+            None if context == "-" else context,
             None if arm == "-" else arm,
             parse_time("at", at),
             reward=reward,
@@ -140,6 +158,9 @@ def record(
             probability=probability,
             spend=spend,
             key=key,
+            features=parse_person(campaign.problem, feature) if feature else None,
+            weight=weight,
+            deadline=deadline,
         )
         typer.echo(decision_line(recorded, as_json=as_json))
 

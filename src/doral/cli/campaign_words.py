@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from doral.live.decision import Decision
     from doral.live.verify import Difference, Stretch, Verification
 
+_OF_PEOPLE = ("features", "weight", "deadline", "base", "effects")
 MOST_LINES = 20  # of differences; there can be as many as decisions
 
 _TIME_FORM = "must be seconds since 1970 (or a round), or a time such as 2026-03-01T12:00:00Z"
@@ -141,9 +142,23 @@ def decision_line(decision: Decision, *, as_json: bool) -> str:
     """A decision in one line."""
     if as_json:
         content = {one.name: getattr(decision, one.name) for one in fields(decision)}
+        if all(content[name] is None for name in _OF_PEOPLE):
+            content = {name: value for name, value in content.items() if name not in _OF_PEOPLE}
         return json_line({**content, "delay": decision.delay})
     reward = "" if decision.reward is None else f"  reward {decision.reward:g}"
-    return f"{decision.id}  {decision.arm or '-'}  {decision.state}{reward}  ({decision.reason})"
+    return f"{decision.id}  {decision.arm or '-'}  {decision.state}{reward}  ({decision.reason}){_person(decision)}"
+
+
+def _person(decision: Decision) -> str:
+    """Who it is for, and what each feature spoke for the arm."""
+    if not decision.features:
+        return ""
+    effects = decision.effects or {}
+    said = []
+    for name, value in decision.features.items():
+        shown = "?" if value is None else value if isinstance(value, str) else f"{value:g}"
+        said.append(f"{name}={shown}" + (f" ({effects[name]:+.3g})" if name in effects else ""))
+    return "  " + ", ".join(said)
 
 
 def counted(count: int, noun: str) -> str:

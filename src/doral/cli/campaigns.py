@@ -27,6 +27,7 @@ app = typer.Typer(name="campaign", help="Live campaigns: decide, take answers, r
 _PROBLEM_HELP = "JSON as `Problem.to_dict` writes it: arms, contexts, budget, horizon (or until), deadline."
 _UNTIL_HELP = "The end, in place of the problem's: 2027-03-31 (that day included, UTC) or 2027-03-31T18:00Z."
 _OPTION_HELP = "An option of the policy, such as accept=3. May be given again."
+_SERVED_HELP = "Who is served, too, by each feature of people; reads all decisions."
 _CLOCK_HELP = "What delays, deadline and cut-off are measured in: seconds or rounds."
 
 
@@ -72,11 +73,19 @@ def list_campaigns(as_json: Json = False, storage: Storage = DEFAULT_STORAGE) ->
 
 
 @app.command()
-def show(name: Name, as_json: Json = False, storage: Storage = DEFAULT_STORAGE) -> None:
+def show(
+    name: Name,
+    served: Annotated[bool, typer.Option("--served", help=_SERVED_HELP)] = False,
+    as_json: Json = False,
+    storage: Storage = DEFAULT_STORAGE,
+) -> None:
     """Where a campaign stands: budget, decisions, rewards, arms."""
     with opened(storage) as store:
         report = store.campaign(name).report()
-        typer.echo(json_line(report.to_dict()) if as_json else str(report))
+        if as_json:
+            typer.echo(json_line({**report.to_dict(), **({"served": report.served()} if served else {})}))
+        else:
+            typer.echo("\n".join([str(report), *(report.served_lines() if served else [])]))
 
 
 @app.command()

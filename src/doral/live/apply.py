@@ -92,7 +92,10 @@ def _apply(fold: Fold, events: Sequence[Event]) -> list[Event]:
 def replay(fold: Fold, stored: Sequence[Event], differs: Differs | None = None) -> None:
     """Apply events that are in the log, after the chain was found whole."""
     check(stored, before=fold.head, salt=fold.salt)
+    if fold.forgotten:
+        stored = [event._replace(person=None) if event.sequence in fold.forgotten else event for event in stored]
     fold.erased.update(event.sequence for event in stored if event.key_hash is not None and event.key is None)
+    fold.faceless.update(event.sequence for event in stored if event.person_hash is not None and event.person is None)
     for events in _by_kind(stored):
         try:
             made = _apply(fold, events)

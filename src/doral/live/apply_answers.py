@@ -25,8 +25,10 @@ from doral.live.events import (
     known,
     with_outcome,
 )
+from doral.live.expiries import OwnCall
 from doral.live.fold import Fold
 from doral.live.ledger import exact, minus, product, times
+from doral.live.people import who_of
 from doral.live.reasons import MADE_ELSEWHERE
 
 
@@ -48,6 +50,7 @@ def apply_correction(fold: Fold, draft: Event) -> Event:
     if draft.data is not None:  # the engine has heard nothing so far: to it this is the answer
         draft = with_outcome(draft, _tell(fold, [draft])[0])
     elif fold.made_otherwise.get(known(draft.decision), draft.outcome) == LEARNED:
+        _greet(fold, draft)
         fold.engine.correct(
             number=_number(fold, draft),
             context=known(draft.context),
@@ -65,6 +68,7 @@ def apply_correction(fold: Fold, draft: Event) -> Event:
 def apply_cancellation(fold: Fold, draft: Event) -> Event:
     fold.advance(draft)
     fold.check_arm(draft)
+    _greet(fold, draft)
     fold.engine.cancel(
         number=_number(fold, draft),
         context=known(draft.context),
@@ -96,6 +100,8 @@ def apply_expiry(fold: Fold, draft: Event) -> Event:
         if releases and amount:
             fold.engine.give_back(context, float(amount))
     fold.expiries.add(upto, releases=releases)
+    if "own_upto" in said:
+        fold.expiries.add_own(OwnCall(draft.sequence, draft.own, releases), said["own_upto"])
     return draft
 
 
@@ -104,6 +110,12 @@ def _expired(fold: Fold, said: dict[str, list[list[float]]]) -> list[tuple[int, 
     if "by_arm" in said:
         return [(0, fold.roster.exact_costs(0)[int(arm)], int(count)) for arm, count in said["by_arm"]]
     return [(int(context), exact(cost), int(count)) for context, cost, count in said["expired"]]
+
+
+def _greet(fold: Fold, draft: Event) -> None:
+    """The engine may not remember any more who the decision was for."""
+    if fold.problem.person:
+        fold.engine.greet(_number(fold, draft), who_of(fold.problem, fold.levels, draft))
 
 
 def _number(fold: Fold, draft: Event) -> int:
@@ -124,7 +136,8 @@ def _tell(fold: Fold, drafts: Sequence[Event]) -> list[int]:
     if not heard:
         return [UNHEARD] * len(drafts)
     now = fold.engine.clock
-    outcomes = fold.engine.answer([_heard(fold, draft, now) for draft in heard])
+    who = [who_of(fold.problem, fold.levels, draft) for draft in heard] if fold.problem.person else None
+    outcomes = fold.engine.answer([_heard(fold, draft, now) for draft in heard], who=who)
     for draft, outcome in zip(heard, outcomes, strict=True):
         if draft.chain is None and outcome == REPEATED:
             raise BrokenLog(
@@ -194,10 +207,11 @@ def _tell_cost(fold: Fold, draft: Event, before: Decimal, after: Decimal) -> Non
 
 
 def _count_reward(fold: Fold, draft: Event, amount: Decimal) -> None:
-    """In units of worth: weighed by what a reward is worth in this context."""
+    """In units of worth: weighed by what a reward is worth in this context, or to this one."""
     context = known(draft.context)
-    worth = product(amount, exact(fold.problem.contexts[context].weight))
-    has_no_deadline = fold.problem.deadlines[context] == math.inf
+    weight = fold.problem.contexts[context].weight if draft.weight is None else draft.weight
+    worth = product(amount, exact(weight))
+    has_no_deadline = draft.deadline is None and fold.problem.deadlines[context] == math.inf
     if draft.state == IS_RETURNED or (draft.state == IS_LATE and has_no_deadline):
         arm = known(draft.arm)
         fold.counts.add_reward(arm, worth, is_served=arm != fold.roster.control)

@@ -69,9 +69,15 @@ def apply_clock(fold: Fold, draft: Event) -> Event:
 
 
 def apply_forgetting(fold: Fold, draft: Event) -> Event:
-    """Keys were erased on purpose."""
+    """Keys, and what was known of people, were erased on purpose."""
     fold.advance(draft)
-    fold.erased.difference_update(json.loads(known(draft.data))["events"])
+    said = json.loads(known(draft.data))
+    fold.erased.difference_update(said["events"])
+    people = set(said.get("people", ()))
+    if not people <= fold.faceless | fold.forgotten:
+        fold.knows_forgotten = True
+    fold.forgotten |= people
+    fold.faceless -= people
     return draft
 
 

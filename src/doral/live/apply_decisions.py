@@ -9,19 +9,26 @@ import numpy as np
 
 from doral._arrays import Bits
 from doral.engine.choice import SKIPPED_OVER
-from doral.engine.engine import Decided
+from doral.engine.engine import NOBODY, Decided, Who
+from doral.engine.view_people import explain
 from doral.live.errors import BrokenLog
 from doral.live.events import IS_EXPIRED, IS_PENDING, Event, known, with_choice
 from doral.live.fold import Fold
 from doral.live.ledger import exact, minus, times
+from doral.live.people import explained, refuse_unknown, who_of
 
 _ROUNDING = 1e-8  # of what is left: how far the engine's floats may be from it
 _ALL_TO_ONE: Bits = np.zeros((1, 0), dtype=np.uint8)  # one arrival to which all arms are offered
 
 
 def apply_decisions(fold: Fold, drafts: Sequence[Event]) -> list[Event]:
-    """Together where that is the same as one by one: the budget pays for all, and no race can end on the way."""
+    """Together where that is the same as one by one: the budget pays for all, and no race can end on the way.
+
+    Whoever has features is told what they spoke for, which is looked up after each decision.
+    """
     n, roster = len(drafts), fold.roster
+    if fold.problem.person and drafts[0].chain is None:
+        return [_decide(fold, draft) for draft in drafts]
     if n == 1 or fold.ledger.left < times(roster.dearest, n) or (roster.retired and fold.engine.is_racing):
         return [_decide(fold, draft) for draft in drafts]
     _keep_retired_out(fold)
@@ -39,6 +46,7 @@ def _decide_many(fold: Fold, drafts: Sequence[Event], off: Sequence[int]) -> lis
         [draft.clock for draft in drafts],
         times=[draft.own for draft in drafts],
         recorded=recorded,
+        who=[_who(fold, draft) for draft in drafts] if fold.problem.person else None,
     )
     enter = _enter if recorded is None else _adopt
     return [enter(fold, draft, one) for draft, one in zip(drafts, chosen, strict=True)]
@@ -56,7 +64,17 @@ def _decide(fold: Fold, draft: Event) -> Event:
         return _decide_many(fold, [draft], off)[0]
     all_arms = draft.available is None and not off
     offered = _ALL_TO_ONE if all_arms else roster.offered((draft.available,), off)
-    return _enter(fold, draft, fold.engine.decide(known(draft.context), offered, draft.clock, time=draft.happened))
+    who = _who(fold, draft) if fold.problem.person else NOBODY
+    chosen = fold.engine.decide(known(draft.context), offered, draft.clock, time=draft.happened, who=who)
+    if draft.person is not None:
+        effects = explain(fold.engine.state, fold.problem, who.traits, known(draft.context), chosen.arm)
+        draft = draft._replace(person=explained(draft.person, effects))
+    return _enter(fold, draft, chosen)
+
+
+def _who(fold: Fold, draft: Event) -> Who:
+    refuse_unknown(draft)
+    return who_of(fold.problem, fold.levels, draft)
 
 
 def _keep_retired_out(fold: Fold) -> None:
@@ -132,6 +150,7 @@ def apply_record(fold: Fold, draft: Event) -> Event:
         time=draft.own,
         clock=draft.clock,
         is_arrival=is_ours,
+        who=_who(fold, draft) if fold.problem.person else NOBODY,
     )
     if reserved != cost:
         fold.engine.give_back(context, float(minus(exact(reserved), exact(cost))))

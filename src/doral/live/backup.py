@@ -97,7 +97,7 @@ def _checked(row: CampaignRow, log: Log) -> Iterator[list[Event]]:
     """The whole log; BrokenLog where it is not what was written."""
     _, end = log.head()
     head, salt = beginning(row.tag), None
-    erased: set[int] = set()
+    erased, faceless = set[int](), set[int]()
     for page in _pages(log):
         check(page, before=head, salt=salt)
         head = known(page[-1].chain)
@@ -106,9 +106,15 @@ def _checked(row: CampaignRow, log: Log) -> Iterator[list[Event]]:
             if event.key is None and event.key_hash is not None:
                 erased.add(event.sequence)
             elif event.kind == FORGOTTEN:
-                erased.difference_update(json.loads(known(event.data))["events"])
+                said = json.loads(known(event.data))
+                erased.difference_update(said["events"])
+                faceless.difference_update(said.get("people", ()))
+            if event.person is None and event.person_hash is not None:
+                faceless.add(event.sequence)
         yield page
     if head != end:
         raise BrokenLog(f"campaign {row.name!r}: its last event is not the last that was written")
     if erased:
         raise BrokenLog(f"campaign {row.name!r}: the key of event {min(erased)} was removed")
+    if faceless:
+        raise BrokenLog(f"campaign {row.name!r}: the features of event {min(faceless)} were removed")

@@ -51,12 +51,14 @@ from doral.live.requests import (
     record_of,
     scoped_key,
 )
+from doral.live.served import ServedTables
 from doral.live.session import Session
 from doral.live.storage.contract import Log
 from doral.live.subject import Subject
 from doral.live.tally import Tally
 from doral.live.verify import Verification, Verifier
-from doral.problem import MAX_HORIZON, Arm
+from doral.person import FeaturesLike
+from doral.problem import MAX_HORIZON, Arm, Problem
 
 PAGE_DECISIONS = 1_000
 
@@ -72,6 +74,11 @@ class Campaign:
         return self._session.row.name
 
     @property
+    def problem(self) -> Problem:
+        """As it is now, with the arms that were added."""
+        return self._session.read(lambda _, fold: fold.problem)
+
+    @property
     def is_gone(self) -> bool:
         """Whether the campaign was found to have been deleted."""
         return self._session.is_gone
@@ -82,14 +89,27 @@ class Campaign:
     # --- decisions --------------------------------------------------------------------------------------------------
 
     def decide(
-        self, context: str, available: Iterable[str] | None = None, key: str | None = None, at: object = None
+        self,
+        context: str | None = None,
+        available: Iterable[str] | None = None,
+        key: str | None = None,
+        at: object = None,
+        *,
+        features: FeaturesLike | None = None,
+        weight: float | None = None,
+        deadline: float | None = None,
     ) -> Decision:
         """An arrival: an arm, or a reasoned skip. The cost is reserved, and all is stored before this returns.
 
         `available` names the arms that can be had now (None: all). The same `key` gives the same decision back. `at` is
-        a timestamp for back-fill; without it, now.
+        a timestamp for back-fill; without it, now. The context can be left out where there is only one.
+
+        Where the problem says what is known of people (`person`), `features` are those of this one: a mapping, or
+        values in the order of the problem. `weight` and `deadline` are then what a unit of this one's reward is worth,
+        and how long its answer counts, if not as in the context.
         """
-        return self._session.write(plan_decision, make_arrival(context, available, key, at))
+        asked = make_arrival(context, available, key, at, features=features, weight=weight, deadline=deadline)
+        return self._session.write(plan_decision, asked)
 
     def decide_many(self, arrivals: Iterable[str | Mapping[str, Any]]) -> list[Decision]:
         """Many arrivals in their order, stored together or not at all.
@@ -152,7 +172,7 @@ class Campaign:
 
     def record(
         self,
-        context: str,
+        context: str | None,
         arm: str | None,
         at: object,
         reward: float | None = None,
@@ -161,14 +181,22 @@ class Campaign:
         probability: float | None = None,
         spend: bool = False,
         key: str | None = None,
+        *,
+        features: FeaturesLike | None = None,
+        weight: float | None = None,
+        deadline: float | None = None,
     ) -> Decision:
         """A decision that was made elsewhere, or before: it teaches the policy as one of its own does.
 
         `at` says when it was made, `answered_at` when its reward came; an answer may also follow by `feedback`. It
         costs the campaign nothing and is none of the arrivals that are expected, unless `spend` says so. `arm` is None
-        for somebody who got nothing; `probability` is that of this choice, where it is known.
+        for somebody who got nothing; `probability` is that of this choice, where it is known. `features`, `weight` and
+        `deadline` are as for `decide`.
         """
-        asked = make_record(context, arm, at, reward, answered_at, cost, probability, spend, key)
+        asked = make_record(
+            context, arm, at, reward, answered_at, cost, probability, spend, key,
+            features=features, weight=weight, deadline=deadline,
+        )  # fmt: skip
         return self._session.write(plan_records, [asked])[0]
 
     def record_many(self, records: Iterable[Mapping[str, Any]]) -> list[Decision]:
@@ -245,7 +273,7 @@ class Campaign:
             raise UnknownName("state", state, STATE_NAMES)
         after = 0
         if state == STATE_NAMES[IS_PENDING]:
-            after = self._session.read(lambda log, fold: max(min(fold.expiries.upto), log.archived))
+            after = self._session.read(lambda log, fold: max(fold.expiries.all_upto, log.archived))
         return self._pages(state, after)
 
     def _pages(self, state: str | None, after: int) -> Iterator[Decision]:
@@ -270,7 +298,11 @@ class Campaign:
 
     def report(self) -> Report:
         """Spend, pace, pending, return curves, cut-off and values: the campaign at a glance."""
-        return self._session.read(lambda _, fold: make_report(self.name, fold))
+
+        def served() -> ServedTables:
+            return ServedTables(self.problem.person).read(self.decisions())
+
+        return self._session.read(lambda _, fold: make_report(self.name, fold, served))
 
     def verify(self) -> Verification:
         """Read the whole log: is it what was written, and where would this version have decided otherwise?
@@ -294,7 +326,7 @@ class Campaign:
 
     def export(self, path: str | Path) -> int:
         """Every decision into a .parquet or .csv file, whole or not at all; returns how many."""
-        return write_decisions(path, self.decisions())
+        return write_decisions(path, self.decisions(), self.problem.person)
 
     def save_snapshot(self) -> None:
         """Write a snapshot now, so that the next opening is quick. Happens by itself now and then."""
@@ -321,9 +353,11 @@ class Campaign:
     def forget(self, key: str | Iterable[str]) -> int:
         """Erase a key, or several; returns how many events lost theirs. The decisions and the ledger stay.
 
-        A forgotten key still answers as used. Asked again, this erases whatever traces an interruption has left.
+        With it go the features of those whom its decisions were for, and what these spoke for; what was learned is
+        learned anew from the log, as if they had been missing. A forgotten key still answers as used. Asked again, this
+        erases whatever traces an interruption has left.
         """
         keys = [key] if isinstance(key, str) else as_batch("key", key)
-        count, concerned = self._session.write(plan_forgetting, [_check.name("key", one) for one in keys])
-        self._session.read(lambda log, _: log.wipe(concerned))
-        return count
+        found = self._session.write(plan_forgetting, [_check.name("key", one) for one in keys])
+        self._session.read(lambda log, _: log.wipe(found.keys, people=found.people))
+        return found.n_keys

@@ -3,7 +3,8 @@
     chain(i) = blake2b( chain(i - 1)  columns of event i as a JSON list )         16 bytes
 
 The columns are those of `Event` in their order, without those at the end that are null, so that new ones can be added;
-bytes are written in hexadecimal. A key itself is not among them, so that it can be erased: its hash is. Before the
+bytes are written in hexadecimal. A key itself is not among them, so that it can be erased: its hash is. So it is with
+what is known of a person, which holds a random word of its own: who has only the hash cannot try out ages. Before the
 first event stand fixed words and the campaign's tag.
 
 Whoever changes, removes, inserts or swaps events without computing all that follows anew is found out, and where.
@@ -22,6 +23,7 @@ from doral.live.events import COLUMNS, Event, sealed
 _BYTES = 16
 _AT_ONCE = 500
 _KEY, _AVAILABLE, _KEY_HASH, _CHAIN = (COLUMNS.index(name) for name in ("key", "available", "key_hash", "chain"))
+_PERSON, _PERSON_HASH = COLUMNS.index("person"), COLUMNS.index("person_hash")
 _to_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -47,11 +49,13 @@ def _digest(before: bytes, columns: str) -> bytes:
 def _covered(event: Event) -> list[Any]:
     """The columns that are covered."""
     row: list[Any] = list(event)
-    row[_KEY] = row[_CHAIN] = None
+    row[_KEY] = row[_CHAIN] = row[_PERSON] = None
     if event.available is not None:
         row[_AVAILABLE] = event.available.hex()
     if event.key_hash is not None:
         row[_KEY_HASH] = event.key_hash.hex()
+    if event.person_hash is not None:
+        row[_PERSON_HASH] = event.person_hash.hex()
     while row and row[-1] is None:
         row.pop()
     return row
@@ -65,8 +69,9 @@ def hash_key(salt: bytes, key: str) -> bytes:
 def seal(event: Event, *, before: bytes, salt: bytes, engine: int) -> Event:
     """An event that may be stored."""
     key_hash = None if event.key is None else hash_key(salt, event.key)
-    event = sealed(event, engine, key_hash, None)
-    return sealed(event, engine, key_hash, link(before, event))
+    person_hash = None if event.person is None else hash_key(salt, event.person)
+    event = sealed(event, engine, key_hash, None, person_hash)
+    return sealed(event, engine, key_hash, link(before, event), person_hash)
 
 
 def is_intact(event: Event, before: bytes | None, salt: bytes | None) -> bool:
@@ -74,9 +79,16 @@ def is_intact(event: Event, before: bytes | None, salt: bytes | None) -> bool:
     try:
         if before is None or link(before, event) != event.chain:
             return False
-        return salt is None or event.key is None or hash_key(salt, event.key) == event.key_hash
+        return salt is None or _fits_hashes(event, salt)
     except (AttributeError, TypeError, ValueError):  # a column of another type
         return False
+
+
+def _fits_hashes(event: Event, salt: bytes) -> bool:
+    """What can be erased is what was written, as far as it is there."""
+    if event.key is not None and hash_key(salt, event.key) != event.key_hash:
+        return False
+    return event.person is None or hash_key(salt, event.person) == event.person_hash
 
 
 def check(events: Sequence[Event], *, before: bytes, salt: bytes | None) -> None:
@@ -97,7 +109,7 @@ def _are_intact(events: Sequence[Event], before: bytes, salt: bytes | None) -> b
         for event, text in zip(events, texts, strict=True):
             if _digest(before, f"[{text}]") != event.chain:
                 return False
-            if salt is not None and event.key is not None and hash_key(salt, event.key) != event.key_hash:
+            if salt is not None and not _fits_hashes(event, salt):
                 return False
             before = event.chain
     except (AttributeError, TypeError, ValueError):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from doral.errors import shown
 from doral.live.errors import BrokenLog, UnknownDecision
@@ -22,6 +23,7 @@ from doral.live.events import (
     known,
 )
 from doral.live.expiries import Expiries
+from doral.live.people import read_person
 from doral.live.reasons import in_words
 
 _STATES = range(len(STATE_NAMES))
@@ -53,7 +55,7 @@ class Decision:
     `probability` is that of this very choice (this arm, or to skip), so that other policies can be evaluated on the log
     later; None where a decision was made elsewhere and nobody said it. Where the baseline of the problem is observed,
     whoever is skipped is pending like all others, until it is known what became of them; where it is an arm, they get
-    that.
+    that. Of those who are skipped, `base` and `effects` are about the arm that was thought best for them.
     """
 
     id: str
@@ -74,6 +76,12 @@ class Decision:
     available: tuple[str, ...] | None = None  # None: all arms
     is_recorded: bool = False  # made elsewhere
     is_in_ledger: bool = True  # its cost is paid from the campaign's budget
+    # Where the problem says what is known of people; None where it was forgotten.
+    features: Mapping[str, float | str | None] | None = None
+    weight: float | None = None  # of this one request; None: that of the context
+    deadline: float | None = None  # likewise
+    base: float | None = None  # what the arm was thought to bring an average one, in units of reward
+    effects: Mapping[str, float] | None = None  # what each feature spoke for the arm (against it, below 0) beyond that
 
     @property
     def delay(self) -> float | None:
@@ -84,12 +92,20 @@ class Decision:
 class Names:
     """What turns the numbers of an event into names."""
 
-    __slots__ = ("arms", "contexts", "epoch", "nothing", "repairs", "tag")
+    __slots__ = ("arms", "contexts", "epoch", "nothing", "person", "repairs", "tag")
 
     def __init__(
-        self, *, tag: str, epoch: float, contexts: Sequence[str], arms: Sequence[str], nothing: int | None = None
+        self,
+        *,
+        tag: str,
+        epoch: float,
+        contexts: Sequence[str],
+        arms: Sequence[str],
+        nothing: int | None = None,
+        person: Sequence[str] = (),
     ) -> None:
         self.tag, self.epoch, self.contexts, self.arms = tag, epoch, contexts, arms
+        self.person = person  # features of people
         self.nothing = nothing  # the arm that means to do nothing, and that nobody has given
         self.repairs: list[tuple[int, float]] = []  # events that set the clock back, and to what
 
@@ -110,7 +126,7 @@ def state_of(decided: Event, later: Sequence[Event], expiries: Expiries | None) 
         return _stored_state(later[-1])
     if decided.state is not None:  # it was too old already when it was recorded
         return _stored_state(decided)
-    if expiries is None or not expiries.has(known(decided.context), decided.sequence):
+    if expiries is None or not expiries.has(decided):
         return IS_PENDING
     return IS_EXPIRED
 
@@ -119,7 +135,7 @@ def is_released(decided: Event, later: Sequence[Event], expiries: Expiries | Non
     """Whether what was reserved for it came back when it expired: not if it was answered, or too old, before that."""
     if expiries is None or decided.state is not None or (later and later[0].was != IS_EXPIRED):
         return False
-    return expiries.is_released(known(decided.context), decided.sequence)
+    return expiries.is_released(decided)
 
 
 def _stored_state(event: Event) -> int:
@@ -164,7 +180,20 @@ def make_decision(
         available=None if decided.available is None else tuple(_named(names.arms, decided.available)),
         is_recorded=is_recorded,
         is_in_ledger=is_in_ledger,
+        weight=decided.weight,
+        deadline=decided.deadline,
+        **_about_person(names, decided),
     )
+
+
+def _about_person(names: Names, decided: Event) -> dict[str, Any]:
+    if decided.person is None:
+        return {}
+    person = read_person(decided.person)
+    said: dict[str, Any] = {"features": dict(zip(names.person, person.features, strict=True)), "base": person.base}
+    if person.effects is not None:
+        said["effects"] = dict(zip(names.person, person.effects, strict=True))
+    return said
 
 
 def _outcome(names: Names, cost: float, later: Sequence[Event]) -> tuple[float | None, float | None, float | None]:

@@ -31,7 +31,7 @@ CLOSED = 13
 ENGINE_JOINED = 14  # an engine writes to this log for the first time
 RECORDED = 15  # a decision that was made elsewhere
 CLOCK_SET = 16  # the campaign's clock had been carried away, and was set back
-FORGOTTEN = 17  # the keys of some events were erased
+FORGOTTEN = 17  # the keys of some events were erased, and what was known of people
 NOTED = 18  # a request with a key of its own that changed nothing, because it had been granted before
 
 MAKES_DECISION = (DECIDED, RECORDED)
@@ -81,6 +81,11 @@ class Event(NamedTuple):
     delay: float | None = None  # of an answer
     key_hash: bytes | None = None  # of the key, which may be erased
     chain: bytes | None = None  # checksum of this event and all before it; None: a draft
+    # Of problems that know features of people; repeated by events about the decision.
+    weight: float | None = None  # what a unit of this one's reward is worth, where the caller said it
+    deadline: float | None = None  # likewise
+    person_hash: bytes | None = None  # of what follows, which may be erased
+    person: str | None = None  # who it is for, see `people`
 
     @property
     def own(self) -> float:
@@ -101,12 +106,13 @@ _BEFORE_ENGINE = slice(COLUMNS.index("engine"))
 
 def arrival(
     sequence: int, clock: float, happened: float | None, at: float, writer: int, key: str | None, context: int,
-    available: bytes | None,
+    available: bytes | None, weight: float | None = None, deadline: float | None = None, person: str | None = None,
 ) -> Event:  # fmt: skip
     """A decision that the engine has not made yet."""
     return tuple.__new__(Event, (
         sequence, DECIDED, clock, at, writer, key, None, None, context, None, None, None, None, None, None, None,
         available, None, None, None, None, None, None, None, None, None, happened, None, None, None,
+        weight, deadline, None, person,
     ))  # fmt: skip
 
 
@@ -126,15 +132,27 @@ def with_outcome(draft: Event, outcome: int) -> Event:
     return tuple.__new__(Event, (*row[_BEFORE_OUTCOME], outcome, *row[_AFTER_OUTCOME]))
 
 
-def sealed(event: Event, engine: int, key_hash: bytes | None, chain: bytes | None) -> Event:
+def sealed(event: Event, engine: int, key_hash: bytes | None, chain: bytes | None, person_hash: bytes | None) -> Event:
     """The event with who wrote it, and with its place in the chain."""
     row: tuple[Any, ...] = event
-    return tuple.__new__(Event, (*row[_BEFORE_ENGINE], engine, event.happened, event.delay, key_hash, chain))
+    own = (
+        engine,
+        event.happened,
+        event.delay,
+        key_hash,
+        chain,
+        event.weight,
+        event.deadline,
+        person_hash,
+        event.person,
+    )
+    return tuple.__new__(Event, row[_BEFORE_ENGINE] + own)
 
 
 _TYPES = {"sequence": int, "writer": int, "decision": int, "number": int, "round": int, "engine": int,
           "kind": int, "context": int, "arm": int, "reason": int, "was": int, "state": int, "outcome": int,
-          "key": str, "data": str, "available": bytes, "key_hash": bytes, "chain": bytes}  # fmt: skip
+          "key": str, "data": str, "available": bytes, "key_hash": bytes, "chain": bytes,
+          "person_hash": bytes, "person": str}  # fmt: skip
 _OPTIONAL = [(_TYPES.get(name, float), type(None)) for name in COLUMNS]
 
 

@@ -21,6 +21,7 @@ from doral.live.expiries import Expiries
 from doral.live.ledger import Ledger, LikelyLedger, exact
 from doral.live.roster import Roster
 from doral.live.weeks import DAY_S, time_of_week
+from doral.person import Category, Levels
 from doral.problem import OBSERVED, Problem
 
 _BUDGET_DRIFT = 1e-9  # of the budget: how far the engine's floats may be from the exact ledger
@@ -46,13 +47,15 @@ class Fold:
             contexts=problem.context_names,
             arms=problem.arm_names,
             nothing=problem.control if problem.baseline == OBSERVED else None,
+            person=problem.person_names,
         )
+        self.levels = Levels(problem.person)  # of categories, in the order of the log
         self.sequence = 1
         self.head = b""  # checksum of the last event
         self.salt = b""  # that of the first: keys are hashed with it
         self.clock = 0.0
         self.round = 0
-        self.expiries = Expiries(problem.n_contexts)
+        self.expiries = Expiries(problem.n_contexts, self.names.repairs)
         self.closed = False
         self.engines = {definition.engine: 1}  # who wrote, and since which event
         # Decisions up to this number of the engine were made before the clock was set back: what silence has taught of
@@ -61,15 +64,18 @@ class Fold:
         # What today's engine made of an answer, by decision, where the log says that another made something else of it.
         self.made_otherwise: dict[int, int] = {}
         self.erased: set[int] = set()  # events whose key is gone, until the log says that it was erased on purpose
+        self.faceless: set[int] = set()  # the same for features of people
+        self.forgotten: frozenset[int] = frozenset()  # events of which nobody is to know any more whom they were for
+        self.knows_forgotten = False  # people were forgotten of whom this state knows: it has to be made anew
 
     @property
     def problem(self) -> Problem:
         """With the arms that were added."""
         return self.roster.problem
 
-    def age_limit(self, context: int) -> float:
+    def age_limit(self, context: int, own: float | None = None) -> float:
         """The age after which an answer is late: the deadline, or where there is none the engine's cut-off."""
-        deadline = float(self.problem.deadlines[context])
+        deadline = float(self.problem.deadlines[context]) if own is None else own
         return deadline if deadline < math.inf else self.engine.cutoff
 
     @property
@@ -144,6 +150,8 @@ class Fold:
             "ledger": self.ledger.to_json(),
             "counts": self.counts.to_json(),
             "arms": self.roster.to_json(),
+            "own_expiries": self.expiries.own_to_json(),
+            "levels": [list(self.levels.names(one.name)) for one in self.problem.person if isinstance(one, Category)],
         }
 
     @classmethod
@@ -157,9 +165,13 @@ class Fold:
         fold.names.arms = fold.problem.arm_names
         fold.sequence, fold.clock, fold.round = stored["sequence"], stored["clock"], stored["round"]
         fold.head, fold.salt = bytes.fromhex(stored["head"]), bytes.fromhex(stored["salt"])
-        fold.expiries = Expiries.from_json(fold.problem.n_contexts, stored["expiries"])
         fold.closed, fold.engines, fold.swept = stored["closed"], dict(stored["engines"]), stored["swept"]
-        fold.names.repairs = [(sequence, clock) for sequence, clock in stored["repairs"]]
+        fold.names.repairs += [(sequence, clock) for sequence, clock in stored["repairs"]]
+        fold.expiries.read_json(stored["expiries"], stored["own_expiries"])
+        categories = [one.name for one in fold.problem.person if isinstance(one, Category)]
+        for category, levels in zip(categories, stored["levels"], strict=True):
+            for level in levels:
+                fold.levels.code(category, level)
         fold.made_otherwise = dict(stored["made_otherwise"])
         fold.ledger = _ledger_class(definition.problem).from_json(stored["ledger"])
         fold.counts = Counts.from_json(stored["counts"])

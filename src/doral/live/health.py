@@ -113,7 +113,7 @@ def _facts(log: Log, fold: Fold) -> dict[str, Any]:
     server = log.server_time()
     newest = next(iter(log.snapshots()), 0)
     shows = max(fold.clock, now - definition.epoch) if definition.is_in_seconds else fold.clock
-    _, late = overdue(log, fold, shows)
+    _, _, late = overdue(log, fold, shows)
     until = fold.engine.until
     return {
         "schema": log.schema_revision(),

@@ -21,6 +21,7 @@ from doral.live.events import (
     known,
 )
 from doral.live.fold import Fold
+from doral.live.people import features_of
 from doral.live.storage.contract import Log
 
 
@@ -43,7 +44,9 @@ def is_granted(log: Log, fold: Fold, asked: Event) -> bool:
 
 
 def check_same(before: Event, asked: Event, key: str) -> None:
-    """A key that was used before must have been used for the same."""
+    """A key that was used before must have been used for the same, as far as that is not erased."""
+    if before.person is None and before.person_hash is not None:
+        asked = asked._replace(person=None, person_hash=before.person_hash)
     if _content(before) != _content(asked):
         raise KeyReused(
             f"key = {shown(key[2:])}: was used before with another content; make a new key for each request"
@@ -64,6 +67,12 @@ def _as_said(data: str) -> str:
     return data
 
 
+def _who(event: Event) -> list[Any]:
+    if event.person is None and event.person_hash is None:
+        return []
+    return [event.weight, event.deadline, features_of(event)]
+
+
 def _content(event: Event) -> list[Any]:
     """What a request asked, in plain values."""
     if event.kind == NOTED:
@@ -72,9 +81,10 @@ def _content(event: Event) -> list[Any]:
     if event.kind == DECIDED:
         # An arm that was added later is not available to an earlier request.
         available = None if event.available is None else event.available.rstrip(b"\0").hex()
-        return [event.kind, event.context, available, event.happened]
+        return [event.kind, event.context, available, event.happened, *_who(event)]
     if event.kind == RECORDED:
-        return [event.kind, event.context, event.arm, event.happened, event.probability, _as_said(known(event.data))]
+        said = _as_said(known(event.data))
+        return [event.kind, event.context, event.arm, event.happened, event.probability, said, *_who(event)]
     if event.kind in (ANSWERED, CORRECTED, CANCELLED):
         is_said = event.kind != CANCELLED and event.data != IMPLIED_COST
         actual_cost = event.actual_cost if is_said else None

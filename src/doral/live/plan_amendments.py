@@ -20,6 +20,7 @@ from doral.live.events import (
 )
 from doral.live.fold import Fold
 from doral.live.keys import is_granted, note_of
+from doral.live.people import repeated
 from doral.live.requests import AnswerRequest, CancelRequest
 from doral.live.storage.contract import Log
 from doral.live.subject import Subject
@@ -55,7 +56,7 @@ def _planned(subject: Subject, asked: Event, draft: Event | None, stamp: Stamp, 
         notes = [] if asked.key is None else [stamp.put(note_of(asked), subject.fold)]
         return notes, lambda _: subject.decision()
     age = subject.age_at(stamp.moment(subject.fold, at))
-    draft = stamp.put(draft, subject.fold, at)
+    draft = stamp.put(draft, subject.fold, at)._replace(person=repeated(subject.decided.person))
     if draft.data is not None:  # to the engine it is the answer
         draft = draft._replace(delay=age)
     subject.later.append(draft)

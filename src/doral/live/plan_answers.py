@@ -11,6 +11,7 @@ from doral.live.events import ANSWERED, IMPLIED_COST, IS_CANCELLED, IS_EXPIRED, 
 from doral.live.fold import Fold
 from doral.live.keys import check_same, note_of, used_keys
 from doral.live.ledger import exact, minus, plus
+from doral.live.people import repeated
 from doral.live.requests import AnswerRequest
 from doral.live.storage.contract import Log
 from doral.live.subject import Subject
@@ -80,6 +81,8 @@ def _draft_answer(subject: Subject, asked: Event, moment: Moment) -> Event | Non
         actual_cost = subject.implied_cost(is_late=is_late)
         asked = asked if actual_cost is None else asked._replace(actual_cost=actual_cost, data=IMPLIED_COST)
     subject.check_cost(actual_cost)
+    if subject.is_past(moment):
+        asked = asked._replace(person=repeated(subject.decided.person))
     return asked._replace(previous_cost=subject.actual_cost, delay=age, state=IS_LATE if is_late else IS_RETURNED)
 
 

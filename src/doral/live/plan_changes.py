@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from doral import _check
 from doral.errors import InvalidValue
 from doral.live.apply_changes import STATUS_AFTER
 from doral.live.drafts import Planned, Stamp, duration
-from doral.live.events import ARM_ADDED, CLOCK_SET, CLOSED, EXPIRED, EXTENDED, TOPPED_UP, Event
+from doral.live.events import ARM_ADDED, CLOCK_SET, CLOSED, EXPIRED, EXTENDED, TOPPED_UP, Event, known
 from doral.live.fold import Fold
 from doral.live.keys import is_granted, note_of
 from doral.live.roster import ARM_IS_RETIRED, arm_to_json
@@ -107,17 +108,21 @@ def plan_clock_repair(log: Log, fold: Fold, to: object, stamp: Stamp) -> Planned
 def plan_expiry(log: Log, fold: Fold, now: object, release: bool | None, stamp: Stamp) -> Planned[int]:
     """Decisions that are too old for an answer to count; how many."""
     draft = stamp.put(_DRAFT._replace(kind=EXPIRED), fold, now, field="now")
-    upto, expired = overdue(log, fold, draft.own)
+    upto, own_upto, expired = overdue(log, fold, draft.own)
     count = sum(many for _, _, many in expired)
     if count == 0:
         return [], lambda _: 0
     releases = fold.problem.paid == "on_answer" if release is None else release
     said = {"upto": upto, "expired": expired, "release": releases}
+    if fold.problem.person:
+        said["own_upto"] = own_upto
     return [draft._replace(data=json.dumps(said))], lambda _: count
 
 
-def overdue(log: Log, fold: Fold, now: float) -> tuple[list[int], list[tuple[int, float, int]]]:
-    """Up to which event each context's decisions have expired, and how many expire with it, by context and cost."""
+def overdue(log: Log, fold: Fold, now: float) -> tuple[list[int], int, list[tuple[int, float, int]]]:
+    """Up to which event each context's decisions have expired, up to which those have that have deadlines of their own,
+    and how many expire with it, by context and cost.
+    """
     alike: dict[tuple[float, int], list[int]] = {}
     for context, done in enumerate(fold.expiries.upto):
         alike.setdefault((fold.age_limit(context), done), []).append(context)
@@ -134,7 +139,24 @@ def overdue(log: Log, fold: Fold, now: float) -> tuple[list[int], list[tuple[int
         for context in contexts:
             upto[context] = last
         expired += found
-    return upto, sorted(expired)
+    if not fold.problem.person:
+        return upto, 0, sorted(expired)
+    own_upto, own = _own_overdue(log, fold, now)
+    return upto, own_upto, sorted(expired + own)
+
+
+def _own_overdue(log: Log, fold: Fold, now: float) -> tuple[int, list[tuple[int, float, int]]]:
+    """Among those with deadlines of their own."""
+    expiries, upto = fold.expiries, fold.sequence
+    expired: Counter[tuple[int, float]] = Counter()
+    for event in log.own_deadlines(after=expiries.own_upto, upto=fold.sequence):
+        if expiries.has(event):
+            continue
+        if expiries.is_over(event, now, at=fold.sequence + 1):
+            expired[known(event.context), known(event.cost)] += 1
+        else:
+            upto = min(upto, event.sequence - 1)
+    return upto, [(context, cost, count) for (context, cost), count in expired.items()]
 
 
 def _plan_once(log: Log, fold: Fold, draft: Event, stamp: Stamp, is_needed: Callable[[Fold], bool]) -> Planned[None]:

@@ -16,6 +16,7 @@ from doral.live.events import ANSWERED, IS_EXPIRED, IS_LATE, IS_PENDING, IS_RETU
 from doral.live.fold import Fold
 from doral.live.keys import check_same, used_keys
 from doral.live.ledger import exact, minus
+from doral.live.people import context_for, person_for, repeated
 from doral.live.reasons import MADE_ELSEWHERE
 from doral.live.requests import RecordRequest
 from doral.live.storage.contract import Log
@@ -68,7 +69,7 @@ def plan_records(log: Log, fold: Fold, asked: Sequence[RecordRequest], stamp: St
 
 def _entry(fold: Fold, asked: RecordRequest, stamp: Stamp) -> _Entry:
     problem = fold.problem
-    context = problem.context_index(asked.context)
+    context, person = context_for(problem, asked.context), person_for(problem, asked.who)
     arm = problem.control if asked.arm is None else problem.arm_index(asked.arm)
     if asked.reward is not None:
         problem.check_reward(asked.reward)
@@ -82,7 +83,7 @@ def _entry(fold: Fold, asked: RecordRequest, stamp: Stamp) -> _Entry:
     if answered is not None and answered < made:
         raise InvalidValue("answered_at", asked.answered_at, f"is before the decision, made at {asked.at!r}")
     age = _now(fold, stamp) - made if answered is None else answered - made
-    is_overdue = age > fold.age_limit(context)
+    is_overdue = age > fold.age_limit(context, asked.who.deadline)
     cost = asked.cost if asked.cost is not None and arm is not None else _usual_cost(fold, context, arm, is_overdue)
     said = {"spend": asked.spend, "cost": cost, "reward": asked.reward, "answered": answered}
     if asked.cost is None and problem.paid == "on_answer":
@@ -90,7 +91,7 @@ def _entry(fold: Fold, asked: RecordRequest, stamp: Stamp) -> _Entry:
     draft = Event(
         0, RECORDED, 0.0, stamp.wall, stamp.writer, key=asked.key, context=context, arm=arm,
         cost=cost if asked.spend else 0.0, reason=MADE_ELSEWHERE, probability=asked.probability, happened=made,
-        data=json.dumps(said),
+        data=json.dumps(said), weight=asked.who.weight, deadline=asked.who.deadline, person=person,
     )  # fmt: skip
     if arm is not None and answered is None and is_overdue:
         draft = draft._replace(state=IS_EXPIRED)
@@ -133,7 +134,10 @@ def _in_order(fold: Fold, entries: Sequence[_Entry], stamp: Stamp) -> tuple[list
         clock = max(clock, when)
         sequence = fold.sequence + len(drafts) + 1
         if is_answer:
-            drafts.append(_answer(fold, entries[index], made[index], stamp)._replace(sequence=sequence, clock=clock))
+            draft = _answer(fold, entries[index], made[index], stamp)._replace(sequence=sequence, clock=clock)
+            if when < clock:  # by then the decision may be gone
+                draft = draft._replace(person=repeated(made[index].person))
+            drafts.append(draft)
             continue
         draft = entries[index].draft._replace(sequence=sequence, clock=clock)
         if draft.arm is not None:
@@ -145,11 +149,12 @@ def _in_order(fold: Fold, entries: Sequence[_Entry], stamp: Stamp) -> tuple[list
 
 def _answer(fold: Fold, entry: _Entry, made: Event, stamp: Stamp) -> Event:
     delay = known(entry.answered) - entry.made
-    is_late = delay > fold.age_limit(known(made.context))
+    is_late = delay > fold.age_limit(known(made.context), made.deadline)
     said = json.loads(known(made.data))
     return Event(
         0, ANSWERED, 0.0, stamp.wall, stamp.writer, decision=made.sequence, number=made.number, context=made.context,
         arm=made.arm, cost=made.cost, reason=made.reason, reward=said["reward"],
         previous_cost=made.cost, was=IS_PENDING, state=IS_LATE if is_late else IS_RETURNED, happened=entry.answered,
-        delay=delay, data=None if said["spend"] else json.dumps({"cost": said["cost"]}),
+        delay=delay, data=None if said["spend"] else json.dumps({"cost": said["cost"]}), weight=made.weight,
+        deadline=made.deadline,
     )  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from doral.engine.view import (
@@ -16,12 +17,15 @@ from doral.engine.view import (
     view_explored,
 )
 from doral.engine.view_forecast import ForecastView, view_forecast
+from doral.engine.view_people import FeatureEffect, view_effects, view_shares
+from doral.errors import InvalidValue
 from doral.live.drafts import in_words
 from doral.live.events import STATE_NAMES
 from doral.live.fold import Fold
 from doral.live.ledger import Ledger
 from doral.live.reasons import SHORT
 from doral.live.roster import ARM_STATUS_NAMES
+from doral.live.served import MOST_GROUPS, Served, ServedTables
 from doral.live.weeks import DAY_S
 
 
@@ -72,10 +76,42 @@ class Report:
     until: float | None = None  # seconds since 1970, where the end is a date; `horizon` is then a forecast
     forecast: ForecastView | None = None  # of those still to come, as of the last event
     idle_features: tuple[int, ...] = ()  # by their place from 0: the same for all arms, they tell nothing
+    effects: tuple[FeatureEffect, ...] = ()  # what features of people are worth, by arm; empty until enough have come
+    person: tuple[str, ...] = ()  # the features that are known of everybody
+    read_served: Callable[[], ServedTables] | None = field(default=None, repr=False, compare=False)
+
+    def served_by(self, feature: str, bins: int = 4) -> tuple[Served, ...]:
+        """Who is served, by level of a category or by equal shares of a number; the log is read for it."""
+        if self.read_served is None:
+            raise InvalidValue("feature", feature, "this problem knows no features of people")
+        return self.read_served().table(feature, bins)
+
+    def served(self) -> dict[str, list[dict[str, Any]]]:
+        """The same for all features, in plain values."""
+        tables = None if self.read_served is None else self.read_served()
+        return {} if tables is None else {one: [asdict(group) for group in tables.table(one, 4)] for one in self.person}
+
+    def served_lines(self) -> list[str]:
+        """The same in words."""
+        if self.read_served is None:
+            return []
+        tables, lines = self.read_served(), list[str]()
+        for feature in self.person:
+            groups = tables.table(feature, 4)
+            lines += [f"  {one}" for one in groups[:MOST_GROUPS]]
+            if len(groups) > MOST_GROUPS:
+                lines.append(f"  {feature}: and {len(groups) - MOST_GROUPS:,} more")
+        return ["served", *lines] if lines else []
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {**asdict(self), "ledger": self.ledger.to_dict()}
+        plain = asdict(replace(self, read_served=None))
+        del plain["read_served"]
+        if not self.person:
+            del plain["effects"], plain["person"]
+        else:
+            plain["effects"] = [one._asdict() for one in self.effects]
+        return {**plain, "ledger": self.ledger.to_dict()}
 
     def __str__(self) -> str:
         ledger = self.ledger
@@ -101,6 +137,7 @@ class Report:
                 f"{_amounts(arm.cost)}, {arm.answers:,} answers, reward {arm.reward:.6g}, {returned}"
                 f"{self._ruled_out(arm.name)}"
             )
+            lines += [f"    {one}" for one in self._effect_lines(arm.name)]
         return "\n".join(lines)
 
     def _baseline_lines(self) -> list[str]:
@@ -151,6 +188,13 @@ class Report:
             return []
         return [f"clock     stood still for {self.clock_went_back:,} events, of hosts whose clocks were behind"]
 
+    def _effect_lines(self, arm: str) -> list[str]:
+        return [
+            f"{one.feature} {one.change}: {one.effect:+.3g} ({one.low:+.3g} to {one.high:+.3g} with 95%)"
+            for one in self.effects
+            if one.arm == arm
+        ]
+
     def _ruled_out(self, arm: str) -> str:
         out = sum(certificate.arm == arm for certificate in self.certificates)
         return f", ruled out in {out} of {len(self.shares)} contexts" if out else ""
@@ -163,7 +207,8 @@ def _amounts(cost: float | dict[str, float]) -> str:
     return f"{min(cost.values()):g} to {max(cost.values()):g}"
 
 
-def make_report(name: str, fold: Fold) -> Report:
+def make_report(name: str, fold: Fold, read_served: Callable[[], ServedTables] | None = None) -> Report:
+    """`read_served` reads the log, if somebody asks who is served."""
     engine, counts, ledger = fold.engine, fold.counts, fold.ledger
     ahead = view_forecast(engine.state)
     return Report(
@@ -187,7 +232,7 @@ def make_report(name: str, fold: Fold) -> Report:
         late_reward=float(counts.late_reward),
         is_racing=engine.is_racing,
         cutoff=None if engine.is_racing else engine.cutoff,
-        shares=dict(zip(fold.names.contexts, engine.shares, strict=True)),
+        shares=dict(zip(fold.names.contexts, view_shares(engine.state, fold.problem), strict=True)),
         arms=tuple(_arm_report(fold, arm) for arm in range(fold.problem.n_arms)),
         explored=view_explored(engine.state),
         certificates=certificates(engine.state, fold.problem),
@@ -197,11 +242,15 @@ def make_report(name: str, fold: Fold) -> Report:
         baseline=view_baseline(engine.state, fold.problem),
         until=None if engine.until is None else fold.definition.epoch + engine.until,
         forecast=ahead,
+        effects=view_effects(engine.state, fold.problem),
+        person=fold.problem.person_names,
+        read_served=read_served if fold.problem.person else None,
     )
 
 
 def _arm_report(fold: Fold, index: int) -> ArmReport:
-    arm, counts = fold.problem.arms[index], fold.counts
+    arm, counts, n_contexts = fold.problem.arms[index], fold.counts, fold.problem.n_contexts
+    view = view_arm(fold.engine.state, index)
     return ArmReport(
         name=arm.name,
         status=ARM_STATUS_NAMES[fold.roster.status[index]],
@@ -209,5 +258,5 @@ def _arm_report(fold: Fold, index: int) -> ArmReport:
         plays=counts.arm_plays[index],
         answers=counts.arm_answers[index],
         reward=float(counts.arm_rewards[index]),
-        view=view_arm(fold.engine.state, index),
+        view=replace(view, values=view.values[:n_contexts], norms=view.norms[:n_contexts]),
     )

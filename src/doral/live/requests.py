@@ -9,16 +9,24 @@ from typing import Any, NamedTuple
 from doral import _check
 from doral.errors import DoralError, InvalidValue
 from doral.live.events import ANSWER_SCOPE, DECIDE_SCOPE
+from doral.live.people import NOTHING_ASKED, Asked, asked_of
 from doral.problem import MAX_ARMS
 
 MAX_BATCH = 100_000
 
 
 class ArrivalRequest:
-    __slots__ = ("at", "available", "context", "key")
+    __slots__ = ("at", "available", "context", "key", "who")
 
-    def __init__(self, context: str, available: list[str] | None, key: str | None, at: object) -> None:
-        self.context, self.available, self.key, self.at = context, available, key, at
+    def __init__(
+        self,
+        context: str | None,
+        available: list[str] | None,
+        key: str | None,
+        at: object,
+        who: Asked = NOTHING_ASKED,
+    ) -> None:
+        self.context, self.available, self.key, self.at, self.who = context, available, key, at, who
 
 
 class AnswerRequest:
@@ -37,7 +45,7 @@ class CancelRequest:
 
 
 class RecordRequest(NamedTuple):
-    context: str
+    context: str | None
     arm: str | None
     at: object
     reward: float | None
@@ -46,10 +54,11 @@ class RecordRequest(NamedTuple):
     probability: float | None
     spend: bool
     key: str | None
+    who: Asked
 
 
 def make_record(
-    context: str,
+    context: str | None,
     arm: str | None,
     at: object,
     reward: float | None = None,
@@ -58,6 +67,10 @@ def make_record(
     probability: float | None = None,
     spend: bool = False,
     key: str | None = None,
+    *,
+    features: object = None,
+    weight: float | None = None,
+    deadline: float | None = None,
 ) -> RecordRequest:
     if not isinstance(spend, bool):
         raise InvalidValue("spend", spend, "must be True or False")
@@ -73,26 +86,37 @@ def make_record(
         else _check.finite_number("probability", probability, above=0, at_most=1),
         spend=spend,
         key=scoped_key(DECIDE_SCOPE, key),
+        who=asked_of(features, weight, deadline),
     )
 
 
 def record_of(one: object) -> RecordRequest:
-    optional = ("reward", "answered_at", "cost", "probability", "spend", "key")
-    return make_record(**_check.keys("record", one, required=("context", "arm", "at"), optional=optional))
+    optional = ("context", "reward", "answered_at", "cost", "probability", "spend", "key", *Asked._fields)
+    given = _check.keys("record", one, required=("arm", "at"), optional=optional)
+    return make_record(given.pop("context", None), **given)
 
 
 def make_arrival(
-    context: str, available: Iterable[str] | None = None, key: str | None = None, at: object = None
+    context: str | None = None,
+    available: Iterable[str] | None = None,
+    key: str | None = None,
+    at: object = None,
+    *,
+    features: object = None,
+    weight: float | None = None,
+    deadline: float | None = None,
 ) -> ArrivalRequest:
     if available is not None:
         available = _read_all("available", available, "must be a list of names of arms", at_most=MAX_ARMS)
-    return ArrivalRequest(context, available, scoped_key(DECIDE_SCOPE, key), at)
+    who = asked_of(features, weight, deadline)
+    return ArrivalRequest(context, available, scoped_key(DECIDE_SCOPE, key), at, who)
 
 
 def arrival_of(one: object) -> ArrivalRequest:
     if isinstance(one, str):
         return ArrivalRequest(one, None, None, None)
-    return make_arrival(**_check.keys("arrival", one, required=("context",), optional=("available", "key", "at")))
+    optional = ("context", "available", "key", "at", *Asked._fields)
+    return make_arrival(**_check.keys("arrival", one, required=(), optional=optional))
 
 
 def make_answer(

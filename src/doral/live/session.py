@@ -7,6 +7,7 @@ is thrown away, and so is one that does not lead to the log as it is: somebody h
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import os
@@ -25,7 +26,7 @@ from doral.live.definition import Definition
 from doral.live.drafts import Planned, Result, Stamp
 from doral.live.engine_name import engine_name
 from doral.live.errors import BrokenLog, CampaignGone, ConnectionLost, OutcomeUnknown, StorageBusy, StorageError
-from doral.live.events import CLOCK_SET, CREATED, ENGINE_JOINED, Event, known
+from doral.live.events import CLOCK_SET, CREATED, ENGINE_JOINED, FORGOTTEN, Event, known
 from doral.live.fold import Fold
 from doral.live.snapshot import decode, encode
 from doral.live.snapshot_checks import BadSnapshot
@@ -118,7 +119,7 @@ class Session:
                         if self._log is log:
                             log.rollback()
                         raise
-                    self._fold = fold
+                    self._fold = None if fold.knows_forgotten else fold
                     break
                 except CampaignGone as error:
                     self._find_again(error)
@@ -134,7 +135,8 @@ class Session:
                     self._tell_of_damage()
                     raise
             self._tell_of(events, fold)
-            self._save_if_due(log, fold)
+            if not fold.knows_forgotten:
+                self._save_if_due(log, fold)
             with self._understanding():
                 return answer(events[joined:])
 
@@ -220,7 +222,7 @@ class Session:
             return fold
         self._fold = None  # until it is whole again
         if fold is not None and self._leads_to(fold, log, last):
-            self._follow(fold, log, last)
+            fold = self._follow(fold, log, last)
         else:
             fold = self.fold_anew(log)
         if fold.sequence == last and fold.head != head:
@@ -236,20 +238,34 @@ class Session:
             logger.warning("campaign %r: its log is not the one that was read; reading it anew", self.row.name)
         return leads
 
-    def _follow(self, fold: Fold, log: Log, last: int, differs: Differs | None = None) -> None:
+    def _follow(self, fold: Fold, log: Log, last: int, differs: Differs | None = None) -> Fold:
+        """The state after the event `last`, or a later one; not the given one where that knows what was forgotten."""
         while fold.sequence < last:
             replay(fold, log.following(fold.sequence, upto=last), differs)
-            if fold.sequence == last and fold.erased:  # a key may have been forgotten while we were reading
+            if fold.knows_forgotten:
+                logger.info("campaign %r: people were forgotten; its log is read anew", self.row.name)
+                if differs is not None:
+                    raise ConnectionLost("people were forgotten while the log was read")
+                fold = self._first_fold(log)
+                fold.forgotten = _forgotten(log)
+                last = max(last, log.head()[0])
+            if fold.sequence == last and (fold.erased or fold.faceless):  # forgotten while we were reading
                 last, _ = log.head()
         if fold.erased:
             raise BrokenLog(f"campaign {self.row.name!r}: the key of event {min(fold.erased)} was removed")
+        if fold.faceless:
+            raise BrokenLog(f"campaign {self.row.name!r}: the features of event {min(fold.faceless)} were removed")
+        return fold
 
     def fold_anew(self, log: Log, differs: Differs | None = None) -> Fold:
         """The state as the log has it; from its very beginning where somebody wants to hear what differs."""
         last, _ = log.head()
-        fold = self._restore(log, last) if differs is None else self._first_fold(log)
-        self._follow(fold, log, last, differs)
-        return fold
+        if differs is None:
+            fold = self._restore(log, last)
+        else:
+            fold = self._first_fold(log)
+            fold.forgotten = _forgotten(log) if fold.problem.person else frozenset()
+        return self._follow(fold, log, last, differs)
 
     def _first_fold(self, log: Log) -> Fold:
         """After the first event."""
@@ -373,6 +389,12 @@ class Session:
         """Give the connection back; the next use makes a new one."""
         with self._lock:
             self._drop()
+
+
+def _forgotten(log: Log) -> frozenset[int]:
+    """Events whose people were forgotten: where that was interrupted, an archive may still know them."""
+    said = (json.loads(known(event.data)) for event in log.of_kinds((FORGOTTEN,)))
+    return frozenset(sequence for one in said for sequence in one.get("people", ()))
 
 
 def _unknown(what: str) -> OutcomeUnknown:

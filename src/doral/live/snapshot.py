@@ -20,11 +20,12 @@ from doral.live.definition import Definition
 from doral.live.fold import Fold
 from doral.live.snapshot_checks import BadSnapshot, check_fold, check_state
 
-VERSION = 2
+VERSION = 3
 _MAGIC = b"DORAL SNAPSHOT\n"
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 8
 _HEAD = len(_MAGIC) + _DIGEST_BYTES + _LENGTH_BYTES
+_GROW = ("ring", "people.ring_columns")
 _ROOM = 4  # arrays that grow with the log have room for at most so many times what is in it
 
 
@@ -54,7 +55,7 @@ def decode(data: bytes, definition: Definition, tag: str, *, sequence: int | Non
     """The fold again; BadSnapshot unless it is whole and fits this code, and the event after which it was made."""
     header, packed = _read(data)
     stored = header["fold"]
-    check_fold(stored, definition.problem.n_contexts)
+    check_fold(stored, definition.problem)
     if sequence is not None and stored["sequence"] != sequence:
         raise BadSnapshot(f"is of event {stored['sequence']}")
     fold = Fold.from_json(definition, tag, stored)
@@ -98,7 +99,7 @@ def _shapes(fold: Fold, stored: list[Any]) -> Mapping[str, tuple[int, ...]]:
     for (name, template), (stored_name, shape) in zip(fold.engine.arrays(), stored, strict=True):
         if name != stored_name or len(shape) != template.ndim or not all(type(length) is int for length in shape):
             raise BadSnapshot(f"does not have {name} in its place")
-        grows = name == "ring" or name.startswith("race.")
+        grows = name in _GROW or name.startswith("race.")
         most = [_ROOM * (length + fold.sequence) if grows else length for length in template.shape]
         if not all(least <= length <= limit for least, length, limit in zip(template.shape, shape, most, strict=True)):
             raise BadSnapshot(f"{name} has an impossible size")

@@ -10,6 +10,7 @@ import numpy as np
 
 from doral.live.events import STATE_NAMES
 from doral.live.roster import ARM_STATUS_NAMES
+from doral.person import MAX_LEVELS, Category
 from doral.problem import Problem
 
 _LISTS = ("states", "arm_plays", "arm_answers", "arm_rewards")
@@ -47,8 +48,9 @@ def _are_pairs(value: object, kinds: tuple[type, type]) -> bool:
     )
 
 
-def check_fold(stored: Any, n_contexts: int) -> None:
+def check_fold(stored: Any, problem: Problem) -> None:
     """Types and sizes of all that `Fold.to_json` wrote."""
+    n_contexts = problem.n_contexts
     _require(isinstance(stored, dict), "the fold")
     for name in ("sequence", "round", "swept"):
         _require(_is_count(stored[name]), name)
@@ -63,6 +65,19 @@ def check_fold(stored: Any, n_contexts: int) -> None:
     for name, amount in stored["ledger"].items():
         _require(isinstance(amount, str) and Decimal(amount).is_finite(), f"ledger: {name}")
     _check_counts(stored["counts"], stored["arms"])
+    _check_people(stored["own_expiries"], stored["levels"], problem)
+
+
+def _check_people(own: Any, levels: Any, problem: Problem) -> None:
+    _require(_is_count(own["upto"]) and isinstance(own["calls"], list), "own_expiries")
+    for sequence, clock, releases in own["calls"]:
+        _require(_is_count(sequence) and _is_amount(clock) and type(releases) is bool, "own_expiries")
+    categories = [one for one in problem.person if isinstance(one, Category)]
+    _require(isinstance(levels, list) and len(levels) == len(categories), "levels")
+    for category, names in zip(categories, levels, strict=True):
+        _require(isinstance(names, list) and all(isinstance(one, str) for one in names), "levels")
+        _require(tuple(names[: len(category.levels)]) == category.levels, "levels")
+        _require(len(set(names)) == len(names) <= MAX_LEVELS, "levels")
 
 
 def _check_counts(counts: Any, arms: Any) -> None:
@@ -89,5 +104,10 @@ def check_state(arrays: Mapping[str, Any], problem: Problem) -> None:
     open_ones = ring[np.arange(now["first"], now["next"]) & (size - 1)]
     if "forecast.pace" in arrays:  # where the end is a date: time is divided by it
         _require(bool(arrays["forecast.pace"]["span"][0] > 0.0), "a span of time")
+    if problem.person:
+        context, (came, following, _) = arrays["people.context"], arrays["people.counts"].tolist()
+        _require(bool(np.all((context >= 0) & (context < problem.n_contexts))), "context of a person")
+        _require(came >= 0 and 0 <= following < context.size, "the next of the people")
+        _require(arrays["people.ring_columns"].shape[0] == size + 1, "room for people")
     for name, count in (("context", problem.n_contexts), ("arm", problem.n_arms)):
         _require(bool(np.all((open_ones[name] >= 0) & (open_ones[name] < count))), f"{name} of a decision")

@@ -58,9 +58,10 @@ class Subject:
 
         Without a deadline the policy's cut-off decides, and what has expired by it stays so.
         """
-        if age > self.fold.age_limit(self.context):
+        own = self.decided.deadline
+        if age > self.fold.age_limit(self.context, own):
             return True
-        has_deadline = self.fold.problem.deadlines[self.context] < math.inf
+        has_deadline = own is not None or self.fold.problem.deadlines[self.context] < math.inf
         return self.state == IS_EXPIRED and not has_deadline and not is_told
 
     @property
@@ -98,6 +99,12 @@ class Subject:
             return 0.0 if self.state == IS_PENDING else None
         return self.reserved if self.actual_cost != self.reserved else None
 
+    def is_past(self, moment: Moment) -> bool:
+        """Whether the engine has been told of later things by then: the decision may be gone, and has to say who it is
+        for.
+        """
+        return moment.own < self.fold.engine.clock or known(self.decided.number) < self.fold.swept
+
     def check_cost(self, actual_cost: float | None) -> None:
         """It costs at most what was reserved for it; and if more than it was taken to cost, there must be budget."""
         if actual_cost is None:
@@ -121,5 +128,6 @@ class Subject:
         decided = self.decided
         return Event(
             0, kind, 0.0, 0.0, 0, decision=decided.sequence, number=decided.number, context=decided.context,
-            arm=decided.arm, cost=decided.cost, reason=decided.reason, was=self.state, **columns,  # type: ignore[arg-type]
+            arm=decided.arm, cost=decided.cost, reason=decided.reason, was=self.state, weight=decided.weight,
+            deadline=decided.deadline, **columns,  # type: ignore[arg-type]
         )  # fmt: skip

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 _PAGE = 2_000  # rows that are read, checked and remembered together
 _REMEMBERED = 8  # pages
-_TEXTS, _BYTES = ("key", "data"), ("available", "key_hash", "chain")
+_TEXTS, _BYTES = ("key", "data", "person"), ("available", "key_hash", "chain", "person_hash")
 _NUMBERS = (
     "clock", "at", "cost", "value", "price", "probability", "reward", "previous", "actual_cost", "previous_cost",
-    "happened", "delay",
+    "happened", "delay", "weight", "deadline",
 )  # fmt: skip
 
 
@@ -68,17 +68,19 @@ class ArchiveFile:
         """ArchiveMissing or BrokenLog unless it begins and ends as it must."""
         self.events((self.first, self.last))
 
-    def without_keys(self, sequences: Iterable[int]) -> None:
-        """Write the file anew, without the keys of these events. It is replaced in one step."""
-        erased = set(sequences)
-        if not any(event.key is not None for event in self.events(erased)):
+    def without(self, *, keys: Iterable[int], people: Iterable[int]) -> None:
+        """Write the file anew, without keys of events, and without who others are. It is replaced in one step."""
+        keyless, faceless = set(keys), set(people)
+        is_there = any(event.key is not None for event in self.events(keyless))
+        if not is_there and not any(event.person is not None for event in self.events(faceless)):
             return
         with replacing(self.path, is_private=True) as file:
-            write_parquet(file, map(_frame, self._pages_without(erased)), _schema(), group_rows=_PAGE)
+            write_parquet(file, map(_frame, self._pages_without(keyless, faceless)), _schema(), group_rows=_PAGE)
 
-    def _pages_without(self, erased: set[int]) -> Iterator[list[Event]]:
+    def _pages_without(self, keyless: set[int], faceless: set[int]) -> Iterator[list[Event]]:
         for index in range((self.last - self.first) // _PAGE + 1):
-            yield [one._replace(key=None) if one.sequence in erased else one for one in self._page(index)]
+            page = [one._replace(key=None) if one.sequence in keyless else one for one in self._page(index)]
+            yield [one._replace(person=None) if one.sequence in faceless else one for one in page]
 
     def _page(self, index: int) -> list[Event]:
         self._look()
@@ -87,7 +89,7 @@ class ArchiveFile:
         start = index * _PAGE
         count = min(_PAGE, self.last - self.first + 1 - start)
         overlap = 1 if index else 0  # the event before it
-        rows = self._ask(lambda frame: frame.select(COLUMNS).slice(start - overlap, count + overlap))
+        rows = self._ask(lambda frame: _all_columns(frame).slice(start - overlap, count + overlap))
         events = list(map(Event._make, rows))
         wanted = range(self.first + start - overlap, self.first + start + count)
         if [event.sequence for event in events] != list(wanted):
@@ -146,6 +148,16 @@ def _frame(events: Sequence[Event]) -> pl.DataFrame:
     import polars as pl
 
     return pl.DataFrame(list(map(tuple, events)), schema=_schema(), orient="row")
+
+
+def _all_columns(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Files of an earlier version lack the last ones."""
+    import polars as pl
+
+    there = frame.collect_schema().names()
+    return frame.select(
+        [pl.col(name) if name in there else pl.lit(None, dtype=kind).alias(name) for name, kind in _schema().items()]
+    )
 
 
 def _schema() -> dict[str, Any]:

@@ -252,16 +252,19 @@ class ArchivedLog(SqlLog):
         sql = f"UPDATE {schema}archives SET path = {mark} WHERE campaign_id = {mark} AND first = {mark}"
         self._connection.execute(sql, (str(path), self._id, file.first))
 
-    def wipe(self, sequences: Sequence[int] = ()) -> None:
+    def wipe(self, sequences: Sequence[int] = (), *, people: Sequence[int] = ()) -> None:
         for file in self._files:
+            keyless, faceless = (
+                [one for one in given if file.first <= one <= file.last] for given in (sequences, people)
+            )
             try:
-                file.without_keys(one for one in sequences if file.first <= one <= file.last)
+                file.without(keys=keyless, people=faceless)
             except OSError as error:
                 raise StorageError(
-                    f"{file.path}: {error.strerror or error}; a key is erased in the database, and not yet in this "
+                    f"{file.path}: {error.strerror or error}; it is erased in the database, and not yet in this "
                     "archive: make the file and its folder writable, and ask again"
                 ) from error
-        super().wipe(sequences)
+        super().wipe(sequences, people=people)
 
     def remove_all(self) -> None:
         run, schema, mark = self._connection.execute, self._sql.schema, self._sql.mark

@@ -87,7 +87,9 @@ class Log(ABC):
 
     @abstractmethod
     def append(self, events: Sequence[Event]) -> None:
-        """Only inside a transaction. An event that says which keys were forgotten takes them out of the log."""
+        """Only inside a transaction. An event that says what was forgotten takes it out of the log: keys, and what was
+        known of people, of which snapshots are full: they go, too.
+        """
 
     @abstractmethod
     def after(self, sequence: int, *, upto: int | None = None, limit: int = PAGE_EVENTS) -> list[Event]:
@@ -140,8 +142,13 @@ class Log(ABC):
         """The last event up to which all decisions after `after` are older than the limit, and of how many of those
         nothing has become, by context and cost; only of these contexts, where some are given.
 
-        `repairs` says to what the clock was set back after which event: no decision before it was made later.
+        `repairs` says to what the clock was set back after which event: no decision before it was made later. Decisions
+        with a deadline of their own are not among these.
         """
+
+    @abstractmethod
+    def own_deadlines(self, *, after: int, upto: int) -> list[Event]:
+        """Decisions with a deadline of their own of which nothing has become."""
 
     def server_time(self) -> float | None:
         """What the clock of the database's server shows, in seconds since 1970; None where it is this host's."""
@@ -153,7 +160,7 @@ class Log(ABC):
 
     @abstractmethod
     def save_snapshot(self, sequence: int, data: bytes) -> None:
-        """Keep a snapshot, and only the last few. Outside a transaction."""
+        """Keep a snapshot, and only the last few; unless something was forgotten since. Outside a transaction."""
 
     @abstractmethod
     def snapshots(self) -> list[int]:
@@ -185,8 +192,10 @@ class Log(ABC):
         """Only inside a transaction: the whole campaign."""
 
     @abstractmethod
-    def wipe(self, sequences: Sequence[int] = ()) -> None:
-        """Leave no trace of what was erased; of the keys of these events not in files either. Outside a transaction."""
+    def wipe(self, sequences: Sequence[int] = (), *, people: Sequence[int] = ()) -> None:
+        """Leave no trace of what was erased; of the keys of these events, and of the people of those, not in files
+        either. Outside a transaction.
+        """
 
     @abstractmethod
     def close(self) -> None:

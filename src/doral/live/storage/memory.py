@@ -49,11 +49,17 @@ class _Kept:
             self.about, self.keys = {}, {}
             self._index(self.events)
 
-    def erase(self, sequences: Sequence[int]) -> None:
-        """The keys of these events; their hashes stay."""
-        for sequence in sequences:
-            event = self.events[sequence - 1]._replace(key=None)
-            self.events[sequence - 1] = self.keys[known(event.key_hash)] = event
+    def erase(self, *, keys: Sequence[int], people: Sequence[int]) -> None:
+        """The keys of these events, and who those are; their hashes stay."""
+        keyless, faceless = set(keys), set(people)
+        for sequence in keyless | faceless:
+            event = self.events[sequence - 1]
+            event = event._replace(
+                key=None if sequence in keyless else event.key, person=None if sequence in faceless else event.person
+            )
+            self.events[sequence - 1] = event
+            if event.key_hash is not None:
+                self.keys[event.key_hash] = event
             if event.decision is not None:
                 about = self.about[event.decision]
                 about[:] = [event if one.sequence == sequence else one for one in about]
@@ -74,7 +80,10 @@ class MemoryLog(Log):
         self._kept.append(self._appended)
         for event in self._appended:
             if event.kind == FORGOTTEN:
-                self._kept.erase(json.loads(known(event.data))["events"])
+                said = json.loads(known(event.data))
+                self._kept.erase(keys=said["events"], people=said.get("people", ()))
+                if "people" in said:
+                    self._kept.snapshots.clear()
         self.rollback()
 
     def rollback(self) -> None:
@@ -145,6 +154,8 @@ class MemoryLog(Log):
         for event in self._kept.events[after:upto]:
             if event.kind not in MAKES_DECISION or (contexts is not None and event.context not in contexts):
                 continue
+            if event.deadline is not None:
+                continue
             made = min([event.own, *(shown for sequence, shown in repairs if event.sequence < sequence)])
             if not clock - made > age_limit:
                 last = event.sequence - 1
@@ -154,7 +165,20 @@ class MemoryLog(Log):
                 found[group] = found.get(group, 0) + 1
         return last, [(context, cost, count) for (context, cost), count in sorted(found.items())]
 
+    def own_deadlines(self, *, after: int, upto: int) -> list[Event]:
+        return [
+            event
+            for event in self._kept.events[after:upto]
+            if event.kind in MAKES_DECISION
+            and event.deadline is not None
+            and event.arm is not None
+            and event.state is None
+            and event.sequence not in self._kept.about
+        ]
+
     def save_snapshot(self, sequence: int, data: bytes) -> None:
+        if any(event.kind == FORGOTTEN for event in self._kept.events[sequence:]):
+            return
         snapshots = self._kept.snapshots
         snapshots[sequence] = data
         for old in self.snapshots()[KEPT_SNAPSHOTS:]:
@@ -169,7 +193,7 @@ class MemoryLog(Log):
     def remove_all(self) -> None:
         self._kept.is_deleted = True
 
-    def wipe(self, sequences: Sequence[int] = ()) -> None:
+    def wipe(self, sequences: Sequence[int] = (), *, people: Sequence[int] = ()) -> None:
         """Nothing is left."""
 
     def close(self) -> None:

@@ -40,12 +40,18 @@ class _Statements:
         )
         made = f"FROM {schema}events AS made WHERE campaign_id = {mark} AND sequence > {mark} AND sequence <= {mark}"
         kinds = ", ".join(map(str, MAKES_DECISION))
+        made = f"{made} AND deadline IS NULL"  # those with one of their own are judged one by one
         self.first_young = f"SELECT min(sequence) {made} AND kind IN ({kinds}){{}} AND NOT ({{}})"
         self.overdue = (
             f"SELECT context, cost, count(*) {made} AND kind IN ({kinds}) AND arm IS NOT NULL AND state IS NULL{{}} "
             f"AND NOT EXISTS (SELECT 1 FROM {schema}events AS later "
             "WHERE later.campaign_id = made.campaign_id AND later.decision = made.sequence) "
             "GROUP BY context, cost ORDER BY context, cost"
+        )
+        self.own_deadlines = (
+            f"one.deadline IS NOT NULL AND one.kind IN ({kinds}) AND one.arm IS NOT NULL AND one.state IS NULL "
+            f"AND one.sequence > ? AND one.sequence <= ? AND NOT EXISTS (SELECT 1 FROM {schema}events AS later "
+            "WHERE later.campaign_id = one.campaign_id AND later.decision = one.sequence)"
         )
 
 
@@ -112,13 +118,23 @@ class SqlLog(Log):
         _store(self._connection, self._sql.insert, [first + event for event in events])
         _store(self._connection, self._sql.set_head, [(events[-1].sequence, events[-1].chain, self._id)])
         if events[-1].kind == FORGOTTEN:
-            self._erase(json.loads(known(events[-1].data))["events"])
+            said = json.loads(known(events[-1].data))
+            self._connection.be_thorough()
+            self._erase("key", said["events"])
+            if "people" in said:
+                self._erase("person", said["people"])
+                self._drop_snapshots()
 
-    def _erase(self, sequences: Sequence[int]) -> None:
-        """The keys of these events; their hashes stay."""
-        self._connection.be_thorough()
-        sql = f"UPDATE {self._sql.schema}events SET key = NULL WHERE campaign_id = {{0}} AND sequence = {{0}}"
-        self._connection.execute_many(sql.format(self._sql.mark), [(self._id, sequence) for sequence in sequences])
+    def _drop_snapshots(self) -> None:
+        if self._connection.has_table("snapshots"):
+            mark, schema = self._sql.mark, self._sql.schema
+            self._connection.execute(f"DELETE FROM {schema}snapshots WHERE campaign_id = {mark}", (self._id,))
+
+    def _erase(self, column: str, sequences: Sequence[int]) -> None:
+        """What these events have there; its hashes stay."""
+        sql = f"UPDATE {self._sql.schema}events SET {column} = NULL WHERE campaign_id = {{0}} AND sequence = {{0}}"
+        if sequences:
+            self._connection.execute_many(sql.format(self._sql.mark), [(self._id, one) for one in sequences])
 
     def _select(self, condition: str, *parameters: object, index: str = "") -> list[Event]:
         """Events, each of which is what was written."""
@@ -209,6 +225,9 @@ class SqlLog(Log):
             for one in run(self._sql.overdue.format(only), (self._id, after, last))
         ]
 
+    def own_deadlines(self, *, after: int, upto: int) -> list[Event]:
+        return self._select(self._sql.own_deadlines, after, upto)
+
     def server_time(self) -> float | None:
         return self._connection.server_time()
 
@@ -224,6 +243,8 @@ class SqlLog(Log):
         connection = self._connection
         with self.writing():
             self.head()  # nothing is left behind for a campaign that was deleted meanwhile
+            if self._was_forgotten_since(sequence):
+                return
             connection.execute(
                 f"INSERT INTO {schema}snapshots (campaign_id, sequence, data) "
                 f"VALUES ({mark}, {mark}, {mark}) ON CONFLICT DO NOTHING",
@@ -234,6 +255,15 @@ class SqlLog(Log):
                     f"DELETE FROM {schema}snapshots WHERE campaign_id = {mark} AND sequence = {mark}",
                     (self._id, old),
                 )
+
+    def _was_forgotten_since(self, sequence: int) -> bool:
+        """Whether a state after this event may know what was erased meanwhile."""
+        mark = self._sql.mark
+        sql = (
+            f"SELECT 1 FROM {self._sql.schema}events "
+            f"WHERE campaign_id = {mark} AND sequence > {mark} AND kind = {FORGOTTEN} LIMIT 1"
+        )
+        return sequence < self.archived or bool(self._connection.execute(sql, (self._id, sequence)))
 
     def snapshots(self) -> list[int]:
         mark, schema = self._sql.mark, self._sql.schema
@@ -249,7 +279,7 @@ class SqlLog(Log):
         found = rows[0][0] if rows else None
         return bytes(found) if isinstance(found, bytes | memoryview) else b""
 
-    def wipe(self, sequences: Sequence[int] = ()) -> None:
+    def wipe(self, sequences: Sequence[int] = (), *, people: Sequence[int] = ()) -> None:
         self._connection.wipe()
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ branch_labels = None
 depends_on = None
 
 _PAGE = 5_000
+_COLUMNS = COLUMNS[: COLUMNS.index("chain") + 1]  # as they were then
 
 
 def upgrade() -> None:
@@ -87,7 +88,7 @@ def _create_archives(schema: str | None) -> None:
 
 def _seal(connection: sa.Connection, schema: str | None, campaign_id: int, tag: str) -> tuple[int, bytes]:
     """Give the events of a campaign their place in the chain; its last event, and the checksum of that."""
-    events = sa.table("events", *map(sa.column, ("campaign_id", *COLUMNS)), schema=schema)
+    events = sa.table("events", *map(sa.column, ("campaign_id", *_COLUMNS)), schema=schema)
     of_campaign = events.c.campaign_id == campaign_id
     change = (
         events.update()
@@ -96,14 +97,14 @@ def _seal(connection: sa.Connection, schema: str | None, campaign_id: int, tag: 
     )
     last, head, salt = 0, beginning(tag), b""
     while True:
-        columns = [events.c[name] for name in COLUMNS]
+        columns = [events.c[name] for name in _COLUMNS]
         page = sa.select(*columns).where(of_campaign, events.c.sequence > last).order_by(events.c.sequence).limit(_PAGE)
         rows = connection.execute(page).fetchall()
         if not rows:
             return last, head
         changes = []
         for row in rows:
-            event = Event._make(row)
+            event = Event(*row)
             if event.key is not None:
                 event = event._replace(key_hash=hash_key(salt, event.key))
             head = link(head, event)

@@ -1,0 +1,136 @@
+"""What the engine believes of people, for people: what features spoke for an arm, and what each is worth by arm.
+
+A line is a sum over columns (`estimators/design.py`): what a feature contributes is the sum over its columns. A column
+that is a product of two features is shared by both, half each. What comes back is weighed as decisions are: by the
+chance of an answer in time, and by what a unit of reward is worth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from doral._arrays import Floats
+from doral.engine.pieces.people import CAME
+from doral.engine.state import State
+from doral.estimators.design import FARTHEST, LINEAR, Design
+from doral.problem import Problem
+
+_SIGMAS = 1.959963984540054  # of a 95% interval
+
+
+class Effects(NamedTuple):
+    """Of one arm for one person, in units of worth."""
+
+    base: float  # what it is thought to bring somebody who is as people are on average
+    effects: tuple[float, ...]  # what each feature adds to that, in the order of the problem
+
+
+class FeatureEffect(NamedTuple):
+    """What a feature is worth with an arm, in units of reward of those who answer; others are as on average."""
+
+    arm: str
+    feature: str
+    change: str  # from what to what
+    effect: float
+    low: float  # of an interval that holds it with 95%
+    high: float
+
+
+def explain(state: State, problem: Problem, traits: Sequence[float], context: int, arm: int) -> Effects:
+    """What spoke for an arm, and what against it; below 0, for the arm that is thought best for this one."""
+    people = state.people
+    columns = columns_of(people.design, np.asarray(traits, dtype=np.float64))
+    row = _row_of(state, problem, traits, context)
+    worth = state.contexts["weight"][row] * state.tau[row, : problem.n_arms]
+    if arm < 0:
+        arm = int(np.argmax(worth * (people.line.mean[: problem.n_arms] @ columns)))
+    parts = float(worth[arm]) * people.line.mean[arm] * columns
+    return Effects(float(parts[0]), tuple(_by_feature(people.design, parts, problem.n_traits).tolist()))
+
+
+def _row_of(state: State, problem: Problem, traits: Sequence[float], context: int) -> int:
+    """Of the one who came last, if it is this one; else of the average of the context."""
+    people = state.people
+    came, n_people = int(people.counts[CAME]), people.context.size - problem.n_contexts
+    row = problem.n_contexts + (came - 1) % n_people
+    is_this = came > 0 and people.context[row] == context
+    return row if is_this and np.array_equal(people.traits[row], traits, equal_nan=True) else context
+
+
+def _by_feature(design: Design, parts: Floats, n_traits: int) -> Floats:
+    found = np.zeros(n_traits)
+    for column in range(1, parts.size):
+        places = [design.number[one] for one in (design.first[column], design.second[column]) if one >= 0]
+        for place in places:
+            found[place] += parts[column] / len(places)
+    return found
+
+
+def columns_of(design: Design, traits: Floats) -> Floats:
+    """As `set_columns` has them."""
+    columns = np.zeros(design.first.size)
+    columns[0] = 1.0
+    if not design.is_known[0]:
+        return columns
+    z = np.nan_to_num(
+        (traits[design.number] - design.centre) / design.scale, nan=0.0, posinf=FARTHEST, neginf=-FARTHEST
+    )
+    z = np.clip(z, -FARTHEST, FARTHEST)
+    for column in range(1, columns.size):
+        value = z[design.first[column]]
+        if design.knot[column] != LINEAR:
+            value = max(value - design.knot[column], 0.0)
+        elif design.second[column] >= 0:
+            value *= z[design.second[column]]
+        columns[column] = (value - design.shift[column]) / design.unit[column]
+    return columns
+
+
+def view_shares(state: State, problem: Problem) -> list[float]:
+    """Of the contexts, among arrivals; where people have features, among those who came lately."""
+    demand = state.demand
+    if not problem.person:
+        shares: list[float] = (demand.weight / demand.total).tolist()
+        return shares
+    total = max(float(demand.weight.sum()), 1e-300)
+    found: list[float] = (np.bincount(state.people.context, demand.weight, problem.n_contexts) / total).tolist()
+    return found
+
+
+def view_effects(state: State, problem: Problem) -> tuple[FeatureEffect, ...]:
+    """Of every number with every arm, one unit more; where values may bend, from the lower to the upper quarter of
+    those who came lately. None where the problem knows no people, or too few have come.
+    """
+    if not problem.person or not state.people.design.is_known[0]:
+        return ()
+    people, found = state.people, list[FeatureEffect]()
+    design, n_here = people.design, min(int(people.counts[CAME]), people.context.size - problem.n_contexts)
+    here = people.traits[problem.n_contexts : problem.n_contexts + n_here]
+    for place, number in enumerate(design.number.tolist()):
+        low, high, change = _change(design, place, here[:, number])
+        average = np.full(problem.n_traits, math.nan)
+        one, other = average.copy(), average.copy()
+        one[number], other[number] = low, high
+        step = columns_of(design, other) - columns_of(design, one)
+        for arm, name in enumerate(problem.arm_names):
+            effect = float(people.line.mean[arm] @ step)
+            margin = _SIGMAS * math.sqrt(max(float(step @ people.line.cov[arm] @ step), 0.0))
+            found.append(
+                FeatureEffect(name, problem.person_names[number], change, effect, effect - margin, effect + margin)
+            )
+    return tuple(found)
+
+
+def _change(design: Design, place: int, values: Floats) -> tuple[float, float, str]:
+    """From what to what a number changes, and in words."""
+    bends = any(design.knot[design.first == place] != LINEAR)
+    known = values[~np.isnan(values)]
+    if bends and known.size:
+        low, high = np.quantile(known, (0.25, 0.75)).tolist()
+        return low, high, f"from {low:g} to {high:g}"
+    centre = float(design.centre[place])
+    return centre, centre + 1.0, "one more"

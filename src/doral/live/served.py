@@ -1,0 +1,124 @@
+"""Who is served: decisions by a feature of those whom they were for, so that unfair proxies show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from doral import _check
+from doral.errors import UnknownName
+from doral.live.decision import Decision
+from doral.live.events import IS_CANCELLED, IS_RETURNED, STATE_NAMES
+from doral.person import Category, Feature
+
+MAX_BINS = 100
+MOST_GROUPS = 20  # that a report prints
+NOT_KNOWN = "not known"  # missing, or forgotten
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """What was done for one group."""
+
+    feature: str
+    group: str  # a level, or from which to which number
+    arrivals: int
+    served: int  # got an arm, and were not cancelled
+    spend: float  # reserved or paid
+    answers: int  # in time
+    reward: float  # of these, in units of reward
+
+    @property
+    def share(self) -> float:
+        """Of those who came."""
+        return self.served / self.arrivals if self.arrivals else 0.0
+
+    @property
+    def mean_reward(self) -> float:
+        """Of an answer."""
+        return self.reward / self.answers if self.answers else 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.feature} {self.group}: {self.served:,} of {self.arrivals:,} served ({self.share:.1%}), "
+            f"spend {self.spend:.6g}, mean reward {self.mean_reward:.3g} of {self.answers:,} answers"
+        )
+
+
+class ServedTables:
+    """Counts while decisions of the campaign itself are read, once for all features."""
+
+    def __init__(self, person: tuple[Feature, ...]) -> None:
+        self._person = person
+        self._values: list[list[float | str | None]] = [[] for _ in person]
+        self._facts: list[tuple[float, ...]] = []  # served, spend, answers, reward
+
+    def read(self, decisions: Iterable[Decision]) -> ServedTables:
+        for one in decisions:
+            if one.is_recorded:  # others have decided that
+                continue
+            for place, feature in enumerate(self._person):
+                self._values[place].append(None if one.features is None else one.features[feature.name])
+            self._facts.append(_facts(one))
+        return self
+
+    def table(self, feature: str, bins: int) -> tuple[Served, ...]:
+        names = [one.name for one in self._person]
+        if not _check.is_among(feature, names):
+            raise UnknownName("feature", feature, names)
+        bins = _check.whole_number("bins", bins, at_least=1, at_most=MAX_BINS)
+        place = names.index(feature)
+        group_of = _levels if isinstance(self._person[place], Category) else _ranges
+        labels, group = group_of(self._values[place], bins)
+        facts = np.array(self._facts, dtype=np.float64).reshape(-1, 4)
+        found = []
+        for number, label in enumerate(labels):
+            some = facts[group == number]
+            served, spend, answers, reward = some.sum(axis=0).tolist()
+            found.append(
+                Served(
+                    feature=feature,
+                    group=label,
+                    arrivals=len(some),
+                    served=int(served),
+                    spend=spend,
+                    answers=int(answers),
+                    reward=reward,
+                )
+            )
+        return tuple(found)
+
+
+def _facts(one: Decision) -> tuple[float, ...]:
+    is_served = one.arm is not None and one.state != STATE_NAMES[IS_CANCELLED]
+    spend = one.cost if one.actual_cost is None else one.actual_cost
+    is_answered = one.state == STATE_NAMES[IS_RETURNED] and one.reward is not None
+    return float(is_served), spend, float(is_answered), one.reward or 0.0 if is_answered else 0.0
+
+
+def _levels(values: list[float | str | None], _: int) -> tuple[list[str], np.ndarray]:
+    """In the order in which they came."""
+    places: dict[str, int] = {}
+    group = [places.setdefault(NOT_KNOWN if value is None else str(value), len(places)) for value in values]
+    return list(places), np.array(group, dtype=np.int64)
+
+
+def _ranges(values: list[float | str | None], bins: int) -> tuple[list[str], np.ndarray]:
+    """Bins that hold equal shares of those who came, as far as equal numbers let them."""
+    numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    known = numbers[~np.isnan(numbers)]
+    labels: list[str] = []
+    group = np.full(numbers.size, -1, dtype=np.int64)
+    if known.size:
+        edges = np.unique(np.quantile(known, np.linspace(0.0, 1.0, bins + 1), method="inverted_cdf"))
+        upper = edges[1:] if edges.size > 1 else edges
+        group = np.where(np.isnan(numbers), -1, np.minimum(np.searchsorted(upper, numbers), upper.size - 1))
+        for number in range(upper.size):
+            inside = numbers[group == number]
+            labels.append(f"{inside.min():g} to {inside.max():g}" if inside.size else f"to {upper[number]:g}")
+    if known.size < numbers.size:
+        group = np.where(np.isnan(numbers), len(labels), group)
+        labels.append(NOT_KNOWN)
+    return labels, group
