@@ -1,4 +1,4 @@
-"""`doral campaign decide-many`, `feedback-many`, `record-many`: batches from CSV.
+"""`doral campaign decide-many`, `feedback-many`, `record-many`: batches from files.
 
 The whole file is checked before anything is stored. Each batch is stored whole or not at all, and by default a file is
 one batch, unless it is larger than a batch can be.
@@ -29,7 +29,8 @@ _MOST = 100_000
 _BATCH_HELP = "Rows that are stored together, all or none."
 _INTERRUPTED = "batches that were finished are stored; rows with keys can be given again"
 
-File = Annotated[Path, typer.Argument(metavar="FILE.csv", help="CSV with a header, in UTF-8; - reads standard input.")]
+_FILE_HELP = "CSV with a header, in UTF-8 (- reads standard input); or .jsonl, an object per line; or .parquet."
+File = Annotated[Path, typer.Argument(metavar="FILE", help=_FILE_HELP)]
 Batch = Annotated[int, typer.Option("--batch", min=1, max=_MOST, help=_BATCH_HELP)]
 
 
@@ -166,14 +167,14 @@ def _store(
     step: Callable[[list[dict[str, Any]]], list[Decision]],
     tell: Callable[[list[Decision]], object],
 ) -> None:
-    from doral.cli.campaign_tables import in_batches, rereadable
+    from doral.cli.campaign_files import readable
+    from doral.cli.campaign_tables import in_batches
 
-    with rereadable(path) as file:
-        for _ in table.rows(file):  # a mistake in the last row is found before the first is stored
+    with readable(path, table) as rows:
+        for _ in rows():  # a mistake in the last row is found before the first is stored
             pass
-        file.seek(0)
         last = 0
-        for batch in in_batches(table.rows(file), size):
+        for batch in in_batches(rows(), size):
             try:
                 made = step([row.content for row in batch])
             except DoralError as error:

@@ -52,10 +52,10 @@ class Table:
         self._check_header(header)
         for number, cells in lines:
             if any(cell.strip() for cell in cells):
-                yield self._row(number, header, cells)
+                yield self.row(number, header, cells)
 
-    def _check_header(self, header: Sequence[str]) -> None:
-        known = ", ".join(self.columns)
+    def check_names(self, header: Sequence[str]) -> None:
+        """Columns that nobody knows, or that are there twice."""
         for name in header:
             if name not in self.columns:
                 if ";" in name or "\t" in name:
@@ -63,12 +63,17 @@ class Table:
                 raise UnknownName("column", name, self.columns)
             if header.count(name) > 1:
                 raise InvalidValue("header", name, "appears twice; name each column once")
+
+    def _check_header(self, header: Sequence[str]) -> None:
+        known = ", ".join(self.columns)
+        self.check_names(header)
         for name in self.required:
             if name not in header:
                 remedy = f"lacks the column {name!r}; the first row names the columns, of: {known}"
                 raise InvalidValue("header", ",".join(header), remedy)
 
-    def _row(self, number: int, header: Sequence[str], cells: Sequence[str]) -> Row:
+    def row(self, number: int, header: Sequence[str], cells: Sequence[str]) -> Row:
+        """From texts, one for each column."""
         if len(cells) != len(header):
             remedy = f"must have {len(header)} cells, as the header has; put text with commas into quotes"
             raise InvalidValue(f"row {number}", ",".join(cells)[:_MOST_SHOWN_CHARACTERS], remedy)
