@@ -23,6 +23,8 @@ from doral.errors import DoralError, InvalidValue, UnknownName, shown
 from doral.live.campaign import Campaign
 from doral.live.errors import StorageError
 from doral.live.store import Store
+from tests.live import people
+from tests.live.checks import log_is_whole
 from tests.live.test_campaign import everything, problem
 from tests.small_worlds import make_scenario
 
@@ -146,6 +148,8 @@ ALSO_CALLED = {
     "path": ("cannot archive",),
     "old": ("archive",),
     "new": ("archive",),
+    "person": ("feature",),
+    "features": ("feature",),
 }
 
 
@@ -202,7 +206,7 @@ def give_junk(
         given = {
             one.name: valid(method, one.name, tmp_path, campaign)
             for one in arguments(getattr(cls, method))
-            if one.default is one.empty and one.name != field
+            if (one.default is one.empty or one.name == "context") and one.name != field
         }
         if method == "create" and field != "name":
             given["name"] = f"kits {len(store.list())}"
@@ -216,6 +220,28 @@ def give_junk(
             assert everything(campaign) == before, shown(value)
             assert store.list() == listed
     assert "\n".join(raw) == ""
+
+
+@pytest.mark.parametrize("field", ["context", "features", "weight", "deadline", "available"])
+@pytest.mark.parametrize("method", ["decide", "record"])
+def test_every_argument_about_a_person(method: str, field: str) -> None:
+    if (method, field) == ("record", "available"):
+        return
+    with doral.open("memory://") as store:
+        campaign = people.make(store, problem=people.make_problem(contexts=["old", "young"], missing="mean"))
+        needed: dict[str, Any] = {"context": "old", "features": {"age": 5}}
+        needed |= {"arm": "a0", "at": 1.0} if method == "record" else {}
+        raw = []
+        for value in junk():
+            before = everything(campaign)
+            try:
+                is_done = tried(lambda: getattr(campaign, method)(**{**needed, field: value}), field)  # noqa: B023
+            except Exception as error:  # noqa: BLE001
+                raw.append(f"{shown(value)}: {type(error).__name__}: {error}")
+                is_done = False
+            assert is_done or everything(campaign) == before, shown(value)
+        assert "\n".join(raw) == ""
+        log_is_whole(campaign)
 
 
 def test_what_is_said(tmp_path: Path) -> None:
