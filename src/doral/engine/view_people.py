@@ -17,9 +17,12 @@ from doral._arrays import Floats
 from doral.engine.pieces.people import CAME
 from doral.engine.state import State
 from doral.estimators.design import FARTHEST, LINEAR, Design
+from doral.estimators.levels import NO_LEVEL, level_places
+from doral.person import Levels
 from doral.problem import Problem
 
 _SIGMAS = 1.959963984540054  # of a 95% interval
+MOST_LEVELS = 8  # of a category, that a report shows
 
 
 class Effects(NamedTuple):
@@ -34,7 +37,7 @@ class FeatureEffect(NamedTuple):
 
     arm: str
     feature: str
-    change: str  # from what to what
+    change: str  # from what to what; of a category, the level
     effect: float
     low: float  # of an interval that holds it with 95%
     high: float
@@ -47,9 +50,17 @@ def explain(state: State, problem: Problem, traits: Sequence[float], context: in
     row = _row_of(state, problem, traits, context)
     worth = state.contexts["weight"][row] * state.tau[row, : problem.n_arms]
     if arm < 0:
-        arm = int(np.argmax(worth * (people.line.mean[: problem.n_arms] @ columns)))
+        arm = int(np.argmax(worth * state.ridge.estimate[row, : problem.n_arms]))
     parts = float(worth[arm]) * people.line.mean[arm] * columns
-    return Effects(float(parts[0]), tuple(_by_feature(people.design, parts, problem.n_traits).tolist()))
+    base, effects = float(parts[0]), _by_feature(people.design, parts, problem.n_traits)
+    for category, place in zip(people.categories.tolist(), people.own_levels[row].tolist(), strict=True):
+        if place != NO_LEVEL:
+            added = float(worth[arm] * people.levels.mean[place, arm])
+            if category == NO_LEVEL:  # of the context
+                base += added
+            else:
+                effects[category] += added
+    return Effects(base, tuple(effects.tolist()))
 
 
 def _row_of(state: State, problem: Problem, traits: Sequence[float], context: int) -> int:
@@ -101,12 +112,35 @@ def view_shares(state: State, problem: Problem) -> list[float]:
     return found
 
 
-def view_effects(state: State, problem: Problem) -> tuple[FeatureEffect, ...]:
+def view_effects(state: State, problem: Problem, levels: Levels) -> tuple[FeatureEffect, ...]:
     """Of every number with every arm, one unit more; where values may bend, from the lower to the upper quarter of
-    those who came lately. None where the problem knows no people, or too few have come.
+    those who came lately. Of every category, the levels that differ most from the average. None where the problem knows
+    no people, or too few have come.
     """
     if not problem.person or not state.people.design.is_known[0]:
         return ()
+    return (*_effects_of_numbers(state, problem), *_effects_of_levels(state, problem, levels))
+
+
+def _effects_of_levels(state: State, problem: Problem, levels: Levels) -> list[FeatureEffect]:
+    people, found = state.people, list[FeatureEffect]()
+    places = level_places(people.levels)
+    for number, category in enumerate(people.categories.tolist()):
+        if category == NO_LEVEL:
+            continue
+        feature = problem.person_names[category]
+        names = levels.names(feature)
+        known = [(code, place) for (of, code), place in places.items() if of == number and code < len(names)]
+        known.sort(key=lambda one: -float(np.abs(people.levels.mean[one[1]]).max()))
+        for code, place in known[:MOST_LEVELS]:
+            for arm, name in enumerate(problem.arm_names):
+                effect = float(people.levels.mean[place, arm])
+                margin = _SIGMAS * math.sqrt(max(float(people.levels.variance[place, arm]), 0.0))
+                found.append(FeatureEffect(name, feature, names[code], effect, effect - margin, effect + margin))
+    return found
+
+
+def _effects_of_numbers(state: State, problem: Problem) -> list[FeatureEffect]:
     people, found = state.people, list[FeatureEffect]()
     design, n_here = people.design, min(int(people.counts[CAME]), people.context.size - problem.n_contexts)
     here = people.traits[problem.n_contexts : problem.n_contexts + n_here]
@@ -122,7 +156,7 @@ def view_effects(state: State, problem: Problem) -> tuple[FeatureEffect, ...]:
             found.append(
                 FeatureEffect(name, problem.person_names[number], change, effect, effect - margin, effect + margin)
             )
-    return tuple(found)
+    return found
 
 
 def _change(design: Design, place: int, values: Floats) -> tuple[float, float, str]:

@@ -94,6 +94,12 @@ def grown_levels(levels: LevelEffects) -> LevelEffects:
     return grown
 
 
+def level_places(levels: LevelEffects) -> dict[tuple[int, int], int]:
+    """Where the level of a category and a code is in the list."""
+    pairs = zip(levels.keys.tolist(), levels.places.tolist(), strict=True)
+    return {(key // _COLUMN, key % _COLUMN): place for key, place in pairs if key != _EMPTY}
+
+
 def _hash(key: int, size: int) -> int:
     return ((key % 1_000_003) * 31 + key // 1_000_003) % size
 

@@ -115,7 +115,7 @@ def _expired(fold: Fold, said: dict[str, list[list[float]]]) -> list[tuple[int, 
 def _greet(fold: Fold, draft: Event) -> None:
     """The engine may not remember any more who the decision was for."""
     if fold.problem.person:
-        fold.engine.greet(_number(fold, draft), who_of(fold.problem, fold.levels, draft))
+        fold.engine.greet(_number(fold, draft), known(draft.context), who_of(fold.problem, fold.levels, draft))
 
 
 def _number(fold: Fold, draft: Event) -> int:

@@ -18,6 +18,7 @@ from doral.engine.view import (
 )
 from doral.engine.view_forecast import ForecastView, view_forecast
 from doral.engine.view_people import FeatureEffect, view_effects, view_shares
+from doral.engine.view_regions import region_certificates
 from doral.errors import InvalidValue
 from doral.live.drafts import in_words
 from doral.live.events import STATE_NAMES
@@ -196,8 +197,10 @@ class Report:
         ]
 
     def _ruled_out(self, arm: str) -> str:
-        out = sum(certificate.arm == arm for certificate in self.certificates)
-        return f", ruled out in {out} of {len(self.shares)} contexts" if out else ""
+        out = [certificate.context for certificate in self.certificates if certificate.arm == arm]
+        if self.person:
+            return f", worse for certain for {'; '.join(out)}" if out else ""
+        return f", ruled out in {len(out)} of {len(self.shares)} contexts" if out else ""
 
 
 def _amounts(cost: float | dict[str, float]) -> str:
@@ -235,14 +238,14 @@ def make_report(name: str, fold: Fold, read_served: Callable[[], ServedTables] |
         shares=dict(zip(fold.names.contexts, view_shares(engine.state, fold.problem), strict=True)),
         arms=tuple(_arm_report(fold, arm) for arm in range(fold.problem.n_arms)),
         explored=view_explored(engine.state),
-        certificates=certificates(engine.state, fold.problem),
+        certificates=(region_certificates if fold.problem.person else certificates)(engine.state, fold.problem),
         corrections=counts.corrections,
         clock_went_back=counts.clock_went_back,
         events=fold.sequence,
         baseline=view_baseline(engine.state, fold.problem),
         until=None if engine.until is None else fold.definition.epoch + engine.until,
         forecast=ahead,
-        effects=view_effects(engine.state, fold.problem),
+        effects=view_effects(engine.state, fold.problem, fold.levels),
         person=fold.problem.person_names,
         read_served=read_served if fold.problem.person else None,
     )

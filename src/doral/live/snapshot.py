@@ -25,7 +25,7 @@ _MAGIC = b"DORAL SNAPSHOT\n"
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 8
 _HEAD = len(_MAGIC) + _DIGEST_BYTES + _LENGTH_BYTES
-_GROW = ("ring", "people.ring_columns")
+_GROW = ("ring", "race.", "costs.claims", "people.ring_", "people.levels.")  # with the log
 _ROOM = 4  # arrays that grow with the log have room for at most so many times what is in it
 
 
@@ -99,7 +99,7 @@ def _shapes(fold: Fold, stored: list[Any]) -> Mapping[str, tuple[int, ...]]:
     for (name, template), (stored_name, shape) in zip(fold.engine.arrays(), stored, strict=True):
         if name != stored_name or len(shape) != template.ndim or not all(type(length) is int for length in shape):
             raise BadSnapshot(f"does not have {name} in its place")
-        grows = name in _GROW or name.startswith("race.")
+        grows = name.startswith(_GROW)
         most = [_ROOM * (length + fold.sequence) if grows else length for length in template.shape]
         if not all(least <= length <= limit for least, length, limit in zip(template.shape, shape, most, strict=True)):
             raise BadSnapshot(f"{name} has an impossible size")
