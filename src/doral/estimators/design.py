@@ -20,6 +20,7 @@ from doral._arrays import Floats, Ints
 from doral._kernel import kernel, rare
 
 FARTHEST = 10.0  # scales from the centre
+ROUNDING = 1e-13  # of a number: who differ by less are alike
 KNOTS = 4  # of a number, at equal shares of those who came
 
 LINEAR = -math.inf  # in place of a knot: the number itself
@@ -104,7 +105,8 @@ def learn_design(design: Design, traits: Floats, sorted_: Floats, n: int) -> Non
                 known += 1
         mean, square = _moments(sorted_, known)
         design.centre[i] = mean
-        design.scale[i] = math.sqrt(square) if square > 0.0 else (abs(mean) if mean != 0.0 else 1.0)
+        varies = math.sqrt(square) > ROUNDING * abs(mean)
+        design.scale[i] = math.sqrt(square) if varies else (abs(mean) if mean != 0.0 else 1.0)
         _sort(sorted_, known)
         for column in range(1, design.first.size):
             if design.first[column] == i and design.knot[column] != LINEAR and design.second[column] < 0:
