@@ -154,6 +154,11 @@ def stretched(state: State, context: int, arm: int, norm: float) -> float:
 
 
 @slot
+def unknowns(state: State) -> int:
+    """How many numbers the value of an arm in a context is made of."""
+
+
+@slot
 def window_bias(state: State, context: int) -> float:
     """The bias term of the bonus."""
 

@@ -130,6 +130,12 @@ def stretched(state: State, context: int, arm: int, norm: float) -> float:
 
 
 @kernel
+def unknowns(state: State) -> int:
+    """theta_j."""
+    return state.ridge.features.shape[1]
+
+
+@kernel
 def window_bias(state: State, context: int) -> float:
     return 0.0
 

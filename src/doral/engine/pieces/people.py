@@ -418,6 +418,12 @@ def kin(state: State, row: int) -> float:
     return state.people.kin[row] * state.now[0].horizon
 
 
+@kernel
+def unknowns(state: State) -> int:
+    """w_a."""
+    return state.people.line.own.size
+
+
 @rare
 def on_renewed(state: State) -> None:
     """The average of every context."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral._kernel import kernel, position
+from doral.engine.hooks import class_of
 from doral.engine.state import State, mark_stale
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def memory(blueprint: Blueprint) -> Floats:
 
 @kernel
 def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> None:
-    state.window[context, arm] += 1.0
+    state.window[position(state.ring[slot].context), arm] += 1.0
 
 
 @kernel
@@ -52,7 +53,7 @@ def on_settle(state: State, slot: int) -> None:
 @kernel
 def window_bias(state: State, context: int) -> float:
     bias = 0.0
-    window, norm = state.window[context], state.ridge.norm[context]
+    window, norm = state.window[class_of(state, context)], state.ridge.norm[context]
     for a in range(window.size):
         bias += window[a] * norm[a]
     return bias

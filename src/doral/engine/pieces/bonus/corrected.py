@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from doral._kernel import kernel
-from doral.engine.hooks import window_bias
+from doral.engine.hooks import unknowns, window_bias
 from doral.engine.state import State
 
 
@@ -13,7 +13,7 @@ from doral.engine.state import State
 def delayed_linucb(state: State, context: int, n: float, certainty: float) -> float:
     """f_t = sqrt(lambda) + sqrt(certainty + k log((k lambda + n) / (k lambda))), with certainty = 2 log(1 / delta)."""
     rules = state.confidence
-    n_features = state.ridge.features.shape[1]
+    n_features = unknowns(state)
     scaled_penalty = n_features * rules.penalty
     f_t = math.sqrt(rules.penalty) + math.sqrt(
         max(0.0, certainty + n_features * math.log((scaled_penalty + n) / scaled_penalty))
