@@ -57,7 +57,6 @@ LOOKS = 32  # everybody is valued anew when this part more have come, or as soon
 MAX_RESERVOIR = 100_000
 MAX_COLUMNS = 2_000
 ALL, TIMES, PLUS = "all", "*", "+"
-LEAST_VARIANCE = 1e-12
 
 # Of `counts`: how many came, after how many everybody is valued anew, and the first decision by which columns were
 # known; rounds and decisions at the last look.
@@ -354,7 +353,7 @@ def revalue(state: State, row: int) -> None:
     expected, unit = norm_row(state, row), _unit(state)
     ridge.is_touched[row] = state.now[0].learned > 0
     levels, own, n_arms, alike = people.levels, people.own_levels[row], state.allowed.size, 0.0
-    n = float(max(1, people.counts[CAME]))
+    n = max(line.crowd[0, 0], 1.0)
     estimate, variance, narrowed = ridge.estimate[row], ridge.norm_squared[row], people.narrowed
     value_by_lines(line, x, estimate, variance, narrowed)
     for a in range(n_arms if own.size > 0 else 0):
@@ -365,16 +364,16 @@ def revalue(state: State, row: int) -> None:
         if of_line + of_levels > 0.0:
             both = of_line * of_line * line.kin[0] + level_kin(levels, own, a, n)
             alike += both / ((of_line + of_levels) * (of_line + of_levels)) / n_arms
-    people.kin[row] = alike if own.size > 0 else line.kin[0]
+    if own.size == 0:
+        alike = line.kin[0]
     for a in range(n_arms):
         variance[a] = max(variance[a], 0.0) * unit
         ridge.norm[row, a] = math.sqrt(variance[a])
-        ridge.weight[row, a] = 1.0 / max(variance[a], LEAST_VARIANCE)  # as many answers what is known is worth
+        ridge.weight[row, a] = alike * line.gram[a, 0, 0]  # how many answers are from those who are like this one
         if expected != row:
             ridge.norm_squared[expected, a] = max(narrowed[a], 0.0) * unit
             ridge.norm[expected, a] = math.sqrt(ridge.norm_squared[expected, a])
-            ridge.weight[expected, a] = 1.0 / max(ridge.norm_squared[expected, a], LEAST_VARIANCE)
-    alike = people.kin[row]
+            ridge.weight[expected, a] = alike * (line.gram[a, 0, 0] + line.open[a, 0, 0])
     state.contexts[row].arrivals = alike * people.counts[ROUND_THEN]
     state.contexts[row].pulls = alike * people.counts[DECISIONS_THEN]
     on_revalued(state, row)
