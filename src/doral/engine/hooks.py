@@ -154,6 +154,11 @@ def stretched(state: State, context: int, arm: int, norm: float) -> float:
 
 
 @slot
+def trial_part(state: State, arm: int, g: int) -> float:
+    """By how much of a trial a decision counts more once it has passed the age before g; g = 0: once it is made."""
+
+
+@slot
 def unknowns(state: State) -> int:
     """How many numbers the value of an arm in a context is made of."""
 

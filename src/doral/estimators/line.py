@@ -491,10 +491,11 @@ def measure_line_noise(prior: Prior, line: Line, tally: Floats, explained: Float
             degrees += two
     for j in range(n_contexts):
         for a in range(n_arms):
-            n += tally[COUNT, j, a]
-            reward += tally[REWARD, j, a]
-            square += tally[SQUARE, j, a]
-    if square <= 0.0 or n <= 0.0:  # where silence tells, answers may come before any trial has grown old
+            if tally[COUNT, j, a] > 0.0:  # where silence tells, an answer may come before its trial is counted
+                n += tally[COUNT, j, a]
+                reward += tally[REWARD, j, a]
+                square += tally[SQUARE, j, a]
+    if square <= 0.0:
         return 0.0
     success = square / reward if reward > 0.0 else 0.0
     for j in range(n_contexts):

@@ -130,6 +130,12 @@ def stretched(state: State, context: int, arm: int, norm: float) -> float:
 
 
 @kernel
+def trial_part(state: State, arm: int, g: int) -> float:
+    """Nobody asks."""
+    return 0.0
+
+
+@kernel
 def unknowns(state: State) -> int:
     """theta_j."""
     return state.ridge.features.shape[1]

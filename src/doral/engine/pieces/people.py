@@ -22,8 +22,8 @@ import numpy as np
 from doral import _check
 from doral._arrays import Floats, Ints
 from doral._kernel import kernel, position, rare
-from doral.engine.hooks import kept, norm_row, on_lines, on_revalued, on_terms, set_tau
-from doral.engine.pieces import costs
+from doral.engine.hooks import correction_weight, kept, norm_row, on_lines, on_revalued, on_terms, remembered, set_tau
+from doral.engine.pieces import costs, learn
 from doral.engine.state import FIRST_CAPACITY, GUEST, State, mark_stale
 from doral.errors import InvalidValue, UnknownName
 from doral.estimators.design import Design, learn_design, new_design, set_columns
@@ -137,6 +137,9 @@ def check_problem(options: PolicyOptions, problem: Problem) -> None:
     is_deaf = problem.feedback == "silent" and options.learner == "returned" and options.sampling != "oracle"
     if options.return_probability == "estimated" and is_deaf:
         raise InvalidValue("learner", options.learner, "does not see silence; choose learner='auto'")
+    if options.return_probability == "estimated" and problem.feedback == "silent" and options.prior == "fixed":
+        remedy = "counts no trials where people have features and feedback is silent; choose prior='cells'"
+        raise InvalidValue("prior", options.prior, remedy)
 
 
 def numbers_of(problem: Problem) -> list[int]:
@@ -180,7 +183,7 @@ def memory(blueprint: Blueprint) -> PeopleMemory:
         raise InvalidValue("columns of a person", p, f"must be at most {MAX_COLUMNS:,}; leave out splines or products")
     capacity = FIRST_CAPACITY if problem.person else 1
     categories = ([NO_LEVEL] if problem.n_contexts > 1 else []) + list(problem.category_columns)
-    early = problem.feedback == "silent" and options.return_probability == "estimated"
+    early = learn.word(options, problem) == "early"
     first = FIRST_FOR_KNOTS if options.basis == "splines" else FIRST_PEOPLE
     return PeopleMemory(
         line=new_line(_arm_design(blueprint), design.group, 1.0 / options.penalty),
@@ -374,6 +377,7 @@ def revalue(state: State, row: int) -> None:
             ridge.norm_squared[expected, a] = max(narrowed[a], 0.0) * unit
             ridge.norm[expected, a] = math.sqrt(ridge.norm_squared[expected, a])
             ridge.weight[expected, a] = alike * (line.gram[a, 0, 0] + line.open[a, 0, 0])
+    people.kin[row] = alike
     state.contexts[row].arrivals = alike * people.counts[ROUND_THEN]
     state.contexts[row].pulls = alike * people.counts[DECISIONS_THEN]
     on_revalued(state, row)
@@ -444,6 +448,7 @@ def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> N
         people.ring_levels[slot, c] = people.own_levels[context, c]
     state.contexts[people.context[context]].pulls += 1.0
     if people.by_age.shape[0] > 0 and state.ring[slot].trains != 0:
+        state.ring[slot].reading = state.now[0].read_last  # what is forgotten since
         _add_aged(state, slot, arm, 0, 1.0)
 
 
@@ -475,8 +480,8 @@ def deadline_of(state: State, slot: int, context: int) -> float:
 def teach(state: State, slot: int, context: int, arm: int, weight: float, target: float) -> None:
     people, place = state.people, place_of(state, slot)
     learn_line(people.line, arm, people.ring_columns[place], weight, target)
-    if people.categories.size > 0 and people.by_age.shape[0] == 0:
-        learn_levels(people.levels, people.ring_levels[place], arm, people.ring_columns[place], weight, target)
+    if _is_grown_up(state, slot):
+        _add_to_levels(state, slot, arm, weight, target)
 
 
 @rare
@@ -485,7 +490,8 @@ def reteach(state: State, slot: int, context: int, arm: int, change: float, tota
     line, x = state.people.line, state.people.ring_columns[place_of(state, slot)]
     for i in range(x.size):
         line.moment[arm, i] += change * x[i]
-    _add_to_levels(state, slot, arm, 0.0, change)
+    if _is_grown_up(state, slot):
+        _add_to_levels(state, slot, arm, 0.0, change)
 
 
 @rare
@@ -498,7 +504,7 @@ def on_reweighed(state: State, slot: int, arm: int, reward: float, change: float
     _add_to_levels(state, slot, arm, change, change * reward)
 
 
-@rare
+@kernel
 def _add_to_levels(state: State, slot: int, arm: int, weight: float, target: float) -> None:
     people, place = state.people, place_of(state, slot)
     if people.categories.size > 0:
@@ -514,14 +520,31 @@ def on_passage(state: State, slot: int, g: int, age: float) -> None:
         decision = state.ring[slot]
         if decision.trains != 0 and not math.isnan(decision.answer_age):
             _add_aged(state, slot, position(decision.arm), g + 1, 1.0)
+            if g == _full_age(state):
+                weight = remembered(state, slot)
+                _add_to_levels(state, slot, position(decision.arm), weight, weight * decision.reward)
 
 
 @kernel
-def on_settle(state: State, slot: int) -> None:
-    """Where silence tells, levels are learned when a decision has grown old."""
-    people, decision = state.people, state.ring[slot]
-    if people.by_age.shape[0] > 0 and decision.trains != 0 and not math.isnan(decision.answer_age):
-        _add_to_levels(state, slot, position(decision.arm), 1.0, decision.reward)
+def _full_age(state: State) -> int:
+    """The age at which silence is a whole trial. Levels are learned there, and never before the line: what they take of
+    it must be in it.
+    """
+    ages, g = state.curves.ages, 0
+    while g < ages.size - 1 and ages[g] < state.limits.longest_deadline:
+        g += 1
+    return g
+
+
+@kernel
+def _is_grown_up(state: State, slot: int) -> bool:
+    """Whether levels are to learn, or have learned, from the decision in this slot: where silence tells, once it has
+    passed the full age.
+    """
+    if state.people.by_age.shape[0] == 0 or slot == GUEST:
+        return True
+    first = state.now[0].first
+    return first + ((slot - first) & (state.ring.size - 1)) < state.curves.cursor[_full_age(state)]
 
 
 @kernel
@@ -545,10 +568,13 @@ def on_cancel(state: State, number: int, context: int, arm: int, cost: float, in
     if people.by_age.shape[0] == 0 or (in_race and state.now[0].race_trains == 0):
         return
     slot = GUEST if number < state.now[0].first else number & (state.ring.size - 1)
-    _add_aged(state, slot, arm, 0, -1.0)
+    weight = correction_weight(state, number, 0.0) if slot == GUEST else remembered(state, slot)
+    _add_aged(state, slot, arm, 0, -weight)
     for g in range(state.curves.cursor.size):
         if number < state.curves.cursor[g]:
-            _add_aged(state, slot, arm, g + 1, -1.0)
+            _add_aged(state, slot, arm, g + 1, -weight)
+    if number < state.curves.cursor[_full_age(state)]:
+        _add_to_levels(state, slot, arm, -weight, 0.0)
 
 
 @rare

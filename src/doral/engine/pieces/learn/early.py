@@ -17,7 +17,7 @@ from doral.engine.hooks import correction_weight, deadline_of, kept, norm_row, o
 from doral.engine.lessons import enter_exactly, is_learnable, replace, slot_of
 from doral.engine.state import GUEST, State, mark_stale
 from doral.errors import InvalidValue
-from doral.estimators.positives import count_positive
+from doral.estimators.positives import count_positive, trial_share
 from doral.estimators.ridge import add_weight, refactor
 from doral.estimators.shrinkage import REWARD, SQUARE
 
@@ -61,6 +61,11 @@ def on_passage(state: State, slot: int, g: int, age: float) -> None:
         state.early.passed[context, arm, g + 1] += 1.0
         if decision.reward != 0.0 and decision.answer_age <= ages[g] and ages[g] <= deadline_of(state, slot, context):
             count_positive(state.early.counts, ages, arm, g, decision.answer_age)
+
+
+@kernel
+def trial_part(state: State, arm: int, g: int) -> float:
+    return trial_share(state.early.shares, state.curves.ages, arm, g, state.limits.longest_deadline)
 
 
 @kernel

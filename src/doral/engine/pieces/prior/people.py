@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from doral._kernel import kernel, rare
+from doral.engine.hooks import trial_part
 from doral.engine.pieces.people import NEXT_LOOK
 from doral.engine.pieces.prior.noise import MEMORY, noise_variance, on_corrected, on_learned
 from doral.engine.schedule import set_next_calibration
 from doral.engine.state import State
 from doral.estimators.levels import calibrate_lines, start_level_variances
 from doral.estimators.line import measure_line_noise, start_variances
-from doral.estimators.positives import trial_share
 from doral.estimators.shrinkage import ANEW, ANEW_STEPS, IS_SET, NOISE, Prior, new_prior
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _count_trials(state: State) -> None:
             for l in range(p):  # noqa: E741
                 people.line.gram[a, i, l] = 0.0
         for g in range(n_ages):
-            share = trial_share(state.early.shares, state.curves.ages, a, g, state.limits.longest_deadline)
+            share = trial_part(state, a, g)
             for i in range(p):
                 for l in range(p):  # noqa: E741
                     people.line.gram[a, i, l] += share * people.by_age[a, g, i, l]
