@@ -14,18 +14,27 @@ from doral.estimators.levels import LevelEffects, calibrate_lines, new_level_eff
 from doral.estimators.line import (
     Line,
     expect_line,
+    lay_out,
     learn_common,
     learn_line,
     narrow_lines,
     new_line,
-    predicted,
     see,
     set_arm,
     set_kin,
     start_variances,
-    variance_of,
+    value_by_lines,
     weigh_arm,
 )
+
+
+def valued(line: Line, x: Floats) -> tuple[Floats, Floats, Floats]:
+    """What all arms are worth to one with these columns, what is not known of it, and what will not be."""
+    lay_out(line)
+    estimate, variance, narrowed = (np.zeros(line.mean_by_column.shape[1]) for _ in range(3))
+    value_by_lines(line, x, estimate, variance, narrowed)
+    n_arms = len(line.mean)
+    return estimate[:n_arms], variance[:n_arms], narrowed[:n_arms]
 
 
 class Answers:
@@ -105,8 +114,9 @@ def test_lines_are_the_posterior_of_one_dense_regression(
     assert line.cov == pytest.approx(cov, rel=1e-8, abs=1e-9 * scale**2)
     x = rng.normal(size=p)
     for a in range(n_arms):
-        assert predicted(line, a, x) == pytest.approx(float(mean[a] @ x), rel=1e-7, abs=1e-8 * scale)
-        assert variance_of(line.cov[a], x) == pytest.approx(float(x @ cov[a] @ x), rel=1e-7, abs=1e-8 * scale**2)
+        estimate, variance, _ = valued(line, x)
+        assert estimate[a] == pytest.approx(float(mean[a] @ x), rel=1e-7, abs=1e-8 * scale)
+        assert variance[a] == pytest.approx(float(x @ cov[a] @ x), rel=1e-7, abs=1e-8 * scale**2)
 
 
 @settings(max_examples=20)
@@ -143,7 +153,8 @@ def test_open_decisions_narrow_as_if_they_were_answered(seed: int, p: int, n_ope
         assert line.narrowed[a] == pytest.approx(right, rel=1e-7, abs=1e-10)
         for _ in range(5):
             x = rng.normal(size=p)
-            assert variance_of(line.narrowed[a], x) <= variance_of(line.cov[a], x) * (1.0 + 1e-9)
+            _, variance, narrowed = valued(line, x)
+            assert narrowed[a] <= variance[a] * (1.0 + 1e-9)
 
 
 def simulated(
