@@ -42,6 +42,7 @@ from doral.estimators.exact_sums import new_exact_sums
 from doral.estimators.ridge import new_ridge, padded
 from doral.estimators.survival import new_return_curves
 from doral.pacing import new_demand, new_hulls
+from doral.person import Number
 from doral.problem import Arm, Feedback, Paid, Problem, reserve_depths
 
 PRESET_SECONDS, ANY_SECONDS = 6.0, 14.0  # to compile, roughly: whoever waits is told
@@ -137,7 +138,7 @@ def first_state(blueprint: Blueprint) -> State:
     }
     problem = blueprint.problem
     is_preset = pieces in _preset_compositions(
-        problem.feedback, problem.baseline is not None, problem.paid, problem.until is not None
+        problem.feedback, problem.baseline is not None, problem.paid, problem.until is not None, bool(problem.person)
     )
     if is_preset and not composes_all():
         state: State = compose(pieces)(**_common(blueprint, pieces), **memories)
@@ -153,19 +154,23 @@ def composes_all() -> bool:
 
 @cache
 def _preset_compositions(
-    feedback: str, has_baseline: bool, paid: str, ends_by_date: bool
+    feedback: str, has_baseline: bool, paid: str, ends_by_date: bool, has_person: bool
 ) -> Mapping[tuple[str, ...], str]:
-    """Those that are worth machine code of their own, with the name of the preset; with a baseline, the first."""
+    """Those that are worth machine code of their own, with the name of the preset; with a baseline, or where people
+    have features, the first.
+    """
     problem = _tiny_problem(feedback, 0.0 if has_baseline else None, paid)
+    if has_person:
+        problem = dataclasses.replace(problem, person=(Number("number"),))
     if ends_by_date:
         problem = dataclasses.replace(problem, horizon=0, until=1.0)
-    names = POLICY_NAMES[:1] if has_baseline else POLICY_NAMES
+    names = POLICY_NAMES[:1] if has_baseline or has_person else POLICY_NAMES
     return {chosen_pieces(policy(name), problem): name for name in reversed(names)}
 
 
 def _label(pieces: tuple[str, ...]) -> str:
     """What people call a policy of these pieces."""
-    words = itertools.product(get_args(Feedback), (True, False), get_args(Paid), (True, False))
+    words = itertools.product(get_args(Feedback), (True, False), get_args(Paid), (True, False), (True, False))
     known = [names[pieces] for names in itertools.starmap(_preset_compositions, words) if pieces in names]
     return known[-1] if known else "a policy"
 

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from doral.engine.pieces.learn.early import EarlyMemory
     from doral.engine.pieces.outcomes import OutcomesMemory
     from doral.engine.pieces.people import PeopleMemory
-    from doral.engine.pieces.people_shift import PeopleShiftMemory
     from doral.engine.pieces.race import RaceMemory
     from doral.engine.pieces.rate.period import PeriodMemory
     from doral.engine.pieces.returns.estimated import ReturnsMemory
     from doral.engine.pieces.start import StartMemory
     from doral.engine.pieces.uplift import UpliftMemory
     from doral.estimators.ridge import Ridge
+    from doral.estimators.shift import Shift
     from doral.estimators.shrinkage import Prior
     from doral.estimators.survival import ReturnCurves
     from doral.pacing import Demand, Hulls
@@ -189,7 +189,8 @@ class State(NamedTuple):
     early: EarlyMemory
     ahead: Floats
     people: PeopleMemory
-    people_shift: PeopleShiftMemory
+    people_shift: Shift
+    people_costs: Shift
 
 
 COMMON: tuple[str, ...] = State._fields[: State._fields.index("race")]

@@ -22,7 +22,17 @@ import numpy as np
 from doral import _check
 from doral._arrays import Floats, Ints
 from doral._kernel import kernel, position, rare
-from doral.engine.hooks import correction_weight, kept, norm_row, on_lines, on_revalued, on_terms, remembered, set_tau
+from doral.engine.hooks import (
+    correction_weight,
+    kept,
+    noise_variance,
+    norm_row,
+    on_lines,
+    on_revalued,
+    on_terms,
+    remembered,
+    set_tau,
+)
 from doral.engine.pieces import costs, learn
 from doral.engine.state import FIRST_CAPACITY, GUEST, State, mark_stale
 from doral.errors import InvalidValue, UnknownName
@@ -43,7 +53,6 @@ from doral.estimators.levels import (
 )
 from doral.estimators.line import Line, lay_out, learn_line, new_line, value_by_lines
 from doral.estimators.ridge import padded
-from doral.estimators.shrinkage import NOISE
 from doral.pacing import reweigh, sort_costs
 
 if TYPE_CHECKING:
@@ -353,7 +362,7 @@ def revalue(state: State, row: int) -> None:
     line, x, context = people.line, people.columns[row], position(people.context[row])
     if row != context:
         _set_terms(state, row, context)
-    expected, unit = norm_row(state, row), _unit(state)
+    expected, unit = norm_row(state, row), 1.0 / noise_variance(state)  # norms are in units of the noise
     ridge.is_touched[row] = state.now[0].learned > 0
     levels, own, n_arms, alike = people.levels, people.own_levels[row], state.allowed.size, 0.0
     n = max(line.crowd[0, 0], 1.0)
@@ -398,12 +407,6 @@ def _set_terms(state: State, row: int, context: int) -> None:
     else:
         set_tau(state, row, context)
     on_terms(state, row)
-
-
-@kernel
-def _unit(state: State) -> float:
-    """Norms are in units of the noise, where it is measured."""
-    return 1.0 / state.prior.scale[NOISE] if state.chosen.prior_people else 1.0
 
 
 @kernel
