@@ -11,7 +11,7 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral.engine.blueprint import Blueprint
-from doral.engine.engine import NOBODY, Decided, Engine, Heard, Who
+from doral.engine.engine import Decided, Engine, Heard, Who
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import policy
 from doral.person import Category, Number
@@ -77,7 +77,7 @@ class Campaign:
         self.made: list[Made] = []
         self.open: list[tuple[float, Made, float]] = []
         self.decided: list[Decided] = []
-        self.reward, self.traits = reward or _reward, traits or self._traits
+        self.reward, self.traits = reward or usual_reward, traits or self._traits
         self.availability, self.own_terms, self.answered = availability, own_terms, answered
 
     def _traits(self, rng: Any) -> Floats:
@@ -133,7 +133,7 @@ class Campaign:
         return self
 
 
-def _reward(rng: Any, traits: Floats, arm: int) -> float:
+def usual_reward(rng: Any, traits: Floats, arm: int) -> float:
     x = (np.nan_to_num(traits, nan=50.0) - 50.0) / 10.0
     return float(3.0 + 0.5 * arm + 0.3 * x[0] + 0.3 * x[-1] * (arm - 1) + rng.normal())
 
@@ -143,4 +143,4 @@ def amended(campaign: Campaign, made: Made) -> None:
     campaign.engine.greet(made.number, made.context, made.who)
 
 
-__all__ = ["ALL_ARMS", "NOBODY", "Campaign", "Made", "amended", "policy_of", "problem_of"]
+__all__ = ["ALL_ARMS", "Campaign", "Made", "amended", "policy_of", "problem_of", "usual_reward"]

@@ -17,14 +17,19 @@ from doral.engine.choice import PLAYED_FIRST, SKIPPED_BUDGET, SKIPPED_OVER, SKIP
 from doral.engine.compose import chosen_pieces
 from doral.engine.engine import Decided, Heard, Who
 from doral.engine.entries import ASK
-from doral.engine.events import LEARNED
+from doral.engine.events import LEARNED, decide, is_stock_due, open_round, take_stock
+from doral.engine.hooks import admit
 from doral.engine.pieces.people import CAME, ROUND_THEN
+from doral.engine.presets import policy
 from doral.engine.state import CAP, State, has
+from doral.errors import InvalidValue
 from doral.estimators.design import FARTHEST
 from doral.estimators.shrinkage import DOUBT, NOISE
 from doral.person import Category
 from doral.problem import Arm
-from tests.engine.people_campaigns import ALL_ARMS, Campaign, Made, amended, policy_of, problem_of
+from tests.engine.interpreted import ALL_ARMS as NO_BITS
+from tests.engine.interpreted import Player, first
+from tests.engine.people_campaigns import ALL_ARMS, Campaign, Made, amended, policy_of, problem_of, usual_reward
 
 
 class Told:
@@ -75,7 +80,7 @@ class Told:
                 variance = levels.common[levels.category[place]] + levels.own[levels.category[place]]
                 part = variance / (line.noise[a] + n_categories * variance * levels.answers[place, a])
                 gram -= part * np.outer(levels.x[place, a], levels.x[place, a])
-                moment -= part * levels.x[place, a] * levels.reward[place, a]
+                moment -= part * levels.x[place, a] * levels.told[place, a]
             t = np.linalg.inv(np.eye(p) + gram @ d / line.noise[a])
             mix = np.kron(line.arms[a], np.eye(p))
             m, m_cov = mix @ line.hyper_mean, mix @ line.hyper_cov @ mix.T
@@ -186,6 +191,11 @@ class Told:
         return float(worth[: depths[here] + 1].sum()), found.x.reshape(n, n_arms)[here]
 
 
+def _beside_nothing(rng: Any, traits: Floats, arm: int) -> float:
+    """The control, which is the last arm, brings little."""
+    return float(0.5 + rng.normal()) if arm == 3 else usual_reward(rng, traits, arm)
+
+
 ONE_CLASS: dict[str, Any] = {
     "arms": [Arm("a"), Arm("b", cost=2.0), Arm("c", cost=1.3)],
     "contexts": ["all"],
@@ -199,7 +209,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "explore": ({}, {"explore": 0.15}, {"availability": 0.9}),
     "silent": ({"feedback": "silent"}, {}, {}),
     "known baseline": ({"baseline": 1.0}, {}, {}),
-    "observed baseline": ({"baseline": "observed"}, {}, {}),
+    "observed baseline": ({"baseline": "observed"}, {}, {"reward": _beside_nothing}),
     "paid on answer": ({"paid": "on_answer"}, {}, {}),
     "nothing pending": ({}, {"pending": "ignored", "curves_by": "arm"}, {"own_terms": 0.3}),
 }
@@ -454,6 +464,30 @@ def test_an_arm_joins_and_one_leaves() -> None:
     assert checked > 10
 
 
+# --- several categories ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_categories", "n_levels"), [(1, 50), (2, 3), (2, 50), (3, 3)])
+def test_effects_of_several_categories_are_found(n_categories: int, n_levels: int) -> None:
+    """From answers to arms at random: within twice the error of a regression on as many numbers."""
+    rng, n = np.random.default_rng(77), 3_000
+    effects = 0.5 * rng.normal(size=(n_categories, n_levels))
+    person = ["one", *(Category(f"c{i}") for i in range(n_categories))]
+    problem = problem_of(**{**ONE_CATEGORY, "person": person, "budget": 1e6})
+    engine = Campaign(problem, policy_of(reservoir=128)).engine
+    for i in range(n):
+        levels, arm = rng.integers(n_levels, size=n_categories), int(rng.integers(2))
+        who = Who([float(rng.normal()), *levels.astype(float).tolist()])
+        list(engine.decide_many([0], ALL_ARMS, [i + 1.0], recorded=[(arm, 1.0 + arm)], who=[who]))
+        reward = 3.0 + 0.5 * arm + effects[np.arange(n_categories), levels].sum() + rng.normal()
+        engine.answer([Heard(engine.played - 1, float(reward), i + 1.5)], who=[who])
+    state = engine.state
+    levels = state.people.traits[1:, 1:].astype(int)
+    truth = 3.0 + effects[np.arange(n_categories), levels].sum(axis=1)[:, None] + np.array([0.0, 0.5])
+    error = math.sqrt(float(((state.ridge.estimate[1:129, :2] - truth) ** 2).mean()))
+    assert error < 2.0 * math.sqrt((2.0 + n_categories * (n_levels - 1)) / n)
+
+
 # --- what may go wrong -----------------------------------------------------------------------------------------------
 
 
@@ -607,3 +641,51 @@ def test_the_program_of_a_composition_decides_as_the_one_for_all(monkeypatch: py
     assert type(own.engine.state) is not type(any_program.engine.state)
     own.play(200)
     assert own.decided == any_program.decided
+
+
+# --- in Python, where an index that is out of bounds is an error -----------------------------------------------------
+
+POLICIES: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in ("doral-otf", "doral-ids", "d-alp", "wait-linucb", "d-lints", "eva")),
+    ("doral", {"min_answers": 2}),
+    ("doral", {"min_answers": 2, "learner": "auto", "prior": "cells"}),
+    ("eva", {"window_bias": True}),
+    ("doral-otf", {"pacing": "greedy"}),
+    ("doral-otf", {"pacing": "coin", "explore": 0.2}),
+    ("doral-otf", {"learner": "early"}),
+    ("doral-otf", {"half_life": 10.0, "basis": "splines"}),
+    ("doral-otf", {"bonus": "printed", "window_bias": True}),
+    ("doral-otf", {"rate": "period", "curves_by": "arm"}),
+]
+
+
+@pytest.mark.usefixtures("interpreted")
+@pytest.mark.parametrize(
+    "changes", [{}, {"feedback": "silent"}, {"baseline": "observed", "paid": "on_answer"}], ids=str
+)
+@pytest.mark.parametrize(("base", "options"), POLICIES, ids=str)
+def test_every_policy_stays_inside_its_arrays(base: str, options: dict[str, Any], changes: dict[str, Any]) -> None:
+    chosen, problem = policy(base, reservoir=6, **options), problem_of(**{**changes, "horizon": 60, "budget": 40.0})
+    is_deaf = problem.feedback == "silent" and chosen.return_probability == "estimated"
+    if is_deaf and (chosen.learner == "returned" or chosen.prior == "fixed"):
+        with pytest.raises(InvalidValue):
+            first(chosen, problem)
+        return
+    player, rng = Player(first(chosen, problem)), np.random.default_rng(1)
+    waiting: list[tuple[float, int]] = []
+    for clock in np.arange(1.0, 51.0).tolist():
+        for due, number in waiting:
+            if clock - 1.0 < due <= clock:
+                player.answer(number, float(rng.normal(1.0)), due)
+        open_round(player.state, clock)
+        if is_stock_due(player.state):
+            take_stock(player.state)
+        traits = np.array([rng.normal(), rng.normal(), float(rng.integers(3)), math.nan])
+        before = player.state.now[0].next
+        choice = decide(player.state, admit(player.state, int(rng.integers(2)), traits, math.nan, math.nan), NO_BITS)
+        assert 0.0 <= choice.probability <= 1.0
+        assert math.isfinite(choice.value + choice.price)
+        if player.state.now[0].next > before:
+            waiting.append((clock + float(rng.exponential(3.0)), before))
+    assert waiting
+    assert np.isfinite(player.state.ridge.estimate).all()

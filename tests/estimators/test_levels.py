@@ -171,6 +171,7 @@ def simulated(rng: Any, *, n_levels: int, common: float, own: float, n: int) -> 
         line.gram[a, 0, 0], line.moment[a, 0] = (arm == a).sum(), reward[arm == a].sum()
     np.add.at(levels.answers, (level, arm), 1.0)
     np.add.at(levels.reward, (level, arm), reward)
+    levels.told[:] = levels.reward
     levels.x[:, :, 0] = levels.answers
     line.scale[0] = float((reward**2).mean())
     start_variances(line)

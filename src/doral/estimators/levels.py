@@ -7,7 +7,8 @@ learned: a level of which little is known is as all are on average, and one that
 answers of an arm at a level that are r, in sum, above the line, r / n is u + v with an error of noise / n, so what is
 known of u and v is exact given the line. The line, in turn, is learned as if every level had an effect that nobody
 knows: answers at one level go astray together (Schur's complement of the level, as in any mixed model). Of several
-categories each is taken for itself, with what the others were thought to add when the answer came.
+categories each is taken for itself, with what the others were thought to add when the answer came; the line hears
+rewards as they were told, or what it is taken for would come back to it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class LevelEffects(NamedTuple):
     category: Ints  # (room,)
     came: Floats  # (room,) how many of a level have come
     answers: Floats  # (room, A)
-    reward: Floats  # (room, A) their sum, without what other categories were thought to add
+    told: Floats  # (room, A) the sum of their rewards
+    reward: Floats  # (room, A) the same without what other categories were thought to add
     x: Floats  # (room, A, p) sum of the columns of the line
     mean: Floats  # (room, A) u + v
     variance: Floats  # (room, A)
@@ -65,6 +67,7 @@ def new_level_effects(n_categories: int, n_arms: int, p: int, variance: float) -
         category=np.zeros(room, dtype=np.int64),
         came=np.zeros(room),
         answers=np.zeros((room, n_arms)),
+        told=np.zeros((room, n_arms)),
         reward=np.zeros((room, n_arms)),
         x=np.zeros((room, n_arms, p)),
         mean=np.zeros((room, n_arms)),
@@ -81,7 +84,7 @@ def grown_levels(levels: LevelEffects) -> LevelEffects:
     larger = {
         name: np.concatenate([old, np.zeros_like(old)])
         for name, old in levels._asdict().items()
-        if name in ("category", "came", "answers", "reward", "x", "mean", "variance")
+        if name in ("category", "came", "answers", "told", "reward", "x", "mean", "variance")
     }
     keys, places = np.full(4 * room, _EMPTY, dtype=np.int64), np.zeros(4 * room, dtype=np.int64)
     for key, place in zip(levels.keys.tolist(), levels.places.tolist(), strict=True):
@@ -187,6 +190,7 @@ def learn_levels(levels: LevelEffects, own: Ints, arm: int, x: Floats, weight: f
                 if other != c and own[other] != NO_LEVEL:
                     others += levels.mean[own[other], arm]
             levels.answers[own[c], arm] += weight
+            levels.told[own[c], arm] += target
             levels.reward[own[c], arm] += target - weight * others
             for i in range(x.size):
                 levels.x[own[c], arm, i] += weight * x[i]
@@ -210,7 +214,7 @@ def leave_levels_out(levels: LevelEffects, line: Line) -> None:
                 part = variance / (line.noise[a] + n_categories * variance * count)
                 for i in range(p):
                     step = part * x[i]
-                    line.heard[a, i] -= step * levels.reward[place, a]
+                    line.heard[a, i] -= step * levels.told[place, a]
                     for l in range(p):  # noqa: E741
                         line.seen[a, i, l] -= step * x[l]
 
@@ -308,6 +312,7 @@ def fade_levels(levels: LevelEffects, keep: float) -> None:
         levels.came[place] *= keep
         for a in range(n_arms):
             levels.answers[place, a] *= keep
+            levels.told[place, a] *= keep
             levels.reward[place, a] *= keep
             for i in range(p):
                 levels.x[place, a, i] *= keep
