@@ -651,7 +651,7 @@ POLICIES: list[tuple[str, dict[str, Any]]] = [
     ("doral", {"min_answers": 2, "learner": "auto", "prior": "cells"}),
     ("eva", {"window_bias": True}),
     ("doral-otf", {"pacing": "greedy"}),
-    ("doral-otf", {"pacing": "coin", "explore": 0.2}),
+    ("doral-otf", {"pacing": "coin"}),
     ("doral-otf", {"learner": "early"}),
     ("doral-otf", {"half_life": 10.0, "basis": "splines"}),
     ("doral-otf", {"bonus": "printed", "window_bias": True}),
