@@ -415,6 +415,25 @@ def test_a_corrected_reward_is_learned_as_if_it_had_been_right_at_once(feedback:
     assert lines[0].levels.mean == pytest.approx(lines[1].levels.mean, rel=0.05, abs=0.02)
 
 
+def test_the_only_reward_turns_out_to_be_none() -> None:
+    facts, untold = Facts("explicit"), Facts("explicit")
+    for i in range(60):
+        facts.step(i)
+        untold.step(i)
+        if i == 10:
+            for one, reward in ((facts, 1e9), (untold, 0.0)):
+                one.delay[5] = 4.0
+                one.tell(5, reward)
+        if i == 20:
+            amended(facts.campaign, facts.made(5))
+            facts.engine.correct(
+                number=facts.numbers[5], context=0, arm=facts.arms[5], reason=0, previous=1e9, reward=0.0
+            )
+    ours, theirs = facts.engine.state.ridge, untold.engine.state.ridge
+    assert (ours.estimate == 0.0).all()
+    assert ours.norm == pytest.approx(theirs.norm, rel=1e-9)
+
+
 @pytest.mark.parametrize("feedback", ["explicit", "silent"])
 @pytest.mark.parametrize("after", [3, 20, 80])
 def test_an_answer_that_is_told_late_is_learned_with_who_it_is_from(feedback: str, after: int) -> None:

@@ -12,7 +12,7 @@ from doral.engine.schedule import set_next_calibration
 from doral.engine.state import State
 from doral.estimators.levels import calibrate_lines, start_level_variances
 from doral.estimators.line import measure_line_noise, start_variances
-from doral.estimators.shrinkage import ANEW, ANEW_STEPS, IS_SET, NOISE, Prior, new_prior
+from doral.estimators.shrinkage import ANEW, ANEW_STEPS, IS_SET, MEAN_SQUARE, NOISE, Prior, new_prior
 
 if TYPE_CHECKING:
     from doral.engine.blueprint import Blueprint
@@ -55,6 +55,8 @@ def rebuild_rewards(state: State) -> None:
         _count_trials(state)
     second_moment = measure_line_noise(prior, line, state.tally, people.levels.explained)
     if not second_moment > 0.0:
+        if prior.scale[IS_SET] == ANEW:
+            _start_over(state)
         return
     n_arms = line.mean.shape[0]
     n = 0.0
@@ -71,6 +73,28 @@ def rebuild_rewards(state: State) -> None:
         start_level_variances(people.levels, line.scale[0])
         prior.scale[IS_SET] = 1.0
     calibrate_lines(line, people.levels, people.shares, steps)
+    people.counts[NEXT_LOOK] = 0
+
+
+@rare
+def _start_over(state: State) -> None:
+    """All that was measured was measured on rewards that turned out to be none."""
+    people, prior, variance = state.people, state.prior, 1.0 / state.confidence.penalty
+    line = people.line
+    prior.scale[NOISE], prior.scale[MEAN_SQUARE], prior.scale[IS_SET] = 1.0, 0.0, 0.0
+    for row in range(prior.sigma.size):
+        prior.sigma[row] = 1.0
+    line.scale[0] = 0.0
+    for a in range(line.noise.size):
+        line.noise[a] = 1.0
+    for i in range(line.own.size):
+        line.own[i] = variance
+    for i in range(line.hyper_mean.size):
+        line.hyper_mean[i] = 0.0
+        for l in range(line.hyper_mean.size):  # noqa: E741
+            line.hyper_cov[i, l] = 0.0
+    for c in range(people.levels.common.size):
+        people.levels.common[c], people.levels.own[c] = 0.0, variance
     people.counts[NEXT_LOOK] = 0
 
 
