@@ -7,13 +7,13 @@ learned: a level of which little is known is as all are on average, and one that
 answers of an arm at a level that are r, in sum, above the line, r / n is u + v with an error of noise / n, so what is
 known of u and v is exact given the line. The line, in turn, is learned as if every level had an effect that nobody
 knows: answers at one level go astray together (Schur's complement of the level, as in any mixed model). Of several
-categories each is taken for itself, with what the others were thought to add when the answer came; the line hears
-rewards as they were told, or what it is taken for would come back to it.
+categories each is fitted in turn to what the line and the others leave of the rewards. How much that is follows from
+how often levels came together: one number for every pair of levels that was seen with an arm.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,9 +33,12 @@ from doral.estimators.line import (
 )
 
 FIRST_LEVELS = 16  # there is room for; it doubles when full
+FIRST_PAIRS = 4096
+SWEEPS = 2  # over categories, each time that lines are looked at
 NO_LEVEL = -1
 _EMPTY = -1
 _COLUMN = 2**40  # keys are of a category and its level
+_PLACES, _ARMS = 2**22, 2**17  # those of pairs, of two places in the list and an arm
 
 
 class LevelEffects(NamedTuple):
@@ -48,13 +51,16 @@ class LevelEffects(NamedTuple):
     came: Floats  # (room,) how many of a level have come
     answers: Floats  # (room, A)
     told: Floats  # (room, A) the sum of their rewards
-    reward: Floats  # (room, A) the same without what other categories were thought to add
+    reward: Floats  # (room, A) the same without what other categories are thought to add
     x: Floats  # (room, A, p) sum of the columns of the line
     mean: Floats  # (room, A) u + v
     variance: Floats  # (room, A)
     common: Floats  # (C,) s
     own: Floats  # (C,) d
     explained: Floats  # (2, A) what levels explain of the squares of rewards, and how many numbers that takes
+    pair_keys: Ints  # (pair room,) a table of levels of two categories and an arm
+    pair_answers: Floats  # (pair room,) how many of its answers are from people who have both
+    n_pairs: Ints  # (1,)
 
 
 def new_level_effects(n_categories: int, n_arms: int, p: int, variance: float) -> LevelEffects:
@@ -75,26 +81,42 @@ def new_level_effects(n_categories: int, n_arms: int, p: int, variance: float) -
         common=np.zeros(n_categories),
         own=np.full(n_categories, variance),
         explained=np.zeros((2, n_arms)),
+        pair_keys=np.full(FIRST_PAIRS if n_categories > 1 else 1, _EMPTY, dtype=np.int64),
+        pair_answers=np.zeros(FIRST_PAIRS if n_categories > 1 else 1),
+        n_pairs=np.zeros(1, dtype=np.int64),
     )
 
 
 def grown_levels(levels: LevelEffects) -> LevelEffects:
-    """With room for twice as many."""
-    room = levels.category.size
-    larger = {
-        name: np.concatenate([old, np.zeros_like(old)])
-        for name, old in levels._asdict().items()
-        if name in ("category", "came", "answers", "told", "reward", "x", "mean", "variance")
-    }
-    keys, places = np.full(4 * room, _EMPTY, dtype=np.int64), np.zeros(4 * room, dtype=np.int64)
-    for key, place in zip(levels.keys.tolist(), levels.places.tolist(), strict=True):
-        if key != _EMPTY:
-            at = _hash_of(key, keys.size)
-            while keys[at] != _EMPTY:
-                at = (at + 1) % keys.size
-            keys[at], places[at] = key, place
-    grown: LevelEffects = levels._replace(keys=keys, places=places, **larger)
+    """With room for twice as many of what is full."""
+    changes: dict[str, Any] = {}
+    if levels.n[0] + levels.common.size > levels.category.size:
+        for name in ("category", "came", "answers", "told", "reward", "x", "mean", "variance"):
+            old = getattr(levels, name)
+            changes[name] = np.concatenate([old, np.zeros_like(old)])
+        changes["keys"], changes["places"] = _rehashed(levels.keys, levels.places)
+    if _are_pairs_full(levels):
+        changes["pair_keys"], changes["pair_answers"] = _rehashed(levels.pair_keys, levels.pair_answers)
+    grown: LevelEffects = levels._replace(**changes)
     return grown
+
+
+def _rehashed(keys: Ints, values: Any) -> tuple[Ints, Any]:
+    """The same table, twice as large."""
+    size = 2 * keys.size
+    larger, theirs = np.full(size, _EMPTY, dtype=np.int64), np.zeros(size, dtype=values.dtype)
+    for key, value in zip(keys.tolist(), values.tolist(), strict=True):
+        if key != _EMPTY:
+            at = _hash(key, size)
+            while larger[at] != _EMPTY:
+                at = (at + 1) % size
+            larger[at], theirs[at] = key, value
+    return larger, theirs
+
+
+def _are_pairs_full(levels: LevelEffects) -> bool:
+    """Long before there is no place left: many answers may come in one round."""
+    return levels.common.size > 1 and 4 * levels.n_pairs[0] > levels.pair_keys.size
 
 
 def level_places(levels: LevelEffects) -> dict[tuple[int, int], int]:
@@ -103,18 +125,24 @@ def level_places(levels: LevelEffects) -> dict[tuple[int, int], int]:
     return {(key // _COLUMN, key % _COLUMN): place for key, place in pairs if key != _EMPTY}
 
 
+def pairs_of(keys: Ints) -> list[tuple[int, int, int]]:
+    """The two places in the list, and the arm, of every pair in a table."""
+    found = [divmod(key, _ARMS) for key in keys.tolist() if key != _EMPTY]
+    return [(*divmod(both, _PLACES), arm) for both, arm in found]
+
+
 def _hash(key: int, size: int) -> int:
     return ((key % 1_000_003) * 31 + key // 1_000_003) % size
 
 
-_hash_of = _hash
 _hashed = kernel(_hash)
+_pairs_full = kernel(_are_pairs_full)
 
 
 @kernel
 def are_full(levels: LevelEffects) -> bool:
     """Whether somebody with a new level in every category would find no room."""
-    return levels.n[0] + levels.common.size > levels.category.size
+    return levels.n[0] + levels.common.size > levels.category.size or _pairs_full(levels)
 
 
 @kernel
@@ -185,15 +213,28 @@ def learn_levels(levels: LevelEffects, own: Ints, arm: int, x: Floats, weight: f
     """An answer that counts with this weight; `target` is the weight times the reward."""
     for c in range(own.size):
         if own[c] != NO_LEVEL:
-            others = 0.0
-            for other in range(own.size):
-                if other != c and own[other] != NO_LEVEL:
-                    others += levels.mean[own[other], arm]
             levels.answers[own[c], arm] += weight
             levels.told[own[c], arm] += target
-            levels.reward[own[c], arm] += target - weight * others
             for i in range(x.size):
                 levels.x[own[c], arm, i] += weight * x[i]
+            for other in range(c):
+                if own[other] != NO_LEVEL and weight != 0.0:
+                    _count_pair(levels, own[other], own[c], arm, weight)
+
+
+@kernel
+def _count_pair(levels: LevelEffects, one: int, two: int, arm: int, weight: float) -> None:
+    key, size = (one * _PLACES + two) * _ARMS + arm, levels.pair_keys.size
+    at, tried = _hashed(key, size), 0
+    while levels.pair_keys[at] != _EMPTY and levels.pair_keys[at] != key:
+        at = (at + 1) % size
+        tried += 1
+        if tried >= size:  # a full table forgets who came together: it is never so, it doubles long before
+            return
+    if levels.pair_keys[at] == _EMPTY:
+        levels.pair_keys[at] = key
+        levels.n_pairs[0] += 1
+    levels.pair_answers[at] += weight
 
 
 # --- stock-taking ----------------------------------------------------------------------------------------------------
@@ -230,13 +271,42 @@ def _residual(levels: LevelEffects, line: Line, place: int, arm: int) -> float:
 
 @rare
 def set_levels(levels: LevelEffects, line: Line) -> None:
-    """u + v of every level, for the lines as they are."""
-    n_arms = line.mean.shape[0]
-    for a in range(n_arms):
+    """u + v of every level, for the lines as they are; one category after the other."""
+    n_categories = levels.common.size
+    for a in range(line.mean.shape[0]):
         levels.explained[0, a] = levels.explained[1, a] = 0.0
+    for sweep in range(SWEEPS if n_categories > 1 else 1):
+        for c in range(n_categories):
+            _leave_others_out(levels, c)
+            _set_category(levels, line, c, sweep == SWEEPS - 1 or n_categories == 1)
+
+
+@rare
+def _leave_others_out(levels: LevelEffects, category: int) -> None:
+    """Rewards of the levels of a category, without what the others are thought to add."""
+    n_arms = levels.mean.shape[1]
     for place in range(levels.n[0]):
-        c = levels.category[place]
-        common, own = levels.common[c], levels.own[c]
+        if levels.category[place] == category:
+            for a in range(n_arms):
+                levels.reward[place, a] = levels.told[place, a]
+    for at in range(levels.pair_keys.size):
+        key = levels.pair_keys[at]
+        if key != _EMPTY:
+            arm, both = key % _ARMS, key // _ARMS
+            one, two = both // _PLACES, both % _PLACES
+            if levels.category[one] == category:
+                levels.reward[one, arm] -= levels.pair_answers[at] * levels.mean[two, arm]
+            elif levels.category[two] == category:
+                levels.reward[two, arm] -= levels.pair_answers[at] * levels.mean[one, arm]
+
+
+@rare
+def _set_category(levels: LevelEffects, line: Line, category: int, is_last: bool) -> None:
+    n_arms = line.mean.shape[0]
+    common, own = levels.common[category], levels.own[category]
+    for place in range(levels.n[0]):
+        if levels.category[place] != category:
+            continue
         known, says = 0.0, 0.0
         for a in range(n_arms):
             if levels.answers[place, a] > 0.0:
@@ -254,8 +324,9 @@ def set_levels(levels: LevelEffects, line: Line) -> None:
                 mean += (1.0 - keep) * residual / count
             levels.mean[place, a] = mean
             levels.variance[place, a] = keep * own + keep * keep * spread
-            if common + own > 0.0:
-                levels.explained[0, a] += 2.0 * mean * residual - count * mean * mean
+            if common + own > 0.0 and is_last:
+                others = levels.told[place, a] - levels.reward[place, a]
+                levels.explained[0, a] += mean * (2.0 * residual + others) - count * mean * mean
                 levels.explained[1, a] += 1.0 - levels.variance[place, a] / (common + own) if count > 0.0 else 0.0
 
 
@@ -307,6 +378,8 @@ def move_level_variances(levels: LevelEffects, line: Line) -> None:
 
 @rare
 def fade_levels(levels: LevelEffects, keep: float) -> None:
+    for at in range(levels.pair_answers.size):
+        levels.pair_answers[at] *= keep
     n_arms, p = levels.x.shape[1], levels.x.shape[2]
     for place in range(levels.n[0]):
         levels.came[place] *= keep

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from doral.estimators.levels import pairs_of
 from doral.live.events import STATE_NAMES
 from doral.live.roster import ARM_STATUS_NAMES
 from doral.person import MAX_LEVELS, Category
@@ -110,6 +111,9 @@ def _check_rows_of_people(arrays: Mapping[str, Any], problem: Problem, size: int
     _require(keys.size == places.size >= 2 * room, "room for levels")
     _require(bool((keys == -1).any()) and bool(np.all((places >= 0) & (places < max(room, 1)))), "the table of levels")
     _require(n_categories == 0 or bool(np.all((category >= 0) & (category < n_categories))), "category of a level")
+    _require(arrays["people.levels.pair_keys"].size == arrays["people.levels.pair_answers"].size, "room for pairs")
+    for one, two, arm in pairs_of(arrays["people.levels.pair_keys"]):
+        _require(0 <= one < n_levels and 0 <= two < n_levels and 0 <= arm < problem.n_arms, "a pair of levels")
     for name in ("people.own_levels", "people.ring_levels"):
         _require(bool(np.all((arrays[name] >= -1) & (arrays[name] < room))), "level of a person")
 

@@ -253,10 +253,7 @@ def grown(memory: PeopleMemory, first: int, end: int) -> PeopleMemory:
 
 def with_more_levels(memory: PeopleMemory) -> PeopleMemory:
     """With room for twice as many levels, if they are full."""
-    levels = memory.levels
-    if memory.categories.size > 0 and levels.n[0] + levels.common.size > levels.category.size:
-        return memory._replace(levels=grown_levels(levels))
-    return memory
+    return memory._replace(levels=grown_levels(memory.levels)) if memory.categories.size > 0 else memory
 
 
 # --- who arrives -----------------------------------------------------------------------------------------------------
