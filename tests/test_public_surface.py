@@ -39,6 +39,7 @@ def test_every_public_name_is_there_and_no_other() -> None:
         "UnknownName",
         "__version__",
         "delays",
+        "external",
         "open",
         "policy",
         "rival",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from doral.live.store import open as open  # noqa: A004
     from doral.person import Category as Category
     from doral.person import Number as Number
+    from doral.prediction.external import external as external
     from doral.problem import Arm as Arm
     from doral.problem import Context as Context
     from doral.problem import Problem as Problem
@@ -59,6 +60,7 @@ _HOMES = {
     "SimulationResult": "doral.simulation.result",
     "Store": "doral.live.store",
     "UnknownName": "doral.errors",
+    "external": "doral.prediction.external",
     "open": "doral.live.store",
     "policy": "doral.engine.presets",
     "rival": "doral.simulation.rivals.catalogue",

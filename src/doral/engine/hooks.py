@@ -412,7 +412,7 @@ def are_levels_full(state: State) -> bool:
 
 @slot
 def is_record_full(state: State) -> bool:
-    """Whether a piece needs more room before the next event."""
+    """Whether a piece needs more room, or something else of the driver, before the next event."""
 
 
 @hook

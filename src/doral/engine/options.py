@@ -25,6 +25,7 @@ from doral.engine.pieces.outcomes import OutcomesOptions
 from doral.engine.pieces.pace import PaceOptions
 from doral.engine.pieces.pending import PendingOptions
 from doral.engine.pieces.people import PeopleOptions
+from doral.engine.pieces.predicted import PredictedOptions
 from doral.engine.pieces.prior import PriorOptions
 from doral.engine.pieces.race import RaceOptions
 from doral.engine.pieces.rate import RateOptions
@@ -48,6 +49,7 @@ class PolicyOptions(
     WindowOptions,
     PendingOptions,
     PeopleOptions,
+    PredictedOptions,
     BonusOptions,
     IndexOptions,
     OutcomesOptions,

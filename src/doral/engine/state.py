@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from doral.engine.pieces.learn.early import EarlyMemory
     from doral.engine.pieces.outcomes import OutcomesMemory
     from doral.engine.pieces.people import PeopleMemory
+    from doral.engine.pieces.predicted import PredictedMemory
     from doral.engine.pieces.race import RaceMemory
     from doral.engine.pieces.rate.period import PeriodMemory
     from doral.engine.pieces.returns.estimated import ReturnsMemory
@@ -191,6 +192,7 @@ class State(NamedTuple):
     people: PeopleMemory
     people_shift: Shift
     people_costs: Shift
+    predicted: PredictedMemory
 
 
 COMMON: tuple[str, ...] = State._fields[: State._fields.index("race")]

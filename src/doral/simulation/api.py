@@ -13,6 +13,8 @@ from doral.engine.blueprint import MAX_SEED
 from doral.engine.compose import check_size
 from doral.engine.options import PolicyOptions
 from doral.errors import DoralError, InvalidValue
+from doral.prediction.external import External
+from doral.simulation.external_player import ExternalPlayer
 from doral.simulation.named import named_policy
 from doral.simulation.outcome import Outcome
 from doral.simulation.players import CompiledPlayer, Player
@@ -26,13 +28,14 @@ from doral.simulation.tape import CHUNK_ROUNDS, WORLD, new_tape
 from doral.simulation.true_returns import oracle_table
 from doral.simulation.world import make_truth
 
-AnyPolicy: TypeAlias = str | PolicyOptions | PolicyMaker
+MadePolicy: TypeAlias = PolicyOptions | External | PolicyMaker
+AnyPolicy: TypeAlias = str | MadePolicy
 MAX_RUNS = 10**6
 MAX_JOBS = 1024
 
 
 def play_run(
-    policies: Sequence[PolicyOptions | PolicyMaker],
+    policies: Sequence[MadePolicy],
     scenario: Scenario,
     *,
     seed: int,
@@ -46,12 +49,15 @@ def play_run(
         _check_curves(policies)
     needs_oracle = any(isinstance(one, PolicyOptions) and one.return_probability == "oracle" for one in policies)
     oracle = scenario.once(oracle_table) if needs_oracle else None
-    players: list[Player] = [
-        CompiledPlayer(one, scenario, truth, seed=seed, run=run, oracle=oracle, keep_arrivals=keep_arrivals)
-        if isinstance(one, PolicyOptions)
-        else PythonPlayer(one, _name(one), scenario, truth, seed=seed, run=run, keep_arrivals=keep_arrivals)
-        for one in policies
-    ]
+
+    def made(one: MadePolicy) -> Player:
+        if isinstance(one, PolicyOptions):
+            return CompiledPlayer(one, scenario, truth, seed=seed, run=run, oracle=oracle, keep_arrivals=keep_arrivals)
+        if isinstance(one, External):
+            return ExternalPlayer(one, scenario, truth, seed=seed, run=run, keep_arrivals=keep_arrivals)
+        return PythonPlayer(one, _name(one), scenario, truth, seed=seed, run=run, keep_arrivals=keep_arrivals)
+
+    players = [made(one) for one in policies]
     horizon = truth.rounds
     tape = new_tape(truth.world, min(CHUNK_ROUNDS, horizon))
     for first_round in range(1, horizon + 1, CHUNK_ROUNDS):
@@ -64,7 +70,7 @@ def play_run(
     return [player.outcome(keep_decisions=keep_decisions) for player in players]
 
 
-def _check_curves(policies: Sequence[PolicyOptions | PolicyMaker]) -> None:
+def _check_curves(policies: Sequence[MadePolicy]) -> None:
     for one in policies:
         if isinstance(one, PolicyOptions) and one.return_probability == "oracle":
             remedy = "is one curve for everybody, and people differ in speed; choose estimated or one"
@@ -72,7 +78,7 @@ def _check_curves(policies: Sequence[PolicyOptions | PolicyMaker]) -> None:
 
 
 def _played(
-    policies: Sequence[PolicyOptions | PolicyMaker],
+    policies: Sequence[MadePolicy],
     tasks: Iterable[tuple[Scenario, int]],
     *,
     seed: int,
@@ -96,14 +102,16 @@ def _played(
     )
 
 
-def _name(policy: PolicyOptions | PolicyMaker) -> str:
+def _name(policy: MadePolicy) -> str:
     return (
-        policy.name if isinstance(policy, PolicyOptions | Rival) else getattr(policy, "__name__", type(policy).__name__)
+        policy.name
+        if isinstance(policy, PolicyOptions | External | Rival)
+        else getattr(policy, "__name__", type(policy).__name__)
     )
 
 
-def _policies(given: AnyPolicy | Iterable[AnyPolicy]) -> list[PolicyOptions | PolicyMaker]:
-    is_one = isinstance(given, str | PolicyOptions) or callable(given)
+def _policies(given: AnyPolicy | Iterable[AnyPolicy]) -> list[MadePolicy]:
+    is_one = isinstance(given, str | PolicyOptions | External) or callable(given)
     several = [given] if is_one else _listed("policies", given, "must be a policy or a list of them")
     if not several:
         raise InvalidValue("policies", given, "must name at least one policy")
@@ -123,10 +131,10 @@ def _listed(field: str, given: object, remedy: str) -> list[Any]:
         raise InvalidValue(field, given, remedy) from error
 
 
-def _policy(one: object) -> PolicyOptions | PolicyMaker:
+def _policy(one: object) -> MadePolicy:
     if isinstance(one, str):
         return named_policy(one)
-    if isinstance(one, PolicyOptions) or callable(one):
+    if isinstance(one, PolicyOptions | External) or callable(one):
         return one
     raise InvalidValue("policy", one, "must be a name, doral.policy(...), or a class with decide and observe")
 
@@ -185,6 +193,8 @@ def simulate(
         for one in chosen:
             if isinstance(one, PolicyOptions):
                 check_size(policy=one, problem=place.problem)
+            elif isinstance(one, External):
+                check_size(policy=one.options, problem=one.problem_of(place.problem))
     outcomes: list[Outcome] = []
     tasks = ((place, run) for place in places for run in range(first_run, first_run + runs))
     kept = {"keep_decisions": bool(keep_decisions or keep_arrivals), "keep_arrivals": bool(keep_arrivals)}

@@ -12,6 +12,7 @@ from doral.engine.first_states import FirstStates
 from doral.engine.options import PolicyOptions
 from doral.engine.state import State
 from doral.engine.view import accepted, certificates, view_explored, view_race
+from doral.problem import Problem
 from doral.simulation.logbook import arrival_log, decision_log, n_served, new_logbook, rewards_counted, spent
 from doral.simulation.loop import simulation_program
 from doral.simulation.outcome import Outcome
@@ -43,11 +44,13 @@ class CompiledPlayer:
         run: int,
         oracle: Floats | None,
         keep_arrivals: bool = False,
+        problem: Problem | None = None,
     ) -> None:
+        """`problem`: as the policy sees it, if not as it is."""
         self._options, self._scenario, self._truth, self._run = options, scenario, truth, run
         blueprint = Blueprint(
             options=options,
-            problem=scenario.problem,
+            problem=scenario.problem if problem is None else problem,
             seed=seed,
             run=run,
             given_features=truth.features,

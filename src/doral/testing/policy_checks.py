@@ -16,6 +16,7 @@ import numpy as np
 from doral.delays import AnyLaw, Fixed, Geometric, Never, Pareto
 from doral.engine.options import PolicyOptions
 from doral.errors import DoralError
+from doral.prediction.external import External
 from doral.problem import Arm, Problem
 from doral.simulation.api import AnyPolicy, simulate
 from doral.simulation.named import named_policy
@@ -160,7 +161,7 @@ def check_inputs_are_not_changed(policy: AnyPolicy) -> None:
     problem = scenario.problem
     before = copy.deepcopy(scenario)
     arrays = {name: np.array(getattr(problem, name)) for name in ("features", "costs", "shares")}
-    watched = policy if isinstance(policy, str | PolicyOptions) else _watched(policy)
+    watched = policy if isinstance(policy, str | PolicyOptions | External) else _watched(policy)
     _outcomes(watched, scenario)
     _demand(scenario == before, "the scenario or its problem was changed")
     for name, array in arrays.items():

@@ -140,6 +140,8 @@ def check_problem(options: PolicyOptions, problem: Problem) -> None:
         if options.products:
             raise InvalidValue("products", options.products, "are of features of people: the problem names none")
         return
+    if options.values == "given" and (options.products or options.basis != "linear"):
+        raise InvalidValue("values", options.values, "leaves splines and products to the model that predicts")
     if options.learner in ("thinned", "scaled"):
         remedy = "knows classes alone; where people have features, choose learner='auto'"
         raise InvalidValue("learner", options.learner, remedy)
@@ -169,6 +171,8 @@ def _products_of(options: PolicyOptions, problem: Problem) -> list[tuple[int, in
 
 
 def new_design_of(options: PolicyOptions, problem: Problem) -> Design:
+    if options.values == "given":  # features speak through predictions
+        return new_design(numbers=[], splines=False, products=[])
     return new_design(
         numbers=numbers_of(problem), splines=options.basis == "splines", products=_products_of(options, problem)
     )
@@ -191,7 +195,8 @@ def memory(blueprint: Blueprint) -> PeopleMemory:
     if p > MAX_COLUMNS:
         raise InvalidValue("columns of a person", p, f"must be at most {MAX_COLUMNS:,}; leave out splines or products")
     capacity = FIRST_CAPACITY if problem.person else 1
-    categories = ([NO_LEVEL] if problem.n_contexts > 1 else []) + list(problem.category_columns)
+    learned = list(problem.category_columns) if options.values == "learned" else []
+    categories = ([NO_LEVEL] if problem.n_contexts > 1 else []) + learned
     early = learn.word(options, problem) == "early"
     first = FIRST_FOR_KNOTS if options.basis == "splines" else FIRST_PEOPLE
     return PeopleMemory(

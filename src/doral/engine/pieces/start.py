@@ -29,6 +29,7 @@ from doral.errors import InvalidValue
 from doral.estimators.shrinkage import COUNT, DOUBT, MEAN_SQUARE, REWARD
 from doral.pacing import NO_ARM, cost_of
 
+MAX_TRIES = 10**9
 FIRST_TRIES = 4.0  # before any answer has come: then it is known how many are enough
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 class StartMemory(NamedTuple):
     share: float  # of the budget
+    at_least: float  # tries, whatever answers tell
     tries: Floats  # (A,) made so far, planned or not
     enough: Floats  # (A,) tries that are wanted
     is_open: Floats  # (1,) 1: some arm may still need a try
@@ -50,6 +52,8 @@ class StartOptions:
 
     start_share: float = 0.0
     """Of the budget: what may go into trying every arm a few times before any is passed over. A race does that, too."""
+    start_tries: int = 0
+    """So many tries of each arm at least, as far as `start_share` pays for them."""
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:
@@ -59,14 +63,16 @@ def is_in(options: PolicyOptions, problem: Problem) -> bool:
 
 def check(options: PolicyOptions) -> None:
     share = _check.finite_number("start_share", options.start_share, at_least=0, at_most=1)
-    _check.set_fields(options, start_share=share)
+    tries = _check.whole_number("start_tries", options.start_tries, at_least=0, at_most=MAX_TRIES)
+    _check.set_fields(options, start_share=share, start_tries=tries)
     if share > 0.0 and options.prior == "fixed":
         raise InvalidValue("start_share", share, "rests on measured noise: needs prior='noise', 'shared' or 'cells'")
 
 
 def memory(blueprint: Blueprint) -> StartMemory:
-    n_arms = blueprint.problem.n_arms
-    return StartMemory(blueprint.options.start_share, np.zeros(n_arms), np.full(n_arms, FIRST_TRIES), np.ones(1))
+    n_arms, tries = blueprint.problem.n_arms, float(blueprint.options.start_tries)
+    share, first = blueprint.options.start_share, max(FIRST_TRIES, tries)
+    return StartMemory(share, tries, np.zeros(n_arms), np.full(n_arms, first), np.ones(1))
 
 
 @kernel
@@ -161,4 +167,5 @@ def renew(state: State) -> None:
     per_cost = abs(brought) / paid if paid > 0.0 else 0.0
     for a in range(state.start.tries.size):
         worth = per_cost * _usual_cost(state, a)
-        state.start.enough[a] = 4.0 * state.prior.scale[DOUBT] / (worth * worth) if worth > 0.0 else math.inf
+        enough = 4.0 * state.prior.scale[DOUBT] / (worth * worth) if worth > 0.0 else math.inf
+        state.start.enough[a] = max(enough, state.start.at_least)
