@@ -483,7 +483,7 @@ class Twin:
         self.trials, self.entered_trials = np.zeros(cells), np.zeros(cells)
         # the start
         self.start_open = options.start_share > 0.0 and not self.races
-        self.enough = np.full(self.n_arms, FIRST_TRIES)
+        self.enough = np.full(self.n_arms, max(FIRST_TRIES, options.start_tries))
         # who has to be valued anew, who had no arm of any worth, and for how many to come everybody was valued
         self.stale, self.worthless = set(range(self.n_contexts)), set[int]()
         self.to_come, self.answers = np.zeros(self.n_contexts), np.zeros(self.n_contexts)  # the latter of the control
@@ -1691,7 +1691,7 @@ class Twin:
         paid = float((count * self.costs).sum())
         worth = self.costs.mean(axis=0) * (abs(float(total.sum())) / paid if paid > 0.0 else 0.0)
         with np.errstate(divide="ignore"):
-            self.enough = 4.0 * self.doubt / worth**2
+            self.enough = np.maximum(4.0 * self.doubt / worth**2, self.options.start_tries)
 
     def _first_try(self, context: int, allowed: Sequence[int]) -> int | None:
         """The arm that is tried, if any is: of those with the fewest tries the one with the fewest here."""
@@ -1701,7 +1701,8 @@ class Twin:
         of_each = float(self.costs.mean(axis=0)[arms].sum())
         affordable = math.floor(self.options.start_share * self.problem.budget / of_each) if of_each > 0.0 else 0
         tries = np.bincount(self.arms, minlength=self.n_arms)
-        self._margin = min(self._margin, float(np.abs(tries - self.enough)[arms].min()))
+        found = [abs(float(tries[a] - self.enough[a])) for a in arms if self.enough[a] != self.options.start_tries]
+        self._margin = min(self._margin, *found, math.inf)
         wanting = [a for a in arms if tries[a] < min(float(self.enough[a]), affordable)]
         if not wanting and self.mean_square > 0.0:
             self.start_open = False

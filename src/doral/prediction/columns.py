@@ -2,7 +2,7 @@
 
 Numbers are as given, and what is missing is the mean of those who were seen. A category has a column for each of its
 levels that were seen at least twice, the most frequent first and at most 100, and one for all others. Contexts, where
-there are several, have a column each.
+there are several, have a column each. Where nothing is known of anybody, there is a column of ones.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Columns:
                 parts.append(np.column_stack([is_level, ~is_level.any(axis=1)]).astype(np.float64))
             else:
                 parts.append(np.where(np.isnan(column), self._means[i], column)[:, None])
-        return np.ascontiguousarray(np.hstack(parts))
+        return np.ascontiguousarray(np.hstack(parts or [np.ones((contexts.size, 1))]))
 
 
 def _frequent(codes: Floats) -> Floats:

@@ -42,7 +42,6 @@ class External:
 
     def problem_of(self, problem: Problem) -> Problem:
         """The problem with a feature more for each arm: what is predicted for it, which may be missing."""
-        check_problem(problem)
         predicted = [Number(PREFIX + name) for name in problem.arm_names]
         return dataclasses.replace(problem, person=(*problem.person, *predicted), missing="mean")
 
@@ -56,13 +55,6 @@ class External:
             seed=seed,
             features=features,
         )
-
-
-def check_problem(problem: Problem) -> None:
-    """There must be something to predict from."""
-    if not problem.person and problem.n_contexts < 2:
-        remedy = "tells nobody from anybody: a model needs features (Problem(person=[...])) or several contexts"
-        raise InvalidValue("problem", problem.context_names, remedy)
 
 
 def external(

@@ -47,22 +47,26 @@ class PredictedOptions:
     """"given": features named 'predicted: <arm>' say what arms bring, and no other feature is learned from."""
 
 
-def check(options: PolicyOptions) -> None:
-    if options.values == "given" and options.screening != "none":
+def is_in(options: PolicyOptions, problem: Problem) -> bool:
+    """Classes bring no features, and so no predictions."""
+    return options.values == "given" and bool(problem.person)
+
+
+def _check(options: PolicyOptions) -> None:
+    if options.screening != "none":
         raise InvalidValue("values", options.values, "does not go with a race; choose screening='none'")
-    if options.values == "given" and options.sampling != "optimism":
+    if options.sampling != "optimism":
         raise InvalidValue("values", options.values, "takes what is given as it is; choose sampling='optimism'")
 
 
-def is_in(options: PolicyOptions, problem: Problem) -> bool:
-    return options.values == "given"
-
-
 def memory(blueprint: Blueprint) -> PredictedMemory:
-    problem = blueprint.problem
+    options, problem = blueprint.options, blueprint.problem
+    is_given = is_in(options, problem)
+    if is_given:
+        _check(options)
     places = {name: place for place, name in enumerate(problem.person_names)}
     column = [places.get(PREFIX + arm, NO_COLUMN) for arm in problem.arm_names]
-    if blueprint.options.values == "given" and all(one == NO_COLUMN for one in column):
+    if is_given and all(one == NO_COLUMN for one in column):
         remedy = f"needs features that hold predictions, as in person=[{PREFIX + problem.arm_names[0]!r}, ...]"
         raise InvalidValue("values", "given", f"{remedy}; doral.external(model) makes them")
     return PredictedMemory(np.array(column), np.array([0, NEVER]), problem.feedback == "silent")
