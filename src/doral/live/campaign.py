@@ -70,6 +70,11 @@ class Campaign:
         self._session = session
 
     @property
+    def session(self) -> Session:
+        """For those who make another view of the same campaign."""
+        return self._session
+
+    @property
     def name(self) -> str:
         return self._session.row.name
 

@@ -22,10 +22,12 @@ from doral.live.definition import make_definition
 from doral.live.drafts import Stamp, timestamp
 from doral.live.ends import ending
 from doral.live.events import CREATED, Event
+from doral.live.external import ExternalCampaign
 from doral.live.session import CLOCK_TOLERANCE_S, Session
 from doral.live.storage.connection import Timeouts
 from doral.live.storage.contract import Storage
 from doral.live.storage.urls import redacted
+from doral.prediction.external import External
 from doral.problem import Problem
 
 
@@ -89,7 +91,7 @@ class Store:
         self,
         name: str,
         problem: Problem,
-        policy: str | PolicyOptions = "doral-otf",
+        policy: str | PolicyOptions | External = "doral-otf",
         seed: int | None = None,
         clock: str = "seconds",
         at: object = None,
@@ -103,6 +105,9 @@ class Store:
         alone is the end of that day, in UTC) in place of the problem's end; its horizon is then what is expected.
         """
         name = _check.name("name of a campaign", name)
+        model = policy if isinstance(policy, External) else None
+        if isinstance(policy, External):
+            problem, policy = policy.of_campaign(problem), policy.options
         now = time.time()
         if at is not None and clock != "seconds":
             raise InvalidValue("at", at, "is for a clock in seconds; one that counts rounds starts at 0")
@@ -119,7 +124,7 @@ class Store:
         first = Event(1, CREATED, 0.0, now, secrets.randbits(62), data=definition.to_json())
         first = seal(first, before=beginning(tag), salt=b"", engine=1)
         self._storage.create(name=name, tag=tag, first=first)
-        return self.campaign(name)
+        return self.campaign(name, model=model)
 
     def _beginning(self, at: object, now: float) -> float:
         began = timestamp("at", at, in_seconds=True)
@@ -128,8 +133,15 @@ class Store:
         Stamp(0, now, self._clock_tolerance_s).refuse_ahead("at", began)
         return began
 
-    def campaign(self, name: str) -> Campaign:
-        """A campaign by name; the same object every time, as long as it was not deleted."""
+    def campaign(self, name: str, *, model: External | None = None) -> Campaign:
+        """A campaign by name; the same object every time, as long as it was not deleted.
+
+        With a `model`, a `doral.external(...)`, it predicts for whoever arrives: a new object every time.
+        """
+        if model is not None:
+            if not isinstance(model, External):
+                raise InvalidValue("model", model, "must be a doral.external(...)")
+            return ExternalCampaign(self.campaign(name).session, model)
         name = _check.name("name of a campaign", name)
         with self._lock:
             if name not in self._campaigns or self._campaigns[name].is_gone:

@@ -17,7 +17,7 @@ from doral.engine.options import PolicyOptions, check_option_names
 from doral.engine.pieces.predicted import PREFIX
 from doral.engine.presets import policy
 from doral.errors import InvalidValue
-from doral.person import Number
+from doral.person import Missing, Number, checked_missing
 from doral.prediction.models import Models, Regressor
 from doral.prediction.schedule import Schedule
 from doral.problem import Problem
@@ -35,6 +35,7 @@ class External:
     fit: Fit
     schedule: Schedule
     options: PolicyOptions
+    missing: Missing = "error"
 
     @property
     def name(self) -> str:
@@ -44,6 +45,15 @@ class External:
         """The problem with a feature more for each arm: what is predicted for it, which may be missing."""
         predicted = [Number(PREFIX + name) for name in problem.arm_names]
         return dataclasses.replace(problem, person=(*problem.person, *predicted), missing="mean")
+
+    def of_campaign(self, problem: Problem) -> Problem:
+        """`problem_of` one that a campaign is made of: whoever opens it again has the model alone to go by."""
+        if not isinstance(problem, Problem):
+            raise InvalidValue("problem", problem, "must be a doral.Problem")
+        if problem.missing != self.missing:
+            remedy = f"the model says {self.missing!r}; make it with doral.external(..., missing={problem.missing!r})"
+            raise InvalidValue("missing", problem.missing, remedy)
+        return self.problem_of(problem)
 
     def models(self, problem: Problem, *, seed: Sequence[int], features: Floats | None = None) -> Models:
         """Models that know nothing yet, of a problem that knows nothing of predictions."""
@@ -65,6 +75,7 @@ def external(
     fit: Fit = "per-arm",
     min_answers: int = 20,
     explore: float = 0.05,
+    missing: Missing = "error",
     label: str | None = None,
     **options: Any,
 ) -> External:
@@ -74,13 +85,14 @@ def external(
     A model is made when there are `min_answers` for each arm, and made anew when there are `refit_every` more of them:
     a share below 1, or a number. Before that every arm is tried twice as often, as far as 5 % of the budget go.
     `explore` is the share of arrivals that get any of their options, so that an arm that a model thinks little of can
-    prove it wrong. Other `options` are those of `doral.policy("doral-otf")`.
+    prove it wrong. `missing` is for campaigns, and as in the problem: whether a feature may be missing, and is then as
+    it is on average. Other `options` are those of `doral.policy("doral-otf")`.
     """
     if isinstance(model, type):
         raise InvalidValue("model", model.__name__, f"is a class: give a model, as in {model.__name__}()")
-    missing = [method for method in ("fit", "predict") if not callable(getattr(model, method, None))]
-    if missing:
-        remedy = f"needs a method {' and a method '.join(missing)}: fit(X, y) and predict(X) are asked for"
+    lacking = [method for method in ("fit", "predict") if not callable(getattr(model, method, None))]
+    if lacking:
+        remedy = f"needs a method {' and a method '.join(lacking)}: fit(X, y) and predict(X) are asked for"
         raise InvalidValue("model", type(model).__name__, remedy)
     if not _check.is_among(fit, get_args(Fit)):
         raise InvalidValue("fit", fit, f"must be one of {', '.join(get_args(Fit))}")
@@ -100,4 +112,4 @@ def external(
         explore=explore,
         **options,
     )
-    return External(model, fit, Schedule(every, fewest), made)
+    return External(model, fit, Schedule(every, fewest), made, checked_missing(missing))

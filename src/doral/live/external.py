@@ -1,0 +1,183 @@
+"""A campaign for which a model predicts: in the process that holds the model.
+
+The model is no part of the campaign. What it predicted for somebody is stored with the decision, among the features, so
+that the log can be read again without it, and whoever has no model can still take answers and look. Models are fitted
+on the decisions of the log, after the decision with which one is due.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from doral._forks import renew_in_child
+from doral.engine.pieces.predicted import PREFIX
+from doral.engine.state import longest
+from doral.errors import InvalidValue
+from doral.live.campaign import Campaign
+from doral.live.decision import Decision
+from doral.live.events import DECIDE_SCOPE, STATE_NAMES
+from doral.live.fold import Fold
+from doral.live.keys import used_keys
+from doral.live.people import context_for, features_of
+from doral.live.requests import as_batch, scoped_key
+from doral.live.session import Session
+from doral.live.storage.contract import Log
+from doral.person import FeaturesLike, Levels, checked_features, traits_of
+from doral.prediction.external import External
+from doral.prediction.models import Known
+from doral.problem import Problem
+
+_RETURNED = STATE_NAMES.index("returned")
+
+
+class ExternalCampaign(Campaign):
+    """Made by `store.create(..., policy=doral.external(model))`, opened by `store.campaign(name, model=...)`."""
+
+    def __init__(self, session: Session, external: External) -> None:
+        super().__init__(session)
+        self._external = external
+        self._own = _own_problem(self.problem, external)
+        self._levels = Levels(self._own.person)
+        seed = session.read(lambda _, fold: fold.definition.seed)
+        self._models = external.models(self._own, seed=(seed, 0))
+        self._fit_at = external.schedule.first
+        self._is_new = True
+        self._lock = Lock()
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """In a forked child."""
+        self._lock = Lock()
+
+    def decide(
+        self,
+        context: str | None = None,
+        available: Iterable[str] | None = None,
+        key: str | None = None,
+        at: object = None,
+        *,
+        features: FeaturesLike | None = None,
+        weight: float | None = None,
+        deadline: float | None = None,
+    ) -> Decision:
+        """As `Campaign.decide`; `features` are those of the problem, and the model says the rest."""
+        told = self._foretold([{"context": context, "key": key, "features": features}])[0]
+        made = super().decide(context, available, key, at, features=told, weight=weight, deadline=deadline)
+        self._follow()
+        return made
+
+    def decide_many(self, arrivals: Iterable[str | Mapping[str, Any]]) -> list[Decision]:
+        """As `Campaign.decide_many`; one model predicts for all of them."""
+        asked = [{"context": one} if isinstance(one, str) else one for one in as_batch("arrivals", arrivals)]
+        for one in asked:
+            if not isinstance(one, Mapping):
+                raise InvalidValue("arrival", one, "must be a context, or a mapping")
+        told = self._foretold(asked)
+        made = super().decide_many([{**one, "features": said} for one, said in zip(asked, told, strict=True)])
+        self._follow()
+        return made
+
+    def refit(self) -> int:
+        """Fit the models that are due; returns how many. It happens by itself with decisions."""
+        with self._lock:
+            before = self._models.n_fits
+            n_known = self._n_known()
+            if n_known >= self._fit_at:
+                self._models.refit(self._known())
+                self._fit_at = self._external.schedule.after(n_known)
+            self._is_new = False
+            return self._models.n_fits - before
+
+    def _follow(self) -> None:
+        if self._n_known() >= self._fit_at:
+            self.refit()
+
+    def _n_known(self) -> int:
+        """By what the schedule goes: answers; where nobody says no, decisions."""
+
+        def count(_: Log, fold: Fold) -> int:
+            counts = fold.counts
+            return sum(counts.arm_plays) if fold.problem.feedback == "silent" else counts.states[_RETURNED]
+
+        return self._session.read(count)
+
+    # --- what is predicted ------------------------------------------------------------------------------------------
+
+    def _foretold(self, asked: Sequence[Mapping[str, Any]]) -> list[dict[str, float | str | None]]:
+        """Features with predictions; those of a key that was used before are what they were then."""
+        if self._is_new:  # there may be a log to learn from
+            self.refit()
+        own = self._own
+        contexts = np.array([context_for(own, one.get("context")) for one in asked], dtype=np.int64)
+        given = [one.get("features") for one in asked]
+        values = [checked_features(own.person, own.missing, {} if one is None else one) for one in given]
+        with self._lock:
+            traits = np.array([traits_of(own.person, self._levels, one) for one in values], dtype=np.float64)
+            predicted = self._models.predict(contexts, traits.reshape(len(asked), own.n_traits))
+        before = self._predicted_before([one.get("key") for one in asked])
+        names, arms = own.person_names, [PREFIX + name for name in own.arm_names]
+        found: list[dict[str, float | str | None]] = []
+        for one, row, said in zip(values, predicted.tolist(), before, strict=True):
+            fresh = {arm: None if math.isnan(value) else value for arm, value in zip(arms, row, strict=True)}
+            found.append({**dict(zip(names, one, strict=True)), **(fresh if said is None else said)})
+        return found
+
+    def _predicted_before(self, keys: Sequence[str | None]) -> list[dict[str, float | str | None] | None]:
+        """By key; None for one that is new, or whose features were erased."""
+        scoped = [scoped_key(DECIDE_SCOPE, key) for key in keys]
+        if not any(scoped):
+            return [None] * len(keys)
+
+        def look(log: Log, fold: Fold) -> dict[str, dict[str, float | str | None]]:
+            found = {}
+            for key, event in used_keys(log, fold, scoped).items():
+                values = features_of(event)
+                if values is not None:
+                    told = dict(zip(fold.problem.person_names, values, strict=True))
+                    found[key] = {name: value for name, value in told.items() if name.startswith(PREFIX)}
+            return found
+
+        stored = self._session.read(look)
+        return [None if key is None else stored.get(key) for key in scoped]
+
+    # --- what is learned --------------------------------------------------------------------------------------------
+
+    def _known(self) -> Known:
+        """Answers that came in time; where nobody says no, decisions that are older than the longest deadline."""
+        own, limit = self._own, longest(self._own.deadlines)
+        is_silent, now = own.feedback == "silent", self._session.read(lambda _, fold: fold.names.epoch + fold.clock)
+        contexts, arms = ({name: i for i, name in enumerate(names)} for names in (own.context_names, own.arm_names))
+        rows: list[tuple[int, list[float], int, float]] = []
+        for one in self.decisions():
+            arm = own.control if one.arm is None else arms.get(one.arm)
+            if arm is None or one.features is None or one.state in ("skipped", "cancelled"):
+                continue
+            is_in_time = one.delay is not None and one.delay <= limit
+            if (now - one.decided_at > limit) if is_silent else is_in_time:
+                values = [one.features[name] for name in own.person_names]
+                reward = one.reward if is_in_time and one.reward is not None else 0.0
+                rows.append((contexts[one.context], traits_of(own.person, self._levels, values), arm, reward))
+        return Known(
+            np.array([row[0] for row in rows], dtype=np.int64),
+            np.array([row[1] for row in rows], dtype=np.float64).reshape(len(rows), own.n_traits),
+            np.array([row[2] for row in rows], dtype=np.int64),
+            np.array([row[3] for row in rows], dtype=np.float64),
+        )
+
+
+def _own_problem(problem: Problem, external: External) -> Problem:
+    """The problem without predictions; an arm that was added later has none, and is left to the engine."""
+    arms = tuple(arm for arm in problem.arms if PREFIX + arm.name in problem.person_names)
+    if not arms:
+        remedy = "is for campaigns that were created with policy=doral.external(...); this one takes no predictions"
+        raise InvalidValue("model", external.name, remedy)
+    person = tuple(feature for feature in problem.person if not feature.name.startswith(PREFIX))
+    if len(arms) < problem.n_arms:
+        problem = dataclasses.replace(problem, arms=arms)
+    return dataclasses.replace(problem, person=person, missing=external.missing if person else "error")
