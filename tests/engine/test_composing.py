@@ -91,6 +91,7 @@ def test_the_list_of_other_pieces_is_complete() -> None:
     assert single == {
         "race", "drop", "doubt", "forget", "outcomes", "pending", "window", "unweighted", "curves", "unwatched",
         "start", "explore", "odds", "costs", "uplift", "forecast",
+        "people", "people_pending", "people_shift", "people_costs", "predicted",
     }  # fmt: skip
 
 
@@ -138,6 +139,8 @@ def test_presets_differ_in_their_pieces_or_in_a_number() -> None:
 
 REFUSED: list[tuple[str, dict[str, Any], str, Any, str]] = [
     ("doral", {"accept": 0}, "accept", 0, "from 1 to 100,000"),
+    ("doral", {"reservoir": 1}, "reservoir", 1, "from 2 to 100,000"),
+    ("doral", {"products": [("age",)]}, "products", ("age",), "pairs of names"),
     ("doral", {"min_answers": 0}, "min_answers", 0, "from 1 to 1,000,000,000"),
     ("doral", {"race_delta": 0.9}, "race_delta", 0.9, "at most 0.5"),
     ("doral", {"tail_exponent": 0.0}, "tail_exponent", 0.0, "at least 0.001"),

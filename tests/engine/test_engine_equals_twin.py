@@ -76,10 +76,14 @@ def compare(options: PolicyOptions, scenario: Scenario, *, seed: int = 1, run: i
     return agreement
 
 
+# Those of people have oracles of their own: test_people.py, test_predicted.py.
+OF_PEOPLE = {"reservoir", "basis", "products", "values", "start_tries"}
+
+
 def test_every_value_of_every_option_is_compared() -> None:
-    assert set(OPTION_VALUES) == set(OPTION_NAMES)
+    assert set(OPTION_VALUES) | OF_PEOPLE == set(OPTION_NAMES)
     for option, words in options_module.option_words().items():
-        assert set(OPTION_VALUES[option]) == set(words), option
+        assert option in OF_PEOPLE or set(OPTION_VALUES[option]) == set(words), option
     for option, value in EVERY_VALUE:
         for base in ("doral", "doral-otf"):
             options = changed(base, option, value, URGENT.problem)

@@ -151,7 +151,11 @@ def test_a_table_that_grows_finds_all_levels(seed: int, n: int) -> None:
 def test_growth_changes_nothing() -> None:
     data = Data(np.random.default_rng(2), 3, 2, 12, 200)
     set_lines(data.line, data.levels)
-    larger = grown_levels(grown_levels(data.levels))
+    n, larger = data.levels.n.copy(), data.levels
+    for _ in range(2):
+        larger.n[0] = larger.category.size  # as if it were full
+        larger = grown_levels(larger)
+    larger.n[:] = n
     assert larger.category.size == 4 * data.levels.category.size
     mean, variance = data.levels.mean[:12].copy(), data.levels.variance[:12].copy()
     line = data.line.mean.copy()

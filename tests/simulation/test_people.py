@@ -268,7 +268,7 @@ def test_who_knows_the_truth_earns_what_the_clairvoyant_expects(name: str) -> No
     place = scenario(of, **changes)
     result = doral.simulate("oracle", place, runs=4)
     summary = result.summary().filter(metric="within_deadline")
-    assert 0.93 < summary["expected_share"][0] < 1.02
+    assert 0.92 < summary["expected_share"][0] < 1.02  # what is paid is learned, also by who knows the truth
     assert summary["reward_mean"][0] == pytest.approx(summary["expected_mean"][0], rel=0.06)
     assert all(one.spend <= 2_000.0 * (1.0 + 1e-9) for one in result.outcomes)
     cut = doral.simulate("oracle", place.stratified(), runs=4)

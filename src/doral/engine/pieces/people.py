@@ -289,7 +289,7 @@ def admit(state: State, context: int, traits: Floats, weight: float, deadline: f
     if people.counts[CAME] >= people.counts[NEXT_LOOK]:
         _look(state)
     else:
-        revalue(state, row)
+        _revalue(state, row)
     return row
 
 
@@ -345,7 +345,7 @@ def _look(state: State) -> None:
     for j in range(n_contexts):
         _remember_context(state, j)
     for row in range(n_contexts, n_contexts + min(counts[CAME], n_people)):
-        revalue(state, row)
+        _revalue(state, row)
 
 
 @kernel
@@ -358,7 +358,7 @@ def _remember_context(state: State, context: int) -> None:
 
 
 @kernel
-def revalue(state: State, row: int) -> None:
+def _revalue(state: State, row: int) -> None:
     """What the lines say of the one in this row, and what else is kept by row."""
     people, ridge = state.people, state.ridge
     line, x, context = people.line, people.columns[row], position(people.context[row])
@@ -437,7 +437,7 @@ def on_renewed(state: State) -> None:
     """The average of every context."""
     for j in range(state.tally.shape[1]):
         arrivals, pulls = state.contexts[j].arrivals, state.contexts[j].pulls
-        revalue(state, j)
+        _revalue(state, j)
         state.contexts[j].arrivals, state.contexts[j].pulls = arrivals, pulls
 
 
@@ -460,17 +460,17 @@ def on_commit(state: State, slot: int, context: int, arm: int, cost: float) -> N
 @kernel
 def on_guest(state: State, number: int, context: int, traits: Floats) -> None:
     people = state.people
-    columns = people.ring_columns[place_of(state, GUEST)]
+    columns = people.ring_columns[_place_of(state, GUEST)]
     set_columns(people.design, traits, columns)
     if number < people.counts[KNOWN_FROM]:
         for i in range(1, columns.size):
             columns[i] = 0.0
-    own = people.ring_levels[place_of(state, GUEST)]
+    own = people.ring_levels[_place_of(state, GUEST)]
     set_own_levels(people.levels, people.categories, context, traits, own, False)
 
 
 @kernel
-def place_of(state: State, slot: int) -> int:
+def _place_of(state: State, slot: int) -> int:
     """Where the columns are of the one in this slot of the ring, or of the GUEST."""
     return state.ring.size if slot == GUEST else slot
 
@@ -483,7 +483,7 @@ def deadline_of(state: State, slot: int, context: int) -> float:
 
 @kernel
 def teach(state: State, slot: int, context: int, arm: int, weight: float, target: float) -> None:
-    people, place = state.people, place_of(state, slot)
+    people, place = state.people, _place_of(state, slot)
     learn_line(people.line, arm, people.ring_columns[place], weight, target)
     if _is_grown_up(state, slot):
         _add_to_levels(state, slot, arm, weight, target)
@@ -492,7 +492,7 @@ def teach(state: State, slot: int, context: int, arm: int, weight: float, target
 @rare
 def reteach(state: State, slot: int, context: int, arm: int, change: float, total: float) -> None:
     """The line follows when stock is taken, with the next arrival."""
-    line, x = state.people.line, state.people.ring_columns[place_of(state, slot)]
+    line, x = state.people.line, state.people.ring_columns[_place_of(state, slot)]
     for i in range(x.size):
         line.moment[arm, i] += change * x[i]
     if _is_grown_up(state, slot):
@@ -501,7 +501,7 @@ def reteach(state: State, slot: int, context: int, arm: int, change: float, tota
 
 @rare
 def on_reweighed(state: State, slot: int, arm: int, reward: float, change: float) -> None:
-    line, x = state.people.line, state.people.ring_columns[place_of(state, slot)]
+    line, x = state.people.line, state.people.ring_columns[_place_of(state, slot)]
     for i in range(x.size):
         line.moment[arm, i] += change * reward * x[i]
         for l in range(x.size):  # noqa: E741
@@ -511,7 +511,7 @@ def on_reweighed(state: State, slot: int, arm: int, reward: float, change: float
 
 @kernel
 def _add_to_levels(state: State, slot: int, arm: int, weight: float, target: float) -> None:
-    people, place = state.people, place_of(state, slot)
+    people, place = state.people, _place_of(state, slot)
     if people.categories.size > 0:
         learn_levels(people.levels, people.ring_levels[place], arm, people.ring_columns[place], weight, target)
 
@@ -559,7 +559,7 @@ def are_levels_full(state: State) -> bool:
 
 @kernel
 def _add_aged(state: State, slot: int, arm: int, which: int, weight: float) -> None:
-    x, sums = state.people.ring_columns[place_of(state, slot)], state.people.by_age[arm, which]
+    x, sums = state.people.ring_columns[_place_of(state, slot)], state.people.by_age[arm, which]
     for i in range(x.size):
         for l in range(x.size):  # noqa: E741
             sums[i, l] += weight * x[i] * x[l]
