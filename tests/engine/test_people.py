@@ -356,7 +356,7 @@ class Facts:
             "open": people.line.open,
             "by_age": people.by_age,
             "answers": people.levels.answers,
-            "reward": people.levels.reward,
+            "told": people.levels.told,
             "x": people.levels.x,
             "tally": self.engine.state.tally,
             "budget": self.engine.state.now["budget_left"],

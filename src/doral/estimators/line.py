@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._kernel import kernel, rare, shared
+from doral._kernel import kernel, position, rare, shared
 from doral.estimators.cells import above_zero
 from doral.estimators.ridge import invert, padded
 from doral.estimators.shrinkage import COUNT, DOUBT, MEAN_SQUARE, NOISE, REWARD, SQUARE, Prior
@@ -35,6 +35,7 @@ NOISE_DEGREES = 20.0  # the noise of all arms counts like so many answers in tha
 NOISE_FLOOR = 1e-12  # of the mean square of rewards
 FEW = 4.0  # successes, see `cells`
 ALIKE = 1e-9  # relative
+PAIRS = 8  # of columns, that are added at a time
 
 
 class Line(NamedTuple):
@@ -62,8 +63,14 @@ class Line(NamedTuple):
     seen: Floats  # (A, p, p) what of `gram` tells of the line, where categories take their part
     heard: Floats  # (A, p) likewise of `moment`
     mean_by_column: Floats  # (p, A+) and as all arms are valued at once, see `lay_out`
-    cov_by_pair: Floats  # (2, p * (p + 1) / 2, A+) cov, and narrowed
+    cov_by_pair: Floats  # (2, pairs, A+) cov, and narrowed
+    pairs: Floats  # (p * (p + 1) / 2,) scratch, and zeros up to a multiple of PAIRS
     scale: Floats  # (1,) what an unknown mean may be, squared; 0: not known yet
+
+
+def n_pairs(p: int) -> int:
+    """Of p columns, each with itself, too; in whole PAIRS."""
+    return -(-p * (p + 1) // 2 // PAIRS) * PAIRS
 
 
 def new_line(arms: Floats, group: Ints, variance: float) -> Line:
@@ -93,7 +100,8 @@ def new_line(arms: Floats, group: Ints, variance: float) -> Line:
         seen=np.zeros((n_arms, p, p)),
         heard=np.zeros((n_arms, p)),
         mean_by_column=np.zeros((p, padded(n_arms))),
-        cov_by_pair=np.zeros((2, p * (p + 1) // 2, padded(n_arms))),
+        cov_by_pair=np.zeros((2, n_pairs(p), padded(n_arms))),
+        pairs=np.zeros(n_pairs(p)),
         scale=np.zeros(1),
     )
     line.cov[:] = line.narrowed[:] = np.diag(line.own)
@@ -107,25 +115,46 @@ def new_line(arms: Floats, group: Ints, variance: float) -> Line:
 def value_by_lines(line: Line, x: Floats, estimate: Floats, variance: Floats, narrowed: Floats) -> None:
     """<w_a, x>, x^T cov_a x and the same as if open decisions were answered, of all arms at once.
 
-    Loops run over arms in contiguous memory: sums over columns would have to be taken one by one.
+    Loops run over arms in contiguous memory: sums over columns would have to be taken one by one. Eight pairs of
+    columns are added at a time, so that sums are not fetched and put back for each.
     """
-    room = estimate.size
+    room, pairs, t = estimate.size, line.pairs, 0
     for a in range(room):
         estimate[a] = variance[a] = narrowed[a] = 0.0
-    t = 0
     for i in range(x.size):
         step, means = x[i], line.mean_by_column[i]
         for a in range(room):
             estimate[a] += means[a] * step
         for l in range(i + 1):  # noqa: E741
-            both, of_cov, of_narrowed = x[i] * x[l], line.cov_by_pair[0, t], line.cov_by_pair[1, t]
-            for a in range(room):
-                variance[a] += of_cov[a] * both
-                narrowed[a] += of_narrowed[a] * both
+            pairs[position(t)] = step * x[l]
             t += 1
+    _add_pairs(line.cov_by_pair[0], pairs, variance)
+    _add_pairs(line.cov_by_pair[1], pairs, narrowed)
 
 
-@rare
+@kernel
+def _add_pairs(by_pair: Floats, pairs: Floats, total: Floats) -> None:
+    """total[a] = sum over pairs, in their order."""
+    for first in range(0, pairs.size, PAIRS):
+        t = position(first)
+        x0, x1, x2, x3, x4, x5, x6, x7 = (
+            pairs[t],
+            pairs[t + 1],
+            pairs[t + 2],
+            pairs[t + 3],
+            pairs[t + 4],
+            pairs[t + 5],
+            pairs[t + 6],
+            pairs[t + 7],
+        )
+        c0, c1, c2, c3 = by_pair[t], by_pair[t + 1], by_pair[t + 2], by_pair[t + 3]
+        c4, c5, c6, c7 = by_pair[t + 4], by_pair[t + 5], by_pair[t + 6], by_pair[t + 7]
+        for a in range(total.size):
+            sum_ = total[a] + c0[a] * x0 + c1[a] * x1 + c2[a] * x2 + c3[a] * x3
+            total[a] = sum_ + c4[a] * x4 + c5[a] * x5 + c6[a] * x6 + c7[a] * x7
+
+
+@shared
 def lay_out(line: Line) -> None:
     """Lines as `value_by_lines` reads them: what pairs of columns add, counted once."""
     n_arms, p = line.mean.shape
@@ -193,7 +222,7 @@ def see(line: Line) -> None:
                 line.seen[a, i, l] = line.gram[a, i, l]
 
 
-@rare
+@shared
 def weigh_arm(line: Line, arm: int) -> None:
     """T_a = s^-1 (I + s G s)^-1 s, for s the root of D."""
     p = line.own.size
@@ -240,7 +269,7 @@ def learn_common(line: Line) -> None:
         line.hyper_mean[i] = total
 
 
-@rare
+@shared
 def _multiply(left: Floats, right: Floats, product: Floats) -> None:
     n = left.shape[0]
     for i in range(n):
@@ -252,7 +281,7 @@ def _multiply(left: Floats, right: Floats, product: Floats) -> None:
                 product[i, l] += step * right[k, l]
 
 
-@rare
+@shared
 def _multiply_transposed(left: Floats, right: Floats, product: Floats) -> None:
     """left^T right."""
     n = left.shape[0]
@@ -284,7 +313,7 @@ def _set_shared(line: Line, arm: int, mean: Floats, cov: Floats) -> None:
                     cov[i, l] += times * line.hyper_cov[c * p + i, d * p + l]
 
 
-@rare
+@shared
 def set_arm(line: Line, arm: int) -> None:
     """The posterior of w_a; then seen[a] is left as it was, and kept[a] keeps T_a."""
     p = line.own.size
@@ -433,7 +462,7 @@ def set_kin(line: Line) -> None:
     line.kin[0] = min(max(total / line.arms.shape[0], 0.0), 1.0)
 
 
-@rare
+@shared
 def narrow_lines(line: Line) -> None:
     """cov, as if open decisions were answered: L (I + L^T open L / noise)^-1 L^T, for cov = L L^T."""
     p = line.own.size

@@ -58,6 +58,7 @@ from doral.pacing import reweigh, sort_costs
 if TYPE_CHECKING:
     from doral.engine.blueprint import Blueprint
     from doral.engine.options import PolicyOptions
+    from doral.estimators.ridge import Ridge
     from doral.problem import Problem
 
 FIRST_PEOPLE = 32  # by whom numbers are centred and scaled
@@ -94,7 +95,7 @@ class PeopleMemory(NamedTuple):
     ring_levels: Ints  # (capacity + 1, C) as `ring_columns`
     narrowed: Floats  # (A+,) scratch
     kin: Floats  # (R,) for which share of all who come counts what is learned from the one in a row
-    tau: Floats  # (2, J, A+) of contexts at the last look, and its error
+    tau: Floats  # (3, J, A+) of contexts at the last look, its error, and the logarithm of what does not return
     costs: Floats  # (J, A) likewise, where plans have costs by row; else (0, A)
 
 
@@ -219,7 +220,7 @@ def memory(blueprint: Blueprint) -> PeopleMemory:
         ring_levels=np.full((capacity + 1, len(categories)), NO_LEVEL),
         narrowed=np.zeros(padded(problem.n_arms)),
         kin=np.ones(n_rows),
-        tau=np.ones((2, problem.n_contexts, padded(problem.n_arms))),
+        tau=np.ones((3, problem.n_contexts, padded(problem.n_arms))),
         costs=np.zeros((problem.n_contexts if _have_rows_costs(blueprint) else 0, problem.n_arms)),
     )
 
@@ -352,7 +353,9 @@ def _look(state: State) -> None:
 def _remember_context(state: State, context: int) -> None:
     people = state.people
     for a in range(state.allowed.size):
-        people.tau[0, context, a], people.tau[1, context, a] = state.tau[context, a], state.tau_error[context, a]
+        tau = state.tau[context, a]
+        people.tau[0, context, a], people.tau[1, context, a] = tau, state.tau_error[context, a]
+        people.tau[2, context, a] = math.log1p(-tau) if tau < 1.0 else -math.inf
         if people.costs.shape[0] > 0:
             people.costs[context, a] = state.hulls.costs[context, a]
 
@@ -380,19 +383,29 @@ def _revalue(state: State, row: int) -> None:
             alike += both / ((of_line + of_levels) * (of_line + of_levels)) / n_arms
     if own.size == 0:
         alike = line.kin[0]
-    for a in range(n_arms):
-        variance[a] = max(variance[a], 0.0) * unit
-        ridge.norm[row, a] = math.sqrt(variance[a])
-        ridge.weight[row, a] = alike * line.gram[a, 0, 0]  # how many answers are from those who are like this one
-        if expected != row:
-            ridge.norm_squared[expected, a] = max(narrowed[a], 0.0) * unit
-            ridge.norm[expected, a] = math.sqrt(ridge.norm_squared[expected, a])
-            ridge.weight[expected, a] = alike * (line.gram[a, 0, 0] + line.open[a, 0, 0])
     people.kin[row] = alike
+    _set_norms(ridge, row, variance, unit)
+    for a in range(n_arms):
+        ridge.weight[row, a] = alike * line.gram[a, 0, 0]  # how many answers are from those who are like this one
+    if expected != row:
+        _set_norms(ridge, expected, narrowed, unit)
+        for a in range(n_arms):
+            ridge.weight[expected, a] = alike * (line.gram[a, 0, 0] + line.open[a, 0, 0])
     state.contexts[row].arrivals = alike * people.counts[ROUND_THEN]
     state.contexts[row].pulls = alike * people.counts[DECISIONS_THEN]
     on_revalued(state, row)
     mark_stale(state, row)
+
+
+@kernel
+def _set_norms(ridge: Ridge, row: int, variance: Floats, unit: float) -> None:
+    squares, norm, weight = ridge.norm_squared[row], ridge.norm[row], ridge.weight[row]
+    for a in range(norm.size):
+        squares[a] = max(variance[a], 0.0) * unit
+    for a in range(norm.size):
+        norm[a] = math.sqrt(squares[a])
+    for a in range(weight.size):
+        weight[a] = 1.0 / max(squares[a], LEAST_VARIANCE)  # as many answers what is known is worth
 
 
 @kernel

@@ -53,10 +53,16 @@ def on_lines(state: State) -> None:
 def on_terms(state: State, row: int) -> None:
     x = state.people.columns[row]
     faster = times(state.people_shift, x)
-    for a in range(state.allowed.size):
-        tau = state.tau[row, a]
-        if tau < 1.0:
-            state.tau[row, a] = 1.0 - math.exp(faster * math.log1p(-tau))
+    context = position(state.people.context[row])
+    if state.contexts[row].deadline == state.contexts[context].deadline:
+        log_open = state.people.tau[2, context]  # as of the last look, like tau
+        for a in range(state.allowed.size):
+            state.tau[row, a] = 1.0 - math.exp(faster * log_open[a])
+    else:
+        for a in range(state.allowed.size):
+            tau = state.tau[row, a]
+            if tau < 1.0:
+                state.tau[row, a] = 1.0 - math.exp(faster * math.log1p(-tau))
 
 
 @rare
