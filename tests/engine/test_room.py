@@ -20,7 +20,8 @@ from doral.engine.options import PolicyOptions
 from doral.engine.presets import POLICY_NAMES, policy
 from doral.engine.room import machine_bytes, state_bytes
 from doral.errors import InvalidValue
-from doral.problem import Arm, Problem
+from doral.person import Category, Number
+from doral.problem import Arm, Paid, Problem
 from doral.simulation.scenario import Scenario
 from tests.engine.cases import completed
 
@@ -52,6 +53,42 @@ def test_the_estimate_is_what_a_state_takes(
         assert state_bytes(blueprint, chosen_pieces(blueprint.options, problem)) == pytest.approx(
             real, rel=0.05, abs=50_000
         )
+
+
+@pytest.mark.parametrize("name", ["doral-otf", "doral-ids", "doral", "d-lints", "eva"])
+@pytest.mark.parametrize(
+    ("n_contexts", "n_arms", "n_features", "n_numbers", "n_categories", "costs"),
+    [(1, 10, 0, 20, 0, 1), (3, 70, 2, 30, 2, 7), (1, 200, 0, 5, 0, 1), (2, 8, 3, 60, 1, 8)],
+)
+@pytest.mark.parametrize("paid", ["always", "on_answer"])
+def test_the_estimate_knows_people(
+    name: str,
+    n_contexts: int,
+    n_arms: int,
+    n_features: int,
+    n_numbers: int,
+    n_categories: int,
+    costs: int,
+    paid: Paid,
+) -> None:
+    numbers, categories = range(n_numbers), range(n_categories)
+    for feedback in ("explicit", "silent"):
+        problem = dataclasses.replace(
+            sized(n_contexts, n_arms, n_features, feedback=feedback, costs=costs),
+            person=(*(Number(f"number {i}") for i in numbers), *(Category(f"category {i}") for i in categories)),
+            paid=paid,
+        )
+        options = policy(name, **({"learner": "auto"} if name == "doral" else {}))
+        blueprint = Blueprint(options=options, problem=problem, seed=0)
+        real = sum(array.nbytes for _, array in leaves(first_state(blueprint)))
+        assert state_bytes(blueprint, chosen_pieces(options, problem)) == pytest.approx(real, rel=0.05, abs=50_000)
+
+
+def test_people_that_no_machine_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = dataclasses.replace(sized(1, 200, 0), person=tuple(Number(f"number {i}") for i in range(60)))
+    monkeypatch.setattr(room, "machine_bytes", lambda: 2**30)
+    with pytest.raises(InvalidValue, match="arms x columns of a person.*200 x 1,831.*splines or products"):
+        first_state(Blueprint(options=policy("doral-otf", products="all"), problem=problem, seed=0))
 
 
 @pytest.mark.parametrize("changes", [{"censoring": "min_age"}, {"outcome_split": 0.5, "learner": "auto"}])
