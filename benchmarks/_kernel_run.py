@@ -83,7 +83,7 @@ def play_once(task: Task) -> Played:
     state = Block(first_state(task.blueprint))
     program = simulation_program(state.tree)
     program["prepare"](state)
-    book = Block(new_logbook(task.scenario))
+    book = Block(new_logbook(task.scenario, task.truth.times, task.truth.classes))
     book.tree.entries.view("u1").fill(0)  # the C program's memory is touched before its clock starts too
     play, world, tape = program["play"], task.truth.block, Block(task.tape)
     start, played = time.thread_time(), 0
