@@ -399,13 +399,11 @@ def _revalue(state: State, row: int) -> None:
 
 @kernel
 def _set_norms(ridge: Ridge, row: int, variance: Floats, unit: float) -> None:
-    squares, norm, weight = ridge.norm_squared[row], ridge.norm[row], ridge.weight[row]
+    squares, norm = ridge.norm_squared[row], ridge.norm[row]
     for a in range(norm.size):
         squares[a] = max(variance[a], 0.0) * unit
     for a in range(norm.size):
         norm[a] = math.sqrt(squares[a])
-    for a in range(weight.size):
-        weight[a] = 1.0 / max(squares[a], LEAST_VARIANCE)  # as many answers what is known is worth
 
 
 @kernel
