@@ -34,6 +34,7 @@ def blocks(page: Path, language: str) -> list[str]:
         ("docs/add_a_policy.md", "reward_mean"),
         ("docs/problems.md", "is the truth"),
         ("docs/operations.md", ""),
+        ("docs/people.md", "expected_share"),
     ],
 )
 def test_programs_run(page: str, shown: str, tmp_path: Path) -> None:
@@ -48,7 +49,7 @@ def test_programs_run(page: str, shown: str, tmp_path: Path) -> None:
 
 
 def test_every_page_with_programs_is_run() -> None:
-    run = {"README.md", "add_a_policy.md", "problems.md", "operations.md", "campaigns.md"}
+    run = {"README.md", "add_a_policy.md", "problems.md", "operations.md", "campaigns.md", "people.md"}
     assert {page.name for page in PAGES if blocks(page, "python")} == run
 
 

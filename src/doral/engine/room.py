@@ -12,7 +12,7 @@ import numpy as np
 from doral.engine.blueprint import Blueprint
 from doral.engine.state import CONTEXT, FIRST_CAPACITY
 from doral.errors import InvalidValue
-from doral.estimators.levels import FIRST_LEVELS
+from doral.estimators.levels import FIRST_LEVELS, FIRST_PAIRS
 from doral.estimators.line import n_pairs
 from doral.estimators.ridge import MANY_FEATURES, padded
 from doral.problem import Problem
@@ -80,11 +80,12 @@ def _people_words(blueprint: Blueprint, pieces: tuple[str, ...]) -> int:
     words += (problem.n_traits + p + categories + _WORDS_OF_A_ROW) * blueprint.n_rows
     words += (FIRST_CAPACITY + 1) * (p + categories)
     if categories:
-        words += FIRST_LEVELS * n_arms * (p + 4)
+        words += FIRST_LEVELS * n_arms * (p + 5)
+    if categories > 1:
+        words += 2 * FIRST_PAIRS
     if problem.feedback == "silent" and options.return_probability == "estimated":
         words += n_arms * (1 + blueprint.ages.size) * square
-    if "people_shift" in pieces:
-        words += 8 * square
+    words += 4 * square * (("people_shift" in pieces) + ("people_costs" in pieces))
     if "costs" in pieces:
         words += 4 * (blueprint.n_rows - problem.n_contexts) * n_arms
     return int(words)
