@@ -82,10 +82,15 @@ def plays(only: Iterable[str]) -> list[Play]:
     return [play for play in found if not wanted or play.name in wanted]
 
 
-def measure(out: Path, *, runs: int, seed: int, jobs: int, only: Iterable[str]) -> None:
+def measure(out: Path, chosen: list[Play], *, runs: int, seed: int, jobs: int, resume: bool) -> None:
     """Plays everything; what is done is kept if the rest is stopped."""
-    rows, curves = [], []
-    for play in plays(only):
+    is_there = resume and (out / "runs.csv").exists()
+    rows = pl.read_csv(out / "runs.csv").to_dicts() if is_there else []
+    curves = [pl.read_csv(out / "curves.csv")] if is_there and (out / "curves.csv").exists() else []
+    done = {(row["scenario"], row["column"]) for row in rows}
+    for play in chosen:
+        if (play.name, play.column) in done:
+            continue
         started = time.perf_counter()
         result = doral.simulate(POLICIES[play.column], play.scenario, runs=runs, seed=seed, n_jobs=jobs)
         head = {"scenario": play.name, "column": play.column}
@@ -102,13 +107,13 @@ def measure(out: Path, *, runs: int, seed: int, jobs: int, only: Iterable[str]) 
             )
             if play.name in CURVES:
                 of_run = pl.DataFrame({"round": one.rounds, "reward": one.curve[:, 0] / one.clairvoyant})
-                curves.append(of_run.with_columns(run=pl.lit(one.run), **{k: pl.lit(v) for k, v in head.items()}))
+                curves.append(of_run.with_columns(run=one.run, **{key: pl.lit(word) for key, word in head.items()}))
         took = time.perf_counter() - started
         shares = [100.0 * one.expected / one.clairvoyant for one in result.outcomes]
         print(f"{play.name:28} {play.column:25} {np.mean(shares):5.1f}%  {took:4.0f} s", file=sys.stderr, flush=True)
         pl.DataFrame(rows).write_csv(out / "runs.csv")
         if curves:
-            pl.concat(curves).write_csv(out / "curves.csv")
+            pl.concat([one.cast({"run": pl.Int64}) for one in curves]).write_csv(out / "curves.csv")
 
 
 class Shares:
@@ -348,7 +353,7 @@ def threshold(worth: Floats, served: Flags) -> float:
 
 
 def bends_figure(seed: int) -> Figure:
-    """Lines, bends and the truth, for the number by which the clairvoyant tells people apart most."""
+    """Lines, bends and the truth, for the number by which the clairvoyant is farthest from a straight line."""
     scenario = "people/nonlinear"
     told = {FEATURES: "doral-otf", SPLINES: POLICIES[SPLINES], PRODUCTS: POLICIES[PRODUCTS]}
     found = {label: seen(scenario, policy, seed=seed) for label, policy in told.items()}
@@ -398,11 +403,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build/people"), help="folder for what was found")
     parser.add_argument("--figures", type=Path, help="folder for figures; without it none are drawn")
     parser.add_argument("--only", action="append", default=[], help="a scenario; may be repeated")
+    parser.add_argument("--without", action="append", default=[], choices=COLUMNS, help="may be repeated")
+    parser.add_argument("--resume", action="store_true", help="play what was not played before it was stopped")
     parser.add_argument("--again", action="store_true", help="do not play, but show what was found before")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     if not options.again:
-        measure(options.out, runs=options.runs, seed=options.seed, jobs=options.jobs, only=options.only)
+        chosen = [play for play in plays(options.only) if play.column not in options.without]
+        measure(options.out, chosen, runs=options.runs, seed=options.seed, jobs=options.jobs, resume=options.resume)
     shares = Shares(pl.read_csv(options.out / "runs.csv"))
     text = f"{table(shares)}\n\n{paper_table(shares)}\n"
     (options.out / "table.md").write_text(text)
