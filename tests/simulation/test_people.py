@@ -20,8 +20,11 @@ import doral
 from doral import delays
 from doral._arrays import Floats
 from doral._kernel import Block
+from doral.engine.blueprint import Blueprint
+from doral.engine.compose import first_state
+from doral.engine.first_states import FirstStates
 from doral.experiments.kit.settings import of_scenario
-from doral.simulation.scenarios.people_scenarios import NUMBERS, SCENARIOS, Visitors
+from doral.simulation.scenarios.people_scenarios import NUMBERS, SCENARIOS, Visitors, one_class_each
 from doral.simulation.tape import WORLD, draw_delay, new_tape
 from doral.simulation.world import make_truth
 
@@ -447,3 +450,19 @@ def test_people_cannot_be_cut_twice() -> None:
         scenario().stratified().stratified()
     with pytest.raises(doral.UnknownName, match="unknown feature 'agee'"):
         scenario().stratified(by=["agee"])
+
+
+def test_every_run_has_the_features_of_its_own_arms() -> None:
+    """First states of runs are copies: where features of arms are drawn, each run must get its own."""
+    place = one_class_each(horizon=300, budget=150.0)
+    first_states = FirstStates()
+    arms = []
+    for run in range(2):
+        truth = make_truth(place, seed=5, run=run)
+        blueprint = Blueprint(
+            options=doral.policy("doral-otf"), problem=place.problem, seed=5, run=run, given_features=truth.features
+        )
+        block = first_states.block(blueprint)
+        assert (block.tree.people.line.arms == first_state(blueprint).people.line.arms).all()
+        arms.append(block.tree.people.line.arms.copy())
+    assert not np.allclose(arms[0], arms[1])

@@ -6,6 +6,7 @@ from doral._kernel import Block, Template
 from doral.engine.blueprint import Blueprint
 from doral.engine.compose import coin_of, composes_all, first_state
 from doral.engine.options import PolicyOptions
+from doral.engine.pieces.people import arm_design
 from doral.engine.state import State, has
 from doral.estimators.ridge import set_features
 
@@ -24,7 +25,9 @@ class FirstStates:
     def block(self, blueprint: Blueprint) -> Block[State]:
         """What `first_state` makes of this blueprint, in a block."""
         block = self._template(blueprint).block()
-        if not blueprint.problem.person:  # people have a line of their own
+        if blueprint.problem.person:
+            block.tree.people.line.arms[:] = arm_design(blueprint)
+        else:
             set_features(block.tree.ridge, blueprint.features)
         if has(block.tree, "index_oracle") and blueprint.true_values is not None:
             block.tree.truth.values[:] = blueprint.true_values

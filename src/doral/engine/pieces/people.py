@@ -201,7 +201,7 @@ def memory(blueprint: Blueprint) -> PeopleMemory:
     early = learn.word(options, problem) == "early"
     first = FIRST_FOR_KNOTS if options.basis == "splines" else FIRST_PEOPLE
     return PeopleMemory(
-        line=new_line(_arm_design(blueprint), design.group, 1.0 / options.penalty),
+        line=new_line(arm_design(blueprint), design.group, 1.0 / options.penalty),
         design=design,
         traits=np.full((n_rows, problem.n_traits), np.nan),
         columns=np.tile(np.eye(1, p), (n_rows, 1)),
@@ -236,7 +236,7 @@ def _have_rows_costs(blueprint: Blueprint) -> bool:
     return len(blueprint.costs_by_row) > 1 or costs.is_in(blueprint.options, blueprint.problem)
 
 
-def _arm_design(blueprint: Blueprint) -> Floats:
+def arm_design(blueprint: Blueprint) -> Floats:
     """(A, 1 + k): features of arms, centred and scaled; those that are the same for all tell nothing."""
     features = blueprint.problem.features if blueprint.given_features is None else blueprint.given_features
     if blueprint.options.features == "none":
