@@ -26,7 +26,7 @@ def is_in(options: PolicyOptions, problem: Problem) -> bool:
 
 
 def memory(blueprint: Blueprint) -> Shift:
-    return new_shift(max(1, blueprint.n_columns))
+    return new_shift(max(1, blueprint.n_columns), blueprint.problem.n_arms)
 
 
 @kernel
@@ -34,7 +34,7 @@ def on_settle(state: State, slot: int) -> None:
     decision, paid = state.ring[slot], state.costs.claims[slot].paid
     if not math.isnan(decision.answer_age) and not math.isnan(paid):
         usual = state.costs.share[position(decision.context), position(decision.arm)]
-        count_shift(state.people_costs, state.people.ring_columns[slot], max(paid, 0.0), usual)
+        count_shift(state.people_costs, position(decision.arm), state.people.ring_columns[slot], max(paid, 0.0), usual)
 
 
 @rare

@@ -1,8 +1,8 @@
 """Some people answer faster than others: return curves of arms are shifted by features, as far as data show it
 (estimators/shift.py).
 
-A decision is counted when it has left the cut-off: by then it is known whether and when it was answered. Where feedback
-is silent, what is learned is by the deadline, and features of the slow tell in it anyway.
+A decision is counted when it has left the cut-off: by then it is known whether it was answered. Where feedback is
+silent, what is learned is by the deadline, and features of the slow tell in it anyway.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from doral._kernel import kernel, position, rare
 from doral.engine.hooks import kept
 from doral.engine.state import State
-from doral.estimators.shift import Shift, count_shift, fade_shift, new_shift, solve_shift, times
+from doral.estimators.shift import Shift, count_chance, fade_shift, new_shift, solve_shift, times
 from doral.estimators.survival import is_by_context, return_probability
 
 if TYPE_CHECKING:
@@ -21,15 +21,13 @@ if TYPE_CHECKING:
     from doral.engine.options import PolicyOptions
     from doral.problem import Problem
 
-ALL_BUT = 1e-6  # where all are thought to have answered, somebody may not have
-
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:
     return bool(problem.person) and options.return_probability == "estimated" and problem.feedback == "explicit"
 
 
 def memory(blueprint: Blueprint) -> Shift:
-    return new_shift(max(1, blueprint.n_columns))
+    return new_shift(max(1, blueprint.n_columns), blueprint.problem.n_arms)
 
 
 @kernel
@@ -39,9 +37,8 @@ def on_settle(state: State, slot: int) -> None:
         return
     x, arm, cutoff = state.people.ring_columns[slot], position(decision.arm), state.now[0].cutoff
     row = position(decision.context) if is_by_context(state.curves) else 0
-    share = return_probability(state.curves, row, arm, min(decision.answer_age, cutoff))
-    hazard = -math.log(max(1.0 - share, ALL_BUT))
-    count_shift(state.people_shift, x, 1.0 if decision.answer_age <= cutoff else 0.0, hazard)
+    share = return_probability(state.curves, row, arm, cutoff)
+    count_chance(state.people_shift, arm, x, decision.answer_age <= cutoff, share)
 
 
 @rare
