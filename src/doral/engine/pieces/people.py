@@ -580,7 +580,6 @@ def _add_aged(state: State, slot: int, arm: int, which: int, weight: float) -> N
 def on_cancel(state: State, number: int, context: int, arm: int, cost: float, in_race: bool, clock: float) -> None:
     """It was no trial."""
     people = state.people
-    state.contexts[context].pulls = max(0.0, state.contexts[context].pulls)
     if people.by_age.shape[0] == 0 or (in_race and state.now[0].race_trains == 0):
         return
     slot = GUEST if number < state.now[0].first else number & (state.ring.size - 1)
