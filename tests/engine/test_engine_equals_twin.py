@@ -277,7 +277,8 @@ def _choices(option: str) -> st.SearchStrategy[Any]:
 
 @st.composite
 def policies(draw: st.DrawFn, scenario: Scenario) -> PolicyOptions:
-    chosen = {option: draw(_choices(option)) for option in OPTION_NAMES if option not in ("accept", "min_answers")}
+    others = {"accept", "min_answers"} | OF_PEOPLE
+    chosen = {option: draw(_choices(option)) for option in OPTION_NAMES if option not in others}
     chosen["accept"] = draw(st.none() | st.integers(1, scenario.problem.n_arms))
     chosen["min_answers"] = draw(st.sampled_from([1, 3, 8]))
     # outcomes that are told apart leave little else to choose

@@ -27,6 +27,7 @@ CLASS_SCENARIOS: dict[str, Scenario] = {
 
 STRATA = "@strata"
 SCENARIOS: dict[str, Scenario] = {**CLASS_SCENARIOS, **people_scenarios.SCENARIOS}
+_STRATIFIED = tuple(name + STRATA for name in people_scenarios.SCENARIOS)
 
 
 def scenario(name: str) -> Scenario:
@@ -35,9 +36,8 @@ def scenario(name: str) -> Scenario:
     >>> scenario("paper/diverse-pareto").problem.budget
     85000.0
     """
+    if _check.is_among(name, _STRATIFIED):
+        return SCENARIOS[name.removesuffix(STRATA)].once(Scenario.stratified)
     if not _check.is_among(name, SCENARIOS):
-        base = str(name).removesuffix(STRATA)
-        if base != name and base in people_scenarios.SCENARIOS:
-            return SCENARIOS[base].once(Scenario.stratified)
         raise UnknownName("scenario", name, SCENARIOS)
     return SCENARIOS[name]
