@@ -50,7 +50,7 @@ def scenario_of(n_numbers: int) -> doral.Scenario:
 
 def compile_program() -> Path:
     BUILD.mkdir(exist_ok=True)
-    program = BUILD / "people"
+    program = BUILD / "people-in-c"  # beside the folder of benchmarks/people.py
     compiler = os.environ.get("CC", "cc")
     subprocess.run([compiler, *FLAGS, "-o", str(program), str(HERE / "people.c"), "-lm"], check=True)
     return program
