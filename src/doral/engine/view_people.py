@@ -16,7 +16,7 @@ import numpy as np
 from doral._arrays import Floats
 from doral.engine.pieces.people import CAME
 from doral.engine.state import State
-from doral.estimators.design import FARTHEST, LINEAR, Design
+from doral.estimators.design import LINEAR, Design, set_columns
 from doral.estimators.levels import NO_LEVEL, level_places
 from doral.person import Levels
 from doral.problem import Problem
@@ -82,22 +82,9 @@ def _by_feature(design: Design, parts: Floats, n_traits: int) -> Floats:
 
 
 def columns_of(design: Design, traits: Floats) -> Floats:
-    """As `set_columns` has them."""
+    """Of a person, whatever the engine is about to do with its own."""
     columns = np.zeros(design.first.size)
-    columns[0] = 1.0
-    if not design.is_known[0]:
-        return columns
-    z = np.nan_to_num(
-        (traits[design.number] - design.centre) / design.scale, nan=0.0, posinf=FARTHEST, neginf=-FARTHEST
-    )
-    z = np.clip(z, -FARTHEST, FARTHEST)
-    for column in range(1, columns.size):
-        value = z[design.first[column]]
-        if design.knot[column] != LINEAR:
-            value = max(value - design.knot[column], 0.0)
-        elif design.second[column] >= 0:
-            value *= z[design.second[column]]
-        columns[column] = (value - design.shift[column]) / design.unit[column]
+    set_columns(design._replace(z=np.zeros(design.z.size)), traits, columns)
     return columns
 
 

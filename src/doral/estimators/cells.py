@@ -22,6 +22,7 @@ from typing import NamedTuple
 from doral._arrays import Floats
 from doral._kernel import kernel, rare
 from doral.estimators.ridge import Ridge, refactor_rows
+from doral.estimators.scoring import above_zero
 from doral.estimators.shrinkage import (
     ANEW,
     ANEW_STEPS,
@@ -198,17 +199,6 @@ def _follow_residuals(prior: Prior, ridge: Ridge, guess: float, most: float) -> 
     deviation = noise * above_zero(of_cells + cell_score / cell_information, cell_information)
     effect = noise * above_zero(of_arms + arm_score / arm_information, arm_information)
     prior.scale[DEVIATION], prior.scale[EFFECT] = min(deviation, most), min(effect, most)
-
-
-@rare
-def above_zero(estimate: float, information: float) -> float:
-    """What is expected of a variance with this estimate: it cannot be below 0, and is not 0 because it may be.
-
-    The mean of a normal law, cut off at 0; the variance of a variance is 2 / information.
-    """
-    error = math.sqrt(2.0 / information)
-    z = max(estimate / error, -6.0)
-    return error * (z + math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) / (0.5 * math.erfc(-z / math.sqrt(2.0))))
 
 
 @rare

@@ -75,12 +75,18 @@ def set_columns(design: Design, traits: Floats, columns: Floats) -> None:
         for i in range(1, columns.size):
             columns[i] = 0.0
         return
+    _set_z(design, traits)
+    for i in range(1, columns.size):
+        columns[i] = (_raw(design, i) - design.shift[i]) / design.unit[i]
+
+
+@kernel
+def _set_z(design: Design, traits: Floats) -> None:
+    """Numbers, centred and scaled."""
     z = design.z
     for i in range(z.size):
         number = (traits[design.number[i]] - design.centre[i]) / design.scale[i]
         z[i] = 0.0 if math.isnan(number) else min(max(number, -FARTHEST), FARTHEST)
-    for i in range(1, columns.size):
-        columns[i] = (_raw(design, i) - design.shift[i]) / design.unit[i]
 
 
 @kernel
@@ -116,9 +122,7 @@ def learn_design(design: Design, traits: Floats, sorted_: Floats, n: int) -> Non
     design.is_known[0] = 1
     for column in range(1, design.first.size):
         for row in range(n):
-            for i in range(design.z.size):
-                number = (traits[row, design.number[i]] - design.centre[i]) / design.scale[i]
-                design.z[i] = 0.0 if math.isnan(number) else min(max(number, -FARTHEST), FARTHEST)
+            _set_z(design, traits[row])
             sorted_[row] = _raw(design, column)
         mean, square = _moments(sorted_, n)
         design.shift[column], design.unit[column] = mean, math.sqrt(square) if square > 1e-12 else 1.0

@@ -19,10 +19,10 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral._kernel import kernel, position, rare
-from doral.estimators.cells import above_zero
 from doral.estimators.line import (
     FLOOR,
     GUESS,
+    MOST,
     Line,
     learn_common,
     move_variances,
@@ -31,6 +31,7 @@ from doral.estimators.line import (
     set_kin,
     weigh_arm,
 )
+from doral.estimators.scoring import as_guessed, moved
 
 FIRST_LEVELS = 16  # there is room for; it doubles when full
 FIRST_PAIRS = 4096
@@ -269,6 +270,18 @@ def _residual(levels: LevelEffects, line: Line, place: int, arm: int) -> float:
     return total
 
 
+@kernel
+def _told_of_all(levels: LevelEffects, line: Line, place: int, own: float) -> tuple[float, float]:
+    """With which precision the answers at a level tell u, and what they say of it, times that."""
+    known, says = 0.0, 0.0
+    for a in range(line.mean.shape[0]):
+        if levels.answers[place, a] > 0.0:
+            precision = 1.0 / (line.noise[a] / levels.answers[place, a] + own)
+            known += precision
+            says += precision * _residual(levels, line, place, a) / levels.answers[place, a]
+    return known, says
+
+
 @rare
 def set_levels(levels: LevelEffects, line: Line) -> None:
     """u + v of every level, for the lines as they are; one category after the other."""
@@ -307,12 +320,7 @@ def _set_category(levels: LevelEffects, line: Line, category: int, is_last: bool
     for place in range(levels.n[0]):
         if levels.category[place] != category:
             continue
-        known, says = 0.0, 0.0
-        for a in range(n_arms):
-            if levels.answers[place, a] > 0.0:
-                precision = 1.0 / (line.noise[a] / levels.answers[place, a] + own)
-                known += precision
-                says += precision * _residual(levels, line, place, a) / levels.answers[place, a]
+        known, says = _told_of_all(levels, line, place, own)
         spread = common / (1.0 + common * known)
         middle = spread * says
         for a in range(n_arms):
@@ -344,18 +352,12 @@ def move_level_variances(levels: LevelEffects, line: Line) -> None:
     guess = GUESS * line.scale[0] / max(1, n_categories)
     for c in range(n_categories):
         common, own = levels.common[c], levels.own[c]
-        size, own_size = max(guess, common), max(guess, own)
-        score, information = (guess - common) / (size * size), 1.0 / (size * size)
-        own_score, own_information = (guess - own) / (own_size * own_size), 1.0 / (own_size * own_size)
+        score, information = as_guessed(common, guess)
+        own_score, own_information = as_guessed(own, guess)
         for place in range(levels.n[0]):
             if levels.category[place] != c:
                 continue
-            known, says = 0.0, 0.0
-            for a in range(n_arms):
-                if levels.answers[place, a] > 0.0:
-                    precision = 1.0 / (line.noise[a] / levels.answers[place, a] + own)
-                    known += precision
-                    says += precision * _residual(levels, line, place, a) / levels.answers[place, a]
+            known, says = _told_of_all(levels, line, place, own)
             if not known > 0.0:
                 continue
             told = known / (1.0 + common * known)
@@ -371,9 +373,9 @@ def move_level_variances(levels: LevelEffects, line: Line) -> None:
                     told = max(precision - precision * precision * spread, 0.0)
                     own_score += away * away - told
                     own_information += told * told
-        floor, most = FLOOR * line.scale[0], 4.0 * line.scale[0]
-        levels.common[c] = min(max(above_zero(common + score / information, information), floor), most)
-        levels.own[c] = min(max(above_zero(own + own_score / own_information, own_information), floor), most)
+        least, most = FLOOR * line.scale[0], MOST * line.scale[0]
+        levels.common[c] = moved(common, score, information, least, most)
+        levels.own[c] = moved(own, own_score, own_information, least, most)
 
 
 @rare

@@ -25,12 +25,12 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral._kernel import kernel, position, rare, shared
-from doral.estimators.cells import above_zero
 from doral.estimators.ridge import invert, padded
+from doral.estimators.scoring import above_zero, as_guessed, moved
 from doral.estimators.shrinkage import COUNT, DOUBT, MEAN_SQUARE, NOISE, REWARD, SQUARE, Prior
 
 GUESS = 0.1  # of the mean square of rewards: what all columns but the constant together are thought to bring at first
-FLOOR = 1e-9  # of the mean square of rewards: no variance is smaller
+FLOOR, MOST = 1e-9, 4.0  # of the mean square of rewards: no variance is smaller, or larger
 NOISE_DEGREES = 20.0  # the noise of all arms counts like so many answers in that of one
 NOISE_FLOOR = 1e-12  # of the mean square of rewards
 FEW = 4.0  # successes, see `cells`
@@ -334,11 +334,7 @@ def set_arm(line: Line, arm: int) -> None:
 
 @rare
 def move_variances(line: Line) -> None:
-    """A step of Fisher scoring for D and S: to where what is learned is as large as it should be.
-
-    A variance of coefficients that answers tell with information i, and from which they pull with u, has the score
-    u^2 - i and the information i^2. One more coefficient, of the size that is usual, stands in while data are few.
-    """
+    """A step of Fisher scoring for D and S (`scoring`); one more coefficient is of the size that is usual."""
     p, q = line.common.shape
     guess = GUESS * line.scale[0]
     each = guess / max(1, p - 1)
@@ -379,14 +375,12 @@ def _is_first(line: Line, column: int) -> bool:
 @rare
 def _moved(line: Line, first: int, variance: float, guess: float, score: Floats, information: Floats) -> float:
     """The variance of the group that begins here."""
-    size = max(guess, variance)
-    total, known = (guess - variance) / (size * size), 1.0 / (size * size)
+    total, known = as_guessed(variance, guess)
     for i in range(first, score.size):
         if line.group[i] == line.group[first]:
             total += score[i]
             known += information[i]
-    most, least = 4.0 * line.scale[0], FLOOR * line.scale[0]
-    return min(max(above_zero(variance + total / known, known), least), most)
+    return moved(variance, total, known, FLOOR * line.scale[0], MOST * line.scale[0])
 
 
 @kernel

@@ -18,8 +18,8 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral._kernel import kernel, rare
-from doral.estimators.cells import above_zero
 from doral.estimators.ridge import invert
+from doral.estimators.scoring import as_guessed, moved
 
 GUESS = 0.04  # of s, to start with: a standard deviation of a number changes a rate by a fifth
 LEAST = 1e-6
@@ -123,8 +123,7 @@ def solve_shift(shift: Shift) -> None:
     for i in range(p):
         matrix[i, i] += 1.0 / shift.spread[0]
     invert(matrix, factor, cov)
-    size = max(shift.spread[0], GUESS)
-    score, information = (GUESS - shift.spread[0]) / (size * size), 1.0 / (size * size)
+    score, information = as_guessed(shift.spread[0], GUESS)
     for i in range(p):
         total = 0.0
         for l in range(p):  # noqa: E741
@@ -135,7 +134,7 @@ def solve_shift(shift: Shift) -> None:
             known = max((1.0 - cov[i, i] / shift.spread[0]) / shift.spread[0], 0.0)
             score += pull * pull - known
             information += known * known
-    shift.spread[0] = min(max(above_zero(shift.spread[0] + score / information, information), LEAST), MOST)
+    shift.spread[0] = moved(shift.spread[0], score, information, LEAST, MOST)
 
 
 @rare

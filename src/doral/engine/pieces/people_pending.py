@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from doral._kernel import kernel, position, rare
-from doral.engine.hooks import remembered, settled_weight
+from doral.engine.hooks import remembered
 from doral.engine.pieces.pending import norm_row
 from doral.engine.state import State
 from doral.estimators.line import expect_line, narrow_lines
@@ -40,7 +40,7 @@ def on_fate(state: State, slot: int, answered: float) -> None:
 
 @kernel
 def on_settle(state: State, slot: int) -> None:
-    on_fate(state, slot, settled_weight(state, slot))
+    on_fate(state, slot, 0.0)
 
 
 @kernel

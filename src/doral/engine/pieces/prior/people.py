@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from doral._kernel import kernel, rare
+from doral._kernel import rare
 from doral.engine.hooks import trial_part
 from doral.engine.pieces.people import NEXT_LOOK
 from doral.engine.pieces.prior.noise import MEMORY, noise_variance, on_corrected, on_learned
-from doral.engine.schedule import set_next_calibration
+from doral.engine.pieces.prior.shared import follow_answers, refresh_prior
 from doral.engine.state import State
 from doral.estimators.levels import calibrate_lines, start_level_variances
 from doral.estimators.line import measure_line_noise, start_variances
@@ -28,22 +28,11 @@ __all__ = [
     "refresh_prior",
 ]
 
-STEPS = 2  # of EM, at each calibration
+STEPS = 2  # of scoring, at each calibration
 
 
 def memory(blueprint: Blueprint) -> Prior:
     return new_prior(blueprint.n_rows, 0, blueprint.options.penalty)
-
-
-@kernel
-def follow_answers(state: State) -> None:
-    set_next_calibration(state)
-    rebuild_rewards(state)
-
-
-@kernel
-def refresh_prior(state: State) -> None:
-    rebuild_rewards(state)
 
 
 @rare
