@@ -113,6 +113,23 @@ def test_status_quo_keeps_to_its_shares() -> None:
         doral.simulate(rival("status-quo", shares=(0.5, 0.5)), conversions(horizon=10), runs=1)
 
 
+def test_status_quo_keeps_to_the_chances_of_a_log() -> None:
+    scenario = conversions(horizon=10_000)
+    chances = [[0.1, 0.2, 0.0, 0.0], [0.0, 0.0, 0.3, 0.1], *[[0.0] * 4] * (scenario.problem.n_contexts - 2)]
+    one = rival("status-quo", chances=chances)
+    found = doral.simulate(one, scenario, runs=1, keep_arrivals=True).arrivals()
+    for context, row in enumerate(chances):
+        arms = found.filter(context=context)["arm"].fill_null(4).to_numpy()
+        assert np.bincount(arms, minlength=5)[:4] / arms.size == pytest.approx(row, abs=0.03)
+    for wrong in ([[0.6, 0.6]], [[0.1, -0.1]], "often"):
+        with pytest.raises(InvalidValue, match="chances"):
+            rival("status-quo", chances=wrong)
+    with pytest.raises(InvalidValue, match="rows, one per context"):
+        doral.simulate(rival("status-quo", chances=[[0.5, 0.5]]), scenario, runs=1)
+    with pytest.raises(InvalidValue, match="not both"):
+        rival("status-quo", shares=[1.0], chances=[[0.5]])
+
+
 # --- what they are made of -----------------------------------------------------------------------------------------
 
 
@@ -173,6 +190,7 @@ def test_main_effects_are_found_and_cells_are_trusted_as_they_scatter() -> None:
 def test_words_of_the_command_line() -> None:
     assert parse_policy("beta-ts-lp:explore=0.05, width=1") == rival("beta-ts-lp", explore=0.05, width=1.0)
     assert parse_policy("status-quo:shares=0.5/0.3/0.2") == rival("status-quo", shares=(0.5, 0.3, 0.2))
+    assert parse_policy("status-quo:chances=0.5/0.3;0/0.2") == rival("status-quo", chances=((0.5, 0.3), (0.0, 0.2)))
     assert parse_policy("a/b").name == "a/b"
     for word in ("beta-ts-lp:sampling=1", "a/b:explore=often", "a/b:explore=2", "a/b:explore=0.1,explore=0.2"):
         with pytest.raises((InvalidValue, UnknownName)):

@@ -1,7 +1,7 @@
 """Truths that a log leaves possible: for each, how likely every row of every cell is to happen again.
 
-Within a cell, rows are drawn by the Bayesian bootstrap (Rubin 1981), through the Kaplan-Meier weights: reward, delay and
-cost of a row stay together. What a cell is worth comes from all cells together (`pooling`): a thin cell has rows of the
+Within a cell, rows are drawn by the Bayesian bootstrap (Rubin 1981), through the Kaplan-Meier weights: reward, delay
+and cost of a row stay together. What a cell is worth comes from all cells together (`pooling`): a thin cell has rows of the
 same arm in other contexts beside its own, as many as these stand for, and the weights are tilted so that the cell is
 worth what was drawn for it. The tilt is exponential: of all laws with that mean it is the one nearest to what was seen.
 """
@@ -130,9 +130,7 @@ def truths_of(log: Log, *, deadline: float, n: int, seed: int) -> Truths:
     cells = cells_of(log, deadline)
     worths = draw_worths(cells, n, np.random.default_rng([seed, 0]))
     starts, place, is_own, pooled = _rows(cells, np.random.default_rng([seed, 2]))
-    return Truths(
-        cells=cells, n=n, seed=seed, worths=worths, starts=starts, place=place, is_own=is_own, pooled=pooled
-    )
+    return Truths(cells=cells, n=n, seed=seed, worths=worths, starts=starts, place=place, is_own=is_own, pooled=pooled)
 
 
 def _rows(cells: Cells, rng: np.random.Generator) -> tuple[Ints, Ints, Floats, Floats]:

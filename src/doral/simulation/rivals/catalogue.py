@@ -74,8 +74,11 @@ def setting_names(name: str) -> tuple[str, ...]:
 
 
 def parse_setting(setting: str, value: str) -> object:
-    """A setting as a word of the command line: a number, or several with a slash between them."""
+    """A setting as a word of the command line: a number, several with a slash between them, or rows of them by ;."""
     try:
+        if setting == "chances":
+            return tuple(tuple(map(float, row.split("/"))) for row in value.split(";"))
         return tuple(float(part) for part in value.split("/")) if setting == "shares" else float(value)
     except ValueError:
-        raise InvalidValue(setting, value, "must be a number, or several as in 0.5/0.3/0.2 for shares") from None
+        remedy = "must be a number, or several as in 0.5/0.3/0.2 for shares, or 0.5/0.3;0.1/0.2 for chances by context"
+        raise InvalidValue(setting, value, remedy) from None
