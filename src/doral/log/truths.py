@@ -1,9 +1,9 @@
 """Truths that a log leaves possible: for each, how likely every row of every cell is to happen again.
 
 Within a cell, rows are drawn by the Bayesian bootstrap (Rubin 1981), through the Kaplan-Meier weights: reward, delay
-and cost of a row stay together. What a cell is worth comes from all cells together (`pooling`): a thin cell has rows of the
-same arm in other contexts beside its own, as many as these stand for, and the weights are tilted so that the cell is
-worth what was drawn for it. The tilt is exponential: of all laws with that mean it is the one nearest to what was seen.
+and cost of a row stay together. What a cell is worth comes from all cells together (`pooling`): a thin cell has rows
+of the same arm in other contexts beside its own, as many as these stand for, and the weights are tilted so that the
+cell is worth what was drawn for it. The tilt is exponential: of all laws with that mean it is the one nearest to what was seen.
 """
 
 from __future__ import annotations
