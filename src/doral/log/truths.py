@@ -3,12 +3,12 @@
 Within a cell, rows are drawn by the Bayesian bootstrap (Rubin 1981), through the Kaplan-Meier weights: reward, delay
 and cost of a row stay together. What a cell is worth comes from all cells together (`pooling`): a thin cell has rows
 of the same arm in other contexts beside its own, as many as these stand for, and the weights are tilted so that the
-cell is worth what was drawn for it. The tilt is exponential: of all laws with that mean it is the one nearest to what was seen.
+cell is worth what was drawn for it. The tilt is exponential: of all laws with that mean it is the
+one nearest to what was seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,14 +47,11 @@ class Truths:
     def paid(self) -> Floats:
         return self.cells.paid[self.place]
 
-    def weights(self) -> Iterator[Floats]:
-        """Of the rows, truth by truth; they sum to 1 in every cell."""
-        rng = np.random.default_rng([self.seed, 1])
-        cells = self.cells
-        worth = cells.worth[self.place]
-        for number in range(self.n):
-            own = cells.weights(rng.standard_exponential(cells.row.size))[self.place] * self.is_own
-            yield self._weights(own, worth, self.worths.worth[number], self.worths.borrowed[number])
+    def weights(self, number: int) -> Floats:
+        """Of the rows in one of the truths; they sum to 1 in every cell."""
+        cells, rng = self.cells, np.random.default_rng([self.seed, 1, number])
+        own = cells.weights(rng.standard_exponential(cells.row.size))[self.place] * self.is_own
+        return self._weights(own, cells.worth[self.place], self.worths.worth[number], self.worths.borrowed[number])
 
     def usual(self) -> Floats:
         """The weights of the truth in the middle of all."""

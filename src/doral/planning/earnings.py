@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
 
-from doral.planning.fact import Fact
+import numpy as np
+
+from doral._arrays import Floats
+from doral.planning.earning import STATUS_QUO, Played
+from doral.planning.fact import Fact, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +30,7 @@ class Earning(Fact):
     more: float | None  # than the status quo; None for itself
     more_low: float | None
     more_high: float | None
-    oracle_share: float | None  # of what the oracle earns, which knows each truth
+    oracle_share: float | None  # of what is earned by somebody who knows each truth
     spend: float  # on average
     truths: int  # that it played
 
@@ -49,3 +57,113 @@ class Earnings(Fact):
     arrivals: float  # over the planned horizon, on average
     budget: float
     unit: str  # of the worth, in words: "positives" where successes are all 1, "reward" otherwise
+    left_out: tuple[str, ...]  # sentences: policies that cannot play this problem, and why
+
+    def of(self, policy: str) -> Earning:
+        return next(one for one in self.policies if one.policy == policy)
+
+    def pair(self, first: str, second: str) -> Pair:
+        """How much more the first earns."""
+        for one in self.pairs:
+            if (one.first, one.second) == (first, second):
+                return one
+            if (one.first, one.second) == (second, first):
+                return _pair(first, second, Spread(-one.more, -one.high, -one.low))
+        raise KeyError((first, second))
+
+
+class Spread(NamedTuple):
+    """A mean, and what 95% of the truths lie between."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def spread(draws: Floats) -> Spread:
+    """Of one more draw, where so many are known (Student)."""
+    mean = float(draws.mean())
+    if draws.size < 2:
+        return Spread(mean, -math.inf, math.inf)
+    from scipy.stats import t  # here: it takes long to start
+
+    width = float(t.ppf(0.975, draws.size - 1)) * float(draws.std(ddof=1)) * math.sqrt(1.0 + 1.0 / draws.size)
+    return Spread(mean, mean - width, mean + width)
+
+
+def earnings_of(
+    found: Mapping[str, Sequence[Played | None]],
+    *,
+    arrivals: float,
+    budget: float,
+    unit: str,
+    left_out: tuple[str, ...] = (),
+) -> Earnings:
+    """From what every policy earned in every truth."""
+    worth = {name: np.array([math.nan if one is None else one.worth for one in all_]) for name, all_ in found.items()}
+    means = {name: float(np.nanmean(some)) for name, some in worth.items()}
+    # Those that played few truths are placed by their difference to the status quo in these.
+    usual = worth[STATUS_QUO]
+    placed = {name: means[STATUS_QUO] + float(np.nanmean(some - usual)) for name, some in worth.items()}
+    order = sorted(found, key=lambda name: -placed[name])
+    policies = tuple(_earning(name, found[name], usual) for name in order)
+    pairs = []
+    for first, second in combinations(order, 2):
+        difference = worth[first] - worth[second]
+        pairs.append(_pair(first, second, spread(difference[~np.isnan(difference)])))
+    best = policies[0]
+    return Earnings(
+        policies=policies,
+        pairs=tuple(pairs),
+        status_quo=STATUS_QUO,
+        arrivals=arrivals,
+        budget=budget,
+        unit=unit,
+        left_out=left_out,
+        sentence=f"{best.policy} earns most: {number(best.worth)} {unit} [{number(best.low)}, {number(best.high)}].",
+    )
+
+
+def _earning(name: str, played: Sequence[Played | None], usual: Floats) -> Earning:
+    did = np.array([one is not None for one in played])
+    some = [one for one in played if one is not None]
+    worth = np.array([one.worth for one in some])
+    best, mine = float(np.mean([one.best for one in some])), spread(worth)
+    more = None if name == STATUS_QUO else spread(worth - usual[did])
+    return Earning(
+        policy=name,
+        worth=mine.mean,
+        low=mine.low,
+        high=mine.high,
+        more=None if more is None else more.mean,
+        more_low=None if more is None else more.low,
+        more_high=None if more is None else more.high,
+        oracle_share=mine.mean / best if best > 0.0 else None,
+        spend=float(np.mean([one.spend for one in some])),
+        truths=len(some),
+        sentence=_said(name, mine, more),
+    )
+
+
+def _said(name: str, mine: Spread, more: Spread | None) -> str:
+    said = f"{name} would earn {number(mine.mean)} [{number(mine.low)}, {number(mine.high)}]"
+    if more is None:
+        return f"{said}: what is done today."
+    if more.low <= 0.0 <= more.high:
+        return f"{said}; the log cannot tell it from what is done today."
+    way = "more" if more.mean > 0.0 else "less"
+    ends = sorted((abs(more.low), abs(more.high)))
+    return f"{said}: {number(abs(more.mean))} {way} than today [{number(ends[0])}, {number(ends[1])}]."
+
+
+def _pair(first: str, second: str, gap: Spread) -> Pair:
+    is_equal = gap.low <= 0.0 <= gap.high
+    if is_equal:
+        said = f"the log cannot tell {first} from {second}"
+    else:
+        ahead, behind = (first, second) if gap.mean > 0.0 else (second, first)
+        ends = sorted((abs(gap.low), abs(gap.high)))
+        said = f"{ahead} earns {number(abs(gap.mean))} more than {behind} [{number(ends[0])}, {number(ends[1])}]"
+    return Pair(
+        first=first, second=second, more=gap.mean, low=gap.low, high=gap.high, is_equal=is_equal, sentence=said + "."
+    )

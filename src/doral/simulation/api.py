@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from doral import _check
+from doral._arrays import Floats
 from doral._kernel import Block
 from doral.engine.blueprint import MAX_SEED
 from doral.engine.compose import check_size
@@ -26,7 +27,7 @@ from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
 from doral.simulation.tape import CHUNK_ROUNDS, WORLD, new_tape
 from doral.simulation.true_returns import oracle_table
-from doral.simulation.world import make_truth
+from doral.simulation.world import Truth, make_truth
 
 MadePolicy: TypeAlias = PolicyOptions | External | PolicyMaker
 AnyPolicy: TypeAlias = str | MadePolicy
@@ -50,14 +51,10 @@ def play_run(
     needs_oracle = any(isinstance(one, PolicyOptions) and one.return_probability == "oracle" for one in policies)
     oracle = scenario.once(oracle_table) if needs_oracle else None
 
-    def made(one: MadePolicy) -> Player:
-        if isinstance(one, PolicyOptions):
-            return CompiledPlayer(one, scenario, truth, seed=seed, run=run, oracle=oracle, keep_arrivals=keep_arrivals)
-        if isinstance(one, External):
-            return ExternalPlayer(one, scenario, truth, seed=seed, run=run, keep_arrivals=keep_arrivals)
-        return PythonPlayer(one, _name(one), scenario, truth, seed=seed, run=run, keep_arrivals=keep_arrivals)
-
-    players = [made(one) for one in policies]
+    players = [
+        make_player(one, scenario, truth, seed=seed, run=run, oracle=oracle, keep_arrivals=keep_arrivals)
+        for one in policies
+    ]
     horizon = truth.rounds
     tape = new_tape(truth.world, min(CHUNK_ROUNDS, horizon))
     for first_round in range(1, horizon + 1, CHUNK_ROUNDS):
@@ -68,6 +65,24 @@ def play_run(
         for player in players:
             player.play(tape, first_round)
     return [player.outcome(keep_decisions=keep_decisions) for player in players]
+
+
+def make_player(
+    one: MadePolicy,
+    scenario: Scenario,
+    truth: Truth,
+    *,
+    seed: int,
+    run: int,
+    oracle: Floats | None = None,
+    keep_arrivals: bool = False,
+) -> Player:
+    """Whoever plays this policy; one that cannot play this scenario says so here."""
+    if isinstance(one, PolicyOptions):
+        return CompiledPlayer(one, scenario, truth, seed=seed, run=run, oracle=oracle, keep_arrivals=keep_arrivals)
+    if isinstance(one, External):
+        return ExternalPlayer(one, scenario, truth, seed=seed, run=run, keep_arrivals=keep_arrivals)
+    return PythonPlayer(one, policy_name(one), scenario, truth, seed=seed, run=run, keep_arrivals=keep_arrivals)
 
 
 def _check_curves(policies: Sequence[MadePolicy]) -> None:
@@ -102,7 +117,8 @@ def _played(
     )
 
 
-def _name(policy: MadePolicy) -> str:
+def policy_name(policy: MadePolicy) -> str:
+    """What it is called in results."""
     return (
         policy.name
         if isinstance(policy, PolicyOptions | External | Rival)
@@ -110,13 +126,14 @@ def _name(policy: MadePolicy) -> str:
     )
 
 
-def _policies(given: AnyPolicy | Iterable[AnyPolicy]) -> list[MadePolicy]:
+def made_policies(given: AnyPolicy | Iterable[AnyPolicy]) -> list[MadePolicy]:
+    """Policies from names, options, models and classes."""
     is_one = isinstance(given, str | PolicyOptions | External) or callable(given)
     several = [given] if is_one else _listed("policies", given, "must be a policy or a list of them")
     if not several:
         raise InvalidValue("policies", given, "must name at least one policy")
     made = [_policy(one) for one in several]
-    _check.no_duplicates("policies", [_name(one) for one in made])
+    _check.no_duplicates("policies", [policy_name(one) for one in made])
     return made
 
 
@@ -176,7 +193,7 @@ def simulate(
     `keep_decisions` keeps every decision for `.decisions()`, `keep_arrivals` everybody who arrived, served or not, with
     the probability of what was done, for `.arrivals()`. `on_run` is called after each finished run.
     """
-    chosen, places = _policies(policies), _scenarios(scenario)
+    chosen, places = made_policies(policies), _scenarios(scenario)
     runs = _check.whole_number("runs", runs, at_least=1, at_most=MAX_RUNS)
     first_run = _check.whole_number("first_run", first_run, at_least=0, at_most=MAX_RUNS)
     seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
