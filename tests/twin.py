@@ -1989,9 +1989,9 @@ def _drawn(
 ) -> tuple[float, float]:
     """The reward and delay that the tape holds for a decision."""
     if scenario.rows is not None:
-        cell = scenario.rows[context][arm]
+        cell = scenario.rows.cell(context, arm)
         assert uniform == noise
-        reward, delay = cell[min(math.floor(uniform * len(cell)), len(cell) - 1)]
+        reward, delay = cell[min(math.floor(uniform * len(cell)), len(cell) - 1)].tolist()
         return reward, max(1.0, float(np.ceil(delay)))
     reward = mean
     if scenario.noise == "gaussian":

@@ -33,6 +33,7 @@ DECIDING = (  # relative to the package
     "simulation/outcome.py",
     "simulation/payments.py",
     "simulation/people.py",
+    "simulation/row_averages.py",
     "simulation/rows.py",
     "simulation/scenario.py",
     "simulation/strata.py",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from doral._arrays import Floats
 from doral._kernel import kernel, position
-from doral.simulation.rows import cost_shares
+from doral.simulation.row_averages import cost_shares
 
 if TYPE_CHECKING:
     from doral.simulation.scenario import Scenario
@@ -47,7 +47,9 @@ def make_payments(scenario: Scenario) -> Payments:
     kind = _KINDS[paid] if isinstance(paid, str) else BY_CHANCE
     by_context = kind == BY_CHANCE and scenario.people is None
     chance = np.array(paid if by_context else np.zeros((0, 0)), dtype=np.float64)
-    shares = cost_shares(scenario.rows, scenario.problem) if kind == BY_ROW and scenario.rows else np.zeros(0)
+    shares = (
+        cost_shares(scenario.rows, scenario.problem) if kind == BY_ROW and scenario.rows is not None else np.zeros(0)
+    )
     return Payments(kind, chance, scenario.problem.costs_by_context.copy(), shares)
 
 

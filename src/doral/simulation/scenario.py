@@ -28,7 +28,8 @@ from doral.simulation.people import (
     generator,
 )
 from doral.simulation.people import Law as PeopleLaw
-from doral.simulation.rows import Rows, checked_rows, delay_laws, have_costs, mean_rewards
+from doral.simulation.row_averages import delay_laws, mean_rewards
+from doral.simulation.rows import Rows, checked_rows
 from doral.simulation.strata import MOST_STRATA, Strata, checked_bins, make_strata, strata_problem
 
 Noise = Literal["gaussian", "bernoulli", "poisson", "none"]
@@ -100,7 +101,8 @@ class Scenario:
     `noise` is "gaussian" (with `noise_sd`), "bernoulli" (means are chances), "poisson" (means are expected counts) or
     "none". Where `rows` are given, `{context: {arm: [(reward, delay), ...]}}` as they were observed, each decision
     draws one of its cell's rows, reward and delay together (an infinite delay is an answer that never comes); means and
-    delays then follow from them. A third number in every row is what was paid for it, at most the list price. Where
+    delays then follow from them. A third number in every row is what was paid for it, at most the list price.
+    `row_weights`, `{context: {arm: weights}}`, say how likely each row is, relative to the others of its cell. Where
     the problem ends with a date, `arrivals` says how people arrive in time.
 
     Where the problem has a baseline that is observed, `baseline_means` are what
@@ -158,6 +160,7 @@ class Scenario:
         shares: object = None,
         phases: int = 1,
         rows: object = None,
+        row_weights: object = None,
         paid: object = "always",
         arrivals: Arrivals | None = None,
         people: object = None,
@@ -194,7 +197,9 @@ class Scenario:
             nothing = np.zeros((problem.n_contexts, problem.n_arms))
             means, baseline_means, paid = nothing, None, paid if isinstance(paid, str) else nothing
             shares = np.full(problem.n_contexts, 1.0 / problem.n_contexts)
-        observed = None if rows is None else checked_rows(rows, problem)
+        if rows is None and row_weights is not None:
+            raise InvalidValue("row_weights", row_weights, "are of rows: give those, too, or leave it out")
+        observed = None if rows is None else checked_rows(rows, row_weights, problem)
         if observed is not None:
             delays, means = _of_rows(observed, delays, means)
             _check_alone(theta=theta, features=features, noise=noise, phases=phases)
@@ -411,7 +416,7 @@ def _with_baseline(baseline_means: object, theta: object, means: object, problem
 
 
 def _paid(value: object, problem: Problem, rows: Rows | None) -> PaidWhen | tuple[tuple[float, ...], ...]:
-    if rows is not None and have_costs(rows):
+    if rows is not None and rows.cost is not None:
         if not _check.is_among(value, ("always", "by_row")):
             raise InvalidValue("paid", value, "rows say what is paid; leave it out, or the costs of the rows")
         return "by_row"

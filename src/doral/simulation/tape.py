@@ -53,6 +53,7 @@ class World(NamedTuple):
     available: Floats  # (A,) probability of being available; empty: always
     counted: Floats  # (phases, J, A) expected worth of what returns within the deadline
     rewards: Floats  # that go with the `values` of the laws, where rows were observed; else empty
+    row_sums: Floats  # of their weights, within each cell; empty where those are all alike
     nothing: Floats  # (phases, J) what doing nothing is worth, by the deadline; (phases, 0) where that is not asked
     payments: Payments
     speed: Floats  # (N,) by which the hazard of an answer is multiplied; empty: 1
@@ -181,7 +182,16 @@ def draw_reward(world: World, round_: int, context: int, arm: int, noise: float)
 def row_of(world: World, context: int, arm: int, uniform: float) -> int:
     """The observed row that this draw picks."""
     start, stop = world.laws.start[0, context, arm], world.laws.stop[0, context, arm]
-    return start + min(int(uniform * (stop - start)), stop - start - 1)
+    if world.row_sums.size == 0:
+        return start + min(int(uniform * (stop - start)), stop - start - 1)
+    low, high = start, stop - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if uniform >= world.row_sums[middle]:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @kernel
@@ -200,6 +210,8 @@ def _count(mean: float, uniform: float) -> float:
 def draw_delay(world: World, context: int, arm: int, reward: float, uniform: float) -> float:
     """Whole rounds until its answer is seen, at least 1; infinite for never."""
     laws = world.laws
+    if world.noise == NOISE_ROWS:
+        return max(1.0, rounded_up(laws.values[row_of(world, context, arm, uniform)]))
     row = min(class_of_arrival(world, context), laws.kind.shape[1] - 1)
     if world.speed.size > 0:
         uniform = _hastened(uniform, world.speed[context])
@@ -238,6 +250,7 @@ def example() -> tuple[World, Tape]:
         available=np.zeros(0),
         counted=table,
         rewards=np.zeros(0),
+        row_sums=np.zeros(0),
         nothing=np.zeros((1, 0)),
         payments=example_payments(),
         speed=np.zeros(0),

@@ -11,7 +11,7 @@ import numpy as np
 from doral._arrays import Flags, Floats
 from doral.delays import AnyLaw, ByOutcome, Law
 from doral.simulation.people import Drawn
-from doral.simulation.rows import paid_shares, returned_rewards
+from doral.simulation.row_averages import paid_shares, returned_rewards
 from doral.simulation.scenario import Scenario
 
 ORACLE_AGES = 16_384  # rounds: a known return probability is tabulated up to here, and constant beyond

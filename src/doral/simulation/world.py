@@ -223,14 +223,15 @@ def _world_without_means(scenario: Scenario) -> Block[World]:
     world = World(
         means=np.zeros((scenario.phases, 0, 0)),
         phase_rounds=math.ceil(scenario.problem.expected_rounds / scenario.phases),
-        noise=NOISE_ROWS if scenario.rows else _NOISE[scenario.noise],
+        noise=_NOISE[scenario.noise] if scenario.rows is None else NOISE_ROWS,
         noise_sd=scenario.noise_sd,
-        laws=_laws_of_rows(scenario.rows) if scenario.rows else _compiled_laws(scenario),
+        laws=_compiled_laws(scenario) if scenario.rows is None else _laws_of_rows(scenario.rows),
         cumulative_shares=np.cumsum(scenario.true_shares),  # of nobody, where people come
         silent=scenario.problem.feedback == "silent",
         available=np.array(available, dtype=np.float64),
         counted=np.zeros((scenario.phases, 0, 0)),
-        rewards=np.array([one[0] for row in scenario.rows or () for cell in row for one in cell]),
+        rewards=np.zeros(0) if scenario.rows is None else scenario.rows.reward,
+        row_sums=np.zeros(0) if scenario.rows is None else scenario.rows.cumulative,
         nothing=np.zeros((scenario.phases, 0)),
         payments=make_payments(scenario),
         speed=np.zeros(0),
@@ -263,16 +264,15 @@ def _compiled_laws(scenario: Scenario) -> Laws:
 
 def _laws_of_rows(rows: Rows) -> Laws:
     """Each cell is an empirical law in the order of its rows, so that its rewards can be found by the same draw."""
-    sizes = np.array([[len(cell) for cell in row] for row in rows], dtype=np.int64)
-    stops = np.cumsum(sizes).reshape(sizes.shape)
-    nothing = np.zeros((2, *sizes.shape))
+    shape = rows.starts.shape
+    nothing = np.zeros((2, *shape))
     return Laws(
-        kind=np.full((2, *sizes.shape), EMPIRICAL, dtype=np.int64),
+        kind=np.full((2, *shape), EMPIRICAL, dtype=np.int64),
         a=nothing,
         b=nothing,
         never=nothing,
-        start=np.array([stops - sizes] * 2),
-        stop=np.array([stops] * 2),
-        values=np.array([one[1] for row in rows for cell in row for one in cell]),
-        threshold=np.zeros(sizes.shape),
+        start=np.array([rows.starts] * 2),
+        stop=np.array([rows.stops] * 2),
+        values=rows.delay,
+        threshold=np.zeros(shape),
     )
