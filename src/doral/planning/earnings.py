@@ -81,13 +81,29 @@ class Spread(NamedTuple):
 
 
 def spread(draws: Floats) -> Spread:
-    """Of one more draw, where so many are known (Student)."""
-    mean = float(draws.mean())
+    """Of one more draw, where so many are known (Student); of what is never below 0, on the scale of logarithms."""
+    mean, is_positive = float(draws.mean()), bool((draws > 0.0).all())
+    if not is_positive or draws.size < 2:
+        return Spread(mean, mean - _width(draws), mean + _width(draws))
+    logs = np.log(draws)
+    middle, width = float(logs.mean()), _width(logs)
+    return Spread(mean, math.exp(middle - width), math.exp(middle + width))
+
+
+def _width(draws: Floats) -> float:
+    """Half of the interval."""
     if draws.size < 2:
-        return Spread(mean, -math.inf, math.inf)
+        return math.inf
     from scipy.stats import t  # here: it takes long to start
 
-    width = float(t.ppf(0.975, draws.size - 1)) * float(draws.std(ddof=1)) * math.sqrt(1.0 + 1.0 / draws.size)
+    return float(t.ppf(0.975, draws.size - 1)) * float(draws.std(ddof=1)) * math.sqrt(1.0 + 1.0 / draws.size)
+
+
+def difference(first: Floats, second: Floats) -> Spread:
+    """Truth by truth."""
+    gap = first - second
+    mean = float(gap.mean())
+    width = _width(gap)
     return Spread(mean, mean - width, mean + width)
 
 
@@ -109,8 +125,8 @@ def earnings_of(
     policies = tuple(_earning(name, found[name], usual) for name in order)
     pairs = []
     for first, second in combinations(order, 2):
-        difference = worth[first] - worth[second]
-        pairs.append(_pair(first, second, spread(difference[~np.isnan(difference)])))
+        both = ~np.isnan(worth[first] + worth[second])
+        pairs.append(_pair(first, second, difference(worth[first][both], worth[second][both])))
     best = policies[0]
     return Earnings(
         policies=policies,
@@ -129,7 +145,7 @@ def _earning(name: str, played: Sequence[Played | None], usual: Floats) -> Earni
     some = [one for one in played if one is not None]
     worth = np.array([one.worth for one in some])
     best, mine = float(np.mean([one.best for one in some])), spread(worth)
-    more = None if name == STATUS_QUO else spread(worth - usual[did])
+    more = None if name == STATUS_QUO else difference(worth, usual[did])
     return Earning(
         policy=name,
         worth=mine.mean,

@@ -15,6 +15,7 @@ from doral.simulation.rows import Rows
 from doral.simulation.scenario import Scenario
 
 _DAY_S = 86_400.0
+_LEAST = 1e-15  # of weights: a row may be as good as impossible, but its cell has it
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,7 +34,7 @@ class LoggedWorld:
         return Scenario(
             name=name or self.name,
             problem=problem,
-            rows=self.rows.weighted(weights),
+            rows=self.rows.weighted(np.maximum(weights, _LEAST)),
             arrivals=self.calendar if problem.until is not None else None,
         )
 

@@ -78,6 +78,12 @@ class Truth:
             np.add.at(sums[phase], self.classes, weighed)
         return np.divide(sums[:, :, 1:], sums[:, :, :1], out=np.zeros_like(sums[:, :, 1:]), where=sums[:, :, :1] > 0.0)
 
+    @property
+    def arrived(self) -> Floats:
+        """(J,) how many of each context come, or are expected where that is drawn as they come."""
+        shares = np.diff(self.world.cumulative_shares, prepend=0.0)
+        return shares / shares.sum() * self.rounds
+
     def described(self, log: Log) -> Log:
         """The contexts of people for their numbers, and what is known of them."""
         if self.people is None or log is None:
