@@ -138,20 +138,6 @@ def test_what_is_paid_is_said_once() -> None:
         doral.Scenario(name="s", problem=problem, means=np.ones((2, 2)), delays=doral.delays.Fixed(1), paid="by_row")
 
 
-def test_a_problem_that_cannot_be_simulated_says_why() -> None:
-    dated = dataclasses.replace(make().problem, horizon=0, until=500.0)
-    for paid in ("always", "on_success"):
-        with pytest.raises(InvalidValue, match="^paid of the problem = 'on_answer': cannot be simulated where .* date"):
-            doral.Scenario(
-                name="s",
-                problem=dated,
-                means=np.ones((2, 2)),
-                delays=doral.delays.Fixed(1),
-                paid=paid,
-                arrivals=doral.Arrivals(number=100),
-            )
-
-
 def test_what_doing_nothing_brings_must_be_said() -> None:
     problem = dataclasses.replace(make(paid="always").problem, baseline="observed")
     with pytest.raises(InvalidValue, match="^baseline_means = None: the baseline is observed"):

@@ -260,7 +260,23 @@ def _bill(book: Logbook, world: World, tape: Tape, i: int, decision: int) -> Non
     elif is_heard and is_taken_up(payments, context, arm, entry.reward, uniform):
         share = 1.0
     cost = cost_in(payments, class_of_arrival(world, context), arm)
-    bill(book.bills, decision, entry.round, deadline, is_heard, share, cost)
+    bill(book.bills, decision, _lapse_of(book, entry.round, deadline), is_heard, share, cost)
+
+
+@kernel
+def _lapse_of(book: Logbook, round_: int, deadline: float) -> float:
+    """The first round whose clock is beyond the deadline of a decision that was made in this one."""
+    if book.times.size == 0:
+        return float(round_) + float(int(min(deadline, 2.0**31))) + 1.0
+    limit = book.times[position(round_ - 1)] + deadline
+    low, high = round_, book.times.size  # positions, as in `round_of`
+    while low < high:
+        middle = (low + high) >> 1
+        if book.times[position(middle)] > limit:
+            high = middle
+        else:
+            low = middle + 1
+    return float(low + 1)
 
 
 @kernel
@@ -289,6 +305,13 @@ def due_at(book: Logbook, round_: int, decision: int) -> float:
         return float(round_)
     entry = book.entries[decision]
     return book.times[position(entry.round - 1)] + entry.delay
+
+
+@kernel
+def age_of(book: Logbook, round_: int, decision: int) -> float:
+    """How old the decision was when its answer came that is heard in this round."""
+    entry = book.entries[decision]
+    return entry.delay if book.times.size > 0 else float(round_ - entry.round)
 
 
 @kernel
@@ -327,7 +350,7 @@ def count(book: Logbook, round_: int, decision: int, cutoff: float) -> None:
     if entry.arm == book.counts[0].control:
         return
     terms = book.terms[entry.context]
-    age = entry.delay if book.times.size > 0 else float(round_ - entry.round)
+    age = age_of(book, round_, decision)
     worth = entry.reward * terms.weight
     book.totals[BY_END] += worth
     if age <= terms.deadline:

@@ -13,6 +13,7 @@ from doral.engine.state import State, arms_in_play
 from doral.simulation.logbook import (
     NO_DECISION,
     Logbook,
+    age_of,
     check_in,
     clock_of,
     count,
@@ -49,7 +50,7 @@ def _hear(book: Logbook, state: State, world: World, round_: int) -> None:
 def _pay(book: Logbook, state: State, world: World, round_: int, decision: int) -> None:
     """What the decision costs is known with its answer; after its deadline it has lapsed, and cost nothing."""
     entry = book.entries[decision]
-    who, arm, age = position(entry.context), position(entry.arm), float(round_ - entry.round)
+    who, arm, age = position(entry.context), position(entry.arm), age_of(book, round_, decision)
     if age <= book.terms[who].deadline:
         context = position(class_of_arrival(world, who))
         share = book.bills.share[decision]
@@ -63,7 +64,7 @@ def _lapse(book: Logbook, state: State, world: World, round_: int) -> None:
     """Decisions that were not heard of by their deadline cost nothing."""
     decision = first_lapsed(book, round_)
     if decision != NO_DECISION:
-        pass_time(state, float(round_))
+        pass_time(state, clock_of(book, round_))
     while decision != NO_DECISION:
         decision = position(decision)
         arm = position(book.entries[decision].arm)

@@ -82,12 +82,11 @@ def is_taken_up(payments: Payments, context: int, arm: int, reward: float, unifo
 
 
 @kernel
-def bill(bills: Bills, decision: int, round_: int, deadline: float, is_heard: bool, share: float, cost: float) -> None:
-    """Write down what becomes of a decision: its answer is heard in time, or it lapses."""
+def bill(bills: Bills, decision: int, lapse: float, is_heard: bool, share: float, cost: float) -> None:
+    """Write down what becomes of a decision: its answer is heard in time, or it lapses in a round."""
     bills.share[decision] = share
     if share > 0.0:
         bills.spent[0] += cost * share
-    lapse = float(round_) + float(int(min(deadline, 2.0**31))) + 1.0
     if not is_heard and lapse < bills.last_lapse.size:
         day = position(int(lapse))
         last = bills.last_lapse[day] - 1

@@ -213,7 +213,7 @@ class Scenario:
             raise InvalidValue("baseline_means", None, remedy)
         if baseline_means is not None:
             theta, means = _with_baseline(baseline_means, theta, means, problem)
-        _check_arrivals(arrivals, problem, phases, paid)
+        _check_arrivals(arrivals, problem, phases)
         _check.set_fields(
             self,
             name=_check.name("name of a scenario", name),
@@ -357,7 +357,7 @@ def _check_with_people(*, theta: object, rows: object, shares: Any) -> None:
         raise InvalidValue("shares", shares, "are of contexts; how often each person comes is said by frequencies")
 
 
-def _check_arrivals(arrivals: object, problem: Problem, phases: object, paid: object) -> None:
+def _check_arrivals(arrivals: object, problem: Problem, phases: object) -> None:
     """Times of arrivals are for problems that end with a date, and those need them."""
     if arrivals is not None and not isinstance(arrivals, Arrivals):
         raise InvalidValue("arrivals", arrivals, "must be doral.Arrivals(number=...), or None")
@@ -369,8 +369,6 @@ def _check_arrivals(arrivals: object, problem: Problem, phases: object, paid: ob
         raise InvalidValue("arrivals", None, "the problem ends with a date: say how people arrive, doral.Arrivals(...)")
     if phases != 1:
         raise InvalidValue("phases", phases, "are parts of a horizon: must be 1 where the problem ends with a date")
-    if not _check.is_among(paid, ("always",)):
-        raise InvalidValue("paid", paid, "must be always where the problem ends with a date: bills are kept by rounds")
     arrivals.check(problem.until)
 
 
@@ -425,9 +423,6 @@ def _paid(value: object, problem: Problem, rows: Rows | None) -> PaidWhen | tupl
     if isinstance(value, str):
         if value not in get_args(PaidWhen):
             raise InvalidValue("paid", value, "must be always, on_success, or a table of probabilities")
-        if problem.paid == "on_answer" and problem.until is not None:
-            remedy = "cannot be simulated where the problem ends with a date: give it a horizon, or paid='always'"
-            raise InvalidValue("paid of the problem", problem.paid, remedy)
         if value == "always" and problem.paid == "on_answer":
             remedy = "the problem says on_answer: say on_success, give a table of chances, or rows with costs"
             raise InvalidValue("paid", value, remedy)
