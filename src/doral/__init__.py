@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from doral.errors import DoralError as DoralError
     from doral.errors import InvalidValue as InvalidValue
     from doral.errors import UnknownName as UnknownName
+    from doral.evaluation.api import evaluate as evaluate
+    from doral.evaluation.evaluation import Evaluation as Evaluation
     from doral.live.campaign import Campaign as Campaign
     from doral.live.decision import Decision as Decision
     from doral.live.store import Store as Store
@@ -51,6 +53,7 @@ _HOMES = {
     "Context": "doral.problem",
     "Decision": "doral.live.decision",
     "DoralError": "doral.errors",
+    "Evaluation": "doral.evaluation.evaluation",
     "InvalidValue": "doral.errors",
     "Number": "doral.person",
     "PolicyOptions": "doral.engine.options",
@@ -60,6 +63,7 @@ _HOMES = {
     "SimulationResult": "doral.simulation.result",
     "Store": "doral.live.store",
     "UnknownName": "doral.errors",
+    "evaluate": "doral.evaluation.api",
     "external": "doral.prediction.external",
     "open": "doral.live.store",
     "policy": "doral.engine.presets",

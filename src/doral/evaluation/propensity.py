@@ -1,0 +1,135 @@
+"""How likely it was that exactly this was done: as told, or counted by context and time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from doral import _check
+from doral._arrays import Floats, Ints
+from doral.errors import InvalidValue
+from doral.evaluation.rows import Rows
+
+Propensities = Literal["given", "estimated"]
+
+ENOUGH = 10  # rows of every option that a context has seen, in every bin of time
+MOST_BINS = 64
+MOST_COUNTS = 4_000_000  # cells of the table in which bins are tried
+DOUBT = 0.01  # how rarely good probabilities are called bad, over all cells together
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Chances:
+    """By row, and whether they are counted; what is odd about them in words."""
+
+    probability: Floats
+    are_estimated: bool
+    notes: tuple[str, ...]
+
+
+def chances_of(rows: Rows, wanted: object) -> Chances:
+    """`wanted`: "given", "estimated", or None for what the log has."""
+    if wanted is not None and not _check.is_among(wanted, get_args(Propensities)):
+        raise InvalidValue("propensities", wanted, "must be 'given', 'estimated' or None")
+    told = rows.probability
+    known = ~np.isnan(told)
+    if wanted == "given" and not known.all():
+        raise InvalidValue(
+            "propensities",
+            wanted,
+            f"{int((~known).sum()):,} of {len(rows):,} rows have no probability; say 'estimated'",
+        )
+    if bool(((told[known] <= 0.0) | (told[known] > 1.0 + 1e-9)).any()):
+        bad = float(told[known][(told[known] <= 0.0) | (told[known] > 1.0 + 1e-9)][0])
+        raise InvalidValue("probability", bad, "must be above 0 and at most 1: it is that of what was done")
+    notes: list[str] = []
+    is_certain = bool(known.any()) and bool((told[known] >= 1.0).all())
+    if is_certain:
+        notes.append("The log is that of a policy that left nothing to chance: all probabilities that it tells are 1.")
+    if known.all() and (wanted == "given" or (wanted is None and not is_certain)):
+        return Chances(probability=told, are_estimated=False, notes=(*notes, *_miscalibrated(rows)))
+    if wanted is None and known.any() and not known.all():
+        notes.append(
+            f"Probabilities are told for {int(known.sum()):,} of {len(rows):,} rows only: all were counted instead."
+        )
+    probability, most_bins = counted_by_time(rows)
+    notes.append(
+        "Probabilities were counted by context and up to "
+        f"{most_bins} stretches of time: right if what was done depended on nothing else."
+    )
+    return Chances(probability=probability, are_estimated=True, notes=tuple(notes))
+
+
+def counted_by_time(rows: Rows) -> tuple[Floats, int]:
+    """The share of each option in the bin of time of its context; and how many bins there are at most.
+
+    Bins of equal size are merged by pairs until each has enough of every option that the context has seen often; one
+    row that is shared out as the context's whole record keeps shares of small bins from being extreme.
+    """
+    n_contexts, n_options = rows.shape
+    total = rows.counts()
+    size = total.sum(axis=1)
+    order = np.argsort(rows.context, kind="stable")  # rows are in the order of time
+    start = np.concatenate([[0], np.cumsum(size)[:-1]])
+    rank = np.empty(len(rows), dtype=np.int64)
+    rank[order] = np.arange(len(rows)) - start[rows.context[order]]
+    n_bins = np.ones(n_contexts, dtype=np.int64)
+    is_open = np.ones(n_contexts, dtype=bool)
+    often = total >= ENOUGH
+    bins = MOST_BINS
+    while bins > 1:
+        if bins * total.size <= MOST_COUNTS:
+            counts = _counts(rows, rank * bins // size[rows.context], bins)
+            least = np.where(often[:, None, :], counts, ENOUGH).min(axis=(1, 2))
+            fits = is_open & (least >= ENOUGH)
+            n_bins[fits] = bins
+            is_open &= ~fits
+        bins //= 2
+    bin_ = rank * n_bins[rows.context] // size[rows.context]
+    place = (rows.context * int(n_bins.max()) + bin_) * n_options + rows.option
+    _, inverse, in_cell = np.unique(place, return_inverse=True, return_counts=True)
+    in_bin = np.bincount(place // n_options)[place // n_options]
+    share = (total / np.maximum(size, 1)[:, None])[rows.context, rows.option]
+    is_split = n_bins[rows.context] > 1
+    counted: Floats = np.where(is_split, (in_cell[inverse] + share) / (in_bin + 1.0), share)
+    return counted, int(n_bins.max())
+
+
+def _counts(rows: Rows, bin_: Ints, bins: int) -> Ints:
+    n_contexts, n_options = rows.shape
+    place = (rows.context * bins + bin_) * n_options + rows.option
+    counts: Ints = np.bincount(place, minlength=n_contexts * bins * n_options).reshape(n_contexts, bins, n_options)
+    return counts
+
+
+def _miscalibrated(rows: Rows) -> list[str]:
+    """Whoever is done something to with probability p stands for 1/p: in each context these must add up to all."""
+    from scipy.special import ndtri
+
+    shape = rows.shape
+    inverse = 1.0 / rows.probability
+    stands_for = np.bincount(rows.cell, weights=inverse, minlength=shape[0] * shape[1]).reshape(shape)
+    variance = np.bincount(rows.cell, weights=inverse**2 - inverse, minlength=shape[0] * shape[1]).reshape(shape)
+    counts = rows.counts()
+    seen = counts >= ENOUGH
+    size = counts.sum(axis=1, keepdims=True)
+    limit = float(ndtri(1.0 - DOUBT / (2.0 * max(int(seen.sum()), 1))))
+    # Half a row of slack: sums of probabilities that are all 1 have no spread of their own.
+    off = np.abs(stands_for - size) - 0.5 > limit * np.sqrt(variance)
+    notes = []
+    for context, option in np.argwhere(seen & off)[:5].tolist():
+        stands, of = float(stands_for[context, option]), int(size[context, 0])
+        what = f"{rows.options[option]} in {rows.contexts[context]}"
+        if stands > of:
+            told, was = counts[context, option] / stands, counts[context, option] / of
+            notes.append(
+                f"The probabilities told for {what} are too low: {told:.1%} on average where it was done in {was:.1%}."
+            )
+        else:
+            notes.append(
+                f"The probabilities told for {what} account for {stands / of:.0%} of the arrivals there: "
+                "for the rest it could not be done, or they are too high."
+            )
+    return notes

@@ -1,0 +1,107 @@
+"""Whether a log can tell what a policy would have brought, and in words why not."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from doral._arrays import Floats
+from doral.errors import shown
+from doral.evaluation.estimate import Interval, effective_size
+from doral.evaluation.rows import Rows
+
+FEW = 30.0  # effective rows: below, intervals rest on the shape of rewards
+MUCH = 0.1  # of all weight on one row
+FAR = 3.0  # standard errors between what weights sum to and what they should
+NAMED = 3  # cells
+POWER_Z = 1.959964 + 0.841621  # two-sided 5%, power 80%
+
+
+class Support(NamedTuple):
+    """What of a policy the log has seen."""
+
+    ess: float
+    ess_by_arm: tuple[tuple[str, float], ...]
+    largest_weight: float
+    unsupported: float  # share of what the policy does that the log never did
+    lacking: str  # the worst of these cells, in words; "" where there are none
+    accounted: float  # what weights sum to, of what they should
+    is_off: bool  # more than by chance
+    share_of_largest: float  # of all weight
+
+
+def support_of(rows: Rows, table: Floats, weight: Floats, served: Floats) -> Support:
+    """`table` (J, A + 1) is what the policy does on average."""
+    counts = rows.counts()
+    shares = counts.sum(axis=1, keepdims=True) / len(rows)
+    wanted = shares * table
+    if rows.nothing_is_known:
+        wanted[:, rows.nothing] = 0.0
+    missing = np.where(counts == 0, wanted, 0.0)
+    unsupported = float(missing.sum())
+    sums = float(weight.sum())
+    should = float(served.sum())
+    error = float(np.std(weight - served)) * math.sqrt(len(rows))
+    arms = np.bincount(rows.option, weights=weight, minlength=len(rows.options))
+    squares = np.bincount(rows.option, weights=weight * weight, minlength=len(rows.options))
+    by_arm = tuple((rows.options[k], float(arms[k] ** 2 / squares[k])) for k in np.flatnonzero(squares > 0.0).tolist())
+    return Support(
+        ess=effective_size(weight) if should > 0.0 else float(len(rows)),
+        ess_by_arm=by_arm,
+        largest_weight=float(weight.max()),
+        unsupported=unsupported,
+        lacking=_in_words(rows, missing) if unsupported > 0.0 else "",
+        accounted=sums / should if should > 0.0 else 1.0,
+        is_off=abs(sums - should * (1.0 - unsupported)) > FAR * error + 1e-9 * len(rows),
+        share_of_largest=float(weight.max()) / sums if sums > 0.0 else 0.0,
+    )
+
+
+def _in_words(rows: Rows, missing: Floats) -> str:
+    worst = np.argsort(missing, axis=None)[::-1][:NAMED]
+    cells = [np.unravel_index(int(one), missing.shape) for one in worst if missing.flat[one] > 0.0]
+    names = [
+        f"{_short(rows.options[int(option)])} to {_short(rows.contexts[int(context)])}" for context, option in cells
+    ]
+    more = int((missing > 0.0).sum()) - len(names)
+    return ", ".join(names) + (f" and {more:,} more" if more else "")
+
+
+def _short(name: str) -> str:
+    return shown(name)[1:-1]
+
+
+def verdict_of(support: Support, value: Interval, largest: float) -> str:
+    """ "supported", "weak: ..." or "not supported: ..."; `largest` is how much one row may bring, more or less.
+
+    What the log never did may bring anything: a policy is not supported where that could move its value by more than
+    its interval says.
+    """
+    if support.unsupported > 0.0:
+        why = f"the log never gave {support.lacking} ({_percent(support.unsupported)} of what the policy does)"
+        if not support.unsupported * largest <= value.high - value.mean:
+            return f"not supported: {why}"
+        return f"weak: {why}"
+    if support.ess == 0.0:
+        return "not supported: the log never did what the policy does"
+    if support.is_off:
+        return f"weak: the log's probabilities account for {support.accounted:.0%} of what the policy does"
+    if support.ess < FEW:
+        return f"weak: the log says as much about it as {support.ess:.0f} arrivals would"
+    if support.share_of_largest > MUCH:
+        return f"weak: a single arrival has {support.share_of_largest:.0%} of the weight"
+    return "supported"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else "less than 1%"
+
+
+def needed_arrivals(n: int, difference: Interval) -> int | None:
+    """So many arrivals of the same kind tell a difference of this size from none, with a power of 80%."""
+    if not math.isfinite(difference.error) or difference.mean == 0.0:
+        return None
+    needed = n * (POWER_Z * difference.error / difference.mean) ** 2
+    return max(1, math.ceil(needed)) if needed < 1e15 else None

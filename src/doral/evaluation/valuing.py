@@ -1,0 +1,117 @@
+"""Policies valued on the rows of a log: weights, expectations out of fold, and what each row adds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from doral._arrays import Floats, Ints
+from doral.evaluation.censoring import Censoring, finest_groups
+from doral.evaluation.estimate import Estimator, Weighted, contributions
+from doral.evaluation.outcomes import CellModel
+from doral.evaluation.propensity import Chances
+from doral.evaluation.rows import Rows
+
+FOLDS = 5
+HALVES = 2
+
+
+class Added(NamedTuple):
+    """What each row adds to value and cost of a policy."""
+
+    value: Floats
+    cost: Floats
+
+
+class Valuer:
+    """What all policies have in common."""
+
+    def __init__(self, rows: Rows, chances: Chances, *, seed: int) -> None:
+        self.rows, self._chances = rows, chances
+        n = len(rows)
+        draws = np.random.default_rng(seed)
+        place = draws.permutation(n)
+        self.half: Ints = place % HALVES
+        n_folds = max(2, min(FOLDS, n))
+        self._fold = (place // HALVES) % n_folds
+        through = rows.watched >= rows.deadline
+        self._whole = Censoring(is_complete=np.ones(n, dtype=bool), age=rows.age, watched=rows.watched)
+        # What was done may have changed while people came, and who came late was watched for a shorter time: what
+        # came of a cell is set right by the watches of that cell.
+        self._own = self._censoring(finest_groups([rows.option, rows.cell], through))
+        # Told probabilities set that right; counted ones, and watches that differ otherwise, leave it to the options.
+        end = rows.time + rows.watched
+        ends_together = bool(np.ptp(end) <= 1e-6 * max(float(np.ptp(rows.time)), 1e-300))
+        if chances.are_estimated or not ends_together:
+            groups = finest_groups([rows.option], through)
+            self._off = self._censoring(groups, 1.0 / chances.probability)
+        else:
+            self._off = self._censoring(np.zeros(n, dtype=np.int64))
+        self._values = self._expectations(rows.value, self._own.weight, n_folds)
+        paid_weight = self._whole.weight if rows.is_paid_at_once else self._own.weight
+        self._costs = self._expectations(rows.paid, paid_weight, n_folds)
+
+    def _censoring(self, group: Ints, own: Floats | None = None) -> Censoring:
+        rows = self.rows
+        return Censoring(is_complete=rows.is_complete, age=rows.age, watched=rows.watched, group=group, own=own)
+
+    def _expectations(self, amounts: Floats, weight: Floats, n_folds: int) -> Floats:
+        """(folds, J, A + 1), each learned from the other folds."""
+        rows = self.rows
+        served = rows.served
+        model = CellModel(
+            cell=rows.cell[served],
+            shape=rows.shape,
+            values=amounts[served],
+            weight=weight[served],
+            fold=self._fold[served],
+            n_folds=n_folds,
+        )
+        tables = np.stack([model.without(fold) for fold in range(n_folds)])
+        if rows.nothing_is_known:
+            tables[:, :, rows.nothing] = 0.0
+        return tables
+
+    def status_quo(self) -> Added:
+        """What was done."""
+        rows = self.rows
+        added = []
+        for amounts, tables, own in (
+            (rows.value, self._values, self._own),
+            (rows.paid, self._costs, self._whole if rows.is_paid_at_once else self._own),
+        ):
+            of_done = tables[self._fold, rows.context, rows.option]
+            added.append(of_done + own.spread(amounts - of_done))
+        return Added(*added)
+
+    def weights(self, tables: Floats) -> tuple[Floats, Floats]:
+        """Of a policy (halves, J, A + 1): the weight of each row, and how much of the policy rests on them."""
+        rows = self.rows
+        weight = tables[self.half, rows.context, rows.option] / self._chances.probability
+        if not rows.nothing_is_known:
+            return weight, np.ones(len(rows))
+        served = 1.0 - tables[self.half, rows.context, rows.nothing]
+        return np.where(rows.served, weight, 0.0), served
+
+    def added(self, tables: Floats, estimators: Sequence[Estimator]) -> dict[Estimator, Added]:
+        """By estimator, what each row adds to the value and to the cost of a policy (halves, J, A + 1)."""
+        rows = self.rows
+        weight, served = self.weights(tables)
+        sides = []
+        for amounts, expected, off in (
+            (rows.value, self._values, self._off),
+            (rows.paid, self._costs, self._whole if rows.is_paid_at_once else self._off),
+        ):
+            of_policy = np.einsum("hjk,fjk->hfj", tables, expected)
+            weighted = Weighted(
+                weight=weight,
+                served=served,
+                amount=amounts,
+                of_done=expected[self._fold, rows.context, rows.option],
+                of_policy=of_policy[self.half, self._fold, rows.context],
+            )
+            counted = self._chances.are_estimated
+            sides.append([contributions(one, weighted, off, are_counted=counted) for one in estimators])
+        return {one: Added(value, cost) for one, value, cost in zip(estimators, *sides, strict=True)}
