@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from doral.planning.fact import Fact
+import numpy as np
+
+from doral._arrays import Flags, Floats, Ints
+from doral.log.log import Log
+from doral.planning import bands
+from doral.planning.fact import Fact, percent
+from doral.planning.kaplan_meier import Survival, rows_by_group, sample, survival_of
 
 Outcome = Literal["any", "above 0", "not above 0"]
+
+# A share of fewer rows than this says next to nothing: the band ends where fewer are still watched.
+ENOUGH = 10
+MOST_ARMS = 40  # more curves than this nobody reads: those of the arms that were used most
+_QUANTILES, _EVEN = 120, 60  # ages where answers are many, and ages spread evenly: at most 200 in all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +27,7 @@ class ReturnCurve(Fact):
 
     With silent feedback only what is not 0 is ever heard: the curve is the share of all decisions of which something
     was heard. With explicit feedback there are also curves by outcome. Nobody knows the outcome of those who have not
-    answered, so these are shares of what is known to come: of all answers of this outcome within `longest`, how many
+    answered, so these are shares of what is known to come: of all answers of this outcome by `known_until`, how many
     are there by each age (cumulative incidences, divided by their last value). They say which outcome comes sooner,
     not how many come.
 
@@ -36,3 +47,112 @@ class ReturnCurve(Fact):
     point_high: tuple[float | None, ...]
     longest: float  # how long somebody was watched at most
     known_until: float | None  # the last age at which enough were still watched for a band
+
+
+def return_curves(log: Log, *, seed: int = 0, most_arms: int = MOST_ARMS) -> tuple[ReturnCurve, ...]:
+    """All arms together, then the arms that were used most; each with its outcomes where feedback is explicit.
+
+    Doing nothing comes last, where it was answered. A log without delays has no curves.
+    """
+    if not log.has_delays:
+        return ()
+    rng = np.random.default_rng(seed)
+    groups: list[tuple[str | None, Ints]] = [(None, np.flatnonzero(log.is_served))]
+    rows = rows_by_group(log.arm + 1, len(log.arms) + 1)
+    groups += [(name, rows[arm + 1]) for arm, name in enumerate(log.arms[:most_arms])]
+    if log.skips_are_answered:
+        groups.append((log.arm_names()[-1], rows[0]))
+    found: list[ReturnCurve] = []
+    for name, members in groups:
+        found.append(_curve(log, name, members, None, rng))
+        if log.feedback == "explicit":
+            found.append(_curve(log, name, members, True, rng))
+            found.append(_curve(log, name, members, False, rng))
+    return tuple(found)
+
+
+def grid_of(found: Survival, longest: float) -> Floats:
+    """Ages at which a curve is told: where answers are many, and evenly; the first is 0, the last the longest watch."""
+    even = np.linspace(0.0, longest, _EVEN)
+    came = found.answered > 0.0
+    if came.sum() > 1:
+        # Midway between two ages at which answers came: just at one, the estimate is at its highest against the truth.
+        midway = 0.5 * (found.ages[came][:-1] + found.ages[came][1:])
+        by = np.cumsum(found.answered[came])[:-1]
+        at = np.unique(np.searchsorted(by, np.linspace(by[0], by[-1], _QUANTILES)))
+        even = np.concatenate([even, midway[at]])
+    return np.unique(even)
+
+
+def _curve(log: Log, arm: str | None, rows: Ints, above: bool | None, rng: np.random.Generator) -> ReturnCurve:
+    delay, watched = log.delay[rows], log.watched[rows]
+    is_answered = np.isfinite(delay)
+    of_kind = is_answered if above is None else is_answered & ((log.reward[rows] > 0.0) == above)
+    found = survival_of(delay, watched)
+    longest = float(np.where(is_answered, np.maximum(delay, watched), watched).max()) if rows.size else 0.0
+    grid = grid_of(found, longest)
+    sampled = sample(found, grid)
+    is_known = sampled.at_risk >= ENOUGH
+    until = float(grid[is_known][-1]) if is_known.any() and of_kind.any() else None
+    if above is None:
+        told = bands.band_of(sampled, rows.size, is_known, rng)
+    else:  # shares of what comes by the last age at which enough were watched
+        grid = grid[is_known]
+        sampled = sample(found, grid)
+        worth = bands.worth_by_step(delay[is_answered], of_kind[is_answered].astype(np.float64), grid)
+        told = bands.band_of_part(sampled, rows.size, worth, _incidence(found, delay[of_kind], grid), rng)
+        is_known = np.full(grid.size, until is not None)
+    curve = ReturnCurve(
+        arm=arm,
+        outcome="any" if above is None else "above 0" if above else "not above 0",
+        rows=int(rows.size),
+        answered=int(of_kind.sum()),
+        ages=tuple(grid.tolist()),
+        share=tuple(told.share.tolist()),
+        low=_known(told.low, is_known),
+        high=_known(told.high, is_known),
+        point_low=_known(told.point_low, is_known),
+        point_high=_known(told.point_high, is_known),
+        longest=longest,
+        known_until=until,
+        sentence="",
+    )
+    return replace(curve, sentence=_sentence(log, curve))
+
+
+def _known(values: Floats, is_known: Flags) -> tuple[float | None, ...]:
+    return tuple(one if known else None for one, known in zip(values.tolist(), is_known.tolist(), strict=True))
+
+
+def _incidence(found: Survival, delay: Floats, grid: Floats) -> Floats:
+    """The share of all rows that has answered with an outcome by each age: `delay` are those with this outcome.
+
+    A row that was answered weighs as in `weigh_answers`: the share still waiting just before, over those watched.
+    """
+    at = np.searchsorted(found.ages, delay)
+    before = np.concatenate([[1.0], found.waiting[:-1]])[at] / found.at_risk[at] if delay.size else delay
+    order = np.argsort(delay)
+    upto = np.searchsorted(delay[order], grid, side="right")
+    return np.concatenate([[0.0], np.cumsum(before[order])])[upto]
+
+
+def _sentence(log: Log, curve: ReturnCurve) -> str:
+    who = "All arms together" if curve.arm is None else f"{curve.arm}"
+    if curve.rows == 0:
+        return f"{who}: nobody was given it, so nothing is known."
+    if curve.answered == 0:
+        kind = "" if curve.outcome == "any" else f" {curve.outcome}"
+        return (
+            f"{who}: no answer{kind} in {curve.rows:,} decisions, watched for up to {log.clock.shown(curve.longest)}."
+        )
+    if curve.known_until is None:
+        return f"{who}: {curve.answered:,} of {curve.rows:,} answered; too few were watched for a curve with a band."
+    last = max(i for i, one in enumerate(curve.low) if one is not None)
+    share, low, high = curve.share[last], curve.low[last] or 0.0, curve.high[last] or 0.0
+    half = next(age for age, one in zip(curve.ages, curve.share, strict=True) if one >= 0.5 * share - 1e-12)
+    if curve.outcome != "any":
+        return f"{who}: half of the answers {curve.outcome} were there by {log.clock.shown(half)}."
+    return (
+        f"{who}: {percent(share)} [{percent(low)}, {percent(high)}] answered within "
+        f"{log.clock.shown(curve.known_until)}, half of them by {log.clock.shown(half)}."
+    )

@@ -1,0 +1,89 @@
+"""The estimate of Kaplan and Meier at the ages where it changes: who was watched, who answered, how sure it is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from doral._arrays import Flags, Floats, Ints
+
+
+class Survival(NamedTuple):
+    """How many are still without an answer, at every age where one left; all arrays are by age."""
+
+    ages: Floats  # ascending
+    at_risk: Floats  # without an answer, and watched, until just before
+    answered: Floats  # at this age
+    waiting: Floats  # the share that is still without an answer after it
+    variance: Floats  # Greenwood's sum: of the logarithm of `waiting`; infinite where nobody is left
+
+
+def survival_of(delay: Floats, watched: Floats) -> Survival:
+    """Of a group of rows. An answer at the age until which others were watched comes before these leave."""
+    is_answered = np.isfinite(delay)
+    left = np.where(is_answered, delay, watched)
+    order = np.argsort(left, kind="stable")
+    left, came = left[order], is_answered[order]
+    if left.size == 0:
+        none = np.zeros(0)
+        return Survival(none, none, none, none, none)
+    first = np.flatnonzero(np.concatenate([[True], left[1:] > left[:-1]]))
+    answered = np.add.reduceat(came.astype(np.float64), first)
+    at_risk = (left.size - first).astype(np.float64)
+    waiting: Floats = np.asarray(np.cumprod(1.0 - answered / at_risk), dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        steps = np.where(answered > 0.0, answered / (at_risk * (at_risk - answered)), 0.0)
+    return Survival(left[first], at_risk, answered, waiting, np.cumsum(steps))
+
+
+class Sampled(NamedTuple):
+    """A `Survival` at the ages of a grid, and what happened between them; the first age of a grid is 0."""
+
+    waiting: Floats  # (G,)
+    variance: Floats  # (G,)
+    at_risk: Floats  # (G,) still watched and without an answer just after each age
+    answered: Floats  # (G,) by each age
+
+
+def sample(found: Survival, grid: Floats) -> Sampled:
+    """At each age of the grid, what has happened up to and including it."""
+    upto = np.searchsorted(found.ages, grid, side="right")
+    rows = found.at_risk[0] if found.ages.size else 0.0
+    return Sampled(
+        waiting=np.concatenate([[1.0], found.waiting])[upto],
+        variance=np.concatenate([[0.0], found.variance])[upto],
+        at_risk=np.concatenate([found.at_risk, [0.0]])[upto] if found.ages.size else np.zeros(grid.size),
+        answered=np.concatenate([[0.0], np.cumsum(found.answered)])[upto] * min(rows, 1.0),
+    )
+
+
+def share_by(found: Survival, age: float) -> tuple[float, float]:
+    """The share that has answered by an age, and its standard error (Greenwood)."""
+    at = int(np.searchsorted(found.ages, age, side="right")) - 1
+    if at < 0:
+        return 0.0, 0.0
+    waiting, variance = float(found.waiting[at]), float(found.variance[at])
+    return 1.0 - waiting, waiting * float(np.sqrt(variance)) if np.isfinite(variance) else 0.0
+
+
+def mean_wait(found: Survival, limit: float) -> tuple[float, float]:
+    """E[min(delay, limit)], the mean time without an answer, and its error; somebody was watched until the limit."""
+    inside = found.ages < limit
+    edges = np.concatenate([[0.0], found.ages[inside], [limit]])
+    heights = np.concatenate([[1.0], found.waiting[inside]])
+    areas = heights * np.diff(edges)
+    to_come = np.cumsum(areas[::-1])[::-1][1:]  # the area after each age
+    at_risk, answered = found.at_risk[inside], found.answered[inside]
+    more = at_risk > answered
+    steps = np.divide(answered, at_risk * (at_risk - answered), out=np.zeros(answered.size), where=more)
+    return float(areas.sum()), float(np.sqrt(np.sum(to_come**2 * steps)))
+
+
+def rows_by_group(group: Ints, n_groups: int, chosen: Flags | None = None) -> list[Ints]:
+    """The rows of each group, found with one sort however many groups there are."""
+    rows = np.arange(group.size) if chosen is None else np.flatnonzero(chosen)
+    members = group[rows]
+    order = np.argsort(members, kind="stable")
+    ends = np.searchsorted(members[order], np.arange(n_groups + 1))
+    return [rows[order[ends[g] : ends[g + 1]]] for g in range(n_groups)]
