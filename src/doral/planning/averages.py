@@ -25,31 +25,32 @@ def mean_of_answers(delay: Floats, watched: Floats, value: Floats) -> Average | 
     """What a decision brings, with what is still to come estimated from those watched longer; None without answers.
 
     `value` is read only where there is an answer. What comes later than anybody was watched, or never, counts as 0.
-    The error is that of the product of Kaplan and Meier: each answer changes the mean by what it brings itself, less
-    what the ones after it would have brought.
+    Where values are never below 0, the interval is that of a share of the largest: it is right for few successes, too.
     """
-    came = np.isfinite(delay)
-    if not came.any():
+    if not np.isfinite(delay).any():
         return None
-    left = np.where(came, delay, watched)
-    order = np.lexsort((~came, left))
-    weight = weigh_answers(delay, watched).weight[order]
-    x = np.where(came, value, 0.0)[order]
-    brought = weight * x
-    mean = float(brought.sum())
-    after = np.cumsum(brought[::-1])[::-1] - brought
-    at_risk = np.arange(delay.size, 0, -1, dtype=np.float64)
-    steps = np.where(came[order], weight * x - after / at_risk, 0.0)
-    return interval(mean, float(np.sum(steps**2)), x, delay.size)
-
-
-def interval(mean: float, variance: float, values: Floats, rows: int) -> Average:
-    """Where values are never below 0, that of a share of the largest: it is right for few successes as well."""
-    top = float(values.max(initial=0.0))
-    if values.min(initial=0.0) < 0.0 or top <= 0.0:
+    mean, variance = total_of_answers(delay, watched, value)
+    seen = value[np.isfinite(delay)]
+    top = float(seen.max())
+    if seen.min() < 0.0 or top <= 0.0:
         error = Z * float(np.sqrt(variance))
         return Average(mean, mean - error, mean + error)
     share = min(mean / top, 1.0)
-    size = share * (1.0 - share) * top**2 / variance if variance > 0.0 and share < 1.0 else float(rows)
+    size = share * (1.0 - share) * top**2 / variance if variance > 0.0 and share < 1.0 else float(delay.size)
     low, high = limits(np.array([share]), np.array([size]), POINTWISE)
     return Average(mean, float(low[0]) * top, float(high[0]) * top)
+
+
+def total_of_answers(delay: Floats, watched: Floats, value: Floats) -> tuple[float, float]:
+    """The weighted sum of the values of answers, and its variance.
+
+    It is that of the product of Kaplan and Meier: each answer changes the sum by what it brings itself, less what the
+    ones after it would have brought.
+    """
+    came = np.isfinite(delay)
+    order = np.lexsort((~came, np.where(came, delay, watched)))
+    brought = (weigh_answers(delay, watched).weight * np.where(came, value, 0.0))[order]
+    after = np.cumsum(brought[::-1])[::-1] - brought
+    at_risk = np.arange(delay.size, 0, -1, dtype=np.float64)
+    steps = np.where(came[order], brought - after / at_risk, 0.0)
+    return float(brought.sum()), float(np.sum(steps**2))

@@ -2,41 +2,139 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from doral.planning.deadline import Deadline
-from doral.planning.fact import Fact
+import numpy as np
 
+from doral import _check
+from doral.log.log import Log
+from doral.planning import bands
+from doral.planning.curves import ENOUGH, grid_of
+from doral.planning.deadline import Deadline, deadline_of
+from doral.planning.fact import Fact, percent
+from doral.planning.kaplan_meier import Survival, sample, survival_of
+from doral.planning.waits import Answers, Wait, ages_of, answers_of, rounded_up, wait_of
 
-@dataclass(frozen=True, kw_only=True)
-class Wait(Fact):
-    """What it means to wait so long for an answer and no longer.
-
-    Biases are of the mean reward of a decision, relative to all that comes within the deadline: -0.3 is 30% too low.
-    """
-
-    age: float
-    share: float  # of decisions that have answered by then
-    share_low: float | None  # of the band of the return curve
-    share_high: float | None
-    kept: float | None  # of the answers within the deadline, those by then
-    value: float | None  # of the reward within the deadline, what is there by then; None without any
-    bias_as_zero: float | None  # if silence by then is counted as a zero
-    bias_ignored: float | None  # if those who have not answered by then are left out
-    variance: float | None  # of an estimate that corrects for the missing: times that of waiting until the deadline
-    open_decisions: float | None  # on average, at the pace of the log
-    open_budget: float | None  # list prices of these
+KEEP = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
 class Waiting(Fact):
-    """How long to wait: the shortest wait that keeps `keep` of what comes within the deadline."""
+    """How long to wait: the shortest wait that keeps `keep` of what comes within the deadline.
+
+    That is reward, where rewards are above 0 in sum, otherwise answers.
+    """
 
     deadline: Deadline
-    waits: tuple[Wait, ...]  # ages ascending, the last one the deadline
+    waits: tuple[Wait, ...]  # ages ascending, the last one the deadline, or as long as anybody was watched
     keep: float
     advised: float | None
     advised_low: float | None  # 95% interval
-    advised_high: float | None  # None: longer than is known
+    advised_high: float | None
     advised_wait: Wait | None
     fewer_open: float | None  # share of decisions that are not held open any more
+
+
+def waiting(log: Log, *, deadline: float | None = None, keep: float = KEEP, seed: int = 0) -> Waiting:
+    """What each wait means, and the shortest that keeps enough of what comes within the deadline."""
+    keep = _check.finite_number("keep", keep, above=0, at_most=1)
+    until = deadline_of(log, deadline)
+    is_served = log.is_served
+    delay, watched = log.delay[is_served], log.watched[is_served]
+    if not log.has_delays or until.age is None or not np.isfinite(delay).any():
+        why = "Nothing can be said about waiting: "
+        why += "the log does not say when answers came." if not log.has_delays else "no answer has come yet."
+        return _unknown(until, keep, why)
+    limit = min(until.age, float(watched.max()))
+    found = survival_of(delay, watched)
+    answers = answers_of(log)
+    if not answers.delay.size or answers.delay[0] > limit:
+        return _unknown(until, keep, f"Nothing came within {log.clock.shown(limit)}: wait longer.")
+    grid = grid_of(found, float(watched.max()))
+    sampled = sample(found, grid)
+    band = bands.band_of(sampled, delay.size, sampled.at_risk >= ENOUGH, np.random.default_rng(seed))
+    known = sampled.at_risk >= ENOUGH
+
+    def wait(age: float) -> Wait:
+        at = int(np.searchsorted(grid, age, side="right")) - 1
+        after = min(int(np.searchsorted(grid, age, side="left")), grid.size - 1)
+        limits = (float(band.low[at]), float(band.high[after])) if known[after] else (None, None)
+        return wait_of(log, answers, age, limit, limits)
+
+    advised, low, high = _advice(answers, found, delay.size, limit, keep, seed)
+    snapped = min(rounded_up(log, advised), limit)
+    best, whole = wait(snapped), wait(limit)
+    fewer = None
+    if best.open_decisions is not None and whole.open_decisions:
+        fewer = 1.0 - best.open_decisions / whole.open_decisions
+    result = Waiting(
+        deadline=until,
+        waits=tuple(wait(age) for age in ages_of(log, answers, limit)),
+        keep=keep,
+        advised=snapped,
+        advised_low=low,
+        advised_high=high,
+        advised_wait=best,
+        fewer_open=fewer,
+        sentence="",
+    )
+    return replace(result, sentence=_sentence(log, result, limit))
+
+
+def _unknown(until: Deadline, keep: float, why: str) -> Waiting:
+    return Waiting(
+        deadline=until,
+        waits=(),
+        keep=keep,
+        advised=None,
+        advised_low=None,
+        advised_high=None,
+        advised_wait=None,
+        fewer_open=None,
+        sentence=why,
+    )
+
+
+def _advice(
+    answers: Answers, found: Survival, rows: int, limit: float, keep: float, seed: int
+) -> tuple[float, float, float]:
+    """The shortest wait that keeps enough, and the interval of what it would be in logs drawn anew."""
+    in_time = answers.delay <= limit
+    delay, value = answers.delay[in_time], answers.reward[in_time]
+    brought = answers.weight[in_time] * value
+    if not np.isfinite(value).all() or brought.sum() <= 0.0:
+        value, brought = np.ones(delay.size), answers.weight[in_time]
+    # rewards below 0 may take back what came before: enough is kept once it stays kept
+    lacks = np.flatnonzero(np.cumsum(brought) < keep * brought.sum() * (1.0 - 1e-12))
+    advised = float(delay[min(lacks[-1] + 1, delay.size - 1)]) if lacks.size else float(delay[0])
+    grid = np.unique(np.append(grid_of(found, limit), [advised, limit]))
+    grid = grid[grid <= limit]
+    worth = bands.worth_by_step(delay, value, grid)
+    parts = bands.redrawn_parts(sample(found, grid), rows, worth, np.random.default_rng([seed, 1]))
+    if parts.shape[0] < 2:
+        return advised, 0.0, limit
+    first = grid[np.argmax(parts >= keep, axis=1)]
+    low, high = np.quantile(first, [0.025, 0.975])
+    return advised, float(min(low, advised)), float(max(high, advised))
+
+
+def _sentence(log: Log, told: Waiting, limit: float) -> str:
+    best = told.advised_wait
+    assert best is not None
+    assert told.advised is not None
+    kept = (
+        f"{percent(best.value)} of the value"
+        if best.value is not None
+        else f"{percent(best.kept or 0.0)} of the answers"
+    )
+    shown, whole = log.clock.shown(told.advised), log.clock.shown(limit)
+    if told.advised >= limit or shown == whole:
+        return f"Wait {whole}: less would lose more than {percent(1.0 - told.keep)} of what comes by then."
+    words = f"Wait {shown}, not {whole}: {kept} is there"
+    if told.fewer_open is not None and told.fewer_open >= 0.01:
+        words += f", with {percent(told.fewer_open)} fewer decisions open"
+    if told.advised_low is not None and told.advised_high is not None:
+        words += (
+            f" (between {log.clock.shown(told.advised_low)} and {log.clock.shown(told.advised_high)}, for all we know)"
+        )
+    return words + "."
