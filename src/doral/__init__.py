@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from doral.live.decision import Decision as Decision
     from doral.live.store import Store as Store
     from doral.live.store import open as open  # noqa: A004
+    from doral.log.log import Log as Log
+    from doral.log.read import read_log as read_log
     from doral.person import Category as Category
     from doral.person import Number as Number
     from doral.prediction.external import external as external
@@ -55,6 +57,7 @@ _HOMES = {
     "DoralError": "doral.errors",
     "Evaluation": "doral.evaluation.evaluation",
     "InvalidValue": "doral.errors",
+    "Log": "doral.log.log",
     "Number": "doral.person",
     "PolicyOptions": "doral.engine.options",
     "Problem": "doral.problem",
@@ -67,6 +70,7 @@ _HOMES = {
     "external": "doral.prediction.external",
     "open": "doral.live.store",
     "policy": "doral.engine.presets",
+    "read_log": "doral.log.read",
     "rival": "doral.simulation.rivals.catalogue",
     "scenario": "doral.simulation.scenarios.catalogue",
     "simulate": "doral.simulation.api",

@@ -21,6 +21,8 @@ from doral.live.decision import Decision
 from doral.live.errors import StorageError
 from doral.live.parquet import write_parquet
 from doral.live.paths import given_path
+from doral.log.formulas import FORMULA
+from doral.log.formulas import NEUTRALISED as NEUTRALISED
 from doral.person import Category, Feature
 
 if TYPE_CHECKING:
@@ -28,12 +30,6 @@ if TYPE_CHECKING:
 
 _PAGE = 20_000
 _SUFFIXES = (".parquet", ".csv")
-# What spreadsheets take for the beginning of a formula; also behind blanks and quotes, which some of them drop.
-# (Characters as they are: polars and Python write them differently in a pattern.)
-_SKIPPED = "\\s'\"\u2018\u2019\u201c\u201d\u200b\ufeff"
-_SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20"  # the latter are the full-width ones
-_FORMULA = rf"^(?:[{_SKIPPED}]*[{_SIGNS}]|[\t\r\n])"
-NEUTRALISED = _FORMULA.replace("^", "^'", 1)
 
 
 COLUMNS = (
@@ -43,7 +39,7 @@ COLUMNS = (
 OF_PEOPLE = ("weight", "deadline", "base")  # where a problem says what is known of people; then come their features
 _TEXT_COLUMNS = ("id", "context", "arm", "reason", "state", "key")
 _AVAILABLE = COLUMNS.index("available")
-_IS_FORMULA = re.compile(_FORMULA)
+_IS_FORMULA = re.compile(FORMULA)
 _FEATURE, _EFFECT = "feature:", "effect:"
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from doral._arrays import Flags, Floats, Ints
 from doral.log.clock import Clock
 from doral.problem import Feedback, Paid
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SKIPPED = -1  # in place of an arm: nothing was done
 # The probabilities of a log are those of exactly what was done: told by whoever decided, or not told at all.
@@ -36,9 +39,16 @@ class Reading:
     notes: tuple[str, ...] = ()  # sentences: units, zones, pooled levels, strata
     dropped: tuple[Dropped, ...] = ()
     unused: tuple[str, ...] = ()  # columns that were not taken for anything
+    source: str = ""  # the name of the file
+
+    def text(self) -> str:
+        """In words, a dozen lines."""
+        from doral.log.words import in_words
+
+        return in_words(self)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Log:
     """Everybody who arrived, in the order of time: an entry of every array is one of them.
 
@@ -64,8 +74,8 @@ class Log:
     feedback: Feedback
     paid_when: Paid  # "on_answer" where what is paid depends on what came of it
     has_delays: bool  # whether the file says when answers came: otherwise all were there at once
-    key: tuple[str, ...] = field(default=(), repr=False)  # of every row, where the file has them
-    reading: Reading = field(repr=False)
+    key: tuple[str, ...] = ()  # of every row, where the file has them
+    reading: Reading
 
     def __post_init__(self) -> None:
         for array in (self.time, self.context, self.arm, self.reward, self.delay, self.watched):
@@ -75,6 +85,19 @@ class Log:
 
     def __len__(self) -> int:
         return int(self.time.size)
+
+    def __repr__(self) -> str:
+        n_answered = int(np.count_nonzero(self.is_answered))
+        days = "" if self.start is None else f", from {self.start:%Y-%m-%d}"
+        size = f"{len(self):,} arrivals, {n_answered:,} answered, {_many(len(self.arms), 'arm')}"
+        size += f", {_many(len(self.contexts), 'context')}"
+        return f"<Log {self.name!r}: {size}{days} over {self.clock.shown(self.span)}>"
+
+    def to_frame(self) -> pl.DataFrame:
+        """A tidy frame, times as dates where they are of the world; `read_log` reads it as the same log."""
+        from doral.log.frames import frame_of
+
+        return frame_of(self)
 
     @property
     def is_answered(self) -> Flags:
@@ -116,3 +139,7 @@ class Log:
         from doral.problem import NOTHING
 
         return (*self.arms, NOTHING) if self.skips_are_answered else self.arms
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -1,0 +1,223 @@
+"""Where a log comes from: files and tables, opened so that what is no table is refused before it is read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from doral.errors import InvalidValue, shown
+from doral.log.formulas import NEUTRALISED
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SOURCE = "source"  # the field that messages name
+MAX_COLUMNS = 5_000  # of more, a table was turned on its side
+_SAMPLE = 1 << 16  # bytes: a header fits, and a look at them tells text from the rest
+_MAX_UNPACKED = 4 << 30  # bytes: a small file may unpack to any size
+_SEPARATORS = (",", ";", "\t", "|")
+_REFUSED = (
+    (b"PK\x03\x04", "is a zip file or a spreadsheet; save the sheet as CSV"),
+    (b"\xd0\xcf\x11\xe0", "is an old spreadsheet; save the sheet as CSV"),
+    (b"%PDF", "is a PDF; save the table as CSV"),
+    (b"SQLite format 3", "is a database; a campaign's log comes from `campaign.export('log.parquet')`"),
+    (b"\xff\xfe", "is in UTF-16; save it as UTF-8"),
+    (b"\xfe\xff", "is in UTF-16; save it as UTF-8"),
+)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A table of which only the names of columns were read as yet."""
+
+    name: str
+    names: tuple[str, ...]
+    load: Callable[[int], pl.DataFrame]  # of at most so many rows
+    is_text: bool = False  # its cells are text, whatever they mean
+    has_decimal_comma: bool = False  # it may be: columns are not separated by commas
+    notes: list[str] = field(default_factory=list)
+
+
+def open_source(source: object) -> Opened:
+    """A path, a frame of Polars or pandas, or a mapping from names to columns."""
+    import polars as pl
+
+    if isinstance(source, pl.LazyFrame):
+        with readable(source):
+            names = tuple(source.collect_schema().names())
+        lazy = source
+        return _checked(Opened("frame", names, lambda rows: lazy.head(rows).collect()))
+    with readable(source):
+        return _open_other(source)
+
+
+def _open_other(source: object) -> Opened:
+    import polars as pl
+
+    from doral.log.tables import from_mapping, from_pandas
+
+    if isinstance(source, pl.DataFrame):
+        frame = source
+    elif type(source).__module__.split(".")[0] == "pandas" and hasattr(source, "columns"):
+        frame = from_pandas(source)
+    elif isinstance(source, Mapping):
+        frame = from_mapping(source)
+    elif isinstance(source, str | os.PathLike):
+        return _checked(_open_file(source))
+    else:
+        remedy = "must be the path of a CSV or Parquet file, a Polars or pandas frame, or a mapping of columns"
+        raise InvalidValue(SOURCE, source, remedy)
+    return _checked(Opened("frame", tuple(frame.columns), frame.head))
+
+
+@contextmanager
+def readable(source: object, *, is_ours: bool = False) -> Iterator[None]:
+    """What goes wrong within, while a table is read, is an error of the table; what `is_ours` may also be a bug."""
+    import polars as pl
+
+    try:
+        yield
+    except InvalidValue:
+        raise
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, UnicodeError, OSError, EOFError, zlib.error) as e:
+        first = str(e).strip().splitlines()[:1]
+        raise InvalidValue(SOURCE, source, f"cannot be read as a table: {first[0][:200] if first else e!r}") from e
+    except (TypeError, ValueError, OverflowError, MemoryError) as e:
+        if is_ours:
+            raise
+        raise InvalidValue(SOURCE, source, f"cannot be read as a table: {str(e)[:200] or type(e).__name__}") from e
+
+
+def _checked(opened: Opened) -> Opened:
+    if not opened.names:
+        raise InvalidValue(SOURCE, opened.name, "has no columns; give a table whose first line names them")
+    if len(opened.names) > MAX_COLUMNS:
+        raise InvalidValue(
+            "number of columns", len(opened.names), f"must be at most {MAX_COLUMNS:,}; is it on its side?"
+        )
+    return opened
+
+
+def _open_file(given: str | os.PathLike[str]) -> Opened:
+    try:
+        path = Path(os.fsdecode(given))
+        is_folder, is_there = path.is_dir(), path.exists()
+    except (ValueError, OSError) as error:  # a NUL in it, or a name longer than any
+        raise InvalidValue(SOURCE, str(given), "is no path that a file can have") from error
+    if is_folder:
+        raise InvalidValue(SOURCE, str(path), "is a folder; give a file in it")
+    if not is_there:
+        raise InvalidValue(SOURCE, str(path), "there is no such file")
+    if not path.is_file():
+        raise InvalidValue(SOURCE, str(path), "is not an ordinary file")
+    with readable(str(path)):
+        return _open_bytes(path)
+
+
+def _open_bytes(path: Path) -> Opened:
+    import polars as pl
+
+    shown_path, is_packed = str(path), False
+    with path.open("rb") as file:
+        sample = file.read(_SAMPLE)
+    if not sample:
+        raise InvalidValue(SOURCE, shown_path, "is empty")
+    if sample[:4] == b"PAR1":
+        names = tuple(pl.scan_parquet(path).collect_schema().names())
+        return Opened(path.name, names, lambda rows: pl.scan_parquet(path).head(rows).collect())
+    if path.suffix.lower() == ".parquet":
+        raise InvalidValue(SOURCE, shown_path, "is named .parquet but is no Parquet file")
+    if sample[:2] == b"\x1f\x8b":
+        is_packed = True
+        with gzip.open(path) as unpacked:
+            sample = unpacked.read(_SAMPLE)
+    _refuse_other_kinds(sample, shown_path)
+    return _open_text(path, sample, is_packed=is_packed)
+
+
+def _refuse_other_kinds(sample: bytes, path: str) -> None:
+    for start, remedy in _REFUSED:
+        if sample.startswith(start):
+            raise InvalidValue(SOURCE, path, remedy)
+    begin = sample.removeprefix(b"\xef\xbb\xbf").lstrip()[:200].lower()
+    if not begin:
+        raise InvalidValue(SOURCE, path, "is blank")
+    if begin.startswith((b"<!doctype", b"<html", b"<?xml", b"<head", b"<body")):
+        raise InvalidValue(SOURCE, path, "is a page of the web or XML, not a table; was the download refused?")
+    if begin.startswith((b'{"', b"[{", b"{\n", b"[\n")):
+        raise InvalidValue(SOURCE, path, "is JSON; give a CSV or Parquet file, or a mapping of columns")
+    # Text has hardly any control characters beside tabs and ends of lines; bytes of anything else have one in eight.
+    controls = len(re.findall(rb"[\x00-\x08\x0e-\x1f\x7f]", sample))
+    if b"\0" in sample or controls > len(sample) / 100:
+        raise InvalidValue(SOURCE, path, "is not text; give a CSV or Parquet file")
+
+
+def _open_text(path: Path, sample: bytes, *, is_packed: bool) -> Opened:
+    import polars as pl
+
+    header = re.split(rb"\r\n|\n|\r", sample.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n"), maxsplit=1)[0]
+    if len(header) >= _SAMPLE - 8:
+        raise InvalidValue(
+            SOURCE, str(path), f"has a first line of more than {_SAMPLE:,} bytes; it should name the columns"
+        )
+    line = header.decode("utf-8", errors="replace")
+    counts = {one: len(re.sub(r'"[^"]*"', "", line).split(one)) for one in _SEPARATORS}
+    separator = max(_SEPARATORS, key=lambda one: counts[one])
+    notes: list[str] = []
+    options = {"separator": separator, "infer_schema": False, "encoding": "utf8"}
+    names = tuple(pl.read_csv(io.BytesIO(header + b"\n"), **{**options, "encoding": "utf8-lossy"}).columns)  # type: ignore[arg-type]
+
+    def load(rows: int) -> pl.DataFrame:
+        data: bytes | Path = _unpacked(path) if is_packed else path
+        if b"\r" in sample and b"\n" not in sample:  # ends of lines as old spreadsheets write them
+            data = (data if isinstance(data, bytes) else data.read_bytes()).replace(b"\r", b"\n")
+        try:
+            frame = pl.read_csv(data, n_rows=rows, **options)  # type: ignore[arg-type]
+        except pl.exceptions.ComputeError as error:
+            if "utf-8" in str(error).lower() or "utf8" in str(error).lower():
+                notes.append("The file is not in UTF-8; it was read as Windows-1252 (Western European).")
+                raw = data if isinstance(data, bytes) else data.read_bytes()
+                text = raw.decode("cp1252", errors="replace").encode()
+                frame = pl.read_csv(text, n_rows=rows, **options)  # type: ignore[arg-type]
+            elif "more fields" in str(error) or "found more" in str(error):
+                quoted = f"put cells that contain {shown(separator)} in quotes"
+                remedy = f"a line has more cells than the header ({len(names)}); {quoted}"
+                raise InvalidValue(SOURCE, str(path), remedy) from error
+            else:
+                raise
+        return _without_apostrophes(frame)
+
+    return Opened(path.name, names, load, is_text=True, has_decimal_comma=separator != ",", notes=notes)
+
+
+def _unpacked(path: Path) -> bytes:
+    parts, size = [], 0
+    with gzip.open(path) as file:
+        while part := file.read(1 << 22):
+            size += len(part)
+            if size > _MAX_UNPACKED:
+                raise InvalidValue(SOURCE, str(path), f"unpacks to more than {_MAX_UNPACKED >> 30} GiB")
+            parts.append(part)
+    return b"".join(parts)
+
+
+def _without_apostrophes(frame: pl.DataFrame) -> pl.DataFrame:
+    """Cells that begin like formulas were given one, in files that are for spreadsheets."""
+    import polars as pl
+
+    suspects = [name for name in frame.columns if frame[name].str.starts_with("'").any()]
+    return frame.with_columns(
+        pl.when(pl.col(name).str.contains(NEUTRALISED))
+        .then(pl.col(name).str.slice(1))
+        .otherwise(pl.col(name))
+        .alias(name)
+        for name in suspects
+    )
