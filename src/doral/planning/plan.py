@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from doral.evaluation.evaluation import Evaluation
 from doral.log.log import Log
+from doral.planning.arms_apart import ArmValue
 from doral.planning.curves import ReturnCurve
 from doral.planning.earnings import Earnings
 from doral.planning.fact import Fact
@@ -39,6 +41,7 @@ class Plan:
     deadline: float  # on the clock of the log
     recommendation: Recommendation
     earnings: Earnings | None  # None where nothing was answered
+    arms: tuple[ArmValue, ...]  # the best first; none where nothing was answered
     curves: tuple[ReturnCurve, ...]
     findings: tuple[Finding, ...]
     tails: tuple[DelayTail, ...]
@@ -48,7 +51,7 @@ class Plan:
     nothing: tuple[NothingDone, ...]
     spending: Spending | None
     more: tuple[More, ...]  # what some more, or less, budget brings
-    evaluation: Any  # what the log says by itself of simple rules, without a simulation
+    evaluation: Evaluation | None  # what the log says by itself of simple rules, without a simulation
     seed: int
     took_s: float
     command: str

@@ -1,0 +1,220 @@
+"""`doral.plan`: from a log to a decision."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from doral import _check
+from doral.engine.blueprint import MAX_SEED
+from doral.engine.options import PolicyOptions
+from doral.errors import InvalidValue
+from doral.evaluation.api import evaluate
+from doral.evaluation.evaluation import Evaluation
+from doral.log.asked import Asked, asked_of, by_arrivals, spent
+from doral.log.log import Log
+from doral.log.truths import Truths, truths_of
+from doral.planning.arms_apart import apart, arm_values
+from doral.planning.curves import return_curves
+from doral.planning.deadline import deadline_of
+from doral.planning.draws import chances_of, draws_of
+from doral.planning.earning import earn
+from doral.planning.earnings import Earnings, earnings_of
+from doral.planning.fact import number
+from doral.planning.nothing import nothing_done
+from doral.planning.plan import Plan
+from doral.planning.prices import prices
+from doral.planning.questions import findings
+from doral.planning.recommending import headline, recommend
+from doral.planning.responsive import responsiveness
+from doral.planning.spending import More, Spending, spending
+from doral.planning.tails import delay_tails
+from doral.planning.waiting import Waiting, waiting
+from doral.simulation.api import MAX_JOBS, AnyPolicy, MadePolicy, made_policies, policy_name
+from doral.simulation.from_log import world_of
+
+POLICIES: tuple[str, ...] = (
+    "doral-otf",
+    "doral",
+    "d-alp",
+    "d-linucb",
+    "d-lints",
+    "wait-linucb",
+    "eva",
+    "random",
+    "a/b",
+    "explore-then-lp",
+    "beta-ts-lp",
+    "oracle",
+)
+TRUTHS, FEWEST, MOST = 40, 2, 10_000
+Progress = Callable[[float, str], None]
+
+
+def plan(
+    log: Any,
+    *,
+    budget: float | None = None,
+    horizon: float | None = None,
+    deadline: object = None,
+    policies: AnyPolicy | Iterable[AnyPolicy] | None = None,
+    truths: int = TRUTHS,
+    seed: int = 0,
+    n_jobs: int = 1,
+    on_progress: Progress | None = None,
+    command: str = "",
+    **columns: Any,
+) -> Plan:
+    """What a log says to somebody who has to decide: who answers, how long to wait, what a budget buys, what to run.
+
+    `log` is one that `doral.read_log` has read, or anything that it reads; `columns` are then its options. `budget` and
+    `horizon` (arrivals) are those that are planned: without them, what was spent per arrival, and as many as came.
+    `deadline` is how old an answer may be to count: "14d", or a number in the unit in which the log's times are told.
+    Every policy plays as many `truths` that the log leaves possible; those in Python fewer, where arrivals are many.
+    """
+    started, told = time.monotonic(), on_progress or (lambda share, stage: None)
+    told(0.0, "reading")
+    read = _read(log, columns)
+    n_truths = _check.whole_number("truths", truths, at_least=FEWEST, at_most=MOST)
+    seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
+    n_jobs = _check.whole_number("n_jobs", n_jobs, at_least=-1, at_most=MAX_JOBS)
+    chosen = made_policies(POLICIES if policies is None else policies)
+    given = None if deadline is None else read.clock.duration("deadline", deadline)
+    until = deadline_of(read, given)
+    limit = until.age if until.age is not None else read.span
+    asked = asked_of(read, deadline=limit, budget=budget, horizon=horizon)
+    told(0.05, "how answers come")
+    curves, wait = return_curves(read, seed=seed), waiting(read, deadline=given, seed=seed)
+    found = findings(read, deadline=given)
+    told(0.15, "what the log leaves possible")
+    is_answered = bool(read.is_answered.any())
+    earnings, spend, draws, evaluation = None, None, None, None
+    if is_answered:
+        drawn = truths_of(read, deadline=limit, n=n_truths, seed=seed)
+        draws = draws_of(read, drawn, asked.problem)
+        spend = spending(draws.values, draws.costs, draws.shares, asked.arrivals, asked.problem.budget)
+        told(0.2, "policies play")
+        earnings = _earnings(read, asked, drawn, chosen, seed=seed, n_jobs=n_jobs, told=told)
+        told(0.9, "what the log says by itself")
+        evaluation = _evaluation(read, limit, asked, seed)
+    told(0.95, "writing")
+    runnable = tuple(policy_name(one) for one in chosen if isinstance(one, PolicyOptions))
+    advice = recommend(read, asked, earnings, runnable, _limits(read, asked, earnings))
+    arms = () if draws is None else arm_values(read.arms, draws)
+    more = () if spend is None else _more(spend, asked)
+    made = Plan(
+        answer=_answer(asked, earnings, advice.policy, wait, more, () if not arms else (apart(arms),)),
+        log=read,
+        problem=by_arrivals(asked),
+        deadline=limit,
+        recommendation=advice,
+        earnings=earnings,
+        arms=arms,
+        curves=curves,
+        findings=found,
+        tails=delay_tails(read),
+        responsiveness=responsiveness(read, deadline=given),
+        waiting=wait,
+        prices=prices(read),
+        nothing=nothing_done(read),
+        spending=spend,
+        more=more,
+        evaluation=evaluation,
+        seed=seed,
+        took_s=time.monotonic() - started,
+        command=command,
+    )
+    told(1.0, "done")
+    return made
+
+
+def _read(log: Any, columns: dict[str, Any]) -> Log:
+    if isinstance(log, Log):
+        if columns:
+            raise InvalidValue("columns", sorted(columns), "are for files and frames: this log was read already")
+        return log
+    from doral.log.read import read_log
+
+    return read_log(log, **columns)
+
+
+def _earnings(
+    log: Log, asked: Asked, truths: Truths, policies: list[MadePolicy], *, seed: int, n_jobs: int, told: Progress
+) -> Earnings:
+    world = world_of(log, asked, truths)
+    today = spent(log) / len(log)
+    rate = asked.problem.budget / asked.arrivals / today if today > 0.0 else 1.0
+    done = 0
+
+    def on_truth() -> None:
+        nonlocal done
+        done += 1
+        told(0.2 + 0.7 * done / truths.n, f"truth {done} of {truths.n}")
+
+    found, refused = earn(world, policies, chances_of(log, rate=rate), seed=seed, n_jobs=n_jobs, on_truth=on_truth)
+    return earnings_of(
+        found,
+        arrivals=asked.arrivals,
+        budget=asked.problem.budget,
+        unit="positives" if truths.cells.step == 1.0 else "reward",
+        left_out=tuple(f"{one.policy}: {one.why}" for one in refused),
+    )
+
+
+def _evaluation(log: Log, limit: float, asked: Asked, seed: int) -> Evaluation:
+    """Of simple rules: everybody gets one arm, all alike, the best for each, the best for the money."""
+    rules = ["uniform", "best", "lp", *(f"always:{arm}" for arm in log.arms[:3])]
+    until = f"{limit!r}s" if log.clock.unit == "seconds" else limit
+    return evaluate(log, rules, deadline=until, budget=asked.problem.budget / asked.arrivals, seed=seed)
+
+
+def _more(spend: Spending, asked: Asked) -> tuple[More, ...]:
+    """A tenth more, a tenth less, and half as much again."""
+    budget = asked.problem.budget
+    return tuple(spend.more(_round(share * budget)) for share in (0.1, 0.5, -0.1))
+
+
+def _round(amount: float) -> float:
+    """To two digits: what somebody would ask for."""
+    return float(f"{amount:.2g}")
+
+
+def _answer(
+    asked: Asked,
+    earnings: Earnings | None,
+    policy: str,
+    wait: Waiting,
+    more: tuple[More, ...],
+    rest: tuple[str, ...],
+) -> tuple[str, ...]:
+    if earnings is None:
+        return ("Nothing was answered yet: the log cannot tell what anything brings.", wait.sentence)
+    said = [headline(asked, earnings, policy), *rest, wait.sentence]
+    if more:
+        said.append(more[0].sentence)
+    return tuple(said)
+
+
+def _limits(log: Log, asked: Asked, earnings: Earnings | None) -> tuple[str, ...]:
+    """What was assumed, and what the log cannot tell."""
+    said = [
+        "Who got what in the log may have been chosen by things that it does not hold: then arms look better or worse "
+        "than they are. Only chance, or what stands in the columns, is accounted for.",
+        "What comes is taken to be as it was: the same people, arms and delays.",
+    ]
+    if log.told == "none":
+        said.append("The log does not say with which probability decisions were made: they were estimated from counts.")
+    if not log.skips_are_answered:
+        said.append("What doing nothing brings is not in the log: it is taken to bring nothing.")
+    if not log.has_delays:
+        said.append("The log does not say when answers came: they are taken to come at once.")
+    if not asked.horizon_is_given:
+        said.append(f"As many are taken to come as in the log: {number(asked.arrivals)}.")
+    if earnings is not None:
+        said.extend(f"Left out: {one}" for one in earnings.left_out)
+        few = [one for one in earnings.policies if one.truths < max(each.truths for each in earnings.policies)]
+        if few:
+            names = ", ".join(one.policy for one in few)
+            said.append(f"{names} played {few[0].truths} truths only: they are written in Python, and slow.")
+    return tuple(said)

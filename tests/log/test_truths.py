@@ -1,0 +1,101 @@
+"""Truths that a log leaves possible: what they have in common with it, and that the truth is one of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import doral
+from doral.log.cells import cells_of
+from doral.log.pooling import draw_worths
+from doral.log.truths import Truths, tilted, truths_of
+from doral.simulation.world import make_truth
+from tests.log.test_cells import kits
+from tests.logs import HOUR, log_of
+
+
+def worth_of(truths: Truths, weight: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[float]:
+    worth: list[float] = np.add.reduceat(weight * truths.cells.worth[truths.place], truths.starts[:-1]).tolist()
+    return worth
+
+
+@pytest.mark.parametrize("noise", ["bernoulli", "gaussian"])
+def test_every_truth_is_a_law_whose_cells_are_worth_what_was_drawn(noise: str) -> None:
+    truths = truths_of(log_of(kits(noise=noise), "status-quo"), deadline=60 * HOUR, n=5, seed=1)
+    for number in range(5):
+        weight = truths.weights(number)
+        assert (weight >= 0.0).all()
+        assert np.add.reduceat(weight, truths.starts[:-1]) == pytest.approx(1.0)
+        assert worth_of(truths, weight) == pytest.approx(truths.worths.worth[number].ravel().tolist(), rel=1e-6)
+        assert (weight == truths.weights(number)).all()
+    assert worth_of(truths, truths.usual()) == pytest.approx(truths.worths.worth.mean(axis=0).ravel().tolist())
+
+
+def test_seeds_make_truths() -> None:
+    log = log_of(kits(), "status-quo")
+    first, again, other = (truths_of(log, deadline=60 * HOUR, n=3, seed=seed) for seed in (1, 1, 2))
+    assert (first.weights(2) == again.weights(2)).all()
+    assert (first.weights(2) != other.weights(2)).any()
+
+
+@pytest.mark.parametrize("noise", ["bernoulli", "gaussian"])
+def test_the_true_worth_of_cells_is_among_the_draws(noise: str) -> None:
+    scenario = kits(noise=noise, noise_sd=0.5)
+    true = make_truth(scenario, seed=0, run=0).counted[0]
+    inside, pooled, raw = [], [], []
+    for run in range(80):
+        cells = cells_of(log_of(scenario, "status-quo", run=run), 60 * HOUR)
+        worth = draw_worths(cells, 120, np.random.default_rng(run)).worth
+        low, high = np.quantile(worth, [0.025, 0.975], axis=0)
+        inside.append((low <= true) & (true <= high))
+        pooled.append(((worth.mean(axis=0) - true) ** 2).mean())
+        raw.append(((cells.mean.reshape(2, 2) - true) ** 2).mean())
+    assert 0.9 <= np.mean(inside) <= 0.99
+    assert np.mean(pooled) < 1.1 * np.mean(raw)
+
+
+def test_thin_cells_borrow() -> None:
+    """Sixty cells with a dozen rows each, that do not differ much: alone, each is mostly luck."""
+    means = 0.3 + 0.02 * np.random.default_rng(3).normal(size=(20, 3))
+    problem = doral.Problem(
+        arms=[doral.Arm(name) for name in "abc"],
+        contexts={f"c{j}": 0.05 for j in range(20)},
+        budget=700,
+        horizon=720,
+        deadline=50,
+    )
+    scenario = doral.Scenario(
+        name="thin", problem=problem, means=means, noise="bernoulli", delays=doral.delays.Fixed(1)
+    )
+    cells = cells_of(log_of(scenario, "status-quo", watched_after=50.0), 50 * HOUR)
+    draws = draw_worths(cells, 60, np.random.default_rng(0))
+    seen = cells.mean.reshape(20, 3)
+    assert ((draws.worth.mean(axis=0) - means) ** 2).mean() < 0.3 * ((seen - means) ** 2).mean()
+    assert np.median(draws.borrowed) > 12.0
+
+
+def test_cells_that_nobody_has_seen_have_rows_of_their_arm() -> None:
+    log = log_of(kits(), doral.rival("status-quo", chances=[[0.5, 0.5], [1.0, 0.0]]))
+    assert not ((log.context == 1) & (log.arm == 1)).any()
+    truths = truths_of(log, deadline=60 * HOUR, n=3, seed=0)
+    borrowed = truths.place[truths.starts[3] : truths.starts[4]]
+    assert (log.arm[truths.cells.row[borrowed]] == 1).all()
+    assert np.isinf(truths.worths.borrowed[:, 1, 1]).all()
+    assert truths.weights(0)[truths.starts[3] :].sum() == pytest.approx(1.0)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 10.0), st.floats(-100.0, 100.0)), min_size=2, max_size=30),
+    st.floats(0.01, 0.99),
+)
+def test_a_tilt_reaches_what_is_wanted(rows: list[tuple[float, float]], share: float) -> None:
+    weight, worth = np.array(rows).T
+    low, high = float(worth.min()), float(worth.max())
+    wanted = low + share * (high - low)
+    found = tilted(weight, worth, wanted)
+    assert found.sum() == pytest.approx(1.0)
+    assert (found >= 0.0).all()
+    if high > low:
+        assert float((found * worth).sum()) == pytest.approx(wanted, abs=2e-5 * (high - low))
