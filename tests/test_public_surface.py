@@ -23,6 +23,7 @@ def test_every_public_name_is_there_and_no_other() -> None:
         "Arrival",
         "Arrivals",
         "Bursts",
+        "Calendar",
         "Campaign",
         "Category",
         "Context",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from doral.simulation.api import simulate as simulate
     from doral.simulation.arrivals import Arrivals as Arrivals
     from doral.simulation.arrivals import Bursts as Bursts
+    from doral.simulation.calendar import Calendar as Calendar
     from doral.simulation.python_policy import Answer as Answer
     from doral.simulation.python_policy import Arrival as Arrival
     from doral.simulation.python_policy import PythonPolicy as PythonPolicy
@@ -50,6 +51,7 @@ _HOMES = {
     "Arrival": "doral.simulation.python_policy",
     "Arrivals": "doral.simulation.arrivals",
     "Bursts": "doral.simulation.arrivals",
+    "Calendar": "doral.simulation.calendar",
     "Campaign": "doral.live.campaign",
     "Category": "doral.person",
     "Context": "doral.problem",

@@ -102,8 +102,8 @@ def ledger(scenario: doral.Scenario, truth: Truth, log: DecisionLog, seed: int) 
             left -= cost
             assert left >= -1e-9
             open_.append((number, clock, cost))
-    cost = np.array([COSTS["xy"[j]][a] for j, a in zip(log.context, log.arm, strict=True)])
-    return np.array([*kept, left]), float(cost @ shares)
+    listed = np.array([COSTS["xy"[j]][a] for j, a in zip(log.context, log.arm, strict=True)])
+    return np.array([*kept, left]), float(listed @ shares)
 
 
 class Watching:

@@ -27,6 +27,8 @@ DECIDING = (  # relative to the package
     "problem.py",
     "racing.py",
     "simulation/arrivals.py",
+    "simulation/block_length.py",
+    "simulation/calendar.py",
     "simulation/crowd.py",
     "simulation/logbook.py",
     "simulation/loop.py",

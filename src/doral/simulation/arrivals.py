@@ -101,10 +101,7 @@ class Arrivals:
         knots, sums = self._cumulative_rate(until, uniforms)
         waits = _waits(uniforms, lane=2, upto=float(sums[-1]))
         times = np.interp(waits, sums, knots) if waits.size else np.array([until])
-        # Of few bits, so that a time and a delay in whole units add up exactly, and ages are what delays were.
-        grain = 2.0 ** max(-20, math.ceil(math.log2(until)) - 45)
-        rounded: Floats = np.floor(times / grain) * grain
-        return rounded
+        return rounded_clocks(times, until)
 
     def _cumulative_rate(self, until: float, uniforms: Uniforms) -> tuple[Floats, Floats]:
         """Clocks at which the rate changes, and how many are expected up to each."""
@@ -130,6 +127,13 @@ class Arrivals:
         if sums[-1] <= 0.0:
             raise InvalidValue("hours and weekdays", (self.hours, self.weekdays), "nobody would arrive before the end")
         return knots, sums * (self.number / sums[-1])
+
+
+def rounded_clocks(times: Floats, until: float) -> Floats:
+    """Of few bits, so that a time and a delay in whole units add up exactly, and ages are what delays were."""
+    grain = 2.0 ** max(-20, math.ceil(math.log2(until)) - 45)
+    rounded: Floats = np.floor(times / grain) * grain
+    return rounded
 
 
 def _time_since(clocks: Floats, moments: Floats) -> Floats:

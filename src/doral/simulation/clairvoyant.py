@@ -12,22 +12,26 @@ from doral.simulation.scenario import Scenario
 MOST_STEPS = 200  # of the search for a price: it ends sooner, unless the price is 0
 
 
-def clairvoyant_worth(scenario: Scenario, counted: Floats, rounds: int, paid: Floats | None = None) -> float:
+def clairvoyant_worth(
+    scenario: Scenario, counted: Floats, rounds: int, paid: Floats | None = None, shares: Floats | None = None
+) -> float:
     """U*: what it expects to earn over so many rounds, from the expected worth (phases, J, A) of what returns in time.
 
     `paid` is the share of the list price that is paid on average, (phases, J, A); None where that is all of it.
-    Where the end is a date, the clairvoyant knows how many will have come by then.
+    Where the end is a date, the clairvoyant knows how many will have come by then; and where a calendar says who comes,
+    how often each context does in this run: `shares` (J,).
     """
     problem = scenario.problem
     values = counted.reshape(-1, problem.n_arms)  # phases are just more contexts to somebody who knows them all
     bought = scenario.once(bought_arms)
+    shares = scenario.once(_phase_shares) if shares is None else shares
     if scenario.availability is None and paid is None:
-        pacer = scenario.once(_pacer) if problem.until is None else _pacer_at(scenario, problem.budget / rounds)
+        pacer = scenario.once(_pacer) if problem.until is None else _pacer_at(scenario, problem.budget / rounds, shares)
         return pacer.solve(values[:, bought]).value * rounds
     rate = clairvoyant_rate(
         values=values[:, bought],
         costs=_costs(scenario) * (1.0 if paid is None else paid.reshape(values.shape)[:, bought]),
-        shares=scenario.once(_phase_shares),
+        shares=shares,
         rate=problem.budget / rounds,
         available=None if scenario.availability is None else np.array(scenario.availability)[bought],
         floor=problem.return_at_least,
@@ -91,11 +95,11 @@ def clairvoyant_rate(
 
 
 def _pacer(scenario: Scenario) -> Pacer:
-    return _pacer_at(scenario, scenario.problem.rate)
+    return _pacer_at(scenario, scenario.problem.rate, scenario.once(_phase_shares))
 
 
-def _pacer_at(scenario: Scenario, rate: float) -> Pacer:
-    problem, shares = scenario.problem, scenario.once(_phase_shares)
+def _pacer_at(scenario: Scenario, rate: float, shares: Floats) -> Pacer:
+    problem = scenario.problem
     depths = np.tile(reserve_depths(problem), scenario.phases)
     caps = reserve_caps(problem, _costs(scenario), shares, depths, rate)
     return Pacer(

@@ -15,6 +15,7 @@ from doral.delays import AnyLaw, ByOutcome, Law
 from doral.errors import InvalidValue
 from doral.problem import OBSERVED, SHARES_TOLERANCE, Problem
 from doral.simulation.arrivals import Arrivals
+from doral.simulation.calendar import Calendar
 from doral.simulation.crowd import Crowd, Table
 from doral.simulation.people import (
     MAX_COUNT_MEAN,
@@ -103,7 +104,8 @@ class Scenario:
     draws one of its cell's rows, reward and delay together (an infinite delay is an answer that never comes); means and
     delays then follow from them. A third number in every row is what was paid for it, at most the list price.
     `row_weights`, `{context: {arm: weights}}`, say how likely each row is, relative to the others of its cell. Where
-    the problem ends with a date, `arrivals` says how people arrive in time.
+    the problem ends with a date, `arrivals` says how people arrive in time: `doral.Arrivals`, or as they did in a log,
+    `doral.Calendar`.
 
     Where the problem has a baseline that is observed, `baseline_means` are what
     doing nothing brings, one per context, and theta and means are those of the other arms. With several `phases` the
@@ -137,7 +139,7 @@ class Scenario:
     phases: int
     rows: Rows | None
     paid: Any  # PaidWhen; rows of chances, one per context; a Table by person; a law
-    arrivals: Arrivals | None
+    arrivals: Arrivals | Calendar | None
     people: Crowd | PeopleLaw | None
     population: int | None  # how many they are
     speed: Table | PeopleLaw | None
@@ -162,7 +164,7 @@ class Scenario:
         rows: object = None,
         row_weights: object = None,
         paid: object = "always",
-        arrivals: Arrivals | None = None,
+        arrivals: Arrivals | Calendar | None = None,
         people: object = None,
         population: int | None = None,
         classes: object = None,
@@ -225,7 +227,7 @@ class Scenario:
             noise=noise,
             noise_sd=_check.finite_number("noise_sd", noise_sd, at_least=0),
             availability=None if availability is None else _availability(availability, problem),
-            shares=_true_shares(shares, problem),
+            shares=_shares_of(arrivals, shares, problem),
             phases=_check.whole_number("phases", phases, at_least=1, at_most=min(problem.expected_rounds, 1_000)),
             rows=observed,
             paid=paid,
@@ -359,8 +361,8 @@ def _check_with_people(*, theta: object, rows: object, shares: Any) -> None:
 
 def _check_arrivals(arrivals: object, problem: Problem, phases: object) -> None:
     """Times of arrivals are for problems that end with a date, and those need them."""
-    if arrivals is not None and not isinstance(arrivals, Arrivals):
-        raise InvalidValue("arrivals", arrivals, "must be doral.Arrivals(number=...), or None")
+    if arrivals is not None and not isinstance(arrivals, Arrivals | Calendar):
+        raise InvalidValue("arrivals", arrivals, "must be doral.Arrivals(number=...), doral.Calendar(times), or None")
     if problem.until is None:
         if arrivals is not None:
             raise InvalidValue("arrivals", arrivals, "are for a problem with until=...; horizon says how many come")
@@ -369,7 +371,24 @@ def _check_arrivals(arrivals: object, problem: Problem, phases: object) -> None:
         raise InvalidValue("arrivals", None, "the problem ends with a date: say how people arrive, doral.Arrivals(...)")
     if phases != 1:
         raise InvalidValue("phases", phases, "are parts of a horizon: must be 1 where the problem ends with a date")
-    arrivals.check(problem.until)
+    if isinstance(arrivals, Arrivals):
+        arrivals.check(problem.until)
+        return
+    if problem.person and arrivals.contexts is not None:
+        remedy = "are of contexts alone: where people have features, their frequencies say who comes"
+        raise InvalidValue("contexts of Calendar", arrivals, remedy)
+    arrivals.check(problem.until, problem.n_contexts)
+
+
+def _shares_of(arrivals: Arrivals | Calendar | None, value: object, problem: Problem) -> tuple[float, ...]:
+    """Those of the contexts that came, where a calendar says which did; whoever gives both, as a copy does, agrees."""
+    known = arrivals.shares(problem.n_contexts) if isinstance(arrivals, Calendar) else None
+    if known is None:
+        return _true_shares(value, problem)
+    shares = tuple(known.tolist())
+    if value is not None and value != shares:
+        raise InvalidValue("shares", value, "follow from the contexts of the calendar: leave them out, or shares=None")
+    return shares
 
 
 def _of_rows(rows: Rows, delays: Any, means: Any) -> tuple[Any, Any]:

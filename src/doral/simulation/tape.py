@@ -59,6 +59,7 @@ class World(NamedTuple):
     speed: Floats  # (N,) by which the hazard of an answer is multiplied; empty: 1
     people: Floats  # (N, features of a person + 1) of everybody who may come, and their number; (1, 0): classes alone
     classes: Ints  # (N,) their contexts
+    come: Ints  # (T,) the context of everybody who arrives, where a calendar says so; empty: they are drawn
 
 
 class Tape(NamedTuple):
@@ -145,7 +146,9 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
     for i in range(tape.context.size):
         index = np.uint64(first_round + i)
         who, wait, luck, due = philox(seed, run, index, np.uint64(ARRIVAL), np.uint64(0))
-        if world.classes.size == 0:
+        if world.come.size > 0:
+            tape.context[i] = world.come[min(first_round + i, world.come.size) - 1]
+        elif world.classes.size == 0:
             tape.context[i] = find_context(world.cumulative_shares, to_uniform(who))
         else:
             tape.context[i] = _who_comes(world, first_round + i, to_uniform(who))
@@ -256,6 +259,7 @@ def example() -> tuple[World, Tape]:
         speed=np.zeros(0),
         people=np.zeros((1, 0)),
         classes=np.zeros(0, dtype=np.int64),
+        come=np.zeros(0, dtype=np.int64),
     )
     return world, new_tape(world, 1)
 

@@ -112,13 +112,24 @@ def _weights_of(scenario: Scenario, people: Drawn | None) -> Floats:
 def expected_worth(scenario: Scenario, means: Floats, people: Drawn | None = None) -> Floats:
     """(phases, J or N, A) expected worth of what returns in time: E[reward * 1{by the deadline}], times the weight."""
     if scenario.rows is not None:
-        in_time = returned_rewards(scenario.rows, scenario.problem.deadlines)
-        return scenario.problem.weights[:, None] * in_time[None]
+        return scenario.problem.weights[:, None] * scenario.once(_returned)[None]
     chances = _chances_of(scenario, people)
     counted = means * chances.above
     if chances.by_outcome.any():
         counted = np.where(chances.by_outcome, _counted_by_outcome(scenario, means, chances), counted)
     return _weights_of(scenario, people)[:, None] * counted
+
+
+def _returned(scenario: Scenario) -> Floats:
+    """(J, A) what observed rows bring in time."""
+    assert scenario.rows is not None
+    return returned_rewards(scenario.rows, scenario.problem.deadlines)
+
+
+def _paid(scenario: Scenario) -> Floats:
+    """(J, A) what is paid for them, of their list prices."""
+    assert scenario.rows is not None
+    return paid_shares(scenario.rows, scenario.problem, scenario.paid)
 
 
 def _counted_by_outcome(scenario: Scenario, means: Floats, chances: DeadlineChances) -> Floats:
@@ -163,7 +174,7 @@ def expected_payments(scenario: Scenario, means: Floats, people: Drawn | None = 
     if scenario.paid == "always":
         return None
     if scenario.rows is not None:
-        return paid_shares(scenario.rows, scenario.problem, scenario.paid)[None]
+        return scenario.once(_paid)[None]
     chances, silent = _chances_of(scenario, people), scenario.problem.feedback == "silent"
     on_success = scenario.paid == "on_success"
     if scenario.noise == "bernoulli":  # rewards are 1 or 0

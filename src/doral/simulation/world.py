@@ -17,6 +17,7 @@ from doral._cached import cached_property
 from doral._delay_kinds import EMPIRICAL
 from doral._kernel import Block
 from doral.problem import OBSERVED
+from doral.simulation.calendar import Calendar
 from doral.simulation.clairvoyant import clairvoyant_worth
 from doral.simulation.outcome import ArrivalLog, DecisionLog
 from doral.simulation.payments import make_payments
@@ -39,6 +40,7 @@ from doral.simulation.true_returns import expected_payments, expected_worth, law
 
 _NOISE = {"none": NOISE_NONE, "gaussian": NOISE_GAUSSIAN, "bernoulli": NOISE_BERNOULLI, "poisson": NOISE_POISSON}
 Log = TypeVar("Log", DecisionLog, ArrivalLog, ArrivalLog | None)
+_NOBODY: Ints = np.zeros(0, dtype=np.int64)
 _THETA, _FEATURES, _ARRIVALS = 0, 1, 2  # lanes of the parameter draws; arrivals take those from theirs on
 
 
@@ -107,7 +109,8 @@ def make_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
         means = _products(drawn.reshape(scenario.phases, n_contexts, n_features), features)
     else:
         means = _given_means(scenario, features)
-    return _truth(scenario, features, means, _times(scenario, seed=seed, run=run))
+    times, come = _arrivals(scenario, seed=seed, run=run)
+    return _truth(scenario, features, means, times, come)
 
 
 def _features(scenario: Scenario, *, seed: int, run: int) -> Floats:
@@ -118,11 +121,18 @@ def _features(scenario: Scenario, *, seed: int, run: int) -> Floats:
     return features
 
 
-def _times(scenario: Scenario, *, seed: int, run: int) -> Floats:
+def _arrivals(scenario: Scenario, *, seed: int, run: int) -> tuple[Floats, Ints]:
+    """When everybody arrives, and in which contexts where a calendar says so."""
     until = scenario.problem.until
     if scenario.arrivals is None or until is None:
-        return np.zeros(0)
-    return scenario.arrivals.times(until, lambda n, lane: _uniforms((n, 1), seed, run, _ARRIVALS + lane)[:, 0])
+        return np.zeros(0), _NOBODY
+
+    def uniforms(n: int, lane: int) -> Floats:
+        return _uniforms((n, 1), seed, run, _ARRIVALS + lane)[:, 0]
+
+    if isinstance(scenario.arrivals, Calendar):
+        return scenario.arrivals.drawn(until, uniforms)
+    return scenario.arrivals.times(until, uniforms), _NOBODY
 
 
 def _drawn_features(scenario: Scenario, drawn: Floats) -> Floats:
@@ -135,7 +145,7 @@ def _drawn_features(scenario: Scenario, drawn: Floats) -> Floats:
 
 def _given_truth(scenario: Scenario) -> Truth:
     features = scenario.problem.features
-    return _truth(scenario, features, _given_means(scenario, features), np.zeros(0))
+    return _truth(scenario, features, _given_means(scenario, features), np.zeros(0), _NOBODY)
 
 
 def _truth_of_people(scenario: Scenario, *, seed: int, run: int) -> Truth:
@@ -163,7 +173,7 @@ def _people_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
         cumulative_shares=people.cumulative_shares,
         payments=world.tree.payments._replace(chance=people.paid),
     )
-    times = _times(scenario, seed=seed, run=run)
+    times, _ = _arrivals(scenario, seed=seed, run=run)
     rounds = times.size or scenario.problem.horizon
     best = worth_of_people(scenario, people, counted, rounds, expected_payments(scenario, people.means, people))
     return Truth(
@@ -186,11 +196,12 @@ def _counted(scenario: Scenario, means: Floats, people: Drawn | None) -> tuple[F
     return (counted - nothing[:, :, None] if nothing.shape[1] > 0 else counted), nothing
 
 
-def _truth(scenario: Scenario, features: Floats, means: Floats, times: Floats) -> Truth:
+def _truth(scenario: Scenario, features: Floats, means: Floats, times: Floats, come: Ints) -> Truth:
     counted, nothing = _counted(scenario, means, None)
-    block = scenario.once(_world_without_means).with_fields(means=means, counted=counted, nothing=nothing)
+    block = scenario.once(_world_without_means).with_fields(means=means, counted=counted, nothing=nothing, come=come)
     rounds = times.size or scenario.problem.horizon
-    best = clairvoyant_worth(scenario, counted, rounds, expected_payments(scenario, means))
+    shares = np.bincount(come, minlength=scenario.problem.n_contexts) / come.size if come.size else None
+    best = clairvoyant_worth(scenario, counted, rounds, expected_payments(scenario, means), shares)
     return Truth(block=block, features=features, counted=counted, clairvoyant=best, rounds=rounds, times=times)
 
 
@@ -242,7 +253,8 @@ def _world_without_means(scenario: Scenario) -> Block[World]:
         payments=make_payments(scenario),
         speed=np.zeros(0),
         people=np.zeros((1, 0)),
-        classes=np.zeros(0, dtype=np.int64),
+        classes=_NOBODY,
+        come=_NOBODY,
     )
     return Block(world)
 

@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from doral.engine.options import PolicyOptions
+from doral.simulation.calendar import Calendar
 from doral.simulation.named import NamedPolicy
 from doral.simulation.scenario import Scenario
 
@@ -49,5 +50,7 @@ def shrunk(scenario: Scenario, by: int) -> Scenario:
         return dataclasses.replace(scenario, problem=dataclasses.replace(problem, horizon=problem.horizon // by))
     expected = problem.expected_arrivals and max(1, problem.expected_arrivals // by)
     shorter = dataclasses.replace(problem, until=problem.until / by, expected_arrivals=expected)
+    if isinstance(scenario.arrivals, Calendar):  # as many as come until then
+        return dataclasses.replace(scenario, problem=shorter)
     fewer = dataclasses.replace(scenario.arrivals, number=scenario.arrivals.number / by)
     return dataclasses.replace(scenario, problem=shorter, arrivals=fewer)

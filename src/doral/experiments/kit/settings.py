@@ -15,6 +15,8 @@ import doral
 from doral._kernel.cache import kernels_version
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.extent import Extent
+from doral.simulation.arrivals import Arrivals
+from doral.simulation.calendar import Calendar
 from doral.simulation.laws import described
 from doral.simulation.scenario import Scenario
 
@@ -56,9 +58,15 @@ def of_scenario(scenario: Scenario) -> dict[str, Any]:
         "availability": scenario.availability,
         "shares": scenario.shares,
         "phases": scenario.phases,
-        **({} if scenario.arrivals is None else {"arrivals": asdict(scenario.arrivals)}),
+        **({} if scenario.arrivals is None else {"arrivals": _of_arrivals(scenario.arrivals)}),
         **({} if scenario.people is None else _of_people(scenario)),
     }
+
+
+def _of_arrivals(arrivals: Arrivals | Calendar) -> dict[str, Any]:
+    if isinstance(arrivals, Calendar):
+        return {"calendar": arrivals.digest, "arrivals": int(arrivals.times.size)}
+    return asdict(arrivals)
 
 
 def _of_people(scenario: Scenario) -> dict[str, Any]:
