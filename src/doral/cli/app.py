@@ -10,6 +10,7 @@ import typer
 
 from doral import __version__
 from doral.cli.campaigns import app as campaigns
+from doral.cli.evaluation import evaluate
 from doral.cli.exits import check_jobs, exit_codes
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 
 app.add_typer(campaigns)
+app.command()(evaluate)
 
 _POLICIES = ["doral-otf", "doral", "d-alp", "d-linucb", "random"]
 _POLICY_HELP = "A name from `doral policies`, with options as in doral:accept=3,exploration=0.5. May be given again."

@@ -12,7 +12,7 @@ import numpy as np
 from doral import _check
 from doral._arrays import Floats
 from doral.errors import InvalidValue
-from doral.evaluation.estimate import ESTIMATORS, Estimator, Interval, interval_of
+from doral.evaluation.estimate import ESTIMATORS, Estimator, Interval, difference_of, interval_of
 from doral.evaluation.evaluation import Evaluation, Value
 from doral.evaluation.learned import Best, Lp
 from doral.evaluation.propensity import chances_of
@@ -89,7 +89,7 @@ def evaluate(
         largest = float(np.ptp(np.append(rows.value, 0.0)))
         for one in chosen:
             value, numbers = _numbers(added[one], quo)
-            difference = interval_of(added[one].value - quo.value)
+            difference = difference_of(added[one].value, quo.value)
             verdict = verdict_of(support, value, largest)
             is_supported = not verdict.startswith("not")
             values.append(
@@ -209,7 +209,7 @@ def _part(log: Log, places: Any) -> Log:
 
 def _numbers(added: Added, quo: Added) -> tuple[Interval, dict[str, Any]]:
     value, cost = interval_of(added.value), interval_of(added.cost)
-    difference = interval_of(added.value - quo.value)
+    difference = difference_of(added.value, quo.value)
     numbers: dict[str, Any] = {
         "value": value.mean,
         "low": value.low,

@@ -17,6 +17,7 @@ from doral.evaluation.censoring import Censoring
 Estimator = Literal["ips", "snips", "dr"]
 ESTIMATORS: tuple[Estimator, ...] = ("ips", "snips", "dr")
 LEVEL = 0.95
+ROUNDING = 1e-11  # relative
 
 
 class Weighted(NamedTuple):
@@ -32,22 +33,23 @@ class Weighted(NamedTuple):
 
 
 def contributions(estimator: Estimator, rows: Weighted, censoring: Censoring, *, are_counted: bool = False) -> Floats:
-    """What each row adds. `are_counted`: the log's probabilities were counted, which makes the first two more exact:
-    counting them takes out what differs between cells, as the third does.
+    """What each row adds. `are_counted`: the log's probabilities were counted, which takes what differs between cells
+    out of the first two, as the third does by what it expects: they are more exact than if they had been told.
     """
-    robust = rows.of_policy + censoring.spread(rows.weight * (rows.amount - rows.of_done))
     if estimator == "dr":
-        return robust
+        return rows.of_policy + censoring.spread(rows.weight * (rows.amount - rows.of_done))
     if estimator == "ips":
-        own = censoring.spread(rows.weight * rows.amount)
+        added = censoring.spread(rows.weight * rows.amount)
+        explained = rows.weight * rows.of_done - rows.of_policy
     else:
-        mass = rows.weight * censoring.weight
-        total = float(mass.mean())
-        share = float(rows.served.mean())
-        mean = float((mass * rows.amount).mean()) / total if total > 0.0 else 0.0
-        left = censoring.spread(rows.weight * (rows.amount - mean)) / total if total > 0.0 else np.zeros(mass.size)
-        own = rows.served * mean + share * left
-    return robust - float(robust.mean()) + float(own.mean()) if are_counted else own
+        mass = float((rows.weight * censoring.weight).mean())
+        if mass <= 0.0:
+            return np.zeros(rows.weight.size)
+        mean = float((rows.weight * censoring.weight * rows.amount).mean()) / mass
+        part = float(rows.served.mean()) / mass
+        added = rows.served * mean + part * censoring.spread(rows.weight * (rows.amount - mean))
+        explained = part * (rows.weight * (rows.of_done - mean) - (rows.of_policy - rows.served * mean))
+    return added - (explained - float(explained.mean())) if are_counted else added
 
 
 class Interval(NamedTuple):
@@ -80,6 +82,21 @@ def interval_of(added: Floats) -> Interval:
     degrees = max(1.0, total * total / float((square * square).sum()) - 1.0)
     reach = float(stdtrit(degrees, 0.5 + LEVEL / 2.0)) * error
     return Interval(mean, error, mean - reach, mean + reach)
+
+
+def widened(interval: Interval, by: float) -> Interval:
+    """The same estimate with a larger error."""
+    mean, error, low, high = interval
+    return Interval(mean, by * error, mean - by * (mean - low), mean + by * (high - mean))
+
+
+def difference_of(added: Floats, base: Floats) -> Interval:
+    """Of two means on the same rows. What is no more than the rounding of their sums is no difference."""
+    off = added - base
+    rounding = ROUNDING * float(np.abs(added).mean() + np.abs(base).mean())
+    if off.size and float(np.abs(off).max()) <= rounding:
+        return interval_of(np.zeros(off.size))
+    return interval_of(off)
 
 
 def effective_size(weight: Floats, among: Flags | None = None) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral.errors import InvalidValue
-from doral.evaluation.estimate import interval_of
+from doral.evaluation.estimate import difference_of, interval_of, widened
 from doral.evaluation.rows import Rows
 from doral.evaluation.targets import STATUS_QUO
 
@@ -115,7 +115,10 @@ class Evaluation:
             raise InvalidValue("arrivals", self.arrivals, "must be at least 2: one half chooses, the other values")
         chosen = [max(names, key=lambda name: means[name][h]) for h in (0, 1)]
         added = np.where(self._half == 0, self._added[chosen[1]], self._added[chosen[0]])
-        value, difference = interval_of(added), interval_of(added - base)
+        value, difference = interval_of(added), difference_of(added, base)
+        if not self._is_clear(chosen, names):
+            # Each half is valued by what the luck of the other chose: two halves say no more than one of them.
+            value, difference = widened(value, math.sqrt(2.0)), widened(difference, math.sqrt(2.0))
         naive = max(names, key=lambda name: float(self._added[name].mean()))
         return BestOf(
             policies=tuple(chosen),
@@ -129,6 +132,12 @@ class Evaluation:
             naive_value=float(self._added[naive].mean()),
             naive_difference=float((self._added[naive] - base).mean()),
         )
+
+    def _is_clear(self, chosen: list[str], names: list[str]) -> bool:
+        """Whether both halves chose the same, and all rows together tell it from every other one."""
+        one, other = chosen
+        rivals = [name for name in names if name != one]
+        return one == other and all(difference_of(self._added[one], self._added[name]).low > 0.0 for name in rivals)
 
     def table(self) -> pl.DataFrame:
         """One row for each policy and estimator."""

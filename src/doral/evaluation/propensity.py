@@ -9,7 +9,7 @@ import numpy as np
 
 from doral import _check
 from doral._arrays import Floats, Ints
-from doral.errors import InvalidValue
+from doral.errors import InvalidValue, shown
 from doral.evaluation.rows import Rows
 
 Propensities = Literal["given", "estimated"]
@@ -17,6 +17,7 @@ Propensities = Literal["given", "estimated"]
 ENOUGH = 10  # rows of every option that a context has seen, in every bin of time
 MOST_BINS = 64
 MOST_COUNTS = 4_000_000  # cells of the table in which bins are tried
+MOST_NAMED = 5  # cells
 DOUBT = 0.01  # how rarely good probabilities are called bad, over all cells together
 
 
@@ -105,23 +106,33 @@ def _counts(rows: Rows, bin_: Ints, bins: int) -> Ints:
 
 
 def _miscalibrated(rows: Rows) -> list[str]:
-    """Whoever is done something to with probability p stands for 1/p: in each context these must add up to all."""
+    """Whoever is done something to with probability p stands for 1/p: in each context these must add up to all.
+
+    Sums that are too low come with few rows, which make their own error look small: there the error is the largest that
+    goes with the lowest probability.
+    """
     from scipy.special import ndtri
 
     shape = rows.shape
     inverse = 1.0 / rows.probability
     stands_for = np.bincount(rows.cell, weights=inverse, minlength=shape[0] * shape[1]).reshape(shape)
     variance = np.bincount(rows.cell, weights=inverse**2 - inverse, minlength=shape[0] * shape[1]).reshape(shape)
+    most = np.ones(shape[0] * shape[1])
+    np.maximum.at(most, rows.cell, inverse)
     counts = rows.counts()
-    seen = counts >= ENOUGH
     size = counts.sum(axis=1, keepdims=True)
+    seen = counts >= ENOUGH
+    if rows.nothing_is_known:
+        seen[:, rows.nothing] = False  # nothing rests on it
     limit = float(ndtri(1.0 - DOUBT / (2.0 * max(int(seen.sum()), 1))))
     # Half a row of slack: sums of probabilities that are all 1 have no spread of their own.
-    off = np.abs(stands_for - size) - 0.5 > limit * np.sqrt(variance)
+    too_many = stands_for - size - 0.5 > limit * np.sqrt(variance)
+    too_few = size - stands_for - 0.5 > limit * np.sqrt(size * (most.reshape(shape) - 1.0))
+    off = seen & (too_many | too_few)
     notes = []
-    for context, option in np.argwhere(seen & off)[:5].tolist():
+    for context, option in np.argwhere(off)[:MOST_NAMED].tolist():
         stands, of = float(stands_for[context, option]), int(size[context, 0])
-        what = f"{rows.options[option]} in {rows.contexts[context]}"
+        what = f"{shown(rows.options[option])[1:-1]} in {shown(rows.contexts[context])[1:-1]}"
         if stands > of:
             told, was = counts[context, option] / stands, counts[context, option] / of
             notes.append(
@@ -132,4 +143,6 @@ def _miscalibrated(rows: Rows) -> list[str]:
                 f"The probabilities told for {what} account for {stands / of:.0%} of the arrivals there: "
                 "for the rest it could not be done, or they are too high."
             )
+    if int(off.sum()) > MOST_NAMED:
+        notes.append(f"So it is with {int(off.sum()) - MOST_NAMED:,} more of {int(seen.sum()):,} cells.")
     return notes

@@ -43,7 +43,8 @@ def support_of(rows: Rows, table: Floats, weight: Floats, served: Floats) -> Sup
     unsupported = float(missing.sum())
     sums = float(weight.sum())
     should = float(served.sum())
-    error = float(np.std(weight - served)) * math.sqrt(len(rows))
+    # Weights that sum to too little lack the large ones, and their own spread with them: the most that it may be.
+    error = math.sqrt(float(weight.max()) * should)
     arms = np.bincount(rows.option, weights=weight, minlength=len(rows.options))
     squares = np.bincount(rows.option, weights=weight * weight, minlength=len(rows.options))
     by_arm = tuple((rows.options[k], float(arms[k] ** 2 / squares[k])) for k in np.flatnonzero(squares > 0.0).tolist())

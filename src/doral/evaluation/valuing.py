@@ -43,7 +43,7 @@ class Valuer:
         self._own = self._censoring(finest_groups([rows.option, rows.cell], through))
         # Told probabilities set that right; counted ones, and watches that differ otherwise, leave it to the options.
         end = rows.time + rows.watched
-        ends_together = bool(np.ptp(end) <= 1e-6 * max(float(np.ptp(rows.time)), 1e-300))
+        ends_together = bool(end.max() <= end.min() + 1e-6 * float(np.ptp(rows.time)))
         if chances.are_estimated or not ends_together:
             groups = finest_groups([rows.option], through)
             self._off = self._censoring(groups, 1.0 / chances.probability)
