@@ -22,7 +22,6 @@ from doral.experiments.beyond.cells import FULL, QUICK, BeyondExtent, cells, swe
 from doral.experiments.beyond.experiment import EXPERIMENT
 from doral.experiments.beyond.figures import figure_name
 from doral.experiments.beyond.heat import depth_of_points, depth_of_share, worth_depth
-from doral.experiments.beyond.heatmaps import ink_on
 from doral.experiments.beyond.names import changed_words
 from doral.experiments.beyond.page import where_not_ahead
 from doral.experiments.beyond.sweeps import SWEEPS, Sweep
@@ -31,6 +30,7 @@ from doral.experiments.kit import shell
 from doral.experiments.kit.batches import CellResult
 from doral.experiments.kit.cell import Cell, shrunk
 from doral.experiments.kit.conduct import check, conduct
+from doral.experiments.kit.drawing import ink_on
 from doral.simulation.api import simulate
 from doral.simulation.result import SimulationResult, interval
 from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS as SCENARIOS

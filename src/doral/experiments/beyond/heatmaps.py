@@ -14,7 +14,7 @@ from doral.experiments.beyond.analysis import BeyondFindings
 from doral.experiments.beyond.heat import SIGNS, depth_of_share, worth_depth
 from doral.experiments.beyond.names import changed_words, short_name
 from doral.experiments.beyond.variants import INGREDIENTS
-from doral.experiments.kit.drawing import runs_words
+from doral.experiments.kit.drawing import ink_on, runs_words
 from doral.experiments.kit.numbers import number
 
 # One hue from pale to deep, and two that everybody tells apart: light and dark ends also survive in grey.
@@ -63,13 +63,6 @@ def _heatmap(
     axes.grid(which="minor", color="white", linewidth=1.5)
     axes.tick_params(which="minor", length=0)
     return figure
-
-
-def ink_on(back: Sequence[float]) -> str:
-    """Black or white, whichever has the higher contrast (WCAG) on a colour."""
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in back[:3]]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
 
 
 def shares_heatmap(found: BeyondFindings) -> Figure:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 from matplotlib.axes import Axes
 
@@ -28,3 +30,10 @@ def ends_of(frame: pl.DataFrame, column: str) -> tuple[Floats, Floats, Floats]:
     """The mean, low and high ends of a column of intervals."""
     mean, low, high = (frame[f"{column}{end}"].cast(float).to_numpy() for end in ("", "_low", "_high"))
     return mean, low, high
+
+
+def ink_on(back: Sequence[float]) -> str:
+    """Black or white, whichever has the higher contrast (WCAG) on a colour."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in back[:3]]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"

@@ -65,9 +65,11 @@ class Page:
     answer: str
     """What came out, in short."""
     sections: Sequence[Section]
-    settings: Sequence[tuple[str, str]]
+    settings: Sequence[tuple[str, str]] = ()
     """What was run; what it was run with is added."""
     scripts: str
+    css: str = ""
+    """Looks that other pages do not have."""
 
 
 def asset(name: str, *, package: str = __package__) -> str:
@@ -86,11 +88,15 @@ def quick_banner(extent: Extent, *, divided: str, subject: str) -> str:
 
 
 def build(page: Page, facts: Facts) -> str:
-    """A whole page that needs nothing but itself."""
-    sections = [*page.sections, _settings_section(facts, page.settings)]
+    """The whole page of an experiment, with the section about its settings."""
+    return whole(page, [*page.sections, _settings_section(facts, page.settings)])
+
+
+def whole(page: Page, sections: Sequence[Section]) -> str:
+    """A page that needs nothing but itself, with these sections."""
     return Template(asset("shell.html")).substitute(
         title=f"{escape(page.headline)} \N{MIDDLE DOT} DORAL",
-        css=asset("shell.css"),
+        css=asset("shell.css") + page.css,
         first=sections[0].id,
         kicker=escape(page.kicker),
         headline=escape(page.headline),
@@ -117,7 +123,7 @@ def _settings_section(facts: Facts, rows: Sequence[tuple[str, str]]) -> Section:
         ("Seed", str(facts.seed)),
         *((f"Version of {name}", one) for name, one in facts.versions.items()),
         ("Cores", str(facts.cpu_count)),
-        ("Time taken", f"{_duration(facts.time_taken_s)}{kept}"),
+        ("Time taken", f"{duration_words(facts.time_taken_s)}{kept}"),
     ]
     html = (
         "<p>The same numbers, to the bit, whatever the number of cores:</p>"
@@ -134,6 +140,7 @@ def _settings_section(facts: Facts, rows: Sequence[tuple[str, str]]) -> Section:
     return Section(id="settings", title="Settings, and how to reproduce", menu="Settings", html=html)
 
 
-def _duration(seconds: float) -> str:
+def duration_words(seconds: float) -> str:
+    """Minutes and seconds, for people."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"

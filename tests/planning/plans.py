@@ -1,0 +1,494 @@
+"""Plans with plausible numbers, made by hand: what pages, figures and files are tried with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+
+from doral._arrays import Floats
+from doral.log.clock import Clock
+from doral.log.log import SKIPPED, Dropped, Log, Reading
+from doral.planning.curves import Outcome, ReturnCurve
+from doral.planning.deadline import Deadline
+from doral.planning.earnings import Earning, Earnings, Pair
+from doral.planning.nothing import NothingDone
+from doral.planning.plan import Plan, Recommendation
+from doral.planning.prices import Price
+from doral.planning.questions import Finding
+from doral.planning.responsive import ArmSpeed, Responsiveness
+from doral.planning.spending import CostGain, More, Spending
+from doral.planning.tails import DelayTail
+from doral.planning.waiting import Wait, Waiting
+from doral.problem import Arm, Problem
+
+DAY = 86_400.0
+HOSTILE_ARMS = (
+    "<script>alert('arm')</script>",
+    '=HYPERLINK("http://evil.example","click")',
+    "$x^2$ & 100% \"quoted\" 'single' \\alpha_{1}",
+    "long " + "wörd-" * 39,
+    "検査所 \N{TEST TUBE}",
+)
+HOSTILE_CONTEXTS = ("</style><img src=x onerror=alert(1)>", "@SUM(A1:A9)", "-2+3", "café \u202egnp.exe")
+POLICIES = ("doral-otf", "explore-then-lp", "beta-ts-lp", "d-linucb", "status-quo", "a/b", "random")
+
+
+def a_plan(
+    *,
+    arms: Sequence[str] = ("text message", "letter", "call"),
+    contexts: Sequence[str] = ("young", "old"),
+    rows: int = 1_200,
+    has_delays: bool = True,
+    is_world: bool = True,
+    name: str = "reminders.csv",
+) -> Plan:
+    """A plan in full."""
+    unit = DAY if is_world else 24.0
+    log = a_log(tuple(arms), tuple(contexts), rows=rows, has_delays=has_delays, is_world=is_world, name=name)
+    curves = _curves(log, unit) if has_delays else ()
+    return Plan(
+        answer=(
+            "With the same budget, about 31 more positives [12, 48] than now.",
+            f"The log cannot tell {arms[0]} from {arms[-1]}." if len(arms) > 1 else "There is one arm.",
+            "Wait 9 days, not 14: 97% of what comes is there by then.",
+        ),
+        log=log,
+        problem=Problem(
+            arms=[Arm(one, cost=1.0 + place) for place, one in enumerate(arms)],
+            contexts={one: 1.0 / len(contexts) for one in contexts},
+            budget=600,
+            horizon=rows,
+            deadline=14.0 * unit,
+        ),
+        deadline=14.0 * unit if has_delays else float("inf"),
+        recommendation=Recommendation(
+            sentence="Run doral-otf.",
+            policy="doral-otf",
+            options=(("cutoff", 9.0), ("accept", 3)),
+            reasons=(
+                "It earns most over the truths that the log leaves possible, 31 more than the status quo [12, 48].",
+                f"It drops {arms[-1]} where that brings nothing.",
+            ),
+            limits=(
+                "The log has no probabilities: they were estimated by stratum.",
+                "Answers later than 40 days are not known.",
+            ),
+        ),
+        earnings=_earnings(),
+        curves=curves,
+        findings=_findings(unit) if has_delays else (),
+        tails=_tails(log, unit) if has_delays else (),
+        responsiveness=_responsiveness(log, unit, has_delays),
+        waiting=_waiting(unit, has_delays),
+        prices=tuple(_price(log, one) for one in arms),
+        nothing=(
+            NothingDone(
+                sentence="Of those for whom nothing was done, 8% came by themselves [5%, 11%].",
+                context=None,
+                rows=200,
+                answered=150,
+                value=0.08,
+                low=0.05,
+                high=0.11,
+            ),
+        ),
+        spending=_spending(),
+        more=(
+            More(sentence="500 more buy 31 positives [22, 40].", amount=500.0, gain=31.0, low=22.0, high=40.0),
+            More(sentence="500 less lose 64 positives [50, 79].", amount=-500.0, gain=-64.0, low=-79.0, high=-50.0),
+        ),
+        evaluation=None,
+        seed=7,
+        took_s=12.3,
+        command="doral plan reminders.csv --seed 7",
+    )
+
+
+def hostile_plan() -> Plan:
+    """Names that attack pages, spreadsheets, figures and terminals; also the name of the file."""
+    return a_plan(arms=HOSTILE_ARMS, contexts=HOSTILE_CONTEXTS, name='"><script>alert(2)</script>.csv')
+
+
+def wide_plan() -> Plan:
+    """Sixty strata and thirty arms."""
+    arms = tuple(f"clinic {one + 1}" for one in range(30))
+    contexts = tuple(f"age {20 + one // 4 * 5} / region {'NESW'[one % 4]}" for one in range(60))
+    return a_plan(arms=arms, contexts=contexts, rows=6_000)
+
+
+def minimal_plan() -> Plan:
+    """One row, one arm, no answer: nothing can be said."""
+    log = Log(
+        name="one.csv",
+        arms=("a",),
+        contexts=("everyone",),
+        clock=Clock("rounds", "rounds"),
+        start=None,
+        time=np.zeros(1),
+        context=np.zeros(1, dtype=np.int64),
+        arm=np.zeros(1, dtype=np.int64),
+        reward=np.full(1, np.nan),
+        delay=np.full(1, np.inf),
+        watched=np.ones(1),
+        cost=np.ones(1),
+        paid=np.full(1, np.nan),
+        probability=np.full(1, np.nan),
+        feedback="explicit",
+        paid_when="always",
+        has_delays=False,
+        reading=Reading(rows=1, columns=()),
+    )
+    nothing_known = "Nothing was answered: nothing can be said."
+    deadline = Deadline(sentence=nothing_known, age=None, is_given=False, watched=0)
+    return Plan(
+        answer=(nothing_known,),
+        log=log,
+        problem=Problem(arms=[Arm("a")], contexts=["everyone"], budget=1, horizon=1),
+        deadline=float("inf"),
+        recommendation=Recommendation(
+            sentence="Run random, to learn.", policy="random", options=(), reasons=(), limits=()
+        ),
+        earnings=None,
+        curves=(),
+        findings=(),
+        tails=(),
+        responsiveness=Responsiveness(
+            sentence=nothing_known, deadline=None, arms=(), responsive=(), slow=(), margin=0.05
+        ),
+        waiting=Waiting(
+            sentence=nothing_known,
+            deadline=deadline,
+            waits=(),
+            keep=0.95,
+            advised=None,
+            advised_low=None,
+            advised_high=None,
+            advised_wait=None,
+            fewer_open=None,
+        ),
+        prices=(),
+        nothing=(),
+        spending=None,
+        more=(),
+        evaluation=None,
+        seed=0,
+        took_s=0.1,
+        command="",
+    )
+
+
+def a_log(
+    arms: tuple[str, ...], contexts: tuple[str, ...], *, rows: int, has_delays: bool, is_world: bool, name: str
+) -> Log:
+    rng = np.random.default_rng(5)
+    unit = DAY if is_world else 24.0
+    time = np.sort(rng.uniform(0.0, 90.0, rows) + rng.exponential(0.05, rows)) * unit
+    popular = 1.0 / np.arange(1, len(arms) + 1)
+    arm = rng.choice(len(arms), rows, p=popular / popular.sum())
+    arm[rng.random(rows) < 0.15] = SKIPPED
+    delay = rng.lognormal(1.0 + 0.3 * (np.maximum(arm, 0) % 4), 0.7, rows) * unit if has_delays else np.zeros(rows)
+    watched = 100.0 * unit - time
+    is_heard = (delay <= watched) & (rng.random(rows) < 0.85)
+    reward = (rng.random(rows) < 0.1 + 0.05 * (np.maximum(arm, 0) % 6)).astype(np.float64)
+    return Log(
+        name=name,
+        arms=arms,
+        contexts=contexts,
+        clock=Clock("seconds", "days") if is_world else Clock("units", "units"),
+        start=datetime(2026, 3, 2, tzinfo=UTC) if is_world else None,
+        time=time,
+        context=rng.integers(0, len(contexts), rows),
+        arm=arm,
+        reward=np.where(is_heard, reward, np.nan),
+        delay=np.where(is_heard, delay, np.inf),
+        watched=watched,
+        cost=np.where(arm == SKIPPED, 0.0, 1.0 + arm),
+        paid=np.where(arm == SKIPPED, 0.0, 1.0 + arm),
+        probability=np.full(rows, np.nan),
+        feedback="explicit",
+        paid_when="always",
+        has_delays=has_delays,
+        reading=Reading(
+            rows=rows + 14,
+            columns=(("time", "sent_at"), ("context", "age_group"), ("arm", arms[0][:40]), ("reward", "came")),
+            guessed=("time", "reward"),
+            notes=("Times are in UTC; delays are in days.", "3 levels with fewer than 20 rows were pooled as 'other'."),
+            dropped=(
+                Dropped(rows=12, why="the answer came before the decision", examples=("row 17", "row 90")),
+                Dropped(rows=2, why="a duplicate key", examples=("=cmd|' /C calc'!A0",)),
+            ),
+            unused=("comment", "<b>id</b>"),
+        ),
+    )
+
+
+def _curves(log: Log, unit: float) -> tuple[ReturnCurve, ...]:
+    ages = np.linspace(0.0, 40.0, 120)
+    outcomes: tuple[Outcome, ...] = ("any", "above 0", "not above 0")
+    made = [_curve(log, None, one, ages, 3.0 + place, unit) for place, one in enumerate(outcomes)]
+    for place, arm in enumerate(log.arms):
+        made += [_curve(log, arm, "any", ages, 2.0 + place % 7, unit)]
+    return tuple(made)
+
+
+def _curve(log: Log, arm: str | None, outcome: Outcome, ages: Floats, mean: float, unit: float) -> ReturnCurve:
+    share = (0.85 if outcome == "any" else 1.0) * (1.0 - np.exp(-ages / mean))
+    reach = 0.02 + 0.04 * ages / 40.0
+    is_known = ages <= 33.0
+    place = log.arms.index(arm) if arm is not None else None
+    rows = len(log) if place is None else int((log.arm == place).sum())
+
+    def ends(sign: float, width: float) -> tuple[float | None, ...]:
+        band = np.clip(share + sign * width * reach, 0.0, 1.0)
+        return tuple(float(one) if known else None for one, known in zip(band, is_known, strict=True))
+
+    return ReturnCurve(
+        sentence=f"By {log.clock.shown(9 * unit)}, 80% of {arm or 'all'} have answered [76%, 84%].",
+        arm=arm,
+        outcome=outcome,
+        rows=rows,
+        answered=int(0.8 * rows),
+        ages=tuple((ages * unit).tolist()),
+        share=tuple(share.tolist()),
+        low=ends(-1.0, 1.0),
+        high=ends(1.0, 1.0),
+        point_low=ends(-1.0, 0.6),
+        point_high=ends(1.0, 0.6),
+        longest=40.0 * unit,
+        known_until=33.0 * unit,
+    )
+
+
+def _earnings() -> Earnings:
+    worths = (231.0, 226.0, 224.5, 210.0, 200.0, 196.0, 188.0)
+    policies = tuple(
+        Earning(
+            sentence=f"{one} earns {worth:g} positives.",
+            policy=one,
+            worth=worth,
+            low=worth - 24.0,
+            high=worth + 25.0,
+            more=None if one == "status-quo" else worth - 200.0,
+            more_low=None if one == "status-quo" else worth - 200.0 - 17.0,
+            more_high=None if one == "status-quo" else worth - 200.0 + 18.0,
+            oracle_share=worth / 250.0,
+            spend=595.0,
+            truths=40,
+        )
+        for one, worth in zip(POLICIES, worths, strict=True)
+    )
+    oracle = Earning(
+        sentence="The oracle earns 250 positives.",
+        policy="oracle",
+        worth=250.0,
+        low=224.0,
+        high=277.0,
+        more=50.0,
+        more_low=31.0,
+        more_high=70.0,
+        oracle_share=1.0,
+        spend=600.0,
+        truths=40,
+    )
+    pairs = tuple(
+        Pair(
+            sentence=f"{first.policy} earns {first.worth - second.worth:g} more than {second.policy}.",
+            first=first.policy,
+            second=second.policy,
+            more=first.worth - second.worth,
+            low=first.worth - second.worth - 9.0,
+            high=first.worth - second.worth + 9.0,
+            is_equal=first.worth - second.worth < 9.0,
+        )
+        for place, first in enumerate(policies)
+        for second in policies[place + 1 :]
+    )
+    return Earnings(
+        sentence="doral-otf earns most; the log cannot tell it from explore-then-lp and beta-ts-lp.",
+        policies=(oracle, *policies),
+        pairs=pairs,
+        status_quo="status-quo",
+        arrivals=1_200.0,
+        budget=600.0,
+        unit="positives",
+    )
+
+
+def _findings(unit: float) -> tuple[Finding, ...]:
+    return (
+        Finding(
+            sentence="Positives come 2.1 days sooner [1.2, 3.0].",
+            question="positives_first",
+            asked="Do positives come first?",
+            answer="yes",
+            effect=-2.1 * unit,
+            low=-3.0 * unit,
+            high=-1.2 * unit,
+            margin=0.7 * unit,
+            p_value=0.001,
+            measured="mean wait of positives less that of the others",
+        ),
+        Finding(
+            sentence="This cannot be asked: the feedback is explicit.",
+            question="silent",
+            asked="Is no news a zero?",
+            answer="cannot tell",
+            effect=None,
+            low=None,
+            high=None,
+            margin=None,
+            p_value=None,
+            measured="",
+        ),
+    )
+
+
+def _tails(log: Log, unit: float) -> tuple[DelayTail, ...]:
+    return tuple(
+        DelayTail(
+            sentence=f"{arm or 'All arms together'}: the tail is light; a mean exists.",
+            arm=arm,
+            rows=400,
+            answered=340,
+            index=3.1,
+            low=2.2,
+            high=None,
+            from_age=8.0 * unit,
+            answers=60,
+            mean_exists="yes",
+            tail="light",
+        )
+        for arm in (None, *log.arms)
+    )
+
+
+def _responsiveness(log: Log, unit: float, has_delays: bool) -> Responsiveness:
+    speeds = tuple(
+        ArmSpeed(
+            sentence=f"{arm} answers within {2 + place} days on average.",
+            arm=arm,
+            rows=int((log.arm == place).sum()),
+            share=0.9 - 0.01 * place,
+            low=0.85 - 0.01 * place,
+            high=0.94 - 0.01 * place,
+            mean_wait=(2.0 + place) * unit,
+            wait_low=(1.5 + place) * unit,
+            wait_high=(2.6 + place) * unit,
+            rank=place + 1,
+            rank_low=max(1, place),
+            rank_high=place + 2,
+            standing="responsive" if place < 2 else "slow",
+        )
+        for place, arm in enumerate(log.arms)
+    )
+    return Responsiveness(
+        sentence=f"{log.arms[0]} answers soonest." if has_delays else "The log has no delays.",
+        deadline=14.0 * unit if has_delays else None,
+        arms=speeds if has_delays else (),
+        responsive=log.arms[:2],
+        slow=log.arms[2:],
+        margin=0.05,
+    )
+
+
+def _waiting(unit: float, has_delays: bool) -> Waiting:
+    deadline = Deadline(sentence="The deadline is 14 days, as given.", age=14.0 * unit, is_given=True, watched=900)
+    if not has_delays:
+        return Waiting(
+            sentence="The log has no delays: there is nothing to wait for.",
+            deadline=Deadline(sentence="There are no delays.", age=None, is_given=False, watched=0),
+            waits=(),
+            keep=0.95,
+            advised=None,
+            advised_low=None,
+            advised_high=None,
+            advised_wait=None,
+            fewer_open=None,
+        )
+    waits = tuple(_wait(float(days), unit) for days in range(1, 15))
+    return Waiting(
+        sentence="Wait 9 days [8, 11]: 97% of the value is there, and 31% fewer decisions are open than with 14.",
+        deadline=deadline,
+        waits=waits,
+        keep=0.95,
+        advised=9.0 * unit,
+        advised_low=8.0 * unit,
+        advised_high=11.0 * unit,
+        advised_wait=waits[8],
+        fewer_open=0.31,
+    )
+
+
+def _wait(days: float, unit: float) -> Wait:
+    kept = (1.0 - np.exp(-days / 3.0)) / (1.0 - np.exp(-14.0 / 3.0))
+    return Wait(
+        sentence=f"After {days:g} days {100 * kept:.0f}% is there.",
+        age=days * unit,
+        share=0.85 * kept,
+        share_low=0.82 * kept,
+        share_high=min(1.0, 0.88 * kept),
+        kept=kept,
+        value=min(1.0, kept**0.8),
+        bias_as_zero=kept**0.8 - 1.0,
+        bias_ignored=0.1 * (1.0 - kept),
+        variance=1.0 / max(kept, 0.05),
+        open_decisions=12.0 * days * (1.0 - 0.5 * kept),
+        open_budget=24.0 * days * (1.0 - 0.5 * kept),
+    )
+
+
+def _price(log: Log, arm: str) -> Price:
+    place = log.arms.index(arm)
+    return Price(
+        sentence=f"{arm} costs {0.8 * (1 + place):.2g} per decision in the end [0.7, 0.9], 80% of its list price.",
+        arm=arm,
+        context=None,
+        rows=int((log.arm == place).sum()),
+        list_price=1.0 + place,
+        paid=0.8 * (1 + place),
+        low=0.7 * (1 + place),
+        high=0.9 * (1 + place),
+        paid_share=0.8,
+        paid_when="on answer",
+    )
+
+
+def _spending() -> Spending:
+    budgets = np.linspace(0.0, 2_400.0, 60)
+    value = 300.0 * (1.0 - np.exp(-budgets / 700.0))
+    slope = 300.0 / 700.0 * np.exp(-budgets / 700.0)
+    spent = np.linspace(0.0, 1.0, 40)
+    gain = 300.0 * (1.0 - np.exp(-spent * 3.0)) / (1.0 - np.exp(-3.0))
+
+    def listed(values: Floats) -> tuple[float, ...]:
+        return tuple(values.tolist())
+
+    return Spending(
+        sentence="600 buy 173 positives; beyond 1,100 [900, 1,400] one more unit brings less than half of the average.",
+        arrivals=1_200.0,
+        budget=600.0,
+        budgets=listed(budgets),
+        value=listed(value),
+        low=listed(0.85 * value),
+        high=listed(1.15 * value),
+        marginal=listed(slope),
+        marginal_low=listed(0.8 * slope),
+        marginal_high=listed(1.2 * slope),
+        knee=1_100.0,
+        knee_low=900.0,
+        knee_high=1_400.0,
+        draws=200,
+        cost_gain=CostGain(
+            sentence="The first half of the money brings 82% of the gain.",
+            spent=listed(spent),
+            gain=listed(gain),
+            low=listed(0.85 * gain),
+            high=listed(1.15 * gain),
+            at_random=listed(300.0 * spent),
+            area=0.72,
+            area_low=0.66,
+            area_high=0.78,
+        ),
+    )
