@@ -12,6 +12,7 @@ from doral import __version__
 from doral.cli.campaigns import app as campaigns
 from doral.cli.evaluation import evaluate
 from doral.cli.exits import check_jobs, exit_codes
+from doral.cli.plan import plan
 
 app = typer.Typer(
     name="doral",
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 
 app.add_typer(campaigns)
+app.command()(plan)
 app.command()(evaluate)
 
 _POLICIES = ["doral-otf", "doral", "d-alp", "d-linucb", "random"]

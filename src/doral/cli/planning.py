@@ -1,0 +1,88 @@
+"""What `doral plan` does: read, show how, plan with progress, say the answer, write the page."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from doral.cli.campaign_words import json_line
+from doral.cli.exits import say
+from doral.cli.policy_words import parse_policy
+from doral.cli.stages import Stages
+from doral.planning.folder import check, save, to_dict
+
+
+def run(
+    log: Path,
+    *,
+    columns: Mapping[str, str | list[str] | None],
+    asked: Mapping[str, Any],
+    policies: Sequence[str],
+    seed: int,
+    jobs: int,
+    out: Path,
+    as_json: bool,
+    is_quiet: bool,
+    create: str | None,
+    storage: str,
+) -> None:
+    """Everything that the command does."""
+    # First what can be wrong with the request: reading and planning take a while.
+    check(out)
+    chosen = [parse_policy(word) for word in policies]
+    from doral.log.read import read_log
+    from doral.planning.make import plan
+    from doral.planning.words import text
+
+    given: dict[str, Any] = {name: value for name, value in columns.items() if value not in (None, [])}
+    found = read_log(log, **given)
+    if not is_quiet:
+        say(f"{found.reading.text()}\n")
+    wanted = {name: value for name, value in asked.items() if value is not None}
+    if "horizon" in wanted:
+        wanted["horizon"] = whole_or_words(wanted["horizon"])
+    with Stages(is_quiet=is_quiet) as shown:
+        made = plan(
+            found,
+            **wanted,
+            policies=chosen or None,
+            seed=seed,
+            n_jobs=jobs,
+            on_progress=shown,
+            command=command_of(log, given, asked, policies=policies, seed=seed),
+        )
+        shown(1.0, "writing the page")
+        page = save(made, out)
+    typer.echo(json_line(to_dict(made)) if as_json else text(made))
+    if create is not None:
+        from doral.planning.campaign import create_campaign
+
+        create_campaign(made, storage, create)
+        say(f"created {create}")
+    say(f"page: {page}")
+
+
+def whole_or_words(word: str) -> int | str:
+    """A number of arrivals, or a length of time as it was written.
+
+    >>> whole_or_words("5000"), whole_or_words("8w")
+    (5000, '8w')
+    """
+    return int(word) if word.isascii() and word.isdigit() else word
+
+
+def command_of(
+    log: Path, columns: Mapping[str, Any], asked: Mapping[str, Any], *, policies: Sequence[str], seed: int
+) -> str:
+    """The command that gives the same numbers."""
+    words = ["doral", "plan", str(log)]
+    for name, value in [*asked.items(), *columns.items()]:
+        for one in value if isinstance(value, list) else [value]:
+            if one is not None:
+                words += [f"--{name.replace('_', '-')}", f"{one:g}" if isinstance(one, float) else str(one)]
+    words += [word for one in policies for word in ("--policy", one)]
+    return shlex.join([*words, "--seed", str(seed)])
