@@ -16,8 +16,8 @@ from doral.simulation.true_returns import expected_payments
 from doral.simulation.world import Truth, make_truth
 
 STATUS_QUO = "status-quo"
-# A policy in Python takes a second for some 50,000 arrivals: it plays fewer truths where they are many, at least these.
-PYTHON_ROUNDS, FEWEST_TRUTHS = 1_200_000, 4
+# A policy in Python takes a second for some 50,000 arrivals: it plays fewer truths, and fewer still of many arrivals.
+PYTHON_ROUNDS, FEWEST_TRUTHS, MOST_TRUTHS = 1_200_000, 4, 20
 
 
 class Played(NamedTuple):
@@ -48,7 +48,7 @@ def earn(
 
     `chances` (J, A) are what was done, the status quo. It is not simulated: what chances are worth is a sum.
     """
-    slow = min(world.truths.n, max(FEWEST_TRUTHS, int(PYTHON_ROUNDS / world.asked.arrivals)))
+    slow = min(world.truths.n, MOST_TRUTHS, max(FEWEST_TRUTHS, int(PYTHON_ROUNDS / world.asked.arrivals)))
     able, refused = _able(world, policies)
     tasks = [[one for one in able if isinstance(one, PolicyOptions) or i < slow] for i in range(world.truths.n)]
     found: dict[str, list[Played | None]] = {name: [] for name in (STATUS_QUO, *map(policy_name, able))}

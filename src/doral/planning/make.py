@@ -40,8 +40,6 @@ POLICIES: tuple[str, ...] = (
     "d-alp",
     "d-linucb",
     "d-lints",
-    "wait-linucb",
-    "eva",
     "random",
     "a/b",
     "explore-then-lp",

@@ -44,10 +44,9 @@ def recommend(
     if best.oracle_share is not None:
         reasons.append(f"That is {100.0 * best.oracle_share:.0f}% of what somebody earns who knows everything.")
     rivals = [one for one in earnings.policies if one.policy not in (best.policy, STATUS_QUO, KNOWS_TRUTH)]
-    beaten = [
-        one for one in rivals if not (pair := earnings.pair(best.policy, one.policy)).is_equal and pair.more > 0.0
-    ]
-    level = [one for one in rivals if earnings.pair(best.policy, one.policy).is_equal]
+    pairs = {one.policy: earnings.pair(best.policy, one.policy) for one in rivals}
+    beaten = [name for name, pair in pairs.items() if pair.more > 0.0 and not pair.is_equal]
+    level = [name for name, pair in pairs.items() if pair.is_equal]
     if beaten:
         reasons.append(f"It is ahead of {len(beaten)} of the {len(rivals)} other policies, whatever is true.")
     if level:

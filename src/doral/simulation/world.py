@@ -83,6 +83,8 @@ class Truth:
     @property
     def arrived(self) -> Floats:
         """(J,) how many of each context come, or are expected where that is drawn as they come."""
+        if self.world.come.size:
+            return np.bincount(self.world.come, minlength=self.counted.shape[1]).astype(np.float64)
         shares = np.diff(self.world.cumulative_shares, prepend=0.0)
         return shares / shares.sum() * self.rounds
 
