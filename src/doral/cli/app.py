@@ -67,7 +67,9 @@ def _common(
 
 @app.command()
 def simulate(
-    scenarios: Annotated[list[str], typer.Argument(metavar="SCENARIO", help="Names from `doral scenarios`.")],
+    scenarios: Annotated[
+        list[str], typer.Argument(metavar="SCENARIO", help="Names from `doral scenarios`, or JSON files.")
+    ],
     policies: Annotated[list[str], typer.Option("--policy", "-p", metavar="POLICY", help=_POLICY_HELP)] = _POLICIES,
     runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="Runs of each scenario.")] = 10,
     seed: Seed = 0,

@@ -16,7 +16,8 @@ from doral.experiments.kit.numbers import number, spread
 from doral.simulation.named import NamedPolicy
 from doral.simulation.outcome import METRICS
 from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import scenario
+from doral.simulation.scenario_files import read_scenario
+from doral.simulation.scenarios.catalogue import SCENARIOS, scenario
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,7 +53,7 @@ def run(
 ) -> None:
     """Everything that the command does. Policies that nobody chose are left out where they know classes alone."""
     chosen = [parse_policy(word) for word in policies]
-    places = [scenario(name) for name in scenarios]
+    places = [_place(word) for word in scenarios]
     if not are_chosen:
         chosen = [one for one in chosen if all(_can_play(one, place) for place in places)]
     if metric not in METRICS:
@@ -69,6 +70,14 @@ def run(
         _write(result.runs(), runs_out)
     if out is None:
         _show(result, metric)
+
+
+def _place(word: str) -> Scenario:
+    """A scenario by name, or of a file."""
+    path = Path(word)
+    if path.suffix.lower() == ".json" or (word not in SCENARIOS and path.is_file()):
+        return read_scenario(path)
+    return scenario(word)
 
 
 def _can_play(policy: NamedPolicy, place: Scenario) -> bool:

@@ -314,6 +314,19 @@ class Scenario:
             strata=strata,
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold, if all of it is data; `from_dict` gives an equal scenario back."""
+        from doral.simulation.scenario_files import scenario_to_dict  # here: files know scenarios
+
+        return scenario_to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Scenario:
+        """The scenario that `to_dict` wrote, or somebody by hand, with every check made again."""
+        from doral.simulation.scenario_files import scenario_from_dict
+
+        return scenario_from_dict(data)
+
     def once(self, make: Callable[[Scenario], Made]) -> Made:
         """What `make` makes of this scenario, made when first asked for. All runs share it, so nobody may change it."""
         kept: dict[Callable[[Scenario], Any], Any] = self.__dict__.setdefault("_kept", {})
