@@ -52,44 +52,67 @@ def _short(value: object) -> str:
 
 
 def drop_duplicates(
-    sieve: Sieve, frame: pl.DataFrame, *, key: str | None, key_is_of_people: bool, time: Floats, has_time: bool
+    sieve: Sieve,
+    frame: pl.DataFrame,
+    *,
+    key: str | None,
+    key_is_of_people: bool,
+    time: Floats | None,
+    content: Sequence[str],
 ) -> list[str]:
-    """Rows that are there twice. Without a key, equal rows are duplicates only where times hardly ever coincide."""
+    """Rows that are there twice.
+
+    Without a key, rows may be equal by chance: two of the same time are, with the probability q that any two rows have
+    the same content. Only where more are equal than the pairs of the same time would have so, they are duplicates.
+    """
     import polars as pl
 
     flat = [name for name in frame.columns if not frame.schema[name].is_nested() and frame.schema[name] != pl.Object]
     if key is not None:
-        again = _again(frame.select(key)) & frame[key].is_not_null().to_numpy()
+        again = _again(frame.select(key), sieve.kept) & frame[key].is_not_null().to_numpy()
         if not again.any():
             return []
         if key_is_of_people:
             return [f"Some in column {key!r} came more than once: taken for the same people, not for duplicates."]
-        differs = again & ~_again(frame.select(flat))
+        differs = again & ~_again(frame.select(flat), sieve.kept)
         names = frame[key]
         sieve.drop(differs, f"have the {key} of an earlier row, but say something else", lambda row: names[row])
         sieve.drop(again, f"have the {key} of an earlier row", lambda row: names[row])
         return []
-    equal = _again(frame.select(flat))
+    equal = _again(frame.select(flat), sieve.kept)
     n_equal = int(equal.sum())
     if not n_equal:
         return []
-    is_rest = np.isfinite(time) & ~equal
-    n_tied = int(is_rest.sum()) - np.unique(time[is_rest]).size
-    if has_time and n_tied < n_equal / 2:
+    if time is not None and _chance(frame.select(content), time, n_equal) < _LEVEL:
         sieve.drop(equal, "are equal to an earlier row in every column, its time included")
         return []
     return [f"{n_equal:,} rows are equal to others and were kept: without a key= they may be different decisions."]
 
 
-def _again(frame: pl.DataFrame) -> Flags:
-    return (~frame.hash_rows().is_first_distinct()).to_numpy()
+def _chance(content: pl.DataFrame, time: Floats, n_equal: int) -> float:
+    """The probability of so many equal rows, if those of the same time have nothing to do with each other."""
+    from scipy.stats import poisson
+
+    alike = content.hash_rows().value_counts()["count"].to_numpy() / content.height
+    at_once = np.unique(time[np.isfinite(time)], return_counts=True)[1].astype(np.float64)
+    pairs = float((at_once * (at_once - 1.0)).sum()) / 2.0
+    return float(poisson.sf(n_equal - 1, float((alike**2).sum()) * pairs))
 
 
-def isolated_times(time: Floats, kept: Flags) -> Flags:
+def _again(frame: pl.DataFrame, kept: Flags) -> Flags:
+    """Rows that are equal to one before them, of those that are kept."""
+    places = np.flatnonzero(kept)
+    again = np.zeros(kept.size, dtype=bool)
+    again[places] = (~frame.hash_rows().gather(places).is_first_distinct()).to_numpy()
+    return again
+
+
+def isolated_times(time: Floats, kept: Flags, *, at_least: float) -> Flags:
     """Arrivals that lie apart from all others as no gap between them would: a wrong century.
 
-    With n times spread evenly, a gap at either end takes a share x of the whole with probability 2 (1 - x)^(n-1). What
-    is rarer than 1 in n^2, and longer than all the rest, is no gap. As long as they are few: one, or 1 in 100.
+    With n times spread evenly, a gap at either end takes a share x of the whole with probability 2 (1 - x)^(n-2). What
+    is rarer than 1 in 100 n, and longer than all the rest and than `at_least` (a year: slips are in its digits), is no
+    gap. As long as they are few: one, or 1 in 100. A pilot some weeks before the rest is real.
     """
     off = np.zeros(time.size, dtype=bool)
     places = np.flatnonzero(kept & np.isfinite(time))
@@ -100,7 +123,11 @@ def isolated_times(time: Floats, kept: Flags) -> Flags:
         for few in range(min(most, places.size - 2), 0, -1):
             gap, rest = ordered[few - 1] - ordered[few], ordered[few]
             n = places.size - few + 1
-            if gap > rest > 0.0 and math.log(2.0) + (n - 1) * math.log(rest / (rest + gap)) < -2.0 * math.log(n):
+            if (
+                gap > max(rest, at_least)
+                and rest > 0.0
+                and math.log(2.0) + (n - 2) * math.log(rest / (rest + gap)) < math.log(_LEVEL / n)
+            ):
                 off[ends[:few]] = True
                 break
     return off
@@ -126,7 +153,7 @@ def absurd_delays(delay: Floats, span: Callable[[Flags], float], kept: Flags) ->
         tail = largest[k : k + below + 1]
         if tail.size < below + 1:
             continue
-        spread = float((tail[:-1] - tail[-1]).mean())
+        spread = float((np.arange(k + 1, k + below + 1) * -np.diff(tail)).mean())  # 1 / a
         ratio = k * float(largest[k - 1] - largest[k])
         if spread <= 0.0:  # all the same: no tail to compare with, unless it is beyond all measure
             spread = 1.0 / below

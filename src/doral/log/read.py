@@ -20,7 +20,7 @@ from doral.log.log import Log, Reading
 from doral.log.outcomes import Outcomes, match_answers
 from doral.log.source import SOURCE, Opened, open_source, readable
 from doral.log.strata import Strata, checked_strata, stratify
-from doral.log.times import Instants, no_times, times_of
+from doral.log.times import YEAR_US, Instants, no_times, times_of
 from doral.log.values import Rewards, numbers_of, rewards_of, text_of
 from doral.log.waits import Waits, observe, waits_of
 from doral.problem import Feedback
@@ -131,7 +131,14 @@ class _Reader:
         self._one_run()
         times = self._times()
         done = self._arms(words, times)
-        waits = waits_of(sieve, self.column("answered"), self.column("delay"), times, self.units.get("delay"))
+        waits = waits_of(
+            sieve,
+            self.column("answered"),
+            self.column("delay"),
+            times,
+            self.units.get("delay"),
+            is_measured=self.roles.is_export or self.roles.is_simulated,
+        )
         self.notes += waits.notes
         rewards = self._rewards(words["positive"] or ())
         outcomes, watched = self._outcomes(times, waits, rewards, feedback, until)
@@ -149,6 +156,9 @@ class _Reader:
         places = np.flatnonzero(sieve.kept)
         places = places[np.argsort(times.value[places], kind="stable")]
         arm_names, arm = ranked(done.codes[places], done.names)
+        if not arm_names:
+            remedy = "nothing was done in any row that is left; name another column with arm="
+            raise InvalidValue("arm", self.roles.columns["arm"], remedy)
         outcome = outcomes.reward[places]
         if outcomes.feedback == "silent":
             outcome = np.nan_to_num(outcome)
@@ -216,19 +226,20 @@ class _Reader:
             text = text_of(column)
             sieve.drop(times.is_bad, "have a time that cannot be read", lambda row: text[row])
             sieve.drop(~np.isfinite(times.value), "have no time")
+            sieve.require_rows()
         key = self.roles.get("key")
         self.notes += drop_duplicates(
             sieve,
             self.frame,
             key=key,
             key_is_of_people=self.roles.key_is_of_people,
-            time=times.value,
-            has_time=has_time,
+            time=times.value if has_time else None,
+            content=[name for role, name in self.roles.listed() if role not in ("time", "answered", "delay", "key")],
         )
         if key is not None and self.roles.key_is_of_people:
             self._has_key = not self.frame[key].is_duplicated().any()
-        if times.kind == "world" and column is not None:
-            off = isolated_times(times.value, sieve.kept)
+        if times.kind == "world" and column is not None and not self.roles.is_export:  # those were measured
+            off = isolated_times(times.value, sieve.kept, at_least=YEAR_US)
             sieve.drop(
                 off, "have a time that lies apart from all others by more than these last", lambda row: column[row]
             )
@@ -243,8 +254,6 @@ class _Reader:
         assert column is not None
         done = arms_of(column, self.sieve, nothing=words["nothing"], arms=words["arms"])
         self.notes += done.notes
-        if (self.sieve.kept & (done.codes < 0)).any() and not done.names:
-            raise InvalidValue("arm", column.name, "nothing was done in any row; name another column with arm=")
         self.sieve.require_rows()
         return done
 

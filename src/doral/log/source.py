@@ -177,6 +177,8 @@ def _open_text(path: Path, sample: bytes, *, is_packed: bool) -> Opened:
 
     def load(rows: int) -> pl.DataFrame:
         data: bytes | Path = _unpacked(path) if is_packed else path
+        if _has_open_quote(data):  # all that follows would be one cell
+            raise InvalidValue(SOURCE, str(path), 'has a quote (") that is not closed; write one in a cell as ""')
         if b"\r" in sample and b"\n" not in sample:  # ends of lines as old spreadsheets write them
             data = (data if isinstance(data, bytes) else data.read_bytes()).replace(b"\r", b"\n")
         try:
@@ -196,6 +198,13 @@ def _open_text(path: Path, sample: bytes, *, is_packed: bool) -> Opened:
         return _without_apostrophes(frame)
 
     return Opened(path.name, names, load, is_text=True, has_decimal_comma=separator != ",", notes=notes)
+
+
+def _has_open_quote(data: bytes | Path) -> bool:
+    if isinstance(data, bytes):
+        return data.count(b'"') % 2 == 1
+    with data.open("rb") as file:
+        return sum(part.count(b'"') for part in iter(lambda: file.read(1 << 22), b"")) % 2 == 1
 
 
 def _unpacked(path: Path) -> bytes:

@@ -79,7 +79,14 @@ def column_of(name: str, values: Any) -> pl.Series:
         series = pl.Series(name, values)
         if series.dtype != pl.Object:
             return series
-    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+        RuntimeError,
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+    ):
         pass
     return pl.Series(name, [None if one is None else _text_of(one) for one in values], dtype=pl.String)
 

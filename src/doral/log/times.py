@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 MICRO = 1e6  # in a second
 DAY_US = 86_400 * MICRO
+YEAR_US = 365 * DAY_US
 # Numbers that are seconds since 1970 within 1990 to 2100, and what they are thousands of.
 _FIRST, _LAST = 631_152_000.0, 4_102_444_800.0
 _EPOCHS = (("seconds", 1.0), ("milliseconds", 1e3), ("microseconds", 1e6), ("nanoseconds", 1e9))
+_MAX_NUMBER = 1e19  # nanoseconds since 1970 reach 4e18 in 2100
 Kind = Literal["world", "seconds", "rounds", "units"]  # of a clock; "world" also has dates
 
 
@@ -103,7 +105,7 @@ def durations_of(series: pl.Series, arrivals: Instants, *, unit: str | None) -> 
         micro = series.dt.total_microseconds().cast(pl.Float64).fill_null(np.nan).to_numpy()
         value = micro * (arrivals.per_unit / MICRO)
         return Instants(value, np.zeros(len(series), dtype=bool), arrivals.kind)
-    numbers = numbers_of(series, role="delay")
+    value, is_bad = _possible(*numbers_of(series, role="delay"))
     notes: tuple[str, ...] = ()
     if arrivals.kind in ("rounds", "units"):
         if unit is not None and unit != arrivals.kind:
@@ -121,7 +123,7 @@ def durations_of(series: pl.Series, arrivals: Instants, *, unit: str | None) -> 
             raise InvalidValue("delay_unit", unit, remedy)
         else:
             scale = _seconds(unit) * arrivals.per_unit
-    return Instants(numbers.value * scale, numbers.is_bad, arrivals.kind, scale=scale, notes=notes)
+    return Instants(value * scale, is_bad, arrivals.kind, scale=scale, notes=notes)
 
 
 def no_times(rows: int) -> Instants:
@@ -141,7 +143,7 @@ def _numbers(series: pl.Series) -> tuple[Floats, Flags] | None:
     from doral.log.values import text_of, without_missing
 
     if series.dtype.is_numeric() or series.dtype == pl.Null:
-        return numbers_of(series, role="time")
+        return _possible(*numbers_of(series, role="time"))
     if series.dtype == pl.Boolean:
         raise InvalidValue("column", series.name, "holds yes and no; a time was expected")
     if series.dtype.is_temporal():
@@ -151,7 +153,13 @@ def _numbers(series: pl.Series) -> tuple[Floats, Flags] | None:
     n_text, n_parsed = int(text.is_not_null().sum()), int(parsed.is_not_null().sum())
     if 2 * n_parsed <= n_text:  # mostly something else
         return None
-    return parsed.fill_null(np.nan).to_numpy().copy(), (text.is_not_null() & parsed.is_null()).to_numpy()
+    return _possible(parsed.fill_null(np.nan).to_numpy().copy(), (text.is_not_null() & parsed.is_null()).to_numpy())
+
+
+def _possible(value: Floats, is_bad: Flags) -> tuple[Floats, Flags]:
+    """Numbers that no clock can show are none; infinity stays, where something never comes."""
+    is_wild = np.isfinite(value) & (np.abs(value) > _MAX_NUMBER)
+    return np.where(is_wild, np.nan, value), is_bad | is_wild
 
 
 def _is_world(series: pl.Series, numbers: tuple[Floats, Flags] | None, role: str) -> bool:

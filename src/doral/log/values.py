@@ -42,6 +42,8 @@ def text_of(series: pl.Series) -> pl.Series:
         is_whole = (whole.cast(pl.Float64) == series).fill_null(value=False)
         text = pl.select(pl.when(is_whole).then(whole.cast(pl.String)).otherwise(series.cast(pl.String))).to_series()
         text = text.replace("NaN", None)
+    elif isinstance(series.dtype, pl.Duration):
+        text = series.dt.total_seconds(fractional=True).cast(pl.String) + " s"
     elif series.dtype.is_nested():
         raise InvalidValue("column", series.name, "holds lists or records; give one value per row")
     elif series.dtype == pl.Binary:

@@ -29,9 +29,15 @@ class Waits:
 
 
 def waits_of(
-    sieve: Sieve, answered: pl.Series | None, delays: pl.Series | None, times: Instants, unit: str | None
+    sieve: Sieve,
+    answered: pl.Series | None,
+    delays: pl.Series | None,
+    times: Instants,
+    unit: str | None,
+    *,
+    is_measured: bool = False,
 ) -> Waits:
-    """From the times of answers, or from durations."""
+    """From the times of answers, or from durations; what `is_measured` by a machine has no slips."""
     rows = times.value.size
     column = answered if answered is not None else delays
     if column is None:
@@ -65,6 +71,8 @@ def waits_of(
         last = max(float(start[sieve.kept].max()), float((start + own)[is_heard].max(initial=-np.inf)))
         return last - float(start[sieve.kept].min())
 
+    if is_measured:
+        return Waits(delay, is_never, notes, read.is_days)
     off = absurd_delays(delay, span, sieve.kept)
     sieve.drop(off, "have a delay that is longer than all else in the log and beyond its tail", lambda row: text[row])
     return Waits(delay, is_never, notes, read.is_days)
