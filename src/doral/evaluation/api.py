@@ -23,6 +23,7 @@ from doral.evaluation.valuing import HALVES, Added, Valuer
 from doral.log.log import Log
 
 MOST_POLICIES = 1_000
+MOST_REWARD = 1e60  # its fourth power must be a number
 
 
 def evaluate(
@@ -51,16 +52,19 @@ def evaluate(
     seed = _check.whole_number("seed", seed, at_least=0, at_most=2**63 - 1)
     notes: list[str] = []
     limit = longest_deadline(log) if deadline is None else log.clock.duration("deadline", deadline)
-    words = log.clock.shown(limit)
+    words = log.clock.shown(limit) if log.has_delays else ""
     if not log.is_answered.any():
         return _nothing(log, "No answer has come yet: nothing can be valued.")
     rows = rows_of(log, deadline=limit)
     if len(rows) == 0 or not rows.is_complete.any():
         return _nothing(log, "Of nobody it is known what came: nothing can be valued.")
+    if float(np.abs(rows.value).max()) > MOST_REWARD:
+        worst = float(rows.value[np.argmax(np.abs(rows.value))])
+        raise InvalidValue("reward", worst, f"must lie within {MOST_REWARD:g} of 0; choose another unit")
     if rows.is_too_late:
         remedy = f"nobody was watched so long; half of them were for {log.clock.shown(longest_deadline(log))}"
         raise InvalidValue("deadline", words, remedy)
-    if deadline is None and log.has_delays:
+    if deadline is None and words:
         notes.append(f"The deadline is {words}, the longest that this log supports; say another one if it matters.")
     notes.extend(_remarks(log, rows))
     chances = chances_of(rows, propensities)
@@ -76,6 +80,9 @@ def evaluate(
             continue
         if name in tables:
             raise InvalidValue("policy", name, "appears twice; give each its own name: (name, policy)")
+        if not all(len(half) for half in halves) and _learns(said):
+            notes.append(f"{name} learns on one half and is valued on the other: there is one arrival only.")
+            continue
         tables[name] = _tables(said, name, rows=rows, halves=halves, deadline=limit, rate=max(rate, 0.0))
         if isinstance(said, str) and said == "lp":
             notes.append(f"lp spends at most {rate:.3g} per arrival{', as was paid' if budget is None else ''}.")
@@ -90,7 +97,7 @@ def evaluate(
         for one in chosen:
             value, numbers = _numbers(added[one], quo)
             difference = difference_of(added[one].value, quo.value)
-            verdict = verdict_of(support, value, largest)
+            verdict = verdict_of(support, value, largest, is_certain=chances.are_certain)
             is_supported = not verdict.startswith("not")
             values.append(
                 Value(
@@ -184,6 +191,10 @@ def _named(policy: Any) -> tuple[str, Any]:
     if callable(policy):
         return str(getattr(policy, "__name__", type(policy).__name__)), policy
     return "table" if isinstance(policy, np.ndarray) else "mapping", policy
+
+
+def _learns(said: Any) -> bool:
+    return isinstance(said, Learner) or (isinstance(said, str) and said in ("best", "lp"))
 
 
 def _tables(said: Any, name: str, *, rows: Rows, halves: list[Log], deadline: float, rate: float) -> Floats:

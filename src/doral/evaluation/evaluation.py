@@ -109,10 +109,10 @@ class Evaluation:
         names = [name for name in self._added if name == STATUS_QUO or self.of(name).is_supported]
         if not names:
             raise InvalidValue("policies", list(self.policies), "nothing could be valued: there is no best")
+        if self.arrivals < 2:
+            raise InvalidValue("arrivals", self.arrivals, "must be at least 2: one half chooses, the other values")
         base = self._added[STATUS_QUO]
         means = {name: [float(self._added[name][self._half == h].mean()) for h in (0, 1)] for name in names}
-        if any(math.isnan(one) for pair in means.values() for one in pair):
-            raise InvalidValue("arrivals", self.arrivals, "must be at least 2: one half chooses, the other values")
         chosen = [max(names, key=lambda name: means[name][h]) for h in (0, 1)]
         added = np.where(self._half == 0, self._added[chosen[1]], self._added[chosen[0]])
         value, difference = interval_of(added), difference_of(added, base)

@@ -10,10 +10,11 @@ import numpy as np
 from doral._arrays import Floats, Ints
 from doral.evaluation.censoring import Censoring, finest_groups
 from doral.evaluation.outcomes import CellModel
-from doral.evaluation.propensity import ENOUGH
 from doral.evaluation.rows import Rows, rows_of
 from doral.log.log import Log
 from doral.pacing import solve
+
+TRIED = 5  # rows of one half: the other lacks what has so many in less than one of a hundred cases
 
 
 class Learned(NamedTuple):
@@ -35,7 +36,7 @@ def learn_cells(rows: Rows) -> Learned:
     counts = rows.counts()
     values = _means(rows, rows.value, censoring.weight)
     costs = _means(rows, rows.paid, np.ones(len(rows)) if rows.is_paid_at_once else censoring.weight)
-    values = np.where(counts >= ENOUGH, values, -np.inf)  # nobody takes what was hardly ever tried
+    values = np.where(counts >= TRIED, values, -np.inf)  # nobody takes what was hardly ever tried
     if rows.nothing_is_known:
         values[:, rows.nothing] = costs[:, rows.nothing] = 0.0
     return Learned(values, np.maximum(costs, 0.0), counts.sum(axis=1) / len(rows))
@@ -68,9 +69,10 @@ class Best:
 
     def allocation(self, log: Log) -> Floats:
         learned = learn_cells(rows_of(log, deadline=self.deadline))
-        values = np.where(np.isfinite(learned.values), learned.values, -np.inf)
-        values[:, -1] = np.where(np.isfinite(values).any(axis=1), values[:, -1], 0.0)  # nothing known: do nothing
-        return _table(values.shape, np.argmax(values, axis=1))
+        nothing = np.where(np.isfinite(learned.values[:, -1]), learned.values[:, -1], 0.0)
+        arm = np.argmax(learned.values[:, :-1], axis=1)
+        is_better = learned.values[np.arange(arm.size), arm] > nothing  # what brings no more is not done
+        return _table(learned.values.shape, np.where(is_better, arm, learned.values.shape[1] - 1))
 
 
 @dataclass(frozen=True, kw_only=True)

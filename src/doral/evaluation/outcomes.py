@@ -11,6 +11,7 @@ import numpy as np
 from doral._arrays import Floats, Ints
 
 ROUNDS = 8  # of fitting contexts and options in turn; a grid that is mostly full has settled by then
+ROUNDING = 1e-13  # of the mean square: what varies less does not vary
 
 
 def _safe_ratio(top: Floats, bottom: Floats) -> Floats:
@@ -37,6 +38,8 @@ def shrunk_means(weight: Floats, total: Floats, square: Floats, weight_square: F
         return np.zeros(weight.shape)
     within = float((n * np.maximum(_safe_ratio(square, weight) - mean**2, 0.0)).sum())
     noise = within / max(everything - int((n > 0.0).sum()), 1.0)
+    if noise <= ROUNDING * float((n * mean**2).sum()) / everything:
+        noise = 0.0
     if noise == 0.0 and float((n > 0.0).sum()) == everything:  # a row in each cell: their spread is all there is
         noise = float((n * (mean - (n * mean).sum() / everything) ** 2).sum()) / max(everything - 1.0, 1.0)
     grand = float((n * mean).sum()) / everything

@@ -16,6 +16,7 @@ Propensities = Literal["given", "estimated"]
 
 ENOUGH = 10  # rows of every option that a context has seen, in every bin of time
 MOST_BINS = 64
+LEAST = 1e-9  # a probability below stands for more arrivals than there are
 MOST_COUNTS = 4_000_000  # cells of the table in which bins are tried
 MOST_NAMED = 5  # cells
 DOUBT = 0.01  # how rarely good probabilities are called bad, over all cells together
@@ -27,6 +28,7 @@ class Chances:
 
     probability: Floats
     are_estimated: bool
+    are_certain: bool = False  # as told, nothing was left to chance: nothing else can be valued
     notes: tuple[str, ...]
 
 
@@ -42,15 +44,17 @@ def chances_of(rows: Rows, wanted: object) -> Chances:
             wanted,
             f"{int((~known).sum()):,} of {len(rows):,} rows have no probability; say 'estimated'",
         )
-    if bool(((told[known] <= 0.0) | (told[known] > 1.0 + 1e-9)).any()):
-        bad = float(told[known][(told[known] <= 0.0) | (told[known] > 1.0 + 1e-9)][0])
-        raise InvalidValue("probability", bad, "must be above 0 and at most 1: it is that of what was done")
+    bad = told[known & ~((told >= LEAST) & (told <= 1.0 + 1e-9))]
+    if bad.size and wanted != "estimated":
+        remedy = f"must be from {LEAST:g} to 1: it is that of what was done"
+        raise InvalidValue("probability", float(bad[0]), remedy)
     notes: list[str] = []
     is_certain = bool(known.any()) and bool((told[known] >= 1.0).all())
     if is_certain:
         notes.append("The log is that of a policy that left nothing to chance: all probabilities that it tells are 1.")
     if known.all() and (wanted == "given" or (wanted is None and not is_certain)):
-        return Chances(probability=told, are_estimated=False, notes=(*notes, *_miscalibrated(rows)))
+        notes += [] if is_certain else _miscalibrated(rows)
+        return Chances(probability=told, are_estimated=False, are_certain=is_certain, notes=tuple(notes))
     if wanted is None and known.any() and not known.all():
         notes.append(
             f"Probabilities are told for {int(known.sum()):,} of {len(rows):,} rows only: all were counted instead."
@@ -66,8 +70,9 @@ def chances_of(rows: Rows, wanted: object) -> Chances:
 def counted_by_time(rows: Rows) -> tuple[Floats, int]:
     """The share of each option in the bin of time of its context; and how many bins there are at most.
 
-    Bins of equal size are merged by pairs until each has enough of every option that the context has seen often; one
-    row that is shared out as the context's whole record keeps shares of small bins from being extreme.
+    Bins of equal size are merged by pairs until each has enough of every option that the context has seen often; what
+    it has seen rarely keeps its share of the whole time. One row that is shared out as the context's whole record keeps
+    shares of small bins from being extreme.
     """
     n_contexts, n_options = rows.shape
     total = rows.counts()
@@ -77,8 +82,8 @@ def counted_by_time(rows: Rows) -> tuple[Floats, int]:
     rank = np.empty(len(rows), dtype=np.int64)
     rank[order] = np.arange(len(rows)) - start[rows.context[order]]
     n_bins = np.ones(n_contexts, dtype=np.int64)
-    is_open = np.ones(n_contexts, dtype=bool)
     often = total >= ENOUGH
+    is_open = often.any(axis=1)
     bins = MOST_BINS
     while bins > 1:
         if bins * total.size <= MOST_COUNTS:
@@ -93,7 +98,7 @@ def counted_by_time(rows: Rows) -> tuple[Floats, int]:
     _, inverse, in_cell = np.unique(place, return_inverse=True, return_counts=True)
     in_bin = np.bincount(place // n_options)[place // n_options]
     share = (total / np.maximum(size, 1)[:, None])[rows.context, rows.option]
-    is_split = n_bins[rows.context] > 1
+    is_split = (n_bins[rows.context] > 1) & often[rows.context, rows.option]
     counted: Floats = np.where(is_split, (in_cell[inverse] + share) / (in_bin + 1.0), share)
     return counted, int(n_bins.max())
 

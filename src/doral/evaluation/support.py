@@ -55,7 +55,7 @@ def support_of(rows: Rows, table: Floats, weight: Floats, served: Floats) -> Sup
         unsupported=unsupported,
         lacking=_in_words(rows, missing) if unsupported > 0.0 else "",
         accounted=sums / should if should > 0.0 else 1.0,
-        is_off=abs(sums - should * (1.0 - unsupported)) > FAR * error + 1e-9 * len(rows),
+        is_off=abs(sums - (should - unsupported * len(rows))) > FAR * error + 1e-9 * len(rows),
         share_of_largest=float(weight.max()) / sums if sums > 0.0 else 0.0,
     )
 
@@ -74,15 +74,17 @@ def _short(name: str) -> str:
     return shown(name)[1:-1]
 
 
-def verdict_of(support: Support, value: Interval, largest: float) -> str:
+def verdict_of(support: Support, value: Interval, largest: float, *, is_certain: bool = False) -> str:
     """ "supported", "weak: ..." or "not supported: ..."; `largest` is how much one row may bring, more or less.
 
     What the log never did may bring anything: a policy is not supported where that could move its value by more than
-    its interval says.
+    its interval says. `is_certain`: all told probabilities are 1.
     """
+    if is_certain and support.is_off:
+        return "not supported: the log left nothing to chance and cannot tell what else would have come"
     if support.unsupported > 0.0:
         why = f"the log never gave {support.lacking} ({_percent(support.unsupported)} of what the policy does)"
-        if not support.unsupported * largest <= value.high - value.mean:
+        if not support.unsupported * largest < value.high - value.mean:
             return f"not supported: {why}"
         return f"weak: {why}"
     if support.ess == 0.0:

@@ -28,12 +28,10 @@ def text_of(result: Evaluation) -> str:
     """Lines: what is valued, what was done, each policy, what to know of the log."""
     lines = []
     if result.values:
-        lines.append(
-            f"Valued per arrival: what came within {result.deadline_words}. {result.arrivals:,} arrivals, of "
-            f"{result.complete:.0%} of them the outcome is known; the others are stood for by those who were watched."
-            if result.complete < 1.0
-            else f"Valued per arrival: what came within {result.deadline_words}, of {result.arrivals:,} arrivals."
-        )
+        within = f" within {result.deadline_words}" if result.deadline_words else ""
+        lines.append(f"Valued per arrival: what came{within}, of {result.arrivals:,} arrivals.")
+        if result.complete < 1.0:
+            lines.append(f"Of {1.0 - result.complete:.0%} it is not known yet: those who were watched stand for them.")
         done = result.of(STATUS_QUO)
         lines.append(
             f"What was done brought {number(done.value)} {between(done.low, done.high)} and cost {number(done.cost)}"
@@ -41,7 +39,7 @@ def text_of(result: Evaluation) -> str:
         )
         others = [result.of(one) for one in result.policies if one != STATUS_QUO]
         lines.extend(_sentence(one, result.arrivals) for one in others)
-        if sum(one.is_supported for one in others) > 1:
+        if sum(one.is_supported for one in others) > 1 and result.arrivals > 1:
             lines.append(_best(result))
     lines.extend(result.notes)
     return "\n".join(lines)

@@ -1,0 +1,112 @@
+"""What a log can tell, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import doral
+from doral.evaluation.api import _part
+from doral.evaluation.propensity import chances_of, counted_by_time
+from doral.evaluation.rows import rows_of
+from doral.log.log import SKIPPED
+from tests.evaluation.worlds import small_world, untold
+
+WORLD = dataclasses.replace(small_world(1), days_after=400.0)
+LOG = WORLD.log(2_000, 0)
+
+
+def test_what_the_log_never_did_is_named() -> None:
+    keep = ~((LOG.arm == 1) & (LOG.context == 2))
+    log = untold(_part(LOG, np.flatnonzero(keep)))
+    share = float((log.context == 2).mean())
+    value = doral.evaluate(log, "always:arm-1").of("always:arm-1")
+    said = f"the log never gave arm-1 to context-2 ({share:.0%} of what the policy does)"
+    assert value.verdict == f"not supported: {said}"
+    assert value.unsupported == pytest.approx(share)
+    assert value.needed is None
+    others = {"*": "arm-1", "context-2": "arm-0"}
+    assert doral.evaluate(log, ("others", others)).of("others").verdict == "supported"
+
+
+def test_a_log_without_chance_supports_nothing_else() -> None:
+    certain = dataclasses.replace(LOG, probability=np.ones(len(LOG)))
+    told = doral.evaluate(certain, "uniform", propensities="given")
+    assert told.of("uniform").verdict.startswith("not supported: the log left nothing to chance")
+    counted = doral.evaluate(certain, "uniform")
+    assert "left nothing to chance" in counted.text()
+    assert "Probabilities were counted" in counted.text()
+
+
+def test_effective_size_is_that_of_kish_and_weak_where_few_arrivals_speak() -> None:
+    value = doral.evaluate(LOG, "always:arm-0").of("always:arm-0")
+    weight = (LOG.arm == 0) / LOG.probability
+    assert value.ess == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
+    assert dict(value.ess_by_arm) == {"arm-0": pytest.approx(value.ess)}
+    assert value.largest_weight == weight.max()
+    few = doral.evaluate(_part(LOG, np.arange(60)), "always:arm-2").of("always:arm-2")
+    assert few.verdict.startswith(("weak: the log says as much about it as", "not supported"))
+
+
+def test_weights_that_do_not_add_up_are_said() -> None:
+    """An arm that could not be had in the first half of the log, told by probabilities of the second."""
+    half = LOG.time < 50.0
+    log = _part(LOG, np.flatnonzero(~half | (LOG.arm != 0)))
+    value = doral.evaluate(log, "always:arm-0").of("always:arm-0")
+    assert value.verdict.startswith("weak: the log's probabilities account for")
+
+
+def test_arrivals_that_are_needed_do_tell_the_difference() -> None:
+    """With as many arrivals as are asked for, about 80% of logs tell."""
+    table = np.array(WORLD.done)
+    table[1, [0, 2]] = table[1, [2, 0]]
+    long = doral.evaluate(WORLD.log(100_000, 1), ("swapped", table), deadline=60.0).of("swapped")
+    assert long.needed is not None
+    told = [
+        not doral.evaluate(WORLD.log(long.needed, seed), ("swapped", table), deadline=60.0).of("swapped").is_equal
+        for seed in range(80)
+    ]
+    assert 0.68 <= np.mean(told) <= 0.9
+
+
+def test_told_probabilities_are_held_against_what_was_done() -> None:
+    assert chances_of(rows_of(LOG, deadline=60.0), None).notes == ()
+    lies = np.where((LOG.arm == 1) & (LOG.context == 0), 0.5 * LOG.probability, LOG.probability)
+    notes = doral.evaluate(dataclasses.replace(LOG, probability=lies), "uniform").notes
+    assert any(note.startswith("The probabilities told for arm-1 in context-0 are too low") for note in notes)
+
+
+def test_good_probabilities_are_rarely_called_bad() -> None:
+    bad = sum(bool(chances_of(rows_of(WORLD.log(600, seed), deadline=60.0), None).notes) for seed in range(200))
+    assert bad <= 8  # one in a hundred, and skewed sums
+
+
+def test_counted_probabilities_follow_context_and_time() -> None:
+    world = dataclasses.replace(WORLD, done_later=small_world(3).done)
+    log = world.log(60_000, 0)
+    counted, bins = counted_by_time(rows_of(log, deadline=60.0))
+    assert bins > 8
+    assert np.abs(counted - log.probability).mean() < 0.02
+    still, _ = counted_by_time(rows_of(_part(log, np.arange(60)), deadline=60.0))  # too few to split
+    first = _part(log, np.arange(60))
+    for context in range(4):
+        for arm in (*range(3), SKIPPED):
+            rows = (first.context == context) & (first.arm == arm)
+            assert still[rows] == pytest.approx(rows.sum() / (first.context == context).sum())
+
+
+def test_arrivals_after_the_budget_was_spent_are_left_out_and_said() -> None:
+    spent = LOG.time > 80.0
+    log = dataclasses.replace(
+        LOG,
+        arm=np.where(spent, SKIPPED, LOG.arm),
+        delay=np.where(spent, np.inf, LOG.delay),
+        reward=np.where(spent, np.nan, LOG.reward),
+        probability=np.where(spent, 1.0, LOG.probability),
+    )
+    result = doral.evaluate(log, "uniform", deadline=60.0)
+    whole = doral.evaluate(_part(LOG, np.flatnonzero(~spent)), "uniform", deadline=60.0)
+    assert any("after which nothing was done any more, are left out" in note for note in result.notes)
+    assert result.of("uniform").value == pytest.approx(whole.of("uniform").value, abs=0.02)
