@@ -147,31 +147,28 @@ class Band(NamedTuple):
     point_high: Floats
 
 
-def band_of(sampled: Sampled, rows: int, is_known: Flags, rng: np.random.Generator) -> Band:
+def band_of(sampled: Sampled, is_known: Flags, drawn: Redrawn) -> Band:
     """The band of a return curve, over the ages at which it is known and answers have come."""
     share = 1.0 - sampled.waiting
     size = sizes(sampled.waiting, sampled.variance, sampled.at_risk)
-    drawn = redraw(sampled, rows, all_alike(share.size), rng)
     ages = is_known & (share > 0.0) & (share < 1.0)
-    limit = limit_of(1.0 - drawn.waiting, share, drawn.size, ages)
-    return _band(share, size, limit)
+    return _band(share, size, limit_of(1.0 - drawn.waiting, share, drawn.size, ages))
 
 
-def redrawn_parts(sampled: Sampled, rows: int, worth: Worth, rng: np.random.Generator) -> Floats:
-    """(draws, G) curves of what came, relative to the last age; fewer draws where nothing came in some."""
-    came = redraw(sampled, rows, worth, rng).came
+def parts_of(came: Floats) -> Floats:
+    """(draws, G) of what came by each age, the share of the last age; fewer draws where nothing came in some."""
     came = came[came[:, -1] > 0.0]
     parts: Floats = np.clip(came / came[:, -1:], 0.0, 1.0)
     return parts
 
 
-def band_of_part(sampled: Sampled, rows: int, worth: Worth, came: Floats, rng: np.random.Generator) -> Band:
-    """The band of a curve of what came by each age, relative to its last value."""
+def band_of_part(came: Floats, drawn: Floats) -> Band:
+    """The band of a curve of what came by each age, relative to its last value; `drawn` are such curves, anew."""
     nothing = np.zeros(came.size)
     if came.size == 0 or came[-1] <= 0.0:
         return Band(nothing, nothing, nothing + 1.0, nothing, nothing + 1.0)
     share = np.minimum(came / came[-1], 1.0)
-    parts = redrawn_parts(sampled, rows, worth, rng)
+    parts = parts_of(drawn)
     spread = parts.var(axis=0) if parts.shape[0] > 1 else nothing
     size = np.divide(share * (1.0 - share), spread, out=np.ones(share.size), where=spread > 0.0)
     ages = (share > 0.0) & (share < 1.0) & (spread > 0.0)

@@ -64,10 +64,7 @@ def return_curves(log: Log, *, seed: int = 0, most_arms: int = MOST_ARMS) -> tup
         groups.append((log.arm_names()[-1], rows[0]))
     found: list[ReturnCurve] = []
     for name, members in groups:
-        found.append(_curve(log, name, members, None, rng))
-        if log.feedback == "explicit":
-            found.append(_curve(log, name, members, True, rng))
-            found.append(_curve(log, name, members, False, rng))
+        found += _curves(log, name, members, rng)
     return tuple(found)
 
 
@@ -84,44 +81,51 @@ def grid_of(found: Survival, longest: float) -> Floats:
     return np.unique(even)
 
 
-def _curve(log: Log, arm: str | None, rows: Ints, above: bool | None, rng: np.random.Generator) -> ReturnCurve:
+def _curves(log: Log, arm: str | None, rows: Ints, rng: np.random.Generator) -> list[ReturnCurve]:
+    """All answers of an arm, and those of each outcome where feedback is explicit: from the same logs drawn anew."""
     delay, watched = log.delay[rows], log.watched[rows]
     is_answered = np.isfinite(delay)
-    of_kind = is_answered if above is None else is_answered & ((log.reward[rows] > 0.0) == above)
+    is_above = is_answered & (log.reward[rows] > 0.0)
     found = survival_of(delay, watched)
     longest = float(np.where(is_answered, np.maximum(delay, watched), watched).max()) if rows.size else 0.0
     grid = grid_of(found, longest)
     sampled = sample(found, grid)
-    is_known = sampled.at_risk >= ENOUGH
-    until = float(grid[is_known][-1]) if is_known.any() and of_kind.any() else None
-    if above is None:
-        told = bands.band_of(sampled, rows.size, is_known, rng)
-    else:  # shares of what comes by the last age at which enough were watched
-        grid = grid[is_known]
-        sampled = sample(found, grid)
-        worth = bands.worth_by_step(delay[is_answered], of_kind[is_answered].astype(np.float64), grid)
-        told = bands.band_of_part(sampled, rows.size, worth, _incidence(found, delay[of_kind], grid), rng)
-        is_known = np.full(grid.size, until is not None)
-    curve = ReturnCurve(
-        arm=arm,
-        outcome="any" if above is None else "above 0" if above else "not above 0",
-        rows=int(rows.size),
-        answered=int(of_kind.sum()),
-        ages=tuple(grid.tolist()),
-        share=tuple(told.share.tolist()),
-        low=_known(told.low, is_known),
-        high=_known(told.high, is_known),
-        point_low=_known(told.point_low, is_known),
-        point_high=_known(told.point_high, is_known),
-        longest=longest,
-        known_until=until,
-        sentence="",
-    )
-    return replace(curve, sentence=_sentence(log, curve))
+    n_known = int((sampled.at_risk >= ENOUGH).sum())  # of the first ages: ever fewer are watched
+    worth = bands.worth_by_step(delay[is_answered], is_above[is_answered].astype(np.float64), grid)
+    drawn = bands.redraw(sampled, rows.size, worth, rng)
+
+    def curve(outcome: Outcome, of_kind: Flags, ages: Floats, band: bands.Band) -> ReturnCurve:
+        known = n_known if of_kind.any() else 0
+        told = ReturnCurve(
+            arm=arm,
+            outcome=outcome,
+            rows=int(rows.size),
+            answered=int(of_kind.sum()),
+            ages=tuple(ages.tolist()),
+            share=tuple(band.share.tolist()),
+            low=_known(band.low, known),
+            high=_known(band.high, known),
+            point_low=_known(band.point_low, known),
+            point_high=_known(band.point_high, known),
+            longest=longest,
+            known_until=float(grid[known - 1]) if known else None,
+            sentence="",
+        )
+        return replace(told, sentence=_sentence(log, told))
+
+    curves = [curve("any", is_answered, grid, bands.band_of(sampled, sampled.at_risk >= ENOUGH, drawn))]
+    if log.feedback == "explicit":  # shares of what comes by the last age at which enough were watched
+        ages, of_above = grid[:n_known], drawn.came[:, :n_known]
+        above = bands.band_of_part(_incidence(found, delay[is_above], ages), of_above)
+        is_other = is_answered & ~is_above
+        came_other = 1.0 - drawn.waiting[:, :n_known] - of_above
+        other = bands.band_of_part(_incidence(found, delay[is_other], ages), came_other)
+        curves += [curve("above 0", is_above, ages, above), curve("not above 0", is_other, ages, other)]
+    return curves
 
 
-def _known(values: Floats, is_known: Flags) -> tuple[float | None, ...]:
-    return tuple(one if known else None for one, known in zip(values.tolist(), is_known.tolist(), strict=True))
+def _known(values: Floats, n_known: int) -> tuple[float | None, ...]:
+    return tuple(one if i < n_known else None for i, one in enumerate(values.tolist()))
 
 
 def _incidence(found: Survival, delay: Floats, grid: Floats) -> Floats:
@@ -145,6 +149,8 @@ def _sentence(log: Log, curve: ReturnCurve) -> str:
         return (
             f"{who}: no answer{kind} in {curve.rows:,} decisions, watched for up to {log.clock.shown(curve.longest)}."
         )
+    if curve.known_until is None and curve.answered == curve.rows:
+        return f"{who}: all {curve.rows:,} answered, within {log.clock.shown(curve.longest)}."
     if curve.known_until is None:
         return f"{who}: {curve.answered:,} of {curve.rows:,} answered; too few were watched for a curve with a band."
     last = max(i for i, one in enumerate(curve.low) if one is not None)

@@ -16,7 +16,7 @@ from doral.planning.fact import Fact, YesNo, percent
 from doral.planning.kaplan_meier import rows_by_group, survival_of
 
 LEVEL = 0.05
-FEW = 0.01  # of answers: fewer that are not above 0 do not matter
+FEW = 0.05  # of answers: fewer that are not above 0 do not matter
 ALIKE = 0.1  # delays that differ by a tenth are alike
 SAME_SHARE = 0.05  # shares of answers that differ by five in a hundred are the same
 
@@ -213,7 +213,7 @@ def _decided(one: Finding) -> Finding:
         elif is_sure:
             words = "Everybody answered, and next to all with success: whether failures would answer is not known"
         else:
-            words = "Whether failures answer cannot be told from so few answers"
+            words = "Whether failures answer cannot be told"
     elif one.question == "positives_first":
         if is_sure:
             answer = "yes" if one.effect < 1.0 else "no"

@@ -30,7 +30,9 @@ class ArmSpeed(Fact):
     share: float | None  # returned by the deadline
     low: float | None
     high: float | None
-    mean_wait: float | None  # E[min(delay, deadline)]: what the ranking goes by; a smaller one is sooner
+    # E[min(delay, deadline)], what the ranking goes by: a smaller one is sooner. With silent feedback it is the mean
+    # delay of those heard of in time: the others say how well an arm does, not how fast.
+    mean_wait: float | None
     wait_low: float | None
     wait_high: float | None
     rank: int | None  # 1 answers soonest
@@ -129,10 +131,16 @@ def _measure(log: Log, deadline: float) -> _Measured:
         found = survival_of(log.delay[rows], log.watched[rows])
         share, error = share_by(found, deadline)
         size = share * (1.0 - share) / error**2 if error > 0.0 else float((log.watched[rows] >= deadline).sum())
+        of_share = size
+        if log.feedback == "silent":
+            heard = rows[(log.watched[rows] >= deadline) & (log.delay[rows] <= deadline)]
+            if heard.size < ENOUGH:
+                continue
+            found, size = survival_of(log.delay[heard], log.watched[heard]), float(heard.size)
         wait, wait_error = mean_wait(found, deadline)
         # One row more could have gone the other way: without this, arms of which all or none answer are surely so.
         wait_error = float(np.hypot(wait_error, deadline / (size + 1.0)))
-        table[1:, a] = 1.0, share, size, 0.0, wait, wait_error
+        table[1:, a] = 1.0, share, of_share, 0.0, wait, wait_error
     is_known = table[1] == 1.0
     low, high = np.full(n, np.nan), np.full(n, np.nan)
     if is_known.any():
@@ -176,7 +184,7 @@ def _standings(found: _Measured, margin: float) -> list[Standing]:
 def _of_arm(log: Log, a: int, found: _Measured, standing: Standing, deadline: float) -> str:
     name, rows = log.arms[a], int(found.rows[a])
     if not found.is_known[a]:
-        why = f"only {rows:,} decisions" if rows < ENOUGH else "none was watched so long"
+        why = f"only {rows:,} decisions" if rows < ENOUGH else "too few were watched so long"
         return f"{name}: how many answer within {log.clock.shown(deadline)} is not known ({why})."
     share = f"{percent(found.share[a])} [{percent(found.low[a])}, {percent(found.high[a])}]"
     end = {
@@ -191,12 +199,14 @@ def _sentence(fast: tuple[str, ...], slow: tuple[str, ...], n_arms: int) -> str:
     if n_arms == 1:
         return "There is one arm only: no other answers sooner or later."
     rest = n_arms - len(fast) - len(slow)
+    if rest == n_arms:
+        return "Which arms answer sooner than others cannot be told from this log."
     parts = []
     if fast:
         parts.append(f"answers come soonest from {named(fast)}")
     if slow:
         parts.append(f"surely later from {named(slow)}")
     if rest:
-        parts.append(f"of {'all' if rest == n_arms else rest} arms the log cannot tell")
+        parts.append(f"of {rest} {'arm' if rest == 1 else 'arms'} the log cannot tell")
     words = "; ".join(parts)
     return words[:1].upper() + words[1:] + "."

@@ -28,7 +28,7 @@ _ONE_SIDED = 1.645
 class TailFit(NamedTuple):
     """The tail of some delays."""
 
-    power: float
+    power: float  # 0 where late answers do not become fewer the way those of a tail do
     low: float
     high: float  # infinite where the answers say nothing against any large index
     start: float

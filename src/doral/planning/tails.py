@@ -54,13 +54,14 @@ def _tail(log: Log, arm: str | None, rows: Ints) -> DelayTail:
     found = survival_of(delay, watched)
     known = found.ages[found.at_risk >= ENOUGH]
     fit = fit_tail(*_answers(delay, watched, float(known[-1])), float(known[-1])) if known.size else None
+    is_power = fit is not None and fit.low > 0.0
     told = DelayTail(
         arm=arm,
         rows=int(rows.size),
         answered=int(np.isfinite(delay).sum()),
-        index=None if fit is None else fit.power,
-        low=None if fit is None else fit.low,
-        high=None if fit is None or not np.isfinite(fit.high) else fit.high,
+        index=fit.power if fit is not None and is_power else None,
+        low=fit.low if fit is not None and is_power else None,
+        high=fit.high if fit is not None and is_power and np.isfinite(fit.high) else None,
         from_age=None if fit is None else fit.start,
         answers=0 if fit is None else fit.answers,
         mean_exists="cannot tell",
@@ -89,11 +90,13 @@ def _decided(log: Log, told: DelayTail, fit: TailFit, who: str) -> DelayTail:
     mean_exists: YesNo = "cannot tell"
     if tail == "light" or fit.low > 1.0:
         mean_exists = "yes"
-    elif fit.high < 1.0:
+    elif fit.low > 0.0 and fit.high < 1.0:
         mean_exists = "no"
     after = f"after {log.clock.shown(fit.start)}"
     if tail == "light":
         words = f"{who}: late answers fall off quickly {after}; a mean delay exists."
+    elif told.index is None:
+        words = f"{who}: how long answers can take cannot be told: no tail is to be seen in what was watched."
     else:
         high = "no limit" if not np.isfinite(fit.high) else f"{fit.high:.2g}"
         words = (

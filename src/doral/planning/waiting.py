@@ -52,8 +52,9 @@ def waiting(log: Log, *, deadline: float | None = None, keep: float = KEEP, seed
         return _unknown(until, keep, f"Nothing came within {log.clock.shown(limit)}: wait longer.")
     grid = grid_of(found, float(watched.max()))
     sampled = sample(found, grid)
-    band = bands.band_of(sampled, delay.size, sampled.at_risk >= ENOUGH, np.random.default_rng(seed))
     known = sampled.at_risk >= ENOUGH
+    drawn = bands.redraw(sampled, delay.size, bands.all_alike(grid.size), np.random.default_rng(seed))
+    band = bands.band_of(sampled, known, drawn)
 
     def wait(age: float) -> Wait:
         at = int(np.searchsorted(grid, age, side="right")) - 1
@@ -61,6 +62,12 @@ def waiting(log: Log, *, deadline: float | None = None, keep: float = KEEP, seed
         limits = (float(band.low[at]), float(band.high[after])) if known[after] else (None, None)
         return wait_of(log, answers, age, limit, limits)
 
+    waits = tuple(wait(age) for age in ages_of(log, answers, limit))
+    n_in_time = int((answers.delay <= limit).sum())
+    if n_in_time < ENOUGH:
+        came = "1 answer" if n_in_time == 1 else f"{n_in_time:,} answers"
+        why = f"Only {came} came in time: too few to say how long to wait."
+        return replace(_unknown(until, keep, why), waits=waits)
     advised, low, high = _advice(answers, found, delay.size, limit, keep, seed)
     snapped = min(rounded_up(log, advised), limit)
     best, whole = wait(snapped), wait(limit)
@@ -69,11 +76,11 @@ def waiting(log: Log, *, deadline: float | None = None, keep: float = KEEP, seed
         fewer = 1.0 - best.open_decisions / whole.open_decisions
     result = Waiting(
         deadline=until,
-        waits=tuple(wait(age) for age in ages_of(log, answers, limit)),
+        waits=waits,
         keep=keep,
         advised=snapped,
         advised_low=low,
-        advised_high=high,
+        advised_high=max(high, snapped),
         advised_wait=best,
         fewer_open=fewer,
         sentence="",
@@ -110,7 +117,7 @@ def _advice(
     grid = np.unique(np.append(grid_of(found, limit), [advised, limit]))
     grid = grid[grid <= limit]
     worth = bands.worth_by_step(delay, value, grid)
-    parts = bands.redrawn_parts(sample(found, grid), rows, worth, np.random.default_rng([seed, 1]))
+    parts = bands.parts_of(bands.redraw(sample(found, grid), rows, worth, np.random.default_rng([seed, 1])).came)
     if parts.shape[0] < 2:
         return advised, 0.0, limit
     first = grid[np.argmax(parts >= keep, axis=1)]
@@ -123,14 +130,14 @@ def _sentence(log: Log, told: Waiting, limit: float) -> str:
     assert best is not None
     assert told.advised is not None
     kept = (
-        f"{percent(best.value)} of the value"
+        f"{percent(best.value)} of the value is"
         if best.value is not None
-        else f"{percent(best.kept or 0.0)} of the answers"
+        else f"{percent(best.kept or 0.0)} of the answers are"
     )
     shown, whole = log.clock.shown(told.advised), log.clock.shown(limit)
     if told.advised >= limit or shown == whole:
         return f"Wait {whole}: less would lose more than {percent(1.0 - told.keep)} of what comes by then."
-    words = f"Wait {shown}, not {whole}: {kept} is there"
+    words = f"Wait {shown}, not {whole}: {kept} there"
     if told.fewer_open is not None and told.fewer_open >= 0.01:
         words += f", with {percent(told.fewer_open)} fewer decisions open"
     if told.advised_low is not None and told.advised_high is not None:
