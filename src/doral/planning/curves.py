@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,8 +16,7 @@ from doral.planning.kaplan_meier import Survival, rows_by_group, sample, surviva
 
 Outcome = Literal["any", "above 0", "not above 0"]
 
-# A share of fewer rows than this says next to nothing: the band ends where fewer are still watched.
-ENOUGH = 10
+ENOUGH = 10  # a share of fewer rows than this says next to nothing
 MOST_ARMS = 40  # more curves than this nobody reads: those of the arms that were used most
 _QUANTILES, _EVEN = 120, 60  # ages where answers are many, and ages spread evenly: at most 200 in all
 
@@ -68,6 +68,11 @@ def return_curves(log: Log, *, seed: int = 0, most_arms: int = MOST_ARMS) -> tup
     return tuple(found)
 
 
+def enough_of(rows: int) -> float:
+    """How many must still be watched for a band: one of them then moves a curve by no more than chance moves it all."""
+    return max(float(ENOUGH), math.sqrt(rows))
+
+
 def grid_of(found: Survival, longest: float) -> Floats:
     """Ages at which a curve is told: where answers are many, and evenly; the first is 0, the last the longest watch."""
     even = np.linspace(0.0, longest, _EVEN)
@@ -90,7 +95,8 @@ def _curves(log: Log, arm: str | None, rows: Ints, rng: np.random.Generator) -> 
     longest = float(np.where(is_answered, np.maximum(delay, watched), watched).max()) if rows.size else 0.0
     grid = grid_of(found, longest)
     sampled = sample(found, grid)
-    n_known = int((sampled.at_risk >= ENOUGH).sum())  # of the first ages: ever fewer are watched
+    is_known = sampled.at_risk >= enough_of(rows.size)
+    n_known = int(is_known.sum())  # the first ages: ever fewer are watched
     worth = bands.worth_by_step(delay[is_answered], is_above[is_answered].astype(np.float64), grid)
     drawn = bands.redraw(sampled, rows.size, worth, rng)
 
@@ -113,7 +119,7 @@ def _curves(log: Log, arm: str | None, rows: Ints, rng: np.random.Generator) -> 
         )
         return replace(told, sentence=_sentence(log, told))
 
-    curves = [curve("any", is_answered, grid, bands.band_of(sampled, sampled.at_risk >= ENOUGH, drawn))]
+    curves = [curve("any", is_answered, grid, bands.band_of(sampled, is_known, drawn))]
     if log.feedback == "explicit":  # shares of what comes by the last age at which enough were watched
         ages, of_above = grid[:n_known], drawn.came[:, :n_known]
         above = bands.band_of_part(_incidence(found, delay[is_above], ages), of_above)

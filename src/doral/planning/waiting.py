@@ -9,7 +9,7 @@ import numpy as np
 from doral import _check
 from doral.log.log import Log
 from doral.planning import bands
-from doral.planning.curves import ENOUGH, grid_of
+from doral.planning.curves import ENOUGH, enough_of, grid_of
 from doral.planning.deadline import Deadline, deadline_of
 from doral.planning.fact import Fact, percent
 from doral.planning.kaplan_meier import Survival, sample, survival_of
@@ -52,7 +52,7 @@ def waiting(log: Log, *, deadline: float | None = None, keep: float = KEEP, seed
         return _unknown(until, keep, f"Nothing came within {log.clock.shown(limit)}: wait longer.")
     grid = grid_of(found, float(watched.max()))
     sampled = sample(found, grid)
-    known = sampled.at_risk >= ENOUGH
+    known = sampled.at_risk >= enough_of(delay.size)
     drawn = bands.redraw(sampled, delay.size, bands.all_alike(grid.size), np.random.default_rng(seed))
     band = bands.band_of(sampled, known, drawn)
 
