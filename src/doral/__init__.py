@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from doral.log.read import read_log as read_log
     from doral.person import Category as Category
     from doral.person import Number as Number
+    from doral.planning.make import plan as plan
+    from doral.planning.plan import Plan as Plan
     from doral.prediction.external import external as external
     from doral.problem import Arm as Arm
     from doral.problem import Context as Context
@@ -61,6 +63,7 @@ _HOMES = {
     "InvalidValue": "doral.errors",
     "Log": "doral.log.log",
     "Number": "doral.person",
+    "Plan": "doral.planning.plan",
     "PolicyOptions": "doral.engine.options",
     "Problem": "doral.problem",
     "PythonPolicy": "doral.simulation.python_policy",
@@ -71,6 +74,7 @@ _HOMES = {
     "evaluate": "doral.evaluation.api",
     "external": "doral.prediction.external",
     "open": "doral.live.store",
+    "plan": "doral.planning.make",
     "policy": "doral.engine.presets",
     "read_log": "doral.log.read",
     "rival": "doral.simulation.rivals.catalogue",

@@ -11,9 +11,9 @@ import pytest
 from benchmarks.plan_coverage import WORLDS, coverage
 
 from doral.log.answers import weigh_answers
+from doral.log.kaplan_meier import mean_wait, sample, share_by, survival_of
 from doral.planning import bands
 from doral.planning.curves import return_curves
-from doral.planning.kaplan_meier import mean_wait, sample, share_by, survival_of
 from tests.planning.made import made, uniform_watch
 
 

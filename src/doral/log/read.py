@@ -341,3 +341,12 @@ def _is_epoch(column: pl.Series) -> bool:
 
 def _moment(micro: float) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(micro))
+
+
+def as_log(log: Any, columns: Mapping[str, Any]) -> Log:
+    """A log that was read already, or what `read_log` makes of it with these options."""
+    if not isinstance(log, Log):
+        return read_log(log, **columns)
+    if columns:
+        raise InvalidValue("columns", sorted(columns), "are for files and frames: this log was read already")
+    return log

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Flags, Floats
-from doral.planning.kaplan_meier import Sampled
+from doral.log.kaplan_meier import Sampled
 
 LEVEL = 0.95
 # The 95% quantile of so many draws is known to +-1.4% of a level: less than one log in a hundred hangs on it.

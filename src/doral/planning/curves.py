@@ -9,14 +9,13 @@ from typing import Literal
 import numpy as np
 
 from doral._arrays import Flags, Floats, Ints
+from doral.log.kaplan_meier import ENOUGH, Survival, rows_by_group, sample, survival_of
 from doral.log.log import Log
 from doral.planning import bands
 from doral.planning.fact import Fact, percent
-from doral.planning.kaplan_meier import Survival, rows_by_group, sample, survival_of
 
 Outcome = Literal["any", "above 0", "not above 0"]
 
-ENOUGH = 10  # a share of fewer rows than this says next to nothing
 MOST_ARMS = 40  # more curves than this nobody reads: those of the arms that were used most
 _QUANTILES, _EVEN = 120, 60  # ages where answers are many, and ages spread evenly: at most 200 in all
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from doral._arrays import Flags, Floats, Ints
 from doral.log.answers import weigh_answers
+from doral.log.kaplan_meier import ENOUGH, rows_by_group, share_by, survival_of
 from doral.log.log import Log
 from doral.planning.averages import Z
-from doral.planning.curves import ENOUGH, MOST_ARMS
-from doral.planning.kaplan_meier import rows_by_group, share_by, survival_of
+from doral.planning.curves import MOST_ARMS
 from doral.planning.log_rank import log_rank
 
 MOST_GROUPS = 20  # the rest of them are one: there is a share of each by age to be kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral.planning.kaplan_meier import rows_by_group
+from doral.log.kaplan_meier import rows_by_group
 
 
 def log_rank(delay: Floats, watched: Floats, group: Ints, stratum: Ints) -> float | None:

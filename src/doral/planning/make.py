@@ -9,15 +9,14 @@ from typing import Any
 from doral import _check
 from doral.engine.blueprint import MAX_SEED
 from doral.engine.options import PolicyOptions
-from doral.errors import InvalidValue
 from doral.evaluation.api import evaluate
 from doral.evaluation.evaluation import Evaluation
 from doral.log.asked import Asked, asked_of, by_arrivals, spent
 from doral.log.log import Log
+from doral.log.read import as_log
 from doral.log.truths import Truths, truths_of
 from doral.planning.arms_apart import apart, arm_values
 from doral.planning.curves import return_curves
-from doral.planning.deadline import deadline_of
 from doral.planning.draws import chances_of, draws_of
 from doral.planning.earning import earn
 from doral.planning.earnings import Earnings, earnings_of
@@ -32,7 +31,7 @@ from doral.planning.spending import More, Spending, spending
 from doral.planning.tails import delay_tails
 from doral.planning.waiting import Waiting, waiting
 from doral.simulation.api import MAX_JOBS, AnyPolicy, MadePolicy, made_policies, policy_name
-from doral.simulation.from_log import world_of
+from doral.simulation.from_log import deadline_on_clock, world_of
 
 POLICIES: tuple[str, ...] = (
     "doral-otf",
@@ -73,14 +72,13 @@ def plan(
     """
     started, told = time.monotonic(), on_progress or (lambda share, stage: None)
     told(0.0, "reading")
-    read = _read(log, columns)
+    read = as_log(log, columns)
     n_truths = _check.whole_number("truths", truths, at_least=FEWEST, at_most=MOST)
     seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
     n_jobs = _check.whole_number("n_jobs", n_jobs, at_least=-1, at_most=MAX_JOBS)
     chosen = made_policies(POLICIES if policies is None else policies)
     given = None if deadline is None else read.clock.duration("deadline", deadline)
-    until = deadline_of(read, given)
-    limit = until.age if until.age is not None else read.span
+    limit = deadline_on_clock(read, deadline)
     asked = asked_of(read, deadline=limit, budget=budget, horizon=horizon)
     told(0.05, "how answers come")
     curves, wait = return_curves(read, seed=seed), waiting(read, deadline=given, seed=seed)
@@ -125,16 +123,6 @@ def plan(
     )
     told(1.0, "done")
     return made
-
-
-def _read(log: Any, columns: dict[str, Any]) -> Log:
-    if isinstance(log, Log):
-        if columns:
-            raise InvalidValue("columns", sorted(columns), "are for files and frames: this log was read already")
-        return log
-    from doral.log.read import read_log
-
-    return read_log(log, **columns)
 
 
 def _earnings(

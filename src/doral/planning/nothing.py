@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from doral._arrays import Ints
+from doral.log.kaplan_meier import rows_by_group
 from doral.log.log import Log
 from doral.planning.averages import mean_of_answers
 from doral.planning.fact import Fact, number
-from doral.planning.kaplan_meier import rows_by_group
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 
 from doral._arrays import Ints
+from doral.log.kaplan_meier import rows_by_group
 from doral.log.log import Log
 from doral.planning.averages import Average, mean_of_answers
 from doral.planning.curves import MOST_ARMS
 from doral.planning.fact import Fact, number, percent
-from doral.planning.kaplan_meier import rows_by_group
 
 PaidWhen = Literal["always", "on answer", "on success only"]
 

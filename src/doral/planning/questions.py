@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from doral.log.kaplan_meier import ENOUGH, rows_by_group, survival_of
 from doral.log.log import Log
 from doral.planning import delay_groups
 from doral.planning.averages import Z, total_of_answers
 from doral.planning.bands import POINTWISE, limits
-from doral.planning.curves import ENOUGH, MOST_ARMS
+from doral.planning.curves import MOST_ARMS
 from doral.planning.deadline import deadline_of
 from doral.planning.fact import Fact, YesNo, percent
-from doral.planning.kaplan_meier import rows_by_group, survival_of
 
 LEVEL = 0.05
 FEW = 0.05  # of answers: fewer that are not above 0 do not matter

@@ -8,12 +8,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from doral._arrays import Flags, Floats
+from doral.log.kaplan_meier import ENOUGH, mean_wait, rows_by_group, share_by, survival_of
 from doral.log.log import Log
 from doral.planning import bands
-from doral.planning.curves import ENOUGH
 from doral.planning.deadline import deadline_of
 from doral.planning.fact import Fact, named, percent
-from doral.planning.kaplan_meier import mean_wait, rows_by_group, share_by, survival_of
 
 Standing = Literal["responsive", "slow", "cannot tell"]
 

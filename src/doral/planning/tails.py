@@ -9,10 +9,10 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral.log.answers import weigh_answers
+from doral.log.kaplan_meier import ENOUGH, rows_by_group, survival_of
 from doral.log.log import Log
-from doral.planning.curves import ENOUGH, MOST_ARMS
+from doral.planning.curves import MOST_ARMS
 from doral.planning.fact import Fact, YesNo
-from doral.planning.kaplan_meier import rows_by_group, survival_of
 from doral.planning.tail_fit import FEWEST, TailFit, fit_tail
 
 Tail = Literal["heavy", "light", "cannot tell"]

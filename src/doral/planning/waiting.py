@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from doral import _check
+from doral.log.kaplan_meier import ENOUGH, Survival, sample, survival_of
 from doral.log.log import Log
 from doral.planning import bands
-from doral.planning.curves import ENOUGH, enough_of, grid_of
+from doral.planning.curves import enough_of, grid_of
 from doral.planning.deadline import Deadline, deadline_of
 from doral.planning.fact import Fact, percent
-from doral.planning.kaplan_meier import Survival, sample, survival_of
 from doral.planning.waits import Answers, Wait, ages_of, answers_of, rounded_up, wait_of
 
 KEEP = 0.95

@@ -284,6 +284,31 @@ class Scenario:
             remedy = f"must be between 0 and {MAX_COUNT_MEAN:g} for poisson rewards"
             raise InvalidValue("mean reward", extreme, remedy)
 
+    @classmethod
+    def from_log(
+        cls,
+        log: Any,
+        *,
+        budget: float | None = None,
+        horizon: float | None = None,
+        deadline: object = None,
+        name: str | None = None,
+        seed: int = 0,
+        **columns: Any,
+    ) -> Scenario:
+        """The world that a log tells of: who came and when, and what became of what was done.
+
+        `log` is one that `doral.read_log` has read, or anything that it reads; `columns` are then its options. Rows are
+        drawn again within their cells, reward, delay and cost together; thin cells borrow from others of their arm.
+        `budget` and `horizon` (arrivals) are as in the log, unless given; `deadline` is "14d", or a number in the unit
+        in which the log's times are told, or as long as its answers take.
+        """
+        from doral.simulation.from_log import scenario_from_log
+
+        return scenario_from_log(
+            log, budget=budget, horizon=horizon, deadline=deadline, name=name, seed=seed, columns=columns
+        )
+
     @property
     def true_shares(self) -> Floats:
         """How often each context arrives."""

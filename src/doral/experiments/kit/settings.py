@@ -11,8 +11,8 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-import doral
 from doral._kernel.cache import kernels_version
+from doral._version import VERSION
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.extent import Extent
 from doral.simulation.arrivals import Arrivals
@@ -27,7 +27,7 @@ _LIBRARIES = ("numpy", "numba", "scipy", "polars")
 def versions() -> dict[str, str]:
     """What the numbers depend on, apart from the settings."""
     return {
-        "doral": doral.__version__,
+        "doral": VERSION,
         "sources": sources_version(),
         "python": platform.python_version(),
         **{name: version(name) for name in _LIBRARIES},

@@ -7,6 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Flags, Floats, Ints
+from doral.log.log import Log
+
+ENOUGH = 10  # a share of fewer rows than this says next to nothing
+NEARLY_ALL = 0.99
 
 
 class Survival(NamedTuple):
@@ -87,3 +91,27 @@ def rows_by_group(group: Ints, n_groups: int, chosen: Flags | None = None) -> li
     order = np.argsort(members, kind="stable")
     ends = np.searchsorted(members[order], np.arange(n_groups + 1))
     return [rows[order[ends[g] : ends[g + 1]]] for g in range(n_groups)]
+
+
+class Settled(NamedTuple):
+    """How long answers take."""
+
+    age: float  # by which 99% of those that come until `last` have come
+    last: float  # when the last answer came that is no chance
+
+
+def settled_age(log: Log) -> Settled | None:
+    """How long the answers of a log take; None where it has none, or does not say when they came."""
+    is_served = log.is_served
+    delay, watched = log.delay[is_served], log.watched[is_served]
+    if not log.has_delays or not np.isfinite(delay).any():
+        return None
+    found = survival_of(delay, watched)
+    came = found.answered > 0.0
+    # At most as far as enough were watched: what the last few say is chance.
+    is_known = came & (found.at_risk >= ENOUGH)
+    last = float(found.ages[is_known if is_known.any() else came][-1])
+    shares = 1.0 - found.waiting
+    by_last = shares[np.searchsorted(found.ages, last)]
+    age = float(found.ages[np.flatnonzero(shares >= NEARLY_ALL * by_last)[0]])
+    return Settled(age if age > 0.0 else float(watched.max()) or 1.0, last)
