@@ -184,6 +184,7 @@ def test_nothing_done_is_no_arm() -> None:
     assert log.arms == ("mail", "control")
     assert log.arm.tolist() == [0, SKIPPED, 1, SKIPPED, 0]
     assert log.skips_are_answered
+    assert "In 2 rows nothing was done (no arm); 2 answers of theirs" in said(log)
     assert log.cost.tolist() == [1, 0, 1, 0, 1]
     log = doral.read_log(rows, nothing=["control", "none"])
     assert log.arms == ("mail",)
