@@ -45,7 +45,8 @@ KNOWN: dict[str, tuple[tuple[str, ...], ...]] = {
     "observed_until": (("observed_until", "watched_until", "censored_at", "followed_until", "observed_to"),),
     "probability": (("probability", "propensity", "pscore", "propensity_score", "action_prob"), ("prob", "p", "ps")),
     "cost": (("cost", "list_price", "unit_cost"), ("price",)),
-    "paid": (("paid", "actual_cost", "amount_paid"), ("spend", "spent", "charged")),
+    # Not "spend": in logs of shops that is what customers spent.
+    "paid": (("paid", "actual_cost", "amount_paid"), ("charged",)),
     "key": (
         ("id", "decision_id", "request_id", "row_id", "event_id", "impression_id", "order_id"),
         ("key", "uuid"),
