@@ -18,7 +18,7 @@ from doral.planning.plan import Plan, Recommendation
 from doral.planning.prices import Price
 from doral.planning.questions import Finding
 from doral.planning.responsive import ArmSpeed, Responsiveness
-from doral.planning.spending import CostGain, More, Spending
+from doral.planning.spending import More, Spending, spending
 from doral.planning.tails import DelayTail
 from doral.planning.waiting import Wait, Waiting
 from doral.problem import Arm, Problem
@@ -62,7 +62,7 @@ def a_plan(
             horizon=rows,
             deadline=14.0 * unit,
         ),
-        deadline=14.0 * unit if has_delays else float("inf"),
+        deadline=14.0 * unit if has_delays else log.span,
         recommendation=Recommendation(
             sentence="Run doral-otf.",
             policy="doral-otf",
@@ -146,7 +146,7 @@ def minimal_plan() -> Plan:
         answer=(nothing_known,),
         log=log,
         problem=Problem(arms=[Arm("a")], contexts=["everyone"], budget=1, horizon=1),
-        deadline=float("inf"),
+        deadline=log.span,
         recommendation=Recommendation(
             sentence="Run random, to learn.", policy="random", options=(), reasons=(), limits=()
         ),
@@ -313,6 +313,7 @@ def _earnings() -> Earnings:
         arrivals=1_200.0,
         budget=600.0,
         unit="positives",
+        left_out=("eva: knows classes alone.",),
     )
 
 
@@ -456,39 +457,8 @@ def _price(log: Log, arm: str) -> Price:
 
 
 def _spending() -> Spending:
-    budgets = np.linspace(0.0, 2_400.0, 60)
-    value = 300.0 * (1.0 - np.exp(-budgets / 700.0))
-    slope = 300.0 / 700.0 * np.exp(-budgets / 700.0)
-    spent = np.linspace(0.0, 1.0, 40)
-    gain = 300.0 * (1.0 - np.exp(-spent * 3.0)) / (1.0 - np.exp(-3.0))
-
-    def listed(values: Floats) -> tuple[float, ...]:
-        return tuple(values.tolist())
-
-    return Spending(
-        sentence="600 buy 173 positives; beyond 1,100 [900, 1,400] one more unit brings less than half of the average.",
-        arrivals=1_200.0,
-        budget=600.0,
-        budgets=listed(budgets),
-        value=listed(value),
-        low=listed(0.85 * value),
-        high=listed(1.15 * value),
-        marginal=listed(slope),
-        marginal_low=listed(0.8 * slope),
-        marginal_high=listed(1.2 * slope),
-        knee=1_100.0,
-        knee_low=900.0,
-        knee_high=1_400.0,
-        draws=200,
-        cost_gain=CostGain(
-            sentence="The first half of the money brings 82% of the gain.",
-            spent=listed(spent),
-            gain=listed(gain),
-            low=listed(0.85 * gain),
-            high=listed(1.15 * gain),
-            at_random=listed(300.0 * spent),
-            area=0.72,
-            area_low=0.66,
-            area_high=0.78,
-        ),
-    )
+    """What it takes to make one is small: three contexts and three arms, over draws of what they bring."""
+    rng = np.random.default_rng(11)
+    values = rng.beta(6.0, 20.0, (60, 3, 3)) + np.array([0.0, 0.05, 0.2])[:, None]
+    costs = np.broadcast_to(np.array([1.0, 2.0, 3.0]), values.shape)
+    return spending(values, costs, rng.dirichlet([50.0, 30.0, 20.0], 60), 1_200.0, 600.0)

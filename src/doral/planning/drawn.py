@@ -83,7 +83,7 @@ def end_labels(axes: Axes, lines: Sequence[Line], *, height_inches: float) -> No
     low, high = axes.get_ylim()
     gap = (high - low) * _LABEL_INCHES / height_inches
     order = sorted(range(len(lines)), key=lambda place: lines[place].y)
-    for place, y in zip(order, apart([lines[place].y for place in order], gap, low, high), strict=True):
+    for place, y in zip(order, apart([lines[place].y for place in order], gap, low, high - 0.5 * gap), strict=True):
         one = lines[place]
         axes.annotate(
             label(one.name, 20),

@@ -11,7 +11,7 @@ from doral.log.pooling import draw_worths
 from doral.planning.plan import Plan
 
 _DRAWS = 200
-_MOST_CELLS = 20_000  # more would take longer to learn together than all the rest of a page
+_MOST_CELLS = 5_000  # more would take longer to learn together than all the rest of a page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +35,9 @@ class CellValue:
 def values_of(plan: Plan) -> tuple[CellValue, ...]:
     """Cell by cell, contexts and arms in the order of the log."""
     log = plan.log
-    cells = cells_of(log, plan.deadline)
-    if not cells.is_settled.any():
+    if not log.is_answered.any():
         return ()
+    cells = cells_of(log, plan.deadline)
     shape = (cells.n_contexts, cells.n_arms)
     worth = [np.full(cells.n_cells, np.nan)] * 3
     if cells.n_cells <= _MOST_CELLS:
