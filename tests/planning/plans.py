@@ -10,6 +10,7 @@ import numpy as np
 from doral._arrays import Floats
 from doral.log.clock import Clock
 from doral.log.log import SKIPPED, Dropped, Log, Reading
+from doral.planning.arms_apart import ArmValue
 from doral.planning.curves import Outcome, ReturnCurve
 from doral.planning.deadline import Deadline
 from doral.planning.earnings import Earning, Earnings, Pair
@@ -20,7 +21,8 @@ from doral.planning.questions import Finding
 from doral.planning.responsive import ArmSpeed, Responsiveness
 from doral.planning.spending import More, Spending, spending
 from doral.planning.tails import DelayTail
-from doral.planning.waiting import Wait, Waiting
+from doral.planning.waiting import Waiting
+from doral.planning.waits import Wait
 from doral.problem import Arm, Problem
 
 DAY = 86_400.0
@@ -77,6 +79,7 @@ def a_plan(
             ),
         ),
         earnings=_earnings(),
+        arms=tuple(_arm_value(one, place) for place, one in enumerate(arms)),
         curves=curves,
         findings=_findings(unit) if has_delays else (),
         tails=_tails(log, unit) if has_delays else (),
@@ -151,6 +154,7 @@ def minimal_plan() -> Plan:
             sentence="Run random, to learn.", policy="random", options=(), reasons=(), limits=()
         ),
         earnings=None,
+        arms=(),
         curves=(),
         findings=(),
         tails=(),
@@ -453,6 +457,20 @@ def _price(log: Log, arm: str) -> Price:
         high=0.9 * (1 + place),
         paid_share=0.8,
         paid_when="on answer",
+    )
+
+
+def _arm_value(arm: str, place: int) -> ArmValue:
+    value = 0.2 - 0.004 * place
+    return ArmValue(
+        sentence=f"{arm} brings {value:.2g} a use.",
+        arm=arm,
+        value=value,
+        low=value - 0.05,
+        high=value + 0.05,
+        cost=1.0 + place,
+        per_cost=value / (1.0 + place),
+        is_as_good_as_best=place < 2,
     )
 
 

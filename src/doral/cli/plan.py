@@ -12,7 +12,7 @@ from doral.cli.exits import check_jobs, exit_codes
 
 _LOG_HELP = "CSV or Parquet: one row for everybody who arrived."
 _BUDGET_HELP = "What may be spent next; as much as the log spent if not given."
-_HORIZON_HELP = "For how many arrivals, or how long (8w); as many as the log has if not given."
+_HORIZON_HELP = "For how many arrivals; as many as the log has if not given."
 _DEADLINE_HELP = "How old an answer may be to count: 14d, 36h, or a number in the log's unit; learned if not given."
 _POLICY_HELP = "A name from `doral policies`, with options as in doral:accept=3; all if none. May be given again."
 _CONTEXT_HELP = "A column that says who arrived. May be given again."
@@ -29,7 +29,7 @@ def _column(help_: str, *names: str) -> typer.models.OptionInfo:
 def plan(
     log: Annotated[Path, typer.Argument(metavar="LOG", help=_LOG_HELP)],
     budget: Annotated[float | None, typer.Option(help=_BUDGET_HELP, rich_help_panel=_PLAN)] = None,
-    horizon: Annotated[str | None, typer.Option(metavar="T", help=_HORIZON_HELP, rich_help_panel=_PLAN)] = None,
+    horizon: Annotated[int | None, typer.Option(metavar="ARRIVALS", help=_HORIZON_HELP, rich_help_panel=_PLAN)] = None,
     deadline: Annotated[str | None, typer.Option(metavar="TIME", help=_DEADLINE_HELP, rich_help_panel=_PLAN)] = None,
     policies: Annotated[
         list[str] | None, typer.Option("--policy", "-p", metavar="POLICY", help=_POLICY_HELP, rich_help_panel=_PLAN)

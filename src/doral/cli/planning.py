@@ -43,8 +43,6 @@ def run(
     if not is_quiet:
         say(f"{found.reading.text()}\n")
     wanted = {name: value for name, value in asked.items() if value is not None}
-    if "horizon" in wanted:
-        wanted["horizon"] = whole_or_words(wanted["horizon"])
     with Stages(is_quiet=is_quiet) as shown:
         made = plan(
             found,
@@ -64,15 +62,6 @@ def run(
         create_campaign(made, storage, create)
         say(f"created {create}")
     say(f"page: {page}")
-
-
-def whole_or_words(word: str) -> int | str:
-    """A number of arrivals, or a length of time as it was written.
-
-    >>> whole_or_words("5000"), whole_or_words("8w")
-    (5000, '8w')
-    """
-    return int(word) if word.isascii() and word.isdigit() else word
 
 
 def command_of(

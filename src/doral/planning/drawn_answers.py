@@ -65,7 +65,8 @@ def curves_drawing(plan: Plan) -> Drawing | None:
 
 def outcomes_drawing(plan: Plan) -> Drawing | None:
     """Whether good news or bad news comes first."""
-    found = [one for one in plan.curves if one.arm is None and one.outcome != "any" and len(one.ages) > 1]
+    by_outcome = [one for one in plan.curves if one.arm is None and one.outcome != "any"]
+    found = [one for one in by_outcome if len(one.ages) > 1 and one.answered > 0]
     if len(found) < 2:
         return None
     figure = sheet(3.6, "Answers that have come, by outcome")

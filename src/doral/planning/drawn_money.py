@@ -127,18 +127,10 @@ def cost_gain_drawing(plan: Plan) -> Drawing | None:
     half = len(found.spent) // 2
     _beside(axes, found.spent[half], found.gain[half], "best value first", is_above=True)
     _beside(axes, found.spent[half], found.at_random[half], "to anybody alike", is_above=False)
-    area = ""
-    if found.area is not None:
-        ends = (
-            ""
-            if found.area_low is None or found.area_high is None
-            else f" [{found.area_low:.2f}, {found.area_high:.2f}]"
-        )
-        area = f" The area under the curve is {found.area:.2f}{ends}, where 0.5 is the dashed line."
     return Drawing(
         name="cost_gain",
         title="Who brings most per unit of cost",
-        sees=f"{printable(found.sentence)}{area}",
+        sees=f"{printable(found.sentence)} Dashed: the same money, to anybody alike.",
         alt=f"Cost-gain curve with its 95% band: {printable(found.sentence)}",
         figure=figure,
     )

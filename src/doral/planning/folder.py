@@ -97,8 +97,8 @@ def to_dict(plan: Plan) -> dict[str, Any]:
 
 
 _FACTS = (
-    "earnings", "curves", "findings", "tails", "responsiveness", "waiting", "prices", "nothing", "spending", "more",
-    "evaluation",
+    "earnings", "arms", "curves", "findings", "tails", "responsiveness", "waiting", "prices", "nothing", "spending",
+    "more", "evaluation",
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from doral.experiments.kit.shell import Page, Section, asset, duration_words, wh
 from doral.planning.drawn import Drawing
 from doral.planning.folder import start_command
 from doral.planning.labels import printable, short
-from doral.planning.page_tables import datum_table, pairs_table
+from doral.planning.page_tables import datum_table
 from doral.planning.plan import Plan
 from doral.planning.tables import Table
 
@@ -139,11 +139,7 @@ def _detail(plan: Plan, name: str, found: Sequence[Table]) -> str:
     if not sentences and not found:
         return ""
     made = [f"<p>{_words(sentences[0])}</p>" if len(sentences) == 1 else _list(sentences)]
-    for table in found:
-        html = datum_table(table, plan.log.clock)
-        if table.name == "pairs":
-            html = f"<details><summary>{escape(pairs_table(len(table.rows)))}</summary>{html}</details>"
-        made.append(html)
+    made += [datum_table(table, plan.log.clock) for table in found]
     return "\n".join(made)
 
 

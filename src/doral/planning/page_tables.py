@@ -14,29 +14,30 @@ from doral.planning.labels import printable, short
 from doral.planning.tables import How, Shown, Table
 
 MOST_ROWS = 50
+_UNFOLDED = 20  # rows; a page with more open ones is scrolled and not read
 _LONGEST = 300  # characters of a cell
 
 
-def pairs_table(pairs: int) -> str:
-    """The words under which many pairs are folded away."""
-    return f"All {pairs:,} pairs of policies"
-
-
 def datum_table(found: Table, clock: Clock) -> str:
-    """Markup of a table; what is left out is said, and where it is."""
+    """Markup of a table; a long one is folded, and of what is left out it is said where it is."""
     shown = found.shown or tuple(Shown(head=key, key=key) for key in found.keys)
-    rest = len(found.rows) - MOST_ROWS
-    more = f" The first {MOST_ROWS} of {len(found.rows):,} rows; all are in {found.name}.csv." if rest > 0 else ""
-    return table(
+    rows = found.rows if found.on_page is None else found.on_page
+    rest = len(rows) - MOST_ROWS
+    more = f" The first {MOST_ROWS} of {len(rows):,} rows; all are in {found.name}.csv." if rest > 0 else ""
+    html = table(
         name=f"{found.name}-table",
         caption=escape(found.caption + more),
         heads=[one.head for one in shown],
         rows=[
             Row(data=[_datum(row, one, clock, is_head=place == 0) for place, one in enumerate(shown)])
-            for row in found.rows[:MOST_ROWS]
+            for row in rows[:MOST_ROWS]
         ],
-        is_sortable=len(found.rows) > 2 and bool(found.shown),
+        is_sortable=len(rows) > 2 and bool(found.shown),
     )
+    if len(rows) <= _UNFOLDED:
+        return html
+    summary = f"{found.name.capitalize()}: {min(len(rows), MOST_ROWS)} of {len(rows):,} rows"
+    return f"<details><summary>{escape(summary)}</summary>{html}</details>"
 
 
 def _datum(row: dict[str, Any], one: Shown, clock: Clock, *, is_head: bool) -> Datum:

@@ -40,6 +40,7 @@ class Table:
     keys: tuple[str, ...]
     rows: Sequence[Row]
     shown: tuple[Shown, ...] = ()  # none: only in the file
+    on_page: Sequence[Row] | None = None  # where the page shows fewer rows than the file has
 
 
 def tables(plan: Plan, values: Sequence[CellValue]) -> dict[str, Table]:
@@ -150,18 +151,24 @@ def _arms(plan: Plan) -> Table:
     t, log = _Times(plan), plan.log
     wait = f"mean_wait_{t.unit}"
     speeds = {one.arm: one for one in plan.responsiveness.arms}
+    worths = {one.arm: one for one in plan.arms}
     names = log.arm_names()
     place = np.where(log.arm == SKIPPED, len(log.arms), log.arm)
     rows = np.bincount(place, minlength=len(log.arms) + 1)
     answered = np.bincount(place[log.is_answered], minlength=len(log.arms) + 1)
     made: list[Row] = []
     for index, name in enumerate(names):
-        speed = speeds.get(name)
+        speed, worth = speeds.get(name), worths.get(name)
         made.append(
             {
                 "arm": name,
                 "rows": int(rows[index]),
                 "answered": int(answered[index]),
+                "value": None if worth is None else worth.value,
+                "value_low": None if worth is None else worth.low,
+                "value_high": None if worth is None else worth.high,
+                "value_per_cost": None if worth is None else worth.per_cost,
+                "is_as_good_as_best": None if worth is None else worth.is_as_good_as_best,
                 "share": None if speed is None else speed.share,
                 "share_low": None if speed is None else speed.low,
                 "share_high": None if speed is None else speed.high,
@@ -179,6 +186,12 @@ def _arms(plan: Plan) -> Table:
         Shown(head="rows", key="rows", how="count"),
         Shown(head="answered", key="answered", how="count"),
     ]
+    if worths:
+        shown += [
+            Shown(head="brings", key="value", how="number", ends=("value_low", "value_high")),
+            Shown(head="per unit of cost", key="value_per_cost", how="number"),
+            Shown(head="may be the best", key="is_as_good_as_best", how="yes"),
+        ]
     if speeds:
         shown += [
             Shown(head="by the deadline", key="share", how="share", ends=("share_low", "share_high")),
@@ -188,8 +201,8 @@ def _arms(plan: Plan) -> Table:
         ]
     return _table(
         "arms",
-        "Arms, with how many have answered so far, and, corrected for what is still to come, how soon their answers "
-        "come; intervals hold for all arms at once (95%).",
+        "Arms, with how many have answered so far, and, corrected for what is still to come, what one use brings by "
+        "the deadline (95% intervals) and how soon answers come (intervals for all arms at once, 95%).",
         tuple(made[0]) if made else (),
         made,
         shown,
@@ -198,20 +211,23 @@ def _arms(plan: Plan) -> Table:
 
 def _costs(plan: Plan) -> Table:
     names = ("arm", "context", "rows", "list_price", "paid", "low", "high", "paid_share", "paid_when")
-    return _table(
-        "costs",
-        "What a decision costs: by the list, and on average in the end, with 95% intervals.",
-        names,
-        [{name: getattr(one, name) for name in names} for one in plan.prices],
-        [
+    rows = [{name: getattr(one, name) for name in names} for one in plan.prices]
+    together = [row for row in rows if row["context"] is None]
+    more = " By context: in costs.csv." if len(together) < len(rows) else ""
+    return Table(
+        name="costs",
+        caption=f"What a decision costs: by the list, and on average in the end, with 95% intervals.{more}",
+        keys=names,
+        rows=rows,
+        on_page=together or rows,
+        shown=(
             Shown(head="arm", key="arm"),
-            *([Shown(head="context", key="context")] if any(one.context for one in plan.prices) else []),
             Shown(head="rows", key="rows", how="count"),
             Shown(head="list price", key="list_price", how="number"),
             Shown(head="paid", key="paid", how="number", ends=("low", "high")),
             Shown(head="of the list price", key="paid_share", how="share"),
             Shown(head="paid when", key="paid_when"),
-        ],
+        ),
     )
 
 

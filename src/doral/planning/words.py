@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from doral.experiments.kit.numbers import count
 from doral.planning.fact import number, percent
 from doral.planning.labels import ELLIPSIS, columns, printable, short
 from doral.planning.leading import leading
@@ -69,7 +68,7 @@ def _policies(plan: Plan) -> list[str]:
     ]
     heads = ["  policy", short(earnings.unit, 14), "95%", "more than now", "95%", "of the oracle"]
     title = f"Earnings over {number(earnings.arrivals)} arrivals with a budget of {number(earnings.budget)} (* advised)"
-    return [title, *_table(heads, rows, len(earnings.policies), "policies")]
+    return [title, *_table(heads, rows, len(earnings.policies), "rows")]
 
 
 def _budget(plan: Plan) -> list[str]:
@@ -113,7 +112,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], of: int, what: s
         line = "  ".join(_aligned(row[place], widths[place], is_left=place == 0) for place in filled).rstrip()
         made.append(f"  {short(line, WIDTH - 2)}" if columns(line) > WIDTH else line)
     rest = of - len(rows)
-    return [*made, f"  and {rest:,} more {what}"] if rest else made
+    return [*made, f"  and {rest:,} more {what if rest > 1 else what.removesuffix('s')}"] if rest else made
 
 
 def _aligned(word: str, width: int, *, is_left: bool) -> str:
@@ -125,7 +124,7 @@ def _lost(plan: Plan) -> list[str]:
     reading = plan.log.reading
     lost = sum(one.rows for one in reading.dropped)
     if not lost:
-        return [f"{count(reading.rows, 'row', 'rows')} of the file, all used."]
+        return [f"All rows of the file are used: {reading.rows:,}."]
     ordered = sorted(reading.dropped, key=lambda one: -one.rows)
     lines = [short(f"  {one.rows:,} {one.why}", WIDTH - 2) for one in ordered[:_LOST]]
     rest = len(ordered) - len(lines)
