@@ -120,7 +120,8 @@ def coverage(world: World, rows: int, logs: int, *, seed: int = 0) -> dict[str, 
     """By outcome."""
     found: dict[str, list[tuple[bool, bool, float]]] = {}
     for one in range(logs):
-        log = make_log(world, rows, np.random.default_rng([seed, rows, one]))
+        # by name: worlds that share their draws would be wrong together
+        log = make_log(world, rows, np.random.default_rng([seed, *world.name.encode(), rows, one]))
         for curve in return_curves(log, seed=one, most_arms=0):
             found.setdefault(curve.outcome, []).append(compared(curve, truth_of(world, curve)))
     table = {outcome: np.array(each, dtype=np.float64) for outcome, each in found.items()}

@@ -19,7 +19,7 @@ LEVEL = 0.95
 # The 95% quantile of so many draws is known to +-1.4% of a level: less than one log in a hundred hangs on it.
 DRAWS = 1_000
 POINTWISE = 1.9207  # half of the 95% quantile of chi-squared with one degree of freedom
-_HALVINGS = 50
+_HALVINGS = 32
 
 
 class Worth(NamedTuple):
@@ -92,7 +92,8 @@ def redraw(sampled: Sampled, rows: int, worth: Worth, rng: np.random.Generator, 
     n_ages = sampled.waiting.size
     waiting, variance = np.ones(draws), np.zeros(draws)
     at_risk, total = np.full(draws, float(rows)), np.zeros(draws)
-    out = Redrawn(np.ones((draws, n_ages)), np.ones((draws, n_ages)), np.zeros((draws, n_ages)))
+    # by age in memory: they are filled age by age
+    out = Redrawn(np.ones((n_ages, draws)).T, np.ones((n_ages, draws)).T, np.zeros((n_ages, draws)).T)
     risk_before, waiting_before, variance_before, answered_before = float(rows), 1.0, 0.0, 0.0
     for g in range(n_ages):
         risk, still = float(sampled.at_risk[g]), float(sampled.waiting[g])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -98,8 +98,6 @@ def _price(log: Log, arm: str, context: str | None, rows: Ints, paid_when: PaidW
 
 
 def _told(price: Price) -> Price:
-    from dataclasses import replace
-
     who = price.arm if price.context is None else f"{price.arm} for {price.context}"
     if price.paid is None or price.low is None or price.high is None:
         return replace(

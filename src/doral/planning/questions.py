@@ -52,7 +52,7 @@ def findings(log: Log, *, deadline: float | None = None) -> tuple[Finding, ...]:
     else:
         why = "the log does not say when answers came" if not log.has_delays else "no answer has come yet"
         rest = tuple(_cannot(question, why) for question in ("positives_first", "context", "time"))
-    return tuple(_decided(one) for one in _holm((_silent(log), *rest)))
+    return tuple(_decided(log, one) for one in _holm((_silent(log), *rest)))
 
 
 _ASKED = {
@@ -79,13 +79,13 @@ def _cannot(question: str, why: str) -> Finding:
 
 
 def _silent(log: Log) -> Finding:
+    from scipy.special import bdtr
+
     rewards = log.reward[log.is_served & log.is_answered]
     if rewards.size == 0:
         return _cannot("silent", "no answer has come yet")
     n_none = int((rewards <= 0.0).sum())
     low, high = limits(np.array([n_none / rewards.size]), np.array([float(rewards.size)]), POINTWISE)
-    from scipy.special import bdtr
-
     return Finding(
         question="silent",
         asked=_ASKED["silent"],
@@ -96,7 +96,7 @@ def _silent(log: Log) -> Finding:
         margin=FEW,
         p_value=float(bdtr(n_none, rewards.size, FEW)),  # of so few, if as many as the margin were not above 0
         measured="share of answers that are not above 0",
-        sentence="silent" if _many_are_silent(log) else "all answered",
+        sentence="",
     )
 
 
@@ -147,7 +147,7 @@ def _positives_first(log: Log, until: float) -> Finding:
         margin=ALIKE,
         p_value=delay_groups.two_sided(log_ratio / error),
         measured="mean delay of answers above 0, over that of the others",
-        sentence=log.feedback,
+        sentence="",
     )
 
 
@@ -198,7 +198,7 @@ def _holm(asked: tuple[Finding, ...]) -> tuple[Finding, ...]:
     return tuple(replace(one, p_value=corrected.get(i)) for i, one in enumerate(asked))
 
 
-def _decided(one: Finding) -> Finding:
+def _decided(log: Log, one: Finding) -> Finding:
     """With its answer and its sentence."""
     if one.p_value is None or one.effect is None or one.low is None or one.high is None or one.margin is None:
         return one
@@ -208,7 +208,7 @@ def _decided(one: Finding) -> Finding:
     if one.question == "silent":
         if one.low > one.margin:
             answer, words = "no", "Feedback is explicit: people also answer when nothing came of it"
-        elif is_sure and one.sentence == "silent":
+        elif is_sure and _many_are_silent(log):
             answer, words = "yes", "Feedback is silent: next to all answers are successes, the others are not heard of"
         elif is_sure:
             words = "Everybody answered, and next to all with success: whether failures would answer is not known"
