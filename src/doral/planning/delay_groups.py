@@ -112,7 +112,7 @@ def _largest(by_arm: list[list[_Cell | None]]) -> tuple[float, float, float] | N
         half = np.where(np.eye(share.size) > 0.0, 0.0, z * np.hypot(error[:, None], error[None]))
         effect = max(effect, float(apart.max()))
         low, high = max(low, float((apart - half).max())), max(high, float((apart + half).max()))
-    return effect, low, high
+    return effect, low, min(high, 1.0)
 
 
 def _shift(by_arm: list[list[_Cell | None]]) -> tuple[float, float, float] | None:
@@ -128,4 +128,4 @@ def _shift(by_arm: list[list[_Cell | None]]) -> tuple[float, float, float] | Non
     if total == 0.0:
         return None
     half = Z * math.sqrt(variance) / total
-    return effect / total, effect / total - half, effect / total + half
+    return effect / total, max(effect / total - half, -1.0), min(effect / total + half, 1.0)

@@ -204,7 +204,7 @@ def _sentence(fast: tuple[str, ...], slow: tuple[str, ...], n_arms: int) -> str:
     if fast:
         parts.append(f"answers come soonest from {named(fast)}")
     if slow:
-        parts.append(f"surely later from {named(slow)}")
+        parts.append(f"{'' if fast else 'answers come '}surely later from {named(slow)}")
     if rest:
         parts.append(f"of {rest} {'arm' if rest == 1 else 'arms'} the log cannot tell")
     words = "; ".join(parts)
