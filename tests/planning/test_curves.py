@@ -9,6 +9,7 @@ import lifelines
 import numpy as np
 import pytest
 from benchmarks.plan_coverage import WORLDS, coverage
+from scipy import stats
 
 from doral.log.answers import weigh_answers
 from doral.log.kaplan_meier import mean_wait, sample, share_by, survival_of
@@ -118,6 +119,7 @@ def test_without_censoring_the_sample_is_the_rows() -> None:
 def test_the_truth_lies_inside_the_band_in_95_of_100_logs(world: object) -> None:
     """In 40 logs, so not far below; benchmarks/plan_coverage.py measures it with more."""
     found = coverage(world, 400, 40)  # type: ignore[arg-type]
-    assert found["any"].inside >= 0.85
-    assert 0.90 <= np.mean([one.inside for one in found.values()]) <= 0.995
-    assert 0.93 <= found["any"].pointwise <= 0.97
+    for one in found.values():
+        assert one.inside >= stats.binom.ppf(0.001, 40, 0.95) / 40
+    # ages of a log are right or wrong together: over 40 logs their share is known to about 2%
+    assert 0.89 <= found["any"].pointwise <= 0.99
