@@ -6,7 +6,8 @@
 A number is the percentage of the logs in which the 95% interval holds the truth: of the value by each estimator, of
 the doubly robust difference to what was done, of cost and of value per unit of cost. In brackets, that of the policy
 with the lowest. "equal" is how often a policy that does what was done is called equal to it. Truths are those of the
-very allocation that was valued, learned ones too.
+very allocation that was valued, learned ones too. Values that are called not supported are left out; the last column
+says how many are not.
 """
 
 from __future__ import annotations
@@ -122,12 +123,16 @@ def one_log(known: Known, found: Found) -> None:
                 truth = float((known.done * came).sum())
                 found["status quo"][""].append(one.low <= truth <= one.high)
             continue
+        if one.estimator == "dr":
+            found["supported"][one.policy].append(one.is_supported)
+        if not one.is_supported:
+            continue
         table = result.allocations[one.policy].mean(axis=0)
         value, cost = float((table * came).sum()), float((table * paid).sum())
         found[one.estimator][one.policy].append(one.low <= value <= one.high)
         if one.estimator != "dr":
             continue
-        found["cost"][one.policy].append(one.cost_low - 1e-12 <= cost <= one.cost_high + 1e-12)
+        found["cost"][one.policy].append(one.cost_low - 1e-9 <= cost <= one.cost_high + 1e-9)
         if one.per_cost_low is not None and one.per_cost_high is not None:
             found["per cost"][one.policy].append(one.per_cost_low - 1e-9 <= value / cost <= one.per_cost_high + 1e-9)
         if one.policy == "same" and known.done is not None:
@@ -145,7 +150,7 @@ def _cell(of_policies: list[list[bool]]) -> str:
     return f"{np.mean(shares):.1f}" + (f" ({min(shares):.1f})" if len(shares) > 1 else "")
 
 
-COLUMNS = ("status quo", "ips", "snips", "dr", "dr difference", "equal", "cost", "per cost")
+COLUMNS = ("status quo", "ips", "snips", "dr", "dr difference", "equal", "cost", "per cost", "supported")
 
 
 def main() -> None:

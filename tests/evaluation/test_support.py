@@ -78,6 +78,17 @@ def test_told_probabilities_are_held_against_what_was_done() -> None:
     assert any(note.startswith("The probabilities told for arm-1 in context-0 are too low") for note in notes)
 
 
+def test_probabilities_that_are_wrong_nearly_everywhere_are_not_used() -> None:
+    """Those of being served at all, say, instead of what was done."""
+    coin = np.where(LOG.is_served, 0.8, 0.2)
+    log = dataclasses.replace(LOG, probability=coin)
+    result = doral.evaluate(log, "uniform")
+    assert any(note.startswith("Told probabilities do not go with what was done in ") for note in result.notes)
+    assert result.of("uniform") == doral.evaluate(untold(LOG), "uniform").of("uniform")
+    insisted = doral.evaluate(log, "uniform", propensities="given").of("uniform")
+    assert insisted.verdict.startswith("weak: the log's probabilities account for")
+
+
 def test_good_probabilities_are_rarely_called_bad() -> None:
     bad = sum(bool(chances_of(rows_of(WORLD.log(600, seed), deadline=60.0), None).notes) for seed in range(200))
     assert bad <= 8  # one in a hundred, and skewed sums

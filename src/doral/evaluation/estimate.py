@@ -32,15 +32,20 @@ class Weighted(NamedTuple):
     of_policy: Floats  # what is expected of what the policy does
 
 
-def contributions(estimator: Estimator, rows: Weighted, censoring: Censoring, *, are_counted: bool = False) -> Floats:
-    """What each row adds. `are_counted`: the log's probabilities were counted, which takes what differs between cells
-    out of the first two, as the third does by what it expects: they are more exact than if they had been told.
+def contributions(
+    estimator: Estimator, rows: Weighted, censoring: Censoring, *, counted: Weighted | None = None
+) -> Floats:
+    """What each row adds.
+
+    `counted` where the log's probabilities were counted: the same of what the policy does on average to all rows on
+    which they were. Counting takes what differs between cells out of the first two estimators, as the third does by
+    what it expects: they are more exact than if probabilities had been told.
     """
     if estimator == "dr":
         return rows.of_policy + censoring.spread(rows.weight * (rows.amount - rows.of_done))
     if estimator == "ips":
+        mean, part = 0.0, 1.0
         added = censoring.spread(rows.weight * rows.amount)
-        explained = rows.weight * rows.of_done - rows.of_policy
     else:
         mass = float((rows.weight * censoring.weight).mean())
         if mass <= 0.0:
@@ -48,8 +53,10 @@ def contributions(estimator: Estimator, rows: Weighted, censoring: Censoring, *,
         mean = float((rows.weight * censoring.weight * rows.amount).mean()) / mass
         part = float(rows.served.mean()) / mass
         added = rows.served * mean + part * censoring.spread(rows.weight * (rows.amount - mean))
-        explained = part * (rows.weight * (rows.of_done - mean) - (rows.of_policy - rows.served * mean))
-    return added - (explained - float(explained.mean())) if are_counted else added
+    if counted is None:
+        return added
+    told = part * (counted.weight * (counted.of_done - mean) - (counted.of_policy - counted.served * mean))
+    return added - (told - float(told.mean()))
 
 
 class Interval(NamedTuple):

@@ -53,8 +53,13 @@ def chances_of(rows: Rows, wanted: object) -> Chances:
     if is_certain:
         notes.append("The log is that of a policy that left nothing to chance: all probabilities that it tells are 1.")
     if known.all() and (wanted == "given" or (wanted is None and not is_certain)):
-        notes += [] if is_certain else _miscalibrated(rows)
-        return Chances(probability=told, are_estimated=False, are_certain=is_certain, notes=tuple(notes))
+        off, tested, words = (0, 0, []) if is_certain else _miscalibrated(rows)
+        notes += words
+        if wanted == "given" or 2 * off <= tested:
+            return Chances(probability=told, are_estimated=False, are_certain=is_certain, notes=tuple(notes))
+        notes.append(
+            f"Told probabilities do not go with what was done in {off:,} of {tested:,} cells: they are not used."
+        )
     if wanted is None and known.any() and not known.all():
         notes.append(
             f"Probabilities are told for {int(known.sum()):,} of {len(rows):,} rows only: all were counted instead."
@@ -110,8 +115,10 @@ def _counts(rows: Rows, bin_: Ints, bins: int) -> Ints:
     return counts
 
 
-def _miscalibrated(rows: Rows) -> list[str]:
-    """Whoever is done something to with probability p stands for 1/p: in each context these must add up to all.
+def _miscalibrated(rows: Rows) -> tuple[int, int, list[str]]:
+    """In how many cells told probabilities contradict what was done, of how many that tell, and in words.
+
+    Whoever is done something to with probability p stands for 1/p: in each context these must add up to all.
 
     Sums that are too low come with few rows, which make their own error look small: there the error is the largest that
     goes with the lowest probability.
@@ -150,4 +157,4 @@ def _miscalibrated(rows: Rows) -> list[str]:
             )
     if int(off.sum()) > MOST_NAMED:
         notes.append(f"So it is with {int(off.sum()) - MOST_NAMED:,} more of {int(seen.sum()):,} cells.")
-    return notes
+    return int(off.sum()), int(seen.sum()), notes

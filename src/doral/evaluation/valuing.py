@@ -95,23 +95,28 @@ class Valuer:
         served = 1.0 - tables[self.half, rows.context, rows.nothing]
         return np.where(rows.served, weight, 0.0), served
 
+    def _weighted(self, tables: Floats, amounts: Floats, expected: Floats) -> Weighted:
+        rows = self.rows
+        weight, served = self.weights(tables)
+        return Weighted(
+            weight=weight,
+            served=served,
+            amount=amounts,
+            of_done=expected[self._fold, rows.context, rows.option],
+            of_policy=np.einsum("hjk,fjk->hfj", tables, expected)[self.half, self._fold, rows.context],
+        )
+
     def added(self, tables: Floats, estimators: Sequence[Estimator]) -> dict[Estimator, Added]:
         """By estimator, what each row adds to the value and to the cost of a policy (halves, J, A + 1)."""
         rows = self.rows
-        weight, served = self.weights(tables)
+        # Probabilities are counted on all rows, whatever is done to either half.
+        on_all = np.broadcast_to(tables.mean(axis=0), tables.shape)
         sides = []
         for amounts, expected, off in (
             (rows.value, self._values, self._off),
             (rows.paid, self._costs, self._whole if rows.is_paid_at_once else self._off),
         ):
-            of_policy = np.einsum("hjk,fjk->hfj", tables, expected)
-            weighted = Weighted(
-                weight=weight,
-                served=served,
-                amount=amounts,
-                of_done=expected[self._fold, rows.context, rows.option],
-                of_policy=of_policy[self.half, self._fold, rows.context],
-            )
-            counted = self._chances.are_estimated
-            sides.append([contributions(one, weighted, off, are_counted=counted) for one in estimators])
+            weighted = self._weighted(tables, amounts, expected)
+            counted = self._weighted(on_all, amounts, expected) if self._chances.are_estimated else None
+            sides.append([contributions(one, weighted, off, counted=counted) for one in estimators])
         return {one: Added(value, cost) for one, value, cost in zip(estimators, *sides, strict=True)}
