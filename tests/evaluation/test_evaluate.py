@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import doral
-from doral.evaluation.api import _part
+from doral.evaluation.rows import part_of
 from doral.log.log import SKIPPED, Log
 from tests.evaluation.worlds import mixed, small_world, untold
 
@@ -30,14 +30,14 @@ def odd_logs() -> dict[str, Log]:
     answered = np.where(LOG.is_answered, 1.0, np.nan)
     served = np.flatnonzero(LOG.is_served)
     return {
-        "one arrival": _part(LOG, np.flatnonzero(LOG.is_answered)[:1]),
-        "one that is open": _part(LOG, np.flatnonzero(~LOG.is_answered & LOG.is_served)[:1]),
-        "two": _part(LOG, np.arange(2)),
-        "five": _part(LOG, np.arange(5)),
+        "one arrival": part_of(LOG, np.flatnonzero(LOG.is_answered)[:1]),
+        "one that is open": part_of(LOG, np.flatnonzero(~LOG.is_answered & LOG.is_served)[:1]),
+        "two": part_of(LOG, np.arange(2)),
+        "five": part_of(LOG, np.arange(5)),
         "all pending": changed(delay=np.full(N, np.inf), reward=np.full(N, np.nan)),
-        "no skips": _part(LOG, served),
-        "only skips": _part(LOG, np.flatnonzero(~LOG.is_served)),
-        "one arm": dataclasses.replace(_part(LOG, np.flatnonzero(LOG.arm <= 0)), arms=("arm-0",)),
+        "no skips": part_of(LOG, served),
+        "only skips": part_of(LOG, np.flatnonzero(~LOG.is_served)),
+        "one arm": dataclasses.replace(part_of(LOG, np.flatnonzero(LOG.arm <= 0)), arms=("arm-0",)),
         "one context": changed(context=np.zeros(N, dtype=np.int64), contexts=("all",)),
         "equal rewards": changed(reward=answered),
         "only zeros": changed(reward=0.0 * answered),

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import doral
-from doral.evaluation.api import _part
 from doral.evaluation.propensity import chances_of, counted_by_time
-from doral.evaluation.rows import rows_of
+from doral.evaluation.rows import part_of, rows_of
 from doral.log.log import SKIPPED
 from tests.evaluation.worlds import small_world, untold
 
@@ -20,7 +19,7 @@ LOG = WORLD.log(2_000, 0)
 
 def test_what_the_log_never_did_is_named() -> None:
     keep = ~((LOG.arm == 1) & (LOG.context == 2))
-    log = untold(_part(LOG, np.flatnonzero(keep)))
+    log = untold(part_of(LOG, np.flatnonzero(keep)))
     share = float((log.context == 2).mean())
     value = doral.evaluate(log, "always:arm-1").of("always:arm-1")
     said = f"the log never gave arm-1 to context-2 ({share:.0%} of what the policy does)"
@@ -46,16 +45,22 @@ def test_effective_size_is_that_of_kish_and_weak_where_few_arrivals_speak() -> N
     assert value.ess == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
     assert dict(value.ess_by_arm) == {"arm-0": pytest.approx(value.ess)}
     assert value.largest_weight == weight.max()
-    few = doral.evaluate(_part(LOG, np.arange(60)), "always:arm-2").of("always:arm-2")
+    few = doral.evaluate(part_of(LOG, np.arange(60)), "always:arm-2").of("always:arm-2")
     assert few.verdict.startswith(("weak: the log says as much about it as", "not supported"))
 
 
 def test_weights_that_do_not_add_up_are_said() -> None:
     """An arm that could not be had in the first half of the log, told by probabilities of the second."""
     half = LOG.time < 50.0
-    log = _part(LOG, np.flatnonzero(~half | (LOG.arm != 0)))
-    value = doral.evaluate(log, "always:arm-0").of("always:arm-0")
-    assert value.verdict.startswith("weak: the log's probabilities account for")
+    log = part_of(LOG, np.flatnonzero(~half | (LOG.arm != 0)))
+    result = doral.evaluate(log, "always:arm-0")
+    value = result.of("always:arm-0")
+    assert any("propensities='estimated' counts it over the whole time" in note for note in result.notes)
+    counted = doral.evaluate(log, "always:arm-0", propensities="estimated").of("always:arm-0")
+    table = np.eye(4)[[0, 0, 0, 0]]
+    assert counted.verdict == "supported"
+    assert counted.low <= WORLD.value(table, 60.0) <= counted.high
+    assert value.verdict.startswith("not supported: as its probabilities tell, the log could have done ")
 
 
 def test_arrivals_that_are_needed_do_tell_the_difference() -> None:
@@ -86,7 +91,7 @@ def test_probabilities_that_are_wrong_nearly_everywhere_are_not_used() -> None:
     assert any(note.startswith("Told probabilities do not go with what was done in ") for note in result.notes)
     assert result.of("uniform") == doral.evaluate(untold(LOG), "uniform").of("uniform")
     insisted = doral.evaluate(log, "uniform", propensities="given").of("uniform")
-    assert insisted.verdict.startswith("weak: the log's probabilities account for")
+    assert insisted.verdict.startswith("not supported: as its probabilities tell, the log could have done ")
 
 
 def test_good_probabilities_are_rarely_called_bad() -> None:
@@ -100,8 +105,8 @@ def test_counted_probabilities_follow_context_and_time() -> None:
     counted, bins = counted_by_time(rows_of(log, deadline=60.0))
     assert bins > 8
     assert np.abs(counted - log.probability).mean() < 0.02
-    still, _ = counted_by_time(rows_of(_part(log, np.arange(60)), deadline=60.0))  # too few to split
-    first = _part(log, np.arange(60))
+    still, _ = counted_by_time(rows_of(part_of(log, np.arange(60)), deadline=60.0))  # too few to split
+    first = part_of(log, np.arange(60))
     for context in range(4):
         for arm in (*range(3), SKIPPED):
             rows = (first.context == context) & (first.arm == arm)
@@ -118,6 +123,6 @@ def test_arrivals_after_the_budget_was_spent_are_left_out_and_said() -> None:
         probability=np.where(spent, 1.0, LOG.probability),
     )
     result = doral.evaluate(log, "uniform", deadline=60.0)
-    whole = doral.evaluate(_part(LOG, np.flatnonzero(~spent)), "uniform", deadline=60.0)
+    whole = doral.evaluate(part_of(LOG, np.flatnonzero(~spent)), "uniform", deadline=60.0)
     assert any("after which nothing was done any more, are left out" in note for note in result.notes)
     assert result.of("uniform").value == pytest.approx(whole.of("uniform").value, abs=0.02)

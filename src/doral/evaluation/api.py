@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,17 +10,16 @@ import numpy as np
 from doral import _check
 from doral._arrays import Floats
 from doral.errors import InvalidValue
+from doral.evaluation.asked import learns, listed, named, tables_of
 from doral.evaluation.estimate import ESTIMATORS, Estimator, Interval, difference_of, interval_of
 from doral.evaluation.evaluation import Evaluation, Value
-from doral.evaluation.learned import Best, Lp
 from doral.evaluation.propensity import chances_of
-from doral.evaluation.rows import Rows, longest_deadline, rows_of
-from doral.evaluation.support import needed_arrivals, support_of, verdict_of
-from doral.evaluation.targets import AS_LOGGED, STATUS_QUO, Learner, Policy, checked_table, from_file, table_of
+from doral.evaluation.rows import Rows, longest_deadline, part_of, rows_of
+from doral.evaluation.support import AT_TIMES, needed_arrivals, support_of, verdict_of
+from doral.evaluation.targets import AS_LOGGED, STATUS_QUO, Policy
 from doral.evaluation.valuing import HALVES, Added, Valuer
 from doral.log.log import Log
 
-MOST_POLICIES = 1_000
 MOST_REWARD = 1e60  # its fourth power must be a number
 
 
@@ -72,18 +69,18 @@ def evaluate(
     valuer = Valuer(rows, chances, seed=seed)
     quo = valuer.status_quo()
     rate = float(quo.cost.mean()) if budget is None else _check.finite_number("budget", budget, at_least=0.0)
-    halves = [_part(log, np.flatnonzero(valuer.half == half)) for half in range(HALVES)]
+    halves = [part_of(log, np.flatnonzero(valuer.half == half)) for half in range(HALVES)]
     tables: dict[str, Floats] = {}
-    for policy in _listed(policies):
-        name, said = _named(policy)
+    for policy in listed(policies):
+        name, said = named(policy)
         if name in AS_LOGGED:
             continue
         if name in tables:
             raise InvalidValue("policy", name, "appears twice; give each its own name: (name, policy)")
-        if not all(len(half) for half in halves) and _learns(said):
+        if not all(len(half) for half in halves) and learns(said):
             notes.append(f"{name} learns on one half and is valued on the other: there is one arrival only.")
             continue
-        tables[name] = _tables(said, name, rows=rows, halves=halves, deadline=limit, rate=max(rate, 0.0))
+        tables[name] = tables_of(said, name, rows=rows, halves=halves, deadline=limit, rate=max(rate, 0.0))
         if isinstance(said, str) and said == "lp":
             notes.append(f"lp spends at most {rate:.3g} per arrival{', as was paid' if budget is None else ''}.")
     values = [_status_quo_value(rows, quo)]
@@ -112,6 +109,11 @@ def evaluate(
                     needed=needed_arrivals(len(rows), difference) if is_supported else None,
                 )
             )
+    if any(AT_TIMES in one.verdict for one in values if not one.is_supported):
+        notes.append(
+            "What could not be done at some times was done at others: propensities='estimated' counts it over the whole"
+            " time, which is right if what an arm brings does not change."
+        )
     return Evaluation(
         log=log.name,
         arrivals=len(rows),
@@ -163,59 +165,6 @@ def _checked_estimators(said: object) -> tuple[Estimator, ...]:
         if not _check.is_among(one, ESTIMATORS):
             raise InvalidValue("estimators", one, f"must be among {', '.join(ESTIMATORS)}")
     return tuple(one for one in ESTIMATORS if one in words)
-
-
-def _listed(policies: Any) -> list[Any]:
-    is_one = isinstance(policies, str | Path | Mapping | np.ndarray) or callable(policies)
-    if is_one or isinstance(policies, Learner) or (isinstance(policies, tuple) and _is_named(policies)):
-        return [policies]
-    return _check.items("policies", policies, what="policies", at_most=MOST_POLICIES)
-
-
-def _is_named(policy: tuple[Any, ...]) -> bool:
-    return len(policy) == 2 and isinstance(policy[0], str) and not isinstance(policy[1], str)
-
-
-def _named(policy: Any) -> tuple[str, Any]:
-    """Its name, and the policy without it."""
-    if isinstance(policy, tuple) and len(policy) == 2 and isinstance(policy[0], str):
-        name, said = _check.name("name of a policy", policy[0]), policy[1]
-        return name, from_file(said) if isinstance(said, Path) else said
-    if isinstance(policy, Path) or (isinstance(policy, str) and policy.endswith(".json")):
-        path = Path(policy)
-        return path.stem, from_file(path)
-    if isinstance(policy, str):
-        return policy, policy
-    if isinstance(policy, Learner):
-        return _check.name("name of a policy", policy.name), policy
-    if callable(policy):
-        return str(getattr(policy, "__name__", type(policy).__name__)), policy
-    return "table" if isinstance(policy, np.ndarray) else "mapping", policy
-
-
-def _learns(said: Any) -> bool:
-    return isinstance(said, Learner) or (isinstance(said, str) and said in ("best", "lp"))
-
-
-def _tables(said: Any, name: str, *, rows: Rows, halves: list[Log], deadline: float, rate: float) -> Floats:
-    """(halves, J, A + 1): what is done to each half; what learns has learned it from the other."""
-    if isinstance(said, str) and said == "best":
-        said = Best(deadline=deadline)
-    elif isinstance(said, str) and said == "lp":
-        said = Lp(deadline=deadline, budget=rate)
-    if isinstance(said, Learner):
-        learned = [checked_table(said.allocation(half), rows.shape, name) for half in reversed(halves)]
-        return np.stack(learned)
-    table = table_of(said, contexts=rows.contexts, options=rows.options, name=name)
-    return np.stack([table] * HALVES)
-
-
-def _part(log: Log, places: Any) -> Log:
-    """Some rows of a log, in their order."""
-    arrays = ("time", "context", "arm", "reward", "delay", "watched", "cost", "paid", "probability")
-    taken: dict[str, Any] = {name: getattr(log, name)[places] for name in arrays}
-    key = tuple(log.key[one] for one in places.tolist()) if log.key else ()
-    return dataclasses.replace(log, **taken, key=key)
 
 
 def _numbers(added: Added, quo: Added) -> tuple[Interval, dict[str, Any]]:

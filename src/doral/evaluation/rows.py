@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -106,6 +108,14 @@ def rows_of(log: Log, *, deadline: float) -> Rows:
         nothing_is_known=nothing_is_known,
         n_closed=len(log) - n,
     )
+
+
+def part_of(log: Log, places: Ints) -> Log:
+    """Some rows of a log, in their order."""
+    arrays = ("time", "context", "arm", "reward", "delay", "watched", "cost", "paid", "probability")
+    taken: dict[str, Any] = {name: getattr(log, name)[places] for name in arrays}
+    key = tuple(log.key[one] for one in places.tolist()) if log.key else ()
+    return dataclasses.replace(log, **taken, key=key)
 
 
 def _n_closed(log: Log) -> int:

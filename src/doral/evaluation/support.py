@@ -16,6 +16,7 @@ FEW = 30.0  # effective rows: below, intervals rest on the shape of rewards
 MUCH = 0.1  # of all weight on one row
 FAR = 3.0  # standard errors between what weights sum to and what they should
 NAMED = 3  # cells
+AT_TIMES = "as its probabilities tell, the log could have done"
 POWER_Z = 1.959964 + 0.841621  # two-sided 5%, power 80%
 
 
@@ -43,10 +44,13 @@ def support_of(rows: Rows, table: Floats, weight: Floats, served: Floats) -> Sup
     unsupported = float(missing.sum())
     sums = float(weight.sum())
     should = float(served.sum())
-    # Weights that sum to too little lack the large ones, and their own spread with them: the most that it may be.
-    error = math.sqrt(float(weight.max()) * should)
+    error = math.sqrt(float(((weight - served) ** 2).sum()))
+    squared = weight * weight
+    if effective_size(squared) < FEW:
+        # A few large weights: sums that are too low lack some, and their spread with them. The most that it may be.
+        error = math.sqrt(float(weight.max()) * should)
     arms = np.bincount(rows.option, weights=weight, minlength=len(rows.options))
-    squares = np.bincount(rows.option, weights=weight * weight, minlength=len(rows.options))
+    squares = np.bincount(rows.option, weights=squared, minlength=len(rows.options))
     by_arm = tuple((rows.options[k], float(arms[k] ** 2 / squares[k])) for k in np.flatnonzero(squares > 0.0).tolist())
     return Support(
         ess=effective_size(weight) if should > 0.0 else float(len(rows)),
@@ -77,18 +81,20 @@ def _short(name: str) -> str:
 def verdict_of(support: Support, value: Interval, largest: float, *, is_certain: bool = False) -> str:
     """ "supported", "weak: ..." or "not supported: ..."; `largest` is how much one row may bring, more or less.
 
-    What the log never did may bring anything: a policy is not supported where that could move its value by more than
-    its interval says. `is_certain`: all told probabilities are 1.
+    What the log never did, or not at the time, may bring anything: a policy is not supported where that could move its
+    value by more than its interval says. `is_certain`: all told probabilities are 1.
     """
     if is_certain and support.is_off:
         return "not supported: the log left nothing to chance and cannot tell what else would have come"
+    missing = max(support.unsupported, 1.0 - support.accounted if support.is_off else 0.0)
+    how = "weak" if missing * largest < value.high - value.mean else "not supported"
     if support.unsupported > 0.0:
         why = f"the log never gave {support.lacking} ({_percent(support.unsupported)} of what the policy does)"
-        if not support.unsupported * largest < value.high - value.mean:
-            return f"not supported: {why}"
-        return f"weak: {why}"
+        return f"{how}: {why}"
     if support.ess == 0.0:
         return "not supported: the log never did what the policy does"
+    if support.is_off and missing > 0.0:
+        return f"{how}: {AT_TIMES} {_floor_percent(support.accounted)} of what the policy does when it came to it"
     if support.is_off:
         return f"weak: the log's probabilities account for {support.accounted:.0%} of what the policy does"
     if support.ess < FEW:
@@ -100,6 +106,11 @@ def verdict_of(support: Support, value: Interval, largest: float, *, is_certain:
 
 def _percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.01 else "less than 1%"
+
+
+def _floor_percent(share: float) -> str:
+    """Never 100% of what is less."""
+    return f"{math.floor(1000.0 * share) / 10.0:.3g}%"
 
 
 def needed_arrivals(n: int, difference: Interval) -> int | None:
