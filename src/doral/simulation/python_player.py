@@ -80,6 +80,11 @@ class PythonPlayer:
         self._book = new_logbook(scenario, truth.times, truth.classes, keep_arrivals=keep_arrivals)
         self._book_block = Block(self._book)
         self._classes: list[int] = truth.classes.tolist()
+        self._is_due = memoryview(self._book.last_due)
+        # What can be had where everything is there and can be paid, by context, and what that takes.
+        control = scenario.problem.control
+        self._all_arms = tuple(arm for arm in range(self._n_arms) if arm != control)
+        self._dearest = [max(row) for row in self._exact_costs]
         self._pauses = frozenset(self._book.checkpoints.tolist())
 
     def play(self, tape: Tape, first_round: int) -> None:
@@ -103,6 +108,8 @@ class PythonPlayer:
 
     def _hear(self, round_: int) -> None:
         """The answers due in this round, in the order of their decisions."""
+        if not self._is_due[round_]:  # in most rounds; a call into compiled code takes longer than this
+            return
         decision = LOGBOOK["first_due"](self._book_block, round_)
         while decision != NO_DECISION:
             LOGBOOK["count"](self._book_block, round_, decision, self._cutoff)
@@ -146,11 +153,7 @@ class PythonPlayer:
         return self._truth.people.crowd.row(who)
 
     def _decide(self, tape: Tape, i: int, round_: int, context: int, who: int) -> int | None:
-        there = tape.available[i].tolist() or [1] * self._n_arms
-        left, control = self._exact_left, self._scenario.problem.control
-        available = tuple(
-            arm for arm, cost in enumerate(self._exact_costs[context]) if there[arm] and cost <= left and arm != control
-        )
+        available = self._available(tape, i, context)
         time, until = self._clock(round_), self._scenario.problem.until
         told = (round_, context, available, self._budget_left, self._rounds_left(round_, time), time)
         ends = math.inf if until is None else until
@@ -161,6 +164,15 @@ class PythonPlayer:
             message = f"policy {self._name!r}, round {round_}: chose arm {arm!r}, which is not among {available}"
             raise BadDecision(message)
         return int(arm)  # NumPy's integers become plain ones
+
+    def _available(self, tape: Tape, i: int, context: int) -> tuple[int, ...]:
+        """The arms that are there and can be paid."""
+        left = self._exact_left
+        if tape.available.shape[1] == 0 and self._dearest[context] <= left:
+            return self._all_arms
+        there = tape.available[i].tolist() or [1] * self._n_arms
+        costs = self._exact_costs[context]
+        return tuple(arm for arm in self._all_arms if there[arm] and costs[arm] <= left)
 
     def _clock(self, round_: int) -> float:
         times = self._truth.times
