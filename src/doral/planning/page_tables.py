@@ -15,7 +15,7 @@ from doral.planning.tables import How, Shown, Table
 
 MOST_ROWS = 50
 _UNFOLDED = 20  # rows; a page with more open ones is scrolled and not read
-_LONGEST = 300  # characters of a cell
+_LONGEST, _LONGEST_NAME = 300, 60  # characters of a cell
 
 
 def datum_table(found: Table, clock: Clock) -> str:
@@ -36,12 +36,17 @@ def datum_table(found: Table, clock: Clock) -> str:
     )
     if len(rows) <= _UNFOLDED:
         return html
-    summary = f"{found.name.capitalize()}: {min(len(rows), MOST_ROWS)} of {len(rows):,} rows"
+    summary = f"{found.name.capitalize()}: {f'{MOST_ROWS} of ' if rest > 0 else ''}{len(rows):,} rows"
     return f"<details><summary>{escape(summary)}</summary>{html}</details>"
 
 
 def _datum(row: dict[str, Any], one: Shown, clock: Clock, *, is_head: bool) -> Datum:
     value = row[one.key]
+    if one.how == "name":
+        full = printable(DASH if value is None else str(value))
+        brief = short(full, _LONGEST_NAME)
+        title = full if brief != full else ""
+        return Datum(html=escape(brief), sort=full.lower(), look="words", is_head=is_head, title=title)
     if one.how == "text":
         return text(DASH if value is None else short(str(value), _LONGEST), look="words", is_head=is_head)
     if one.how == "yes":

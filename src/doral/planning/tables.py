@@ -13,7 +13,7 @@ from doral.planning.curves import ReturnCurve
 from doral.planning.plan import Plan
 from doral.planning.values import CellValue
 
-How = Literal["text", "count", "number", "signed", "share", "times", "yes"]
+How = Literal["text", "name", "count", "number", "signed", "share", "times", "yes"]
 Row = dict[str, Any]
 TABLE_NAMES = (
     "policies", "pairs", "waiting", "arms", "costs", "contexts", "values", "findings", "tails", "nothing", "more",
@@ -93,7 +93,7 @@ def _policies(plan: Plan) -> Table:
         names,
         [{name: getattr(one, name) for name in names} for one in found],
         [
-            Shown(head="policy", key="policy"),
+            Shown(head="policy", key="policy", how="name"),
             Shown(head=unit, key="worth", how="number", ends=("low", "high")),
             Shown(head="more than now", key="more", how="signed", ends=("more_low", "more_high")),
             Shown(head="of the oracle", key="oracle_share", how="share"),
@@ -182,7 +182,7 @@ def _arms(plan: Plan) -> Table:
             }
         )
     shown = [
-        Shown(head="arm", key="arm"),
+        Shown(head="arm", key="arm", how="name"),
         Shown(head="rows", key="rows", how="count"),
         Shown(head="answered", key="answered", how="count"),
     ]
@@ -221,7 +221,7 @@ def _costs(plan: Plan) -> Table:
         rows=rows,
         on_page=together or rows,
         shown=(
-            Shown(head="arm", key="arm"),
+            Shown(head="arm", key="arm", how="name"),
             Shown(head="rows", key="rows", how="count"),
             Shown(head="list price", key="list_price", how="number"),
             Shown(head="paid", key="paid", how="number", ends=("low", "high")),
@@ -252,7 +252,7 @@ def _contexts(plan: Plan) -> Table:
             for place, name in enumerate(log.contexts)
         ],
         [
-            Shown(head="context", key="context"),
+            Shown(head="context", key="context", how="name"),
             Shown(head="rows", key="rows", how="count"),
             Shown(head="of all arrivals", key="share", how="share"),
             Shown(head="served", key="served_share", how="share"),
@@ -270,8 +270,8 @@ def _cells(values: Sequence[CellValue]) -> Table:
         names,
         [{name: getattr(one, name) for name in names} for one in values],
         [
-            Shown(head="context", key="context"),
-            Shown(head="arm", key="arm"),
+            Shown(head="context", key="context", how="name"),
+            Shown(head="arm", key="arm", how="name"),
             Shown(head="rows", key="rows", how="count"),
             Shown(head="settled", key="settled", how="count"),
             Shown(head="by itself", key="seen", how="number"),
@@ -313,7 +313,7 @@ def _tails(plan: Plan) -> Table:
             for one in plan.tails
         ],
         [
-            Shown(head="arm", key="arm"),
+            Shown(head="arm", key="arm", how="name"),
             Shown(head="answered", key="answered", how="count"),
             Shown(head="tail", key="tail"),
             Shown(head="index", key="index", how="number", ends=("low", "high")),
@@ -334,7 +334,7 @@ def _nothing(plan: Plan) -> Table:
             for one in plan.nothing
         ],
         [
-            Shown(head="context", key="context"),
+            Shown(head="context", key="context", how="name"),
             Shown(head="rows", key="rows", how="count"),
             Shown(head="answered", key="answered", how="count"),
             Shown(head="reward", key="value", how="number", ends=("low", "high")),
@@ -368,7 +368,7 @@ def _evaluation(plan: Plan) -> Table:
         names,
         [{name: getattr(one, name, None) for name in names} for one in (() if callable(found) else found)],
         [
-            Shown(head="policy", key="policy"),
+            Shown(head="policy", key="policy", how="name"),
             Shown(head="estimator", key="estimator"),
             Shown(head="value", key="value", how="number", ends=("low", "high")),
             Shown(head="cost", key="cost", how="number"),
@@ -388,7 +388,7 @@ def _columns(plan: Plan) -> Table:
         [{"role": role, "column": name, "is_guessed": role in reading.guessed} for role, name in reading.columns],
         [
             Shown(head="taken for", key="role"),
-            Shown(head="column", key="column"),
+            Shown(head="column", key="column", how="name"),
             Shown(head="guessed", key="is_guessed", how="yes"),
         ],
     )
