@@ -31,7 +31,7 @@ _BINS = 60  # of time, at most
 def values_drawing(plan: Plan, values: Sequence[CellValue]) -> Drawing | None:
     """A map of contexts and arms, or dots with intervals where there is one of either."""
     known = {(one.context, one.arm): one for one in values if one.value is not None}
-    if not known:
+    if len(known) < 2:
         return None
     arms = _most(known, 1, plan.log.arm_names(), MOST_LINES)
     contexts = _most(known, 0, plan.log.contexts, MOST_CONTEXTS)
@@ -99,7 +99,11 @@ def _map(known: Mapping[tuple[str, str], CellValue], contexts: Sequence[str], ar
 
 
 def _name_sides(axes: Axes, contexts: Sequence[str], arms: Sequence[str]) -> None:
-    axes.set_xticks(range(len(arms)), [label(one, 18) for one in arms], rotation=30, ha="left", rotation_mode="anchor")
+    names = [label(one, 18) for one in arms]
+    axes.set_xticks(range(len(arms)), names)
+    if max(map(len, names)) > 6:
+        for tick in axes.get_xticklabels():
+            tick.set(rotation=30, ha="left", rotation_mode="anchor")
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(contexts)), [label(one, 20) for one in contexts])
     axes.tick_params(length=0)

@@ -20,7 +20,7 @@ from doral._version import VERSION
 from doral.errors import InvalidValue
 from doral.log.formulas import FORMULA
 from doral.planning.plan import Plan
-from doral.planning.tables import Table
+from doral.planning.table import Table
 
 PAGE_FILE, PLAN_FILE, PROBLEM_FILE, POLICY_FILE = "index.html", "plan.json", "problem.json", "policy.json"
 _IS_FORMULA = re.compile(FORMULA)

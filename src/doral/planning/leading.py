@@ -5,6 +5,17 @@ from __future__ import annotations
 from doral.planning.earnings import Earning
 from doral.planning.plan import Plan
 
+_ROUNDING = 1e-9  # of what is earned: what policies that do the same differ by is how sums are rounded
+
+
+def difference(more: float | None, worth: float) -> float | None:
+    """Of two earnings, one of which is `worth`; nothing where that is all it is.
+
+    >>> difference(-5.5e-14, 65.9), difference(0.5, 65.9)
+    (0.0, 0.5)
+    """
+    return 0.0 if more is not None and abs(more) < _ROUNDING * abs(worth) else more
+
 
 def leading(plan: Plan, at_most: int) -> list[Earning]:
     """The best ones, best first; the advised one and the status quo are always among them."""

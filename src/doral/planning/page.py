@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
 
 from doral.experiments.kit.images import PNG_DOTS_PER_INCH, as_data
 from doral.experiments.kit.numbers import count
@@ -15,7 +14,7 @@ from doral.planning.folder import start_command
 from doral.planning.labels import printable, short
 from doral.planning.page_tables import datum_table
 from doral.planning.plan import Plan
-from doral.planning.tables import Table
+from doral.planning.table import Table
 
 _CSS_DOTS_PER_INCH = 96
 _DETAILS = (
@@ -133,7 +132,7 @@ def _detail(plan: Plan, name: str, found: Sequence[Table]) -> str:
         "arms": (plan.responsiveness.sentence,),
         "contexts": tuple(one.sentence for one in plan.nothing if one.context is None),
         "feedback": tuple(one.sentence for one in plan.tails if one.arm is None),
-        "evaluation": _evaluation_words(plan.evaluation),
+        "evaluation": tuple(plan.evaluation.text().splitlines()) if plan.evaluation is not None else (),
     }
     sentences = tuple(dict.fromkeys(one for one in said[name] if one))
     if not sentences and not found:
@@ -141,16 +140,6 @@ def _detail(plan: Plan, name: str, found: Sequence[Table]) -> str:
     made = [f"<p>{_words(sentences[0])}</p>" if len(sentences) == 1 else _list(sentences)]
     made += [datum_table(table, plan.log.clock) for table in found]
     return "\n".join(made)
-
-
-def _evaluation_words(evaluation: Any) -> tuple[str, ...]:
-    """What it says of itself, whatever form it has."""
-    if evaluation is None:
-        return ()
-    if isinstance(getattr(evaluation, "sentence", None), str):
-        return (str(evaluation.sentence),)
-    text = getattr(evaluation, "text", None)
-    return tuple(str(text()).splitlines()) if callable(text) else ()
 
 
 def _limits(plan: Plan) -> str:

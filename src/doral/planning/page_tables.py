@@ -11,7 +11,7 @@ from doral.experiments.kit.numbers import DASH, MINUS
 from doral.log.clock import Clock
 from doral.planning.fact import number, percent
 from doral.planning.labels import printable, short
-from doral.planning.tables import How, Shown, Table
+from doral.planning.table import How, Shown, Table
 
 MOST_ROWS = 50
 _UNFOLDED = 20  # rows; a page with more open ones is scrolled and not read

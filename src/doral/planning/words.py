@@ -5,9 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from doral.planning.earnings import Earning
 from doral.planning.fact import number, percent
 from doral.planning.labels import ELLIPSIS, columns, printable, short
-from doral.planning.leading import leading
+from doral.planning.leading import difference, leading
 from doral.planning.plan import Plan
 
 WIDTH = 100
@@ -53,22 +54,22 @@ def _policies(plan: Plan) -> list[str]:
     earnings = plan.earnings
     if earnings is None or not earnings.policies:
         return []
-    rows = [
-        [
-            ("* " if one.policy == plan.recommendation.policy else "  ") + short(one.policy, 34),
-            number(one.worth),
-            f"[{number(one.low)}, {number(one.high)}]",
-            "as now" if one.more is None else f"{'+' if one.more > 0 else ''}{number(one.more)}",
-            ""
-            if one.more_low is None or one.more_high is None
-            else f"[{number(one.more_low)}, {number(one.more_high)}]",
-            "" if one.oracle_share is None else percent(one.oracle_share),
-        ]
-        for one in leading(plan, _POLICIES)
-    ]
+    rows = [_policy(plan, one) for one in leading(plan, _POLICIES)]
     heads = ["  policy", short(earnings.unit, 14), "95%", "more than now", "95%", "of the oracle"]
     title = f"Earnings over {number(earnings.arrivals)} arrivals with a budget of {number(earnings.budget)} (* advised)"
     return [title, *_table(heads, rows, len(earnings.policies), "rows")]
+
+
+def _policy(plan: Plan, one: Earning) -> list[str]:
+    more, low, high = (difference(each, one.worth) for each in (one.more, one.more_low, one.more_high))
+    return [
+        ("* " if one.policy == plan.recommendation.policy else "  ") + short(one.policy, 34),
+        number(one.worth),
+        f"[{number(one.low)}, {number(one.high)}]",
+        "as now" if more is None else f"{'+' if more > 0 else ''}{number(more)}",
+        "" if low is None or high is None else f"[{number(low)}, {number(high)}]",
+        "" if one.oracle_share is None else percent(one.oracle_share),
+    ]
 
 
 def _budget(plan: Plan) -> list[str]:
