@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+import doral
 from doral.cli.app import app
+from doral.cli.stages import Stages
 from doral.planning import make
 from doral.planning.plan import Plan
 from doral.planning.words import text
@@ -93,3 +95,25 @@ def test_a_file_that_is_not_there_or_in_the_way_is_named(tmp_path: Path, asked: 
     assert done.exit_code == 2
     assert "must be a folder" in done.stderr
     assert not asked
+
+
+def test_a_name_that_is_taken_is_refused_before_the_work(tmp_path: Path, asked: dict[str, Any]) -> None:
+    storage = f"sqlite:///{tmp_path / 'campaigns.db'}"
+    with doral.open(storage) as store:
+        store.create("spring", minimal_plan().problem, clock="rounds")
+    done = run(tmp_path, *COLUMNS, "--create", "spring", "--storage", storage)
+    assert done.exit_code == 2
+    assert "is the name of a campaign already" in done.stderr
+    assert not asked
+
+
+def test_progress_that_is_no_terminal_is_a_line_per_stage_and_tenth(capsys: pytest.CaptureFixture[str]) -> None:
+    with Stages() as shown:
+        for done in range(1001):
+            shown(done / 1000, "policies play" if done > 100 else "reading")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].endswith("reading")
+    assert 10 <= len(lines) <= 13
+    with Stages(is_quiet=True) as shown:
+        shown(0.5, "policies play")
+    assert capsys.readouterr().err == ""

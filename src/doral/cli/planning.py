@@ -13,6 +13,7 @@ from doral.cli.campaign_words import json_line
 from doral.cli.exits import say
 from doral.cli.policy_words import parse_policy
 from doral.cli.stages import Stages
+from doral.errors import InvalidValue
 from doral.planning.folder import check, save, to_dict
 
 
@@ -34,6 +35,8 @@ def run(
     # First what can be wrong with the request: reading and planning take a while.
     check(out)
     chosen = [parse_policy(word) for word in policies]
+    if create is not None:
+        _refuse_taken(storage, create)
     from doral.log.read import read_log
     from doral.planning.make import plan
     from doral.planning.words import text
@@ -62,6 +65,19 @@ def run(
         create_campaign(made, storage, create)
         say(f"created {create}")
     say(f"page: {page}")
+
+
+def _refuse_taken(storage: str, name: str) -> None:
+    """A file that is there already can be asked at once; a server is asked when the campaign is created."""
+    if not storage.startswith("sqlite:"):
+        return
+    from doral.live.storage.urls import read_sqlite
+    from doral.live.store import open as open_store
+
+    if read_sqlite(storage).path.exists():
+        with open_store(storage) as store:
+            if name in store.list():
+                raise InvalidValue("create", name, "is the name of a campaign already; choose another")
 
 
 def command_of(

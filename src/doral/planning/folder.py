@@ -119,7 +119,7 @@ def start_command(plan: Plan) -> str:
     words = ["doral", "campaign", "create", "NAME", "--problem", PROBLEM_FILE, "--policy", advised.policy]
     for name, value in advised.options:
         words += ["--option", f"{name}={json.dumps(plain(value), ensure_ascii=False)}"]
-    return shlex.join(words)
+    return shlex.join([*words, *([] if plan.log.clock.unit == "seconds" else ["--clock", "rounds"])])
 
 
 def plain(value: Any) -> Any:

@@ -32,7 +32,7 @@ def short(name: str, width: int = 26) -> str:
     """A name in at most so many columns: long ones keep their beginning and their end.
 
     >>> short("a name that goes on and on and on", 16)
-    'a name th\u2026 and on'
+    'a name th\u2026and on'
     """
     clean = printable(name)
     if columns(clean) <= width:

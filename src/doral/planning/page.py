@@ -91,8 +91,21 @@ def _advice(plan: Plan) -> str:
     advised = plan.recommendation
     return (
         f'<div class="advice"><p><strong>{_words(advised.sentence)}</strong></p>{_list(advised.reasons)}'
-        "<p>To start it, in the folder of this page:</p>"
-        f"<pre><code>{escape(start_command(plan))}</code></pre></div>"
+        f"{_start(plan)}</div>"
+    )
+
+
+def _start(plan: Plan) -> str:
+    """How to begin, with what the log knows or without it."""
+    if plan.log.clock.unit == "units":
+        return (
+            "<p>A campaign lives in real time: say what the times of the log count (<code>--time-unit days</code>) to "
+            "start one.</p>"
+        )
+    return (
+        "<p>To start a campaign that knows what the log knows: <code>doral plan</code> as below, with "
+        "<code>--create NAME --storage URL</code>. To start one from nothing, in the folder of this page:</p>"
+        f"<pre><code>{escape(start_command(plan))}</code></pre>"
     )
 
 
