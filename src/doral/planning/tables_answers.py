@@ -109,7 +109,7 @@ def findings_table(plan: Plan) -> Table:
     return table_of(
         "findings",
         "What kind of feedback this is. Effects have 95% intervals and p-values are corrected for all questions "
-        "(Holm); numbers of times are on the clock of the log.",
+        "(Holm).",
         names,
         [{name: getattr(one, name) for name in names} for one in plan.findings],
         [
