@@ -14,6 +14,9 @@ from doral._arrays import Floats
 from doral.planning.earning import STATUS_QUO, Played
 from doral.planning.fact import Fact, number
 
+_ROUNDING = 1e-9
+KNOWS_TRUTH = "oracle"  # nobody can be it: the best that can be had is another
+
 
 @dataclass(frozen=True, kw_only=True)
 class Earning(Fact):
@@ -100,8 +103,9 @@ def _width(draws: Floats) -> float:
 
 
 def difference(first: Floats, second: Floats) -> Spread:
-    """Truth by truth."""
+    """Truth by truth; what only rounding tells apart is the same."""
     gap = first - second
+    gap = np.where(np.abs(gap) <= _ROUNDING * np.abs(first), 0.0, gap)
     mean = float(gap.mean())
     width = _width(gap)
     return Spread(mean, mean - width, mean + width)
@@ -127,7 +131,7 @@ def earnings_of(
     for first, second in combinations(order, 2):
         both = ~np.isnan(worth[first] + worth[second])
         pairs.append(_pair(first, second, difference(worth[first][both], worth[second][both])))
-    best = policies[0]
+    best = next((one for one in policies if one.policy != KNOWS_TRUTH), policies[0])
     return Earnings(
         policies=policies,
         pairs=tuple(pairs),

@@ -9,6 +9,7 @@ from typing import Any
 from doral import _check
 from doral.engine.blueprint import MAX_SEED
 from doral.engine.options import PolicyOptions
+from doral.errors import InvalidValue
 from doral.evaluation.api import evaluate
 from doral.evaluation.evaluation import Evaluation
 from doral.log.asked import Asked, asked_of, by_arrivals, spent
@@ -45,7 +46,10 @@ POLICIES: tuple[str, ...] = (
     "beta-ts-lp",
     "oracle",
 )
+# The slowest of all: with more arrivals than these it would take longer than all others, and has to be asked for.
+SLOWEST, SLOWEST_ARRIVALS = "beta-ts-lp", 100_000
 TRUTHS, FEWEST, MOST = 40, 2, 10_000
+_NOTHING = 1e-6  # of what is earned
 Progress = Callable[[float, str], None]
 
 
@@ -76,10 +80,13 @@ def plan(
     n_truths = _check.whole_number("truths", truths, at_least=FEWEST, at_most=MOST)
     seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
     n_jobs = _check.whole_number("n_jobs", n_jobs, at_least=-1, at_most=MAX_JOBS)
-    chosen = made_policies(POLICIES if policies is None else policies)
+    if n_jobs == 0:
+        raise InvalidValue("n_jobs", n_jobs, "must be 1 or more, or -1 for all cores")
     given = None if deadline is None else read.clock.duration("deadline", deadline)
     limit = deadline_on_clock(read, deadline)
     asked = asked_of(read, deadline=limit, budget=budget, horizon=horizon)
+    is_slow = policies is None and asked.arrivals > SLOWEST_ARRIVALS
+    chosen = made_policies([one for one in POLICIES if one != SLOWEST or not is_slow] if policies is None else policies)
     told(0.05, "how answers come")
     curves, wait = return_curves(read, seed=seed), waiting(read, deadline=given, seed=seed)
     found = findings(read, deadline=given)
@@ -96,7 +103,10 @@ def plan(
         evaluation = _evaluation(read, limit, asked, seed)
     told(0.95, "writing")
     runnable = tuple(policy_name(one) for one in chosen if isinstance(one, PolicyOptions))
-    advice = recommend(read, asked, earnings, runnable, _limits(read, asked, earnings))
+    limits = _limits(read, asked, earnings)
+    if is_slow:
+        limits += (f"{SLOWEST} did not play: it is slow, and arrivals are many. --policy {SLOWEST} asks for it.",)
+    advice = recommend(read, asked, earnings, runnable, limits)
     arms = () if draws is None else arm_values(read.arms, draws)
     more = () if spend is None else _more(spend, asked)
     made = Plan(
@@ -178,7 +188,8 @@ def _answer(
         return ("Nothing was answered yet: the log cannot tell what anything brings.", wait.sentence)
     said = [headline(asked, earnings, policy), *rest, wait.sentence]
     if more:
-        said.append(more[0].sentence)
+        is_enough = more[0].gain <= _NOTHING * earnings.policies[0].worth
+        said.append("More money would buy nothing: all whom it helps are served." if is_enough else more[0].sentence)
     return tuple(said)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from doral.evaluation.evaluation import Evaluation
 from doral.log.log import Log
@@ -20,6 +21,10 @@ from doral.planning.tails import DelayTail
 from doral.planning.waiting import Waiting
 from doral.problem import Problem
 
+if TYPE_CHECKING:
+    from doral.live.campaign import Campaign
+    from doral.live.store import Store
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recommendation(Fact):
@@ -31,7 +36,7 @@ class Recommendation(Fact):
     limits: tuple[str, ...]  # what the log cannot tell, what was assumed: sentences
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Plan:
     """The answer in short, what to run, and everything that led there."""
 
@@ -55,3 +60,30 @@ class Plan:
     seed: int
     took_s: float
     command: str
+
+    def text(self) -> str:
+        """The answer and the tables that matter most, for a terminal."""
+        from doral.planning.words import text
+
+        return text(self)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the page, the figures, the tables, plan.json, problem.json and policy.json; returns the page."""
+        from doral.planning.folder import save
+
+        return save(self, Path(folder))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, for JSON."""
+        from doral.planning.folder import to_dict
+
+        return to_dict(self)
+
+    def create(self, storage: str | Store, name: str, *, seed: int | None = None) -> Campaign:
+        """Open a campaign that runs what is advised, and knows what the log knows."""
+        from doral.planning.campaign import create_campaign
+
+        return create_campaign(self, storage, name, seed=seed)
+
+    def __repr__(self) -> str:
+        return f"Plan({self.log.name}: {self.answer[0]})"

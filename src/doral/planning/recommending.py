@@ -5,12 +5,11 @@ from __future__ import annotations
 from doral.log.asked import Asked
 from doral.log.log import Log
 from doral.planning.earning import STATUS_QUO
-from doral.planning.earnings import Earning, Earnings
+from doral.planning.earnings import KNOWS_TRUTH, Earning, Earnings
 from doral.planning.fact import number
 from doral.planning.plan import Recommendation
 
 USUAL = "doral-otf"
-KNOWS_TRUTH = "oracle"
 
 
 def chosen_policy(earnings: Earnings, runnable: tuple[str, ...]) -> Earning:

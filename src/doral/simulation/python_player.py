@@ -80,7 +80,7 @@ class PythonPlayer:
         self._book = new_logbook(scenario, truth.times, truth.classes, keep_arrivals=keep_arrivals)
         self._book_block = Block(self._book)
         self._classes: list[int] = truth.classes.tolist()
-        self._is_due = memoryview(self._book.last_due)
+        self._is_due = memoryview(self._book.last_due)  # type: ignore[arg-type]
         # What can be had where everything is there and can be paid, by context, and what that takes.
         control = scenario.problem.control
         self._all_arms = tuple(arm for arm in range(self._n_arms) if arm != control)
