@@ -1,0 +1,108 @@
+"""How often what a plan says of earnings holds the truth: logs of known scenarios, and what policies really earn there.
+
+    python benchmarks/earnings_coverage.py --logs 200
+
+For every kind of scenario, so many logs of a policy that gives arms at random are planned with; the intervals of "what
+it would have earned" and of the difference to what was done are compared with what the policies earn in the true
+scenario (the mean over many runs; the status quo as a sum). `equal` is how often two policies that are the same but for
+their coins are called equal, `best first` how often the best policy that can be had is the one that truly is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+from tests.logs import HOUR, log_of
+
+import doral
+from doral.log.asked import asked_of
+from doral.log.truths import truths_of
+from doral.planning.draws import chances_of
+from doral.planning.earning import STATUS_QUO, earn
+from doral.planning.earnings import earnings_of
+from doral.simulation.api import made_policies
+from doral.simulation.from_log import world_of
+from doral.simulation.world import make_truth
+
+HORIZON, DEADLINE, TRUTHS, TRUE_RUNS = 2_000, 130, 30, 400
+POLICIES = ("doral-otf", "d-linucb", "random", "oracle")
+
+
+def scenario(kind: str) -> doral.Scenario:
+    """Means are drawn once for each kind, by a seed that nobody has chosen for its result."""
+    rng = np.random.default_rng(5)
+    n_contexts, n_arms = (12, 6) if kind == "thin cells" else (3, 3)
+    means = rng.uniform(0.02, 0.3, (n_contexts, n_arms))
+    delays: Any = doral.delays.Geometric(mean=50)
+    noise: dict[str, Any] = {"noise": "bernoulli"}
+    if kind == "rare":
+        means = means / 10.0
+    if kind == "amounts":
+        noise, means = {"noise": "gaussian", "noise_sd": 0.5}, rng.uniform(0.0, 1.0, means.shape)
+    if kind == "heavy tails":
+        delays = doral.delays.Pareto(minimum=20, shape=1.2)
+    problem = doral.Problem(
+        arms=[doral.Arm(f"arm-{i}", cost=1 + 0.5 * i) for i in range(n_arms)],
+        contexts={f"context-{j}": 1.0 / n_contexts for j in range(n_contexts)},
+        budget=0.4 * HORIZON,
+        horizon=HORIZON,
+        deadline=DEADLINE,
+        feedback="silent" if kind == "silent" else "explicit",
+    )
+    return doral.Scenario(name=kind, problem=problem, means=means, delays=delays, **noise)
+
+
+KINDS = ("successes", "amounts", "rare", "silent", "heavy tails", "thin cells")
+
+
+def measure(kind: str, logs: int) -> None:
+    place, policies = scenario(kind), made_policies([*POLICIES, doral.policy("random", label="random, again")])
+    names = [*POLICIES, "random, again"]
+    result = doral.simulate(policies, place, runs=TRUE_RUNS)
+    true = {name: float(result.expected(kind, name).mean()) for name in names}
+    really_best = max((name for name in POLICIES if name != "oracle"), key=lambda name: true[name])
+    truth = make_truth(place, seed=0, run=0)
+    worth: dict[str, list[bool]] = {name: [] for name in (STATUS_QUO, *names)}
+    more: dict[str, list[bool]] = {name: [] for name in names}
+    equal, first = [], []
+    for run in range(logs):
+        log = log_of(place, "status-quo", run=run, seed=7)
+        asked = asked_of(log, deadline=DEADLINE * HOUR, budget=place.problem.budget)
+        world = world_of(log, asked, truths_of(log, deadline=DEADLINE * HOUR, n=TRUTHS, seed=run))
+        chances = chances_of(log)
+        found, _ = earn(world, policies, chances, seed=run)
+        said = earnings_of(found, arrivals=asked.arrivals, budget=place.problem.budget, unit="")
+        quo = float((truth.arrived[:, None] * chances * truth.counted[0]).sum())
+        for one in said.policies:
+            real = quo if one.policy == STATUS_QUO else true[one.policy]
+            worth[one.policy].append(one.low <= real <= one.high)
+            if one.more_low is not None and one.more_high is not None:
+                more[one.policy].append(one.more_low <= real - quo <= one.more_high)
+        equal.append(said.pair("random", "random, again").is_equal)
+        able = [one.policy for one in said.policies if one.policy in POLICIES and one.policy != "oracle"]
+        first.append(able[0] == really_best)
+    shares = " | ".join(f"{100 * np.mean(worth[name]):.1f}" for name in (STATUS_QUO, *POLICIES))
+    gains = " | ".join(f"{100 * np.mean(more[name]):.1f}" for name in ("doral-otf", "oracle"))
+    print(f"| {kind} | {shares} | {gains} | {100 * np.mean(equal):.1f} | {100 * np.mean(first):.1f} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--logs", type=int, default=200)
+    parser.add_argument("--kind", action="append", choices=KINDS, help="may be repeated; default: all")
+    options = parser.parse_args()
+    started = time.perf_counter()
+    heads = ["log of", STATUS_QUO, *POLICIES, "more: doral-otf", "more: oracle", "equal", "best first"]
+    print("| " + " | ".join(heads) + " |\n| --- " + "| ---: " * (len(heads) - 1) + "|", flush=True)
+    for kind in options.kind or KINDS:
+        measure(kind, options.logs)
+    print(
+        f"\n{options.logs} logs of {HORIZON:,} arrivals, {TRUTHS} truths each; {time.perf_counter() - started:.0f} s."
+    )
+
+
+if __name__ == "__main__":
+    main()
