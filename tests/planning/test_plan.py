@@ -190,6 +190,18 @@ def test_a_campaign_from_a_plan_has_lived_through_the_log(made: doral.Plan) -> N
     ]
 
 
+def test_a_long_log_is_entered_in_stretches(made: doral.Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = doral.open("memory://")
+    whole = made.create(store, "whole", seed=5).report()
+    monkeypatch.setattr("doral.planning.campaign.STRETCH", 90)
+    parts = made.create(store, "parts", seed=5).report()
+    assert parts.decisions == whole.decisions
+    assert parts.reward == whole.reward
+    for one, other in zip(parts.arms, whole.arms, strict=True):
+        assert (one.plays, one.answers, one.reward) == (other.plays, other.answers, other.reward)
+        assert one.view.values == pytest.approx(other.view.values, rel=0.05, abs=0.01)
+
+
 def test_an_exported_campaign_becomes_a_plan(tmp_path: Path) -> None:
     store = doral.open("memory://")
     problem = replace(kits().problem, horizon=300, budget=200.0, deadline=60.0)

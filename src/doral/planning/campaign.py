@@ -10,6 +10,8 @@ from doral.engine.presets import policy as policy_by_name
 from doral.errors import InvalidValue
 from doral.log.log import SKIPPED, Log
 
+STRETCH = 40_000  # rows that are entered together: some hundred MB while they are on their way
+
 if TYPE_CHECKING:
     from doral.live.campaign import Campaign
     from doral.live.store import Store
@@ -41,33 +43,56 @@ def create_campaign(plan: Plan, storage: str | Store, name: str, *, seed: int | 
         clock="seconds" if in_seconds else "rounds",
         at=begins if in_seconds else None,
     )
-    campaign.record_many(_records(log, begins))
+    _live_through(campaign, log, begins)
     return campaign
 
 
-def _records(log: Log, begins: float) -> Iterator[dict[str, Any]]:
-    """Every row as a record: what was done and when, and what came of it."""
+def _live_through(campaign: Campaign, log: Log, begins: float) -> None:
+    """Enter the log, a stretch of time after the other: decisions with the answers that came in the same stretch, and
+    then those to earlier ones.
+
+    Up to `STRETCH` rows that is one stretch, and everything is entered exactly in the order in which it happened.
+    """
+    ids: dict[int, str] = {}
+    came = log.time + log.delay
+    for first in range(0, len(log), STRETCH):
+        rows = range(first, min(first + STRETCH, len(log)))
+        ends = math.inf if rows.stop == len(log) else float(log.time[rows.stop])
+        made = campaign.record_many(_records(log, begins, rows, ends))
+        answered = [row for row in ids if came[row] < ends]
+        campaign.feedback_many(
+            {
+                "decision_id": ids.pop(row),
+                "reward": float(log.reward[row]),
+                "at": begins + float(came[row]),
+                **_cost(log, row),
+            }
+            for row in sorted(answered, key=lambda row: float(came[row]))
+        )
+        ids.update({row: made[row - first].id for row in rows if ends <= came[row] < math.inf})
+
+
+def _cost(log: Log, row: int) -> dict[str, float]:
+    """What was paid, where the answer tells it."""
+    paid = float(log.paid[row])
+    return {"actual_cost": paid} if log.paid_when == "on_answer" and not math.isnan(paid) else {}
+
+
+def _records(log: Log, begins: float, rows: range, ends: float) -> Iterator[dict[str, Any]]:
+    """Rows as records: what was done and when, and what came of it before the end."""
     is_paid = log.paid_when == "on_answer"
-    nothing_is_told = ~log.skips_are_answered
-    rows = zip(
-        log.context.tolist(),
-        log.arm.tolist(),
-        (begins + log.time).tolist(),
-        log.reward.tolist(),
-        (begins + log.time + log.delay).tolist(),
-        (log.paid if is_paid else log.cost).tolist(),
-        log.probability.tolist(),
-        strict=True,
-    )
-    for number, (context, arm, made, reward, answered, cost, probability) in enumerate(rows):
-        is_answered = math.isfinite(answered) and not (arm == SKIPPED and nothing_is_told)
+    has_answers = log.skips_are_answered
+    for row in rows:
+        arm, made, came = int(log.arm[row]), float(log.time[row]), float(log.time[row] + log.delay[row])
+        cost, chance = float(log.paid[row] if is_paid else log.cost[row]), float(log.probability[row])
+        is_answered = came < ends and (arm != SKIPPED or has_answers)
         yield {
-            "context": log.contexts[context],
+            "context": log.contexts[log.context[row]],
             "arm": None if arm == SKIPPED else log.arms[arm],
-            "at": made,
-            "reward": reward if is_answered else None,
-            "answered_at": answered if is_answered else None,
-            "cost": None if arm == SKIPPED or math.isnan(cost) else cost,
-            "probability": None if math.isnan(probability) else probability,
-            "key": log.key[number] if log.key else None,
+            "at": begins + made,
+            "reward": float(log.reward[row]) if is_answered else None,
+            "answered_at": begins + came if is_answered else None,
+            "cost": None if arm == SKIPPED or math.isnan(cost) or (is_paid and not is_answered) else cost,
+            "probability": None if math.isnan(chance) else chance,
+            "key": log.key[row] if log.key else None,
         }
