@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from doral.errors import DoralError as DoralError
     from doral.errors import InvalidValue as InvalidValue
     from doral.errors import UnknownName as UnknownName
-    from doral.evaluation.api import evaluate as evaluate
     from doral.evaluation.evaluation import Evaluation as Evaluation
     from doral.live.campaign import Campaign as Campaign
     from doral.live.decision import Decision as Decision
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from doral.log.read import read_log as read_log
     from doral.person import Category as Category
     from doral.person import Number as Number
+    from doral.planning.evaluating import evaluate as evaluate
     from doral.planning.make import plan as plan
     from doral.planning.plan import Plan as Plan
     from doral.prediction.external import external as external
@@ -71,7 +71,7 @@ _HOMES = {
     "SimulationResult": "doral.simulation.result",
     "Store": "doral.live.store",
     "UnknownName": "doral.errors",
-    "evaluate": "doral.evaluation.api",
+    "evaluate": "doral.planning.evaluating",
     "external": "doral.prediction.external",
     "open": "doral.live.store",
     "plan": "doral.planning.make",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from doral import _files
 from doral.cli import terminal
+from doral.cli.exits import say
 from doral.cli.simulate import check_file
 from doral.errors import InvalidValue
 
@@ -36,10 +37,11 @@ def run(
     check_file("out", out)
     if plot is not None and plot.suffix.lower() not in FIGURE_KINDS:
         raise InvalidValue("plot", str(plot), f"must end in {', '.join(FIGURE_KINDS)}")
-    from doral.evaluation.api import evaluate
-    from doral.log.read import read_log  # type: ignore[import-not-found,unused-ignore]
+    from doral.log.read import read_log
+    from doral.planning.evaluating import evaluate
 
     log = read_log(source, **{role: name for role, name in columns.items() if name})
+    say(f"{log.reading.text()}\n")
     result = evaluate(
         log,
         [_policy(one) for one in policies],

@@ -12,8 +12,8 @@ from doral.cli.exits import exit_codes
 _POLICIES, _ESTIMATORS = ["uniform", "best", "lp"], ["ips", "snips", "dr"]
 _LOG_HELP = "A CSV or Parquet file: who came, what was done, what came of it."
 _POLICY_HELP = (
-    "uniform, nothing, always:ARM, best, lp, or a JSON file with {context: arm} or {context: {arm: probability}}, also "
-    "NAME=FILE. May be given again."
+    "uniform, nothing, always:ARM, best, lp, a name from `doral policies` (what it settles on), or a JSON file with "
+    "{context: arm} or {context: {arm: probability}}, also NAME=FILE. May be given again."
 )
 _DEADLINE_HELP = "What comes later counts nothing: 14d, 36h; without it, the longest that the log supports."
 _BUDGET_HELP = "What lp may spend per arrival; without it, what was paid."
@@ -40,6 +40,12 @@ def evaluate(
     paid: Annotated[str | None, typer.Option(metavar="COLUMN", help="What was paid in the end.")] = None,
     probability: Annotated[str | None, typer.Option(metavar="COLUMN", help="Of what was done.")] = None,
     observed_until: Annotated[str | None, typer.Option(metavar="WHEN", help="A column, or a time for all.")] = None,
+    key: Annotated[str | None, typer.Option(metavar="COLUMN", help="What tells rows apart.")] = None,
+    positive: Annotated[list[str] | None, typer.Option(metavar="WORD", help="Rewards that count as 1.")] = None,
+    nothing: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Arms that mean nothing.")] = None,
+    feedback: Annotated[str | None, typer.Option(metavar="WORD", help="explicit or silent.")] = None,
+    time_unit: Annotated[str | None, typer.Option(metavar="UNIT", help="Of times that are numbers.")] = None,
+    delay_unit: Annotated[str | None, typer.Option(metavar="UNIT", help="Of delays.")] = None,
     seed: Annotated[int, typer.Option(min=0, help=_SEED_HELP)] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help=_OUT_HELP)] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help=_PLOT_HELP)] = None,
@@ -62,6 +68,12 @@ def evaluate(
                 "paid": paid,
                 "probability": probability,
                 "observed_until": observed_until,
+                "key": key,
+                "positive": positive,
+                "nothing": nothing,
+                "feedback": feedback,
+                "time_unit": time_unit,
+                "delay_unit": delay_unit,
             },
             deadline=deadline,
             budget=budget,

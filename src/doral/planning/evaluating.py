@@ -1,0 +1,122 @@
+"""`doral.evaluate`: what policies would have brought, those that learn included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from doral._arrays import Floats
+from doral.engine.options import PolicyOptions
+from doral.engine.presets import POLICY_NAMES
+from doral.errors import InvalidValue
+from doral.evaluation import api
+from doral.evaluation.asked import listed
+from doral.evaluation.evaluation import Evaluation
+from doral.evaluation.targets import AS_LOGGED
+from doral.log.log import SKIPPED, Log
+from doral.log.read import as_log
+from doral.simulation.api import MadePolicy, made_policies, policy_name, simulate
+from doral.simulation.from_log import deadline_on_clock, scenario_from_log
+from doral.simulation.named import named_policy
+from doral.simulation.rivals.catalogue import RIVALS, Rival
+
+_RUNS = 4  # of the scenario in which a policy shows what it settles on
+_NEED_TRUTH = ("oracle",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """What a policy that learns settles on: it plays the world that one half of a log tells of, and what it does in the
+    second half of the time, by context, is its allocation.
+
+    What it loses while it learns is not in its value: `doral.plan` plays that.
+    """
+
+    policy: MadePolicy
+    rate: float  # budget per arrival
+    arrivals: int
+    deadline: float  # on the clock of the log
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return policy_name(self.policy)
+
+    def allocation(self, log: Log) -> Floats:
+        """(J, A + 1) shares of the arms in each context and, last, of nothing."""
+        scenario = scenario_from_log(
+            log,
+            budget=max(self.rate * self.arrivals, 1e-9),
+            horizon=self.arrivals,
+            deadline=_as_given(log, self.deadline),
+            name=None,
+            seed=self.seed,
+            columns={},
+        )
+        played = simulate([self.policy], scenario, runs=_RUNS, seed=self.seed, keep_arrivals=True).arrivals()
+        rounds = played["round"].to_numpy()
+        late = played.filter(rounds > rounds.max() // 2)
+        n_arms = len(log.arms)
+        arm = late["arm"].fill_null(SKIPPED).to_numpy().astype(np.int64)
+        table = np.zeros((len(log.contexts), n_arms + 1))
+        np.add.at(table, (late["context"].to_numpy(), np.where((arm >= 0) & (arm < n_arms), arm, n_arms)), 1.0)
+        came = table.sum(axis=1, keepdims=True)
+        nothing = np.eye(n_arms + 1)[-1]  # of a context in which nobody came
+        return np.where(came > 0.0, table / np.maximum(came, 1.0), nothing)
+
+
+def _as_given(log: Log, deadline: float) -> str | float:
+    return f"{deadline!r}s" if log.clock.unit == "seconds" else deadline
+
+
+def evaluate(
+    log: Any,
+    policies: Any = ("uniform", "best", "lp"),
+    *,
+    deadline: object = None,
+    budget: float | None = None,
+    propensities: str | None = None,
+    estimators: Sequence[str] = ("ips", "snips", "dr"),
+    seed: int = 0,
+    **columns: Any,
+) -> Evaluation:
+    """What policies would have brought and cost per arrival, had they decided in place of who wrote the log.
+
+    `log` is one that `doral.read_log` has read, or anything that it reads; `columns` are then its options. `policies`
+    are words ("uniform", "nothing", "always:B", "best", "lp"), mappings {context: arm} or {context: {arm:
+    probability}}, functions of a context's name that return such a thing, tables (J, A + 1), JSON files, Learners, or
+    policies of doral by name or as `doral.policy(...)`: these are valued by what they settle on. (name, policy) gives
+    one a name. What was done is always valued beside them, as "status-quo". `deadline` is a duration ("14d"): what
+    comes later counts nothing; without one, the longest that the log supports. `budget` is per arrival, for "lp" and
+    policies of doral; without one, what was paid. `propensities` are "given" in the log or "estimated" from it.
+    """
+    read = as_log(log, columns)
+    chosen = [_learner(one, read, deadline=deadline, budget=budget, seed=seed) for one in listed(policies)]
+    return api.evaluate(
+        read,
+        chosen,
+        deadline=deadline,
+        budget=budget,
+        propensities=propensities,
+        estimators=estimators,
+        seed=seed,
+    )
+
+
+def _learner(one: Any, log: Log, *, deadline: object, budget: float | None, seed: int) -> Any:
+    """A policy of doral as one that learns from a log; everything else as it is."""
+    if isinstance(one, str) and one in (*POLICY_NAMES, *RIVALS) and one not in AS_LOGGED:
+        one = named_policy(one)
+    if not isinstance(one, PolicyOptions | Rival):
+        return one
+    if policy_name(one) in _NEED_TRUTH:
+        raise InvalidValue("policy", policy_name(one), "knows the truth, which no log does; 'lp' is what comes nearest")
+    rate = budget
+    if rate is None:
+        paid = np.where(np.isnan(log.paid), log.cost, log.paid)
+        rate = float(paid.mean()) if len(log) else 0.0
+    limit = deadline_on_clock(log, deadline)
+    return Settled(policy=made_policies(one)[0], rate=rate, arrivals=len(log), deadline=limit, seed=seed)
