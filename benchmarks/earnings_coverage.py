@@ -1,16 +1,18 @@
 """How often what a plan says of earnings holds the truth: logs of known scenarios, and what policies really earn there.
 
-    python benchmarks/earnings_coverage.py --logs 200
+    python -m benchmarks.earnings_coverage --logs 200
 
 For every kind of scenario, so many logs of a policy that gives arms at random are planned with; the intervals of "what
 it would have earned" and of the difference to what was done are compared with what the policies earn in the true
-scenario (the mean over many runs; the status quo as a sum). `equal` is how often two policies that are the same but for
-their coins are called equal, `best first` how often the best policy that can be had is the one that truly is.
+scenario (the mean over many runs; the status quo as a sum). `best first` is how often the best policy that can be had
+is the one that truly is. Below the table: how often two policies that are truly equal are called equal (everybody gets
+one of two arms that bring the same, or the other), and how often one of two that differ is.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import time
 from typing import Any
 
@@ -19,16 +21,17 @@ from tests.logs import HOUR, log_of
 
 import doral
 from doral.log.asked import asked_of
+from doral.log.log import Log
 from doral.log.truths import truths_of
 from doral.planning.draws import chances_of
 from doral.planning.earning import STATUS_QUO, earn
-from doral.planning.earnings import earnings_of
-from doral.simulation.api import made_policies
+from doral.planning.earnings import Earnings, earnings_of
+from doral.simulation.api import MadePolicy, made_policies
 from doral.simulation.from_log import world_of
 from doral.simulation.world import make_truth
 
 HORIZON, DEADLINE, TRUTHS, TRUE_RUNS = 2_000, 130, 30, 400
-POLICIES = ("doral-otf", "d-linucb", "random", "oracle")
+POLICIES = ("doral-otf", "d-linucb", "oracle")
 
 
 def scenario(kind: str) -> doral.Scenario:
@@ -58,35 +61,58 @@ def scenario(kind: str) -> doral.Scenario:
 KINDS = ("successes", "amounts", "rare", "silent", "heavy tails", "thin cells")
 
 
+def planned(log: Log, place: doral.Scenario, policies: list[MadePolicy], run: int) -> Earnings:
+    asked = asked_of(log, deadline=DEADLINE * HOUR, budget=place.problem.budget)
+    world = world_of(log, asked, truths_of(log, deadline=DEADLINE * HOUR, n=TRUTHS, seed=run))
+    found, _ = earn(world, policies, chances_of(log), seed=run)
+    return earnings_of(found, arrivals=asked.arrivals, budget=place.problem.budget, unit="")
+
+
+def measure_equals(logs: int) -> None:
+    """Arms 0 and 1 bring the same in every context and cost the same; arm 2 brings half as much."""
+    means = np.random.default_rng(5).uniform(0.05, 0.3, (3, 1)) * np.array([[1.0, 1.0, 0.5]])
+    same = scenario("successes")
+    arms = [doral.Arm(arm.name) for arm in same.problem.arms]
+    place = dataclasses.replace(same, name="equal", problem=dataclasses.replace(same.problem, arms=arms), means=means)
+
+    def always(arm: int) -> Any:
+        row = tuple(0.4 if i == arm else 0.0 for i in range(3))
+        return doral.rival("status-quo", chances=(row,) * 3, label=f"arm {arm}")
+
+    policies = made_policies([always(arm) for arm in range(3)])
+    equal, other = [], []
+    for run in range(logs):
+        said = planned(log_of(place, "status-quo", run=run, seed=7), place, policies, run)
+        equal.append(said.pair("arm 0", "arm 1").is_equal)
+        other.append(said.pair("arm 0", "arm 2").is_equal)
+    print(f"\nTwo equal policies are called equal in {100 * np.mean(equal):.1f}% of {logs} logs,", end=" ")
+    print(f"two of which one earns half as much in {100 * np.mean(other):.1f}%.", flush=True)
+
+
 def measure(kind: str, logs: int) -> None:
-    place, policies = scenario(kind), made_policies([*POLICIES, doral.policy("random", label="random, again")])
-    names = [*POLICIES, "random, again"]
+    place, policies = scenario(kind), made_policies(POLICIES)
     result = doral.simulate(policies, place, runs=TRUE_RUNS)
-    true = {name: float(result.expected(kind, name).mean()) for name in names}
+    true = {name: float(result.expected(kind, name).mean()) for name in POLICIES}
     really_best = max((name for name in POLICIES if name != "oracle"), key=lambda name: true[name])
     truth = make_truth(place, seed=0, run=0)
-    worth: dict[str, list[bool]] = {name: [] for name in (STATUS_QUO, *names)}
-    more: dict[str, list[bool]] = {name: [] for name in names}
-    equal, first = [], []
+    worth: dict[str, list[bool]] = {name: [] for name in (STATUS_QUO, *POLICIES)}
+    more: dict[str, list[bool]] = {name: [] for name in POLICIES}
+    first = []
     for run in range(logs):
         log = log_of(place, "status-quo", run=run, seed=7)
-        asked = asked_of(log, deadline=DEADLINE * HOUR, budget=place.problem.budget)
-        world = world_of(log, asked, truths_of(log, deadline=DEADLINE * HOUR, n=TRUTHS, seed=run))
         chances = chances_of(log)
-        found, _ = earn(world, policies, chances, seed=run)
-        said = earnings_of(found, arrivals=asked.arrivals, budget=place.problem.budget, unit="")
+        said = planned(log, place, policies, run)
         quo = float((truth.arrived[:, None] * chances * truth.counted[0]).sum())
         for one in said.policies:
             real = quo if one.policy == STATUS_QUO else true[one.policy]
             worth[one.policy].append(one.low <= real <= one.high)
             if one.more_low is not None and one.more_high is not None:
                 more[one.policy].append(one.more_low <= real - quo <= one.more_high)
-        equal.append(said.pair("random", "random, again").is_equal)
         able = [one.policy for one in said.policies if one.policy in POLICIES and one.policy != "oracle"]
         first.append(able[0] == really_best)
     shares = " | ".join(f"{100 * np.mean(worth[name]):.1f}" for name in (STATUS_QUO, *POLICIES))
     gains = " | ".join(f"{100 * np.mean(more[name]):.1f}" for name in ("doral-otf", "oracle"))
-    print(f"| {kind} | {shares} | {gains} | {100 * np.mean(equal):.1f} | {100 * np.mean(first):.1f} |", flush=True)
+    print(f"| {kind} | {shares} | {gains} | {100 * np.mean(first):.1f} |", flush=True)
 
 
 def main() -> None:
@@ -95,13 +121,13 @@ def main() -> None:
     parser.add_argument("--kind", action="append", choices=KINDS, help="may be repeated; default: all")
     options = parser.parse_args()
     started = time.perf_counter()
-    heads = ["log of", STATUS_QUO, *POLICIES, "more: doral-otf", "more: oracle", "equal", "best first"]
+    heads = ["log of", STATUS_QUO, *POLICIES, "more: doral-otf", "more: oracle", "best first"]
     print("| " + " | ".join(heads) + " |\n| --- " + "| ---: " * (len(heads) - 1) + "|", flush=True)
     for kind in options.kind or KINDS:
         measure(kind, options.logs)
-    print(
-        f"\n{options.logs} logs of {HORIZON:,} arrivals, {TRUTHS} truths each; {time.perf_counter() - started:.0f} s."
-    )
+    measure_equals(options.logs)
+    took_s = time.perf_counter() - started
+    print(f"\n{options.logs} logs of {HORIZON:,} arrivals, {TRUTHS} truths each; {took_s:.0f} s.")
 
 
 if __name__ == "__main__":

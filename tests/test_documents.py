@@ -35,6 +35,7 @@ def blocks(page: Path, language: str) -> list[str]:
         ("docs/problems.md", "is the truth"),
         ("docs/operations.md", ""),
         ("docs/people.md", "expected_share"),
+        ("docs/plan.md", "expected_mean"),
     ],
 )
 def test_programs_run(page: str, shown: str, tmp_path: Path) -> None:
@@ -49,15 +50,18 @@ def test_programs_run(page: str, shown: str, tmp_path: Path) -> None:
 
 
 def test_every_page_with_programs_is_run() -> None:
-    run = {"README.md", "add_a_policy.md", "problems.md", "operations.md", "campaigns.md", "people.md"}
+    run = {"README.md", "add_a_policy.md", "problems.md", "operations.md", "campaigns.md", "people.md", "plan.md"}
     assert {page.name for page in PAGES if blocks(page, "python")} == run
 
 
-def test_problems_in_json_are_problems() -> None:
-    found = [text for page in PAGES for text in blocks(page, "json")]
+def test_problems_and_scenarios_in_json_are_such() -> None:
+    found = [json.loads(text) for page in PAGES for text in blocks(page, "json")]
     assert found
-    for text in found:
-        doral.Problem.from_dict(json.loads(text))
+    for one in found:
+        if "problem" in one:
+            doral.Scenario.from_dict(one)
+        else:
+            doral.Problem.from_dict(one)
 
 
 def commands() -> Iterator[str]:

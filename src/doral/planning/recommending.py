@@ -66,12 +66,12 @@ def headline(asked: Asked, earnings: Earnings, policy: str) -> str:
     money = f"a budget of {number(asked.problem.budget)}" if asked.budget_is_given else "the same budget"
     if best.more is None or best.more_low is None or best.more_high is None:
         return f"With {money}, {number(best.worth)} {unit} [{number(best.low)}, {number(best.high)}]."
-    between = f"[{_signed(best.more_low)}, {_signed(best.more_high)}]"
+    between = f"[{number(best.more_low)}, {number(best.more_high)}]"
     of_today = f" on top of {number(today.worth)}" if today.worth > 0.0 else ""
     if best.more_low > 0.0:
         return f"With {money}, about {number(best.more)} more {unit} {between}{of_today}, with {policy}."
     if best.more_high < 0.0:
-        return f"Go on as today: with {money}, {policy} would bring about {number(-best.more)} {unit} less {between}."
+        return f"Go on as today: with {money}, {policy} would bring about {number(-best.more)} fewer {unit} {between}."
     return (
         f"The log cannot promise more than what is done today: with {money}, {policy} would bring "
         f"{_signed(best.more)} {unit} {between}{of_today}."
@@ -79,4 +79,4 @@ def headline(asked: Asked, earnings: Earnings, policy: str) -> str:
 
 
 def _signed(value: float) -> str:
-    return number(value) if value >= 0.0 else f"-{number(-value)}"
+    return f"{'-' if value < 0.0 else '+'}{number(abs(value))}"
