@@ -123,7 +123,7 @@ def test_wrong_options_are_said(options: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize("log", [None, "log.csv", 3, {}])
 def test_what_is_no_log_is_refused(log: Any) -> None:
-    with pytest.raises(doral.InvalidValue, match="must be a Log"):
+    with pytest.raises(doral.InvalidValue, match="source"):
         doral.evaluate(log)
 
 
