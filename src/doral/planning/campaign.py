@@ -43,7 +43,11 @@ def create_campaign(plan: Plan, storage: str | Store, name: str, *, seed: int | 
         clock="seconds" if in_seconds else "rounds",
         at=begins if in_seconds else None,
     )
-    _live_through(campaign, log, begins)
+    try:
+        _live_through(campaign, log, begins)
+    except BaseException:  # a campaign that knows half of the log would look like one that knows it
+        store.delete(name)
+        raise
     return campaign
 
 
