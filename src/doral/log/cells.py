@@ -9,6 +9,7 @@ import numpy as np
 from doral._arrays import Flags, Floats, Ints
 from doral._cached import cached_property
 from doral.log.log import Log
+from doral.log.open_ends import open_ends
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -16,7 +17,8 @@ class Cells:
     """Rows of all cells, one cell after the other, and in each by the age at which they left.
 
     A row is *settled* where it is known what it brought by the deadline: it was answered by then, or watched that long.
-    The others hand their weight on to those that were watched longer, as in `answers.weigh_answers`.
+    The others hand their weight on to those that were watched longer, as in `answers.weigh_answers`; where their cell
+    has nobody who was, they take the fate of others (`open_ends`), and count as settled for as much as is known.
     """
 
     n_contexts: int
@@ -25,6 +27,7 @@ class Cells:
     starts: Ints  # (J * A + 1,)
     row: Ints  # of the log
     is_settled: Flags
+    known: Floats  # 1 where it is settled by itself; of one that took the fate of another, what share had come by then
     worth: Floats  # reward by the deadline: 0 where there was none, or it came later
     paid: Floats  # in the end
     delay: Floats
@@ -72,7 +75,7 @@ class Cells:
     def effective(self) -> Floats:
         """(J * A,) how many rows that were watched to the end would tell as much (Kish)."""
         squares = self.sums(self.usual**2)
-        return np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > 0.0)
+        return np.divide(self.sums(self.usual * self.known), squares, out=np.zeros_like(squares), where=squares > 0.0)
 
     @cached_property
     def variance(self) -> Floats:
@@ -96,7 +99,7 @@ def cells_of(log: Log, deadline: float) -> Cells:
     chosen = np.arange(len(log)) if has_nothing else np.flatnonzero(log.is_served)
     arm = np.where(log.arm[chosen] >= 0, log.arm[chosen], len(log.arms))
     cell = log.context[chosen] * n_arms + arm
-    delay, watched, reward = log.delay[chosen], log.watched[chosen], log.reward[chosen]
+    delay, watched = log.delay[chosen], log.watched[chosen]
     is_in_time = delay <= deadline
     is_settled = is_in_time | (watched >= deadline)
     left = np.where(is_in_time, delay, np.minimum(watched, deadline))
@@ -104,18 +107,33 @@ def cells_of(log: Log, deadline: float) -> Cells:
     # watched up to the deadline take what is left.
     rank = np.where(is_in_time, 0, np.where(is_settled, 2, 1))
     order = np.lexsort((rank, left, cell))
-    paid, cost = log.paid[chosen][order], log.cost[chosen][order]
-    heard, in_time = reward[order], is_in_time[order]
+    cell, row, settled, in_time = cell[order], chosen[order], is_settled[order], is_in_time[order]
+    paid, cost = log.paid[row], log.cost[row]
+    # Nothing is paid for what was not answered in time, where what is paid depends on it.
+    if log.paid_when == "on_answer":
+        paid = np.where(in_time, np.where(np.isnan(paid), cost, paid), 0.0)
+    else:
+        paid = cost
+    worth = np.where(in_time, np.nan_to_num(log.reward[row]), 0.0)
+    heard = np.where(in_time, log.delay[row], np.inf)
+    lent = open_ends(cell=cell, arm=cell % n_arms, left=left[order], is_settled=settled, is_in_time=in_time)
+    takes = np.flatnonzero(lent.lender >= 0)
+    lender = lent.lender[takes]
+    worth[takes], heard[takes] = worth[lender], heard[lender]
+    if log.paid_when == "on_answer":  # the same share of its own price
+        paid[takes] = cost[takes] * np.divide(
+            paid[lender], cost[lender], out=np.zeros(takes.size), where=cost[lender] > 0.0
+        )
     return Cells(
         n_contexts=n_contexts,
         n_arms=n_arms,
         deadline=deadline,
-        starts=np.searchsorted(cell[order], np.arange(n_contexts * n_arms + 1)),
-        row=chosen[order],
-        is_settled=is_settled[order],
-        worth=np.where(in_time, np.nan_to_num(heard), 0.0),
-        # Nothing is paid for what was not answered in time, where what is paid depends on it.
-        paid=np.where(in_time, np.where(np.isnan(paid), cost, paid), 0.0) if log.paid_when == "on_answer" else cost,
-        delay=np.where(in_time, delay[order], np.inf),
-        reward=np.where(in_time, np.nan_to_num(heard), 0.0),
+        starts=np.searchsorted(cell, np.arange(n_contexts * n_arms + 1)),
+        row=row,
+        is_settled=settled | lent.is_open_end,
+        known=np.where(settled, 1.0, np.where(lent.is_open_end, lent.known, 0.0)),
+        worth=worth,
+        paid=paid,
+        delay=heard,
+        reward=worth,
     )

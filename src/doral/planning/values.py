@@ -47,7 +47,7 @@ def values_of(plan: Plan) -> tuple[CellValue, ...]:
         reach = 1.959964 * np.sqrt(cells.variance / np.maximum(cells.effective, 1.0))
         worth = [cells.mean, cells.mean - reach, cells.mean + reach]
     names = log.arm_names()
-    settled = cells.sums(cells.is_settled.astype(np.float64))
+    settled = cells.sums((cells.known == 1.0).astype(np.float64))
     made = []
     for cell in np.flatnonzero(np.diff(cells.starts)):
         context, arm = np.unravel_index(cell, shape)
