@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from doral._arrays import Flags, Floats, Ints
+from doral._cached import cached_property
 from doral.log.log import SKIPPED, Log
 from doral.problem import NOTHING
 
@@ -68,6 +69,17 @@ class Rows:
     def is_too_late(self) -> bool:
         """Whether nobody was watched until the deadline, so that nothing is known of it."""
         return not bool(self.is_complete.all()) and not bool((self.watched >= self.deadline).any())
+
+    @cached_property
+    def too_new(self) -> Flags:
+        """(A + 1,) options with open rows of which nobody was watched until the deadline.
+
+        Those known so far do not stand for the rest: it is the quick answers, and with silent feedback the good ones.
+        """
+        n_options = len(self.options)
+        still_open = np.bincount(self.option[~self.is_complete], minlength=n_options)
+        through = np.bincount(self.option[self.watched >= self.deadline], minlength=n_options)
+        return np.asarray((still_open > 0) & (through == 0))
 
 
 def longest_deadline(log: Log) -> float:

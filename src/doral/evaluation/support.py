@@ -28,6 +28,8 @@ class Support(NamedTuple):
     largest_weight: float
     unsupported: float  # share of what the policy does that the log never did
     lacking: str  # the worst of these cells, in words; "" where there are none
+    unseen: float  # share of what the policy does that the log did too late to know what came of it by the deadline
+    too_new: str  # the options, in words
     accounted: float  # what weights sum to, of what they should
     is_off: bool  # more than by chance
     share_of_largest: float  # of all weight
@@ -42,6 +44,8 @@ def support_of(rows: Rows, table: Floats, weight: Floats, served: Floats) -> Sup
         wanted[:, rows.nothing] = 0.0
     missing = np.where(counts == 0, wanted, 0.0)
     unsupported = float(missing.sum())
+    is_unseen = rows.too_new
+    unseen = float(np.where(counts > 0, wanted, 0.0)[:, is_unseen].sum())
     sums = float(weight.sum())
     should = float(served.sum())
     error = math.sqrt(float(((weight - served) ** 2).sum()))
@@ -58,6 +62,8 @@ def support_of(rows: Rows, table: Floats, weight: Floats, served: Floats) -> Sup
         largest_weight=float(weight.max()),
         unsupported=unsupported,
         lacking=_in_words(rows, missing) if unsupported > 0.0 else "",
+        unseen=unseen,
+        too_new=", ".join(_short(rows.options[k]) for k in np.flatnonzero(is_unseen).tolist()[:NAMED]),
         accounted=sums / should if should > 0.0 else 1.0,
         is_off=abs(sums - (should - unsupported * len(rows))) > FAR * error + 1e-9 * len(rows),
         share_of_largest=float(weight.max()) / sums if sums > 0.0 else 0.0,
@@ -91,6 +97,10 @@ def verdict_of(support: Support, value: Interval, largest: float, *, is_certain:
     if support.unsupported > 0.0:
         why = f"the log never gave {support.lacking} ({_percent(support.unsupported)} of what the policy does)"
         return f"{how}: {why}"
+    if support.unseen > 0.0:
+        how = "weak" if support.unseen * largest < value.high - value.mean else "not supported"
+        why = f"nobody who got {support.too_new} was watched until the deadline"
+        return f"{how}: {why} ({_percent(support.unseen)} of what the policy does)"
     if support.ess == 0.0:
         return "not supported: the log never did what the policy does"
     if support.is_off and missing > 0.0:

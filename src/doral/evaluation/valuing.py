@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from doral._arrays import Floats, Ints
+from doral._arrays import Flags, Floats, Ints
 from doral.evaluation.censoring import Censoring, finest_groups
 from doral.evaluation.estimate import Estimator, Weighted, contributions
 from doral.evaluation.outcomes import CellModel
@@ -40,27 +40,35 @@ class Valuer:
         self._whole = Censoring(is_complete=np.ones(n, dtype=bool), age=rows.age, watched=rows.watched)
         # What was done may have changed while people came, and who came late was watched for a shorter time: what
         # came of a cell is set right by the watches of that cell.
-        self._own = self._censoring(finest_groups([rows.option, rows.cell], through))
+        self._own = self._censoring(self._groups([rows.option, rows.cell], through))
         # Told probabilities set that right; counted ones, and watches that differ otherwise, leave it to the options.
         end = rows.time + rows.watched
         ends_together = bool(end.max() <= end.min() + 1e-6 * float(np.ptp(rows.time)))
         if chances.are_estimated or not ends_together:
-            groups = finest_groups([rows.option], through)
-            self._off = self._censoring(groups, 1.0 / chances.probability)
+            self._off = self._censoring(self._groups([rows.option], through), 1.0 / chances.probability)
         else:
             self._off = self._censoring(np.zeros(n, dtype=np.int64))
-        self._values = self._expectations(rows.value, self._own.weight, n_folds)
-        paid_weight = self._whole.weight if rows.is_paid_at_once else self._own.weight
-        self._costs = self._expectations(rows.paid, paid_weight, n_folds)
+        self._values = self._expectations(rows.value, self._own.weight, n_folds, ~rows.too_new)
+        paid_weight, is_learned = self._own.weight, ~rows.too_new
+        if rows.is_paid_at_once:
+            paid_weight, is_learned = self._whole.weight, np.ones_like(is_learned)
+        self._costs = self._expectations(rows.paid, paid_weight, n_folds, is_learned)
+
+    def _groups(self, levels: list[Ints], through: Flags) -> Ints:
+        """Options that are too new have watches of their own: what comes after the longest counts as nothing."""
+        groups, rows = finest_groups(levels, through), self.rows
+        apart = np.where(rows.too_new[rows.option], int(groups.max()) + 1 + rows.option, groups)
+        _, packed = np.unique(apart, return_inverse=True)
+        return packed.astype(np.int64)
 
     def _censoring(self, group: Ints, own: Floats | None = None) -> Censoring:
         rows = self.rows
         return Censoring(is_complete=rows.is_complete, age=rows.age, watched=rows.watched, group=group, own=own)
 
-    def _expectations(self, amounts: Floats, weight: Floats, n_folds: int) -> Floats:
-        """(folds, J, A + 1), each learned from the other folds."""
+    def _expectations(self, amounts: Floats, weight: Floats, n_folds: int, is_learned: Flags) -> Floats:
+        """(folds, J, A + 1), each learned from the other folds; 0 for options of which nothing can be expected yet."""
         rows = self.rows
-        served = rows.served
+        served = rows.served & is_learned[rows.option]
         model = CellModel(
             cell=rows.cell[served],
             shape=rows.shape,
@@ -70,6 +78,7 @@ class Valuer:
             n_folds=n_folds,
         )
         tables = np.stack([model.without(fold) for fold in range(n_folds)])
+        tables[:, :, ~is_learned] = 0.0
         if rows.nothing_is_known:
             tables[:, :, rows.nothing] = 0.0
         return tables
