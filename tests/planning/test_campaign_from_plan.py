@@ -10,7 +10,6 @@ import pytest
 
 import doral
 from doral.errors import DoralError
-from doral.live import requests
 from doral.live.campaign import Campaign
 from doral.planning.campaign import create_campaign
 from doral.planning.plan import Plan
@@ -73,7 +72,7 @@ def test_open_decisions_have_the_right_age_and_the_budget_is_whole(plan: Plan) -
 
 def test_logs_longer_than_a_batch_are_recorded_whole(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     at_once = _learned(create_campaign(plan, "memory://", "mine", seed=3))
-    monkeypatch.setattr(requests, "MAX_BATCH", 70)
+    monkeypatch.setattr("doral.planning.campaign.STRETCH", 70)
     by_parts = _learned(create_campaign(plan, "memory://", "mine", seed=3))
     assert by_parts == pytest.approx(at_once)
 

@@ -110,10 +110,7 @@ def cells_of(log: Log, deadline: float) -> Cells:
     cell, row, settled, in_time = cell[order], chosen[order], is_settled[order], is_in_time[order]
     paid, cost = log.paid[row], log.cost[row]
     # Nothing is paid for what was not answered in time, where what is paid depends on it.
-    if log.paid_when == "on_answer":
-        paid = np.where(in_time, np.where(np.isnan(paid), cost, paid), 0.0)
-    else:
-        paid = cost
+    paid = np.where(in_time, np.where(np.isnan(paid), cost, paid), 0.0) if log.paid_when == "on_answer" else cost
     worth = np.where(in_time, np.nan_to_num(log.reward[row]), 0.0)
     heard = np.where(in_time, log.delay[row], np.inf)
     lent = open_ends(cell=cell, arm=cell % n_arms, left=left[order], is_settled=settled, is_in_time=in_time)
