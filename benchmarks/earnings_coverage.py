@@ -30,7 +30,7 @@ from doral.simulation.api import MadePolicy, made_policies
 from doral.simulation.from_log import world_of
 from doral.simulation.world import make_truth
 
-HORIZON, DEADLINE, TRUTHS, TRUE_RUNS = 2_000, 130, 30, 400
+HORIZON, DEADLINE, TRUTHS, TRUE_RUNS = 2_000, 130, 20, 400
 POLICIES = ("doral-otf", "d-linucb", "oracle")
 
 
