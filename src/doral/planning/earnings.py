@@ -121,12 +121,10 @@ def earnings_of(
 ) -> Earnings:
     """From what every policy earned in every truth."""
     worth = {name: np.array([math.nan if one is None else one.worth for one in all_]) for name, all_ in found.items()}
-    means = {name: float(np.nanmean(some)) for name, some in worth.items()}
-    # Those that played few truths are placed by their difference to the status quo in these.
-    usual = worth[STATUS_QUO]
-    placed = {name: means[STATUS_QUO] + float(np.nanmean(some - usual)) for name, some in worth.items()}
-    order = sorted(found, key=lambda name: -placed[name])
-    policies = tuple(_earning(name, found[name], usual) for name in order)
+    best_of = np.array([one.best for one in found[STATUS_QUO] if one is not None])
+    made = [_earning(name, found[name], worth[STATUS_QUO], best_of) for name in found]
+    policies = tuple(sorted(made, key=lambda one: -one.worth))
+    order = [one.policy for one in policies]
     pairs = []
     for first, second in combinations(order, 2):
         both = ~np.isnan(worth[first] + worth[second])
@@ -144,12 +142,17 @@ def earnings_of(
     )
 
 
-def _earning(name: str, played: Sequence[Played | None], usual: Floats) -> Earning:
+def _earning(name: str, played: Sequence[Played | None], usual: Floats, best_of: Floats) -> Earning:
     did = np.array([one is not None for one in played])
     some = [one for one in played if one is not None]
     worth = np.array([one.worth for one in some])
     best, mine = float(np.mean([one.best for one in some])), spread(worth)
     more = None if name == STATUS_QUO else difference(worth, usual[did])
+    if not did.all() and best > 0.0:
+        # Who played only some of the truths keeps the share of what could be had: these may be richer than the others.
+        mine = _scaled(mine, float(best_of.mean()) / best)
+        if more is not None:
+            more = _moved(more, mine.mean - float(usual.mean()))
     return Earning(
         policy=name,
         worth=mine.mean,
@@ -158,11 +161,19 @@ def _earning(name: str, played: Sequence[Played | None], usual: Floats) -> Earni
         more=None if more is None else more.mean,
         more_low=None if more is None else more.low,
         more_high=None if more is None else more.high,
-        oracle_share=mine.mean / best if best > 0.0 else None,
+        oracle_share=float(worth.mean()) / best if best > 0.0 else None,
         spend=float(np.mean([one.spend for one in some])),
         truths=len(some),
         sentence=_said(name, mine, more),
     )
+
+
+def _scaled(one: Spread, by: float) -> Spread:
+    return Spread(one.mean * by, one.low * by, one.high * by)
+
+
+def _moved(one: Spread, mean: float) -> Spread:
+    return Spread(mean, one.low + mean - one.mean, one.high + mean - one.mean)
 
 
 def _said(name: str, mine: Spread, more: Spread | None) -> str:

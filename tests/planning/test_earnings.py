@@ -1,0 +1,44 @@
+"""What policies earn is told alike of those that played all truths and of those that played some."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from doral.planning.earning import STATUS_QUO, Played
+from doral.planning.earnings import earnings_of
+
+
+def test_who_played_few_truths_is_not_put_ahead_by_rich_ones() -> None:
+    """Half of what can be had in every truth is worth the same, whichever truths were played."""
+    best = np.random.default_rng(0).uniform(50.0, 150.0, size=40)
+    best[:20] += 100.0  # those that the slow policy plays
+    found: dict[str, list[Played | None]] = {
+        STATUS_QUO: [Played(20.0, 1.0, one) for one in best],
+        "half": [Played(0.5 * one, 1.0, one) for one in best],
+        "slow half": [Played(0.5 * one, 1.0, one) if i < 20 else None for i, one in enumerate(best)],
+        "slow and worse": [Played(0.45 * one, 1.0, one) if i < 20 else None for i, one in enumerate(best)],
+    }
+    made = earnings_of(found, arrivals=10.0, budget=5.0, unit="reward")
+    half, slow, worse = made.of("half"), made.of("slow half"), made.of("slow and worse")
+    assert slow.worth == pytest.approx(half.worth) == 0.5 * best.mean()
+    assert slow.more == pytest.approx(half.more)
+    assert slow.oracle_share == half.oracle_share == pytest.approx(0.5)
+    assert slow.low < slow.worth < slow.high
+    assert slow.more_low is not None
+    assert slow.more_high is not None
+    assert slow.more is not None
+    assert slow.more_low < slow.more < slow.more_high
+    assert [one.policy for one in made.policies].index("half") < [one.policy for one in made.policies].index(
+        worse.policy
+    )
+    assert made.pair("half", "slow half").more == 0.0
+
+
+def test_where_nothing_can_be_had_nothing_is_scaled() -> None:
+    found: dict[str, list[Played | None]] = {
+        STATUS_QUO: [Played(0.0, 1.0, 0.0)] * 4,
+        "some": [Played(0.0, 1.0, 0.0), Played(0.0, 1.0, 0.0), None, None],
+    }
+    one = earnings_of(found, arrivals=10.0, budget=5.0, unit="reward").of("some")
+    assert (one.worth, one.more, one.oracle_share) == (0.0, 0.0, None)
