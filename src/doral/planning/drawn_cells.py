@@ -100,11 +100,11 @@ def _map(known: Mapping[tuple[str, str], CellValue], contexts: Sequence[str], ar
 
 def _name_sides(axes: Axes, contexts: Sequence[str], arms: Sequence[str]) -> None:
     names = [label(one, 18) for one in arms]
+    axes.xaxis.tick_top()  # first: labels that move up lose how they are turned
     axes.set_xticks(range(len(arms)), names)
     if max(map(len, names)) > 6:
         for tick in axes.get_xticklabels():
             tick.set(rotation=30, ha="left", rotation_mode="anchor")
-    axes.xaxis.tick_top()
     axes.set_yticks(range(len(contexts)), [label(one, 20) for one in contexts])
     axes.tick_params(length=0)
     for spine in axes.spines.values():
