@@ -11,6 +11,7 @@ import pytest
 
 import doral
 from doral.errors import InvalidValue
+from doral.log.clock import Clock
 from tests.log.tables import said
 
 T0 = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -100,6 +101,21 @@ def test_a_duration_says_its_unit() -> None:
         doral.read_log({"arm": ["a"], "reward": [1], "delay": [1]}, delay_unit="hours")
     with pytest.raises(InvalidValue, match="is it a duration"):
         log_with(times, answered_at=[1, 2])
+
+
+def test_a_unit_that_only_a_name_says_is_told() -> None:
+    rows = {"arm": ["a"] * 2, "reward": [1] * 2, "pan_day": [4, 7]}
+    log = doral.read_log(rows, time="pan_day")
+    assert log.time.tolist() == [0.0, 3 * 24 * HOUR]
+    assert "Times in column 'pan_day' are taken to be days, by its name." in log.reading.text()
+    assert "by its name" not in doral.read_log(rows, time="pan_day", time_unit="hours").reading.text()
+
+
+def test_a_duration_may_be_one_of_python() -> None:
+    assert Clock("seconds", "days").duration("deadline", timedelta(hours=36)) == 36 * HOUR
+    for clock, wrong in ((Clock("rounds", "rounds"), timedelta(1)), (Clock("seconds", "days"), timedelta(-1))):
+        with pytest.raises(InvalidValue, match="deadline"):
+            clock.duration("deadline", wrong)
 
 
 def test_rows_are_put_in_the_order_of_time() -> None:

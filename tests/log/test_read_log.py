@@ -117,6 +117,12 @@ def test_names_are_guessed_in_many_spellings_and_said() -> None:
     assert "arm" not in named.reading.guessed
 
 
+def test_what_numbers_rows_is_not_proposed_as_context() -> None:
+    rows = {"rownames": range(100), "who": ["old", "new"] * 50, "arm": ["a"] * 100, "reward": [1] * 100}
+    assert "context=, such as 'who'" in doral.read_log(rows).reading.text()
+    assert "with context=." in doral.read_log({**rows, "who": range(100)}).reading.text()
+
+
 def test_doubts_are_asked() -> None:
     with pytest.raises(InvalidValue, match=r"'treatment', 'action'.*arm="):
         doral.read_log({"treatment": ["a"], "action": ["b"], "reward": [1]})

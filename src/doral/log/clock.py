@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal, TypeAlias
 
 from doral.errors import InvalidValue
@@ -77,6 +78,8 @@ class Clock:
         >>> Clock("seconds", "days").duration("deadline", 14) / 86400
         14.0
         """
+        if isinstance(value, timedelta) and self.unit == "seconds":
+            value = f"{value.total_seconds()!r}s"
         match = _DURATION.fullmatch(value) if isinstance(value, str) else _DURATION.fullmatch(repr(value))
         if match is None or isinstance(value, bool):
             raise InvalidValue(field, value, f"must be a duration above 0, such as 14, in {self.told}, or '36h'")

@@ -18,7 +18,7 @@ from doral.log.costs import costs_of
 from doral.log.log import Log, Reading
 from doral.log.outcomes import Outcomes, match_answers
 from doral.log.source import SOURCE, Opened, readable
-from doral.log.strata import Strata, stratify
+from doral.log.strata import MAX_STRATA, Strata, stratify
 from doral.log.times import YEAR_US, Instants, no_times, times_of
 from doral.log.values import Rewards, numbers_of, rewards_of, text_of
 from doral.log.waits import Waits, observe, waits_of
@@ -27,6 +27,7 @@ from doral.problem import Feedback
 if TYPE_CHECKING:
     import polars as pl
 
+_SAMPLED = 10_000  # rows: enough to see whether a column numbers them
 _OPEN = ("pending",)  # states of an exported decision of which it is not known yet what is paid
 
 
@@ -40,6 +41,7 @@ class Reader:
             raise InvalidValue(SOURCE, opened.name, f"has more than {max_rows:,} rows; take a part of it, or max_rows=")
         self.frame, self.opened, self.roles = frame, opened, roles
         self.units = {**roles.units, **units}
+        self._unit_by_name = None if "time" in units else roles.units.get("time")
         self.sieve = Sieve(frame.height, opened.name)
         self.notes: list[str] = []
         self._has_key = True
@@ -174,6 +176,10 @@ class Reader:
                 off, "have a time that lies apart from all others by more than these last", lambda row: column[row]
             )
         self.notes += times.notes
+        if column is not None and times.kind == "seconds" and self._unit_by_name is not None:
+            self.notes.append(
+                f"Times in column {shown(column.name)} are taken to be {self._unit_by_name}, by its name."
+            )
         sieve.require_rows()
         if has_time and times.is_days:
             self.notes.append("Times of arrival are days: delays are whole days where answers are, 0 for the same day.")
@@ -253,7 +259,10 @@ class Reader:
     def _reading(self) -> Reading:
         unused = () if self.roles.is_export or self.roles.is_simulated else self.roles.unused
         if unused and not self.roles.context:
-            self.notes.append(f"There is no context; columns can be named with context=, such as {unused[0]!r}.")
+            # What tells people apart has few levels; what numbers them has as many as there are rows.
+            few = next((name for name in unused if _has_few_levels(self.frame[name])), None)
+            example = "" if few is None else f", such as {few!r}"
+            self.notes.append(f"There is no context; columns can be named with context={example}.")
         return Reading(
             rows=self.frame.height,
             columns=self.roles.listed(),
@@ -267,6 +276,13 @@ class Reader:
 
 def _is_epoch(column: pl.Series) -> bool:
     return times_of(column, role="time", unit=None).kind == "world"
+
+
+def _has_few_levels(column: pl.Series) -> bool:
+    import polars as pl
+
+    is_plain = column.dtype.is_integer() or column.dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum)
+    return is_plain and column.head(_SAMPLED).n_unique() <= MAX_STRATA
 
 
 def _moment(micro: float) -> datetime:
