@@ -117,6 +117,15 @@ def test_names_are_guessed_in_many_spellings_and_said() -> None:
     assert "arm" not in named.reading.guessed
 
 
+def test_a_frame_can_be_given_a_name() -> None:
+    rows = {"arm": ["a"] * 2, "reward": [1, 0]}
+    log = doral.read_log(rows, name="Spring letters")
+    assert log.name == log.reading.source == "Spring letters"
+    for wrong in ("", 7, "x" * 10_000):
+        with pytest.raises(InvalidValue, match="name"):
+            doral.read_log(rows, name=wrong)  # type: ignore[arg-type]
+
+
 def test_what_numbers_rows_is_not_proposed_as_context() -> None:
     rows = {"rownames": range(100), "who": ["old", "new"] * 50, "arm": ["a"] * 100, "reward": [1] * 100}
     assert "context=, such as 'who'" in doral.read_log(rows).reading.text()

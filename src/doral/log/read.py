@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
@@ -40,6 +41,7 @@ def read_log(
     arms: Sequence[str] | None = None,
     strata: Strata = "auto",
     max_rows: int = MAX_ROWS,
+    name: str | None = None,
 ) -> Log:
     """The log in a CSV or Parquet file, a Polars or pandas frame, or a mapping of columns.
 
@@ -48,7 +50,8 @@ def read_log(
     until when answers would have been seen. `positive` are words among the rewards that count as 1, `nothing` arms that
     mean that nothing was done, `arms` those to keep. `strata` is how several columns become contexts: "auto" crosses
     those that tell rewards apart, "all" as many as rows allow, "as-is" every level that there is, a number at most so
-    many. What was assumed and left out is in `log.reading`; `print(log.reading.text())` tells it.
+    many. `name` is what the log is called; without it, its file. What was assumed and left out is in `log.reading`;
+    `print(log.reading.text())` tells it.
     """
     until_column = observed_until if isinstance(observed_until, str) else None
     chosen: dict[str, Chosen] = {
@@ -64,6 +67,7 @@ def read_log(
         raise InvalidValue("feedback", feedback, "must be 'explicit' or 'silent'")
     units = {role: unit_named(f"{role}_unit", one) for role, one in (("time", time_unit), ("delay", delay_unit)) if one}
     strata = checked_strata(strata)
+    called = None if name is None else _check.name("name", name)
     words = {
         "positive": _words("positive", positive),
         "nothing": _words("nothing", nothing),
@@ -71,6 +75,8 @@ def read_log(
     }
     with readable(source, is_ours=True):
         opened = open_source(source)
+        if called is not None:
+            opened = replace(opened, name=called)
         if until_column in opened.names:
             chosen["observed_until"] = until_column
         elif observed_until is not None:
