@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import doral
 from doral.planning.earning import STATUS_QUO, Played
 from doral.planning.earnings import earnings_of
 
@@ -42,3 +43,16 @@ def test_where_nothing_can_be_had_nothing_is_scaled() -> None:
     }
     one = earnings_of(found, arrivals=10.0, budget=5.0, unit="reward").of("some")
     assert (one.worth, one.more, one.oracle_share) == (0.0, 0.0, None)
+
+
+def test_what_comes_anyway_is_said_and_not_earned() -> None:
+    """A letter helps one in ten, where six in ten come by themselves."""
+    draws = np.random.default_rng(3)
+    arm = np.where(draws.random(2_000) < 0.5, "letter", "none")
+    came = draws.random(2_000) < np.where(arm == "letter", 0.7, 0.6)
+    made = doral.plan(
+        {"arm": arm, "reward": came.astype(int)}, arm="arm", nothing="none", policies=["random"], truths=4
+    )
+    assert made.earnings is not None
+    assert 40.0 < made.earnings.of(STATUS_QUO).worth < 160.0  # of 1,000 letters, not 700
+    assert made.answer[1].startswith("All this is beyond what comes anyway: 0.6")

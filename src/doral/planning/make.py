@@ -22,7 +22,7 @@ from doral.planning.draws import chances_of, draws_of
 from doral.planning.earning import earn
 from doral.planning.earnings import Earnings, earnings_of
 from doral.planning.fact import number
-from doral.planning.nothing import nothing_done
+from doral.planning.nothing import NothingDone, nothing_done
 from doral.planning.plan import Plan
 from doral.planning.prices import prices
 from doral.planning.questions import findings
@@ -108,9 +108,11 @@ def plan(
         limits += (f"{SLOWEST} did not play: it is slow, and arrivals are many. --policy {SLOWEST} asks for it.",)
     advice = recommend(read, asked, earnings, runnable, limits)
     arms = () if draws is None else arm_values(read.arms, draws)
+    nothing = nothing_done(read)
+    rest = (*_beyond(nothing[0]), *((apart(arms),) if arms else ()))
     more = () if spend is None else _more(spend, asked)
     made = Plan(
-        answer=_answer(asked, earnings, advice.policy, wait, more, () if not arms else (apart(arms),)),
+        answer=_answer(asked, earnings, advice.policy, wait, more, rest),
         log=read,
         problem=by_arrivals(asked),
         deadline=limit,
@@ -123,7 +125,7 @@ def plan(
         responsiveness=responsiveness(read, deadline=given),
         waiting=wait,
         prices=prices(read),
-        nothing=nothing_done(read),
+        nothing=nothing,
         spending=spend,
         more=more,
         evaluation=evaluation,
@@ -191,6 +193,13 @@ def _answer(
         is_enough = more[0].gain <= _NOTHING * earnings.policies[0].worth
         said.append("More money would buy nothing: all whom it helps are served." if is_enough else more[0].sentence)
     return tuple(said)
+
+
+def _beyond(nothing: NothingDone) -> tuple[str, ...]:
+    """What is earned is told beyond what comes anyway: said where something does."""
+    if nothing.value is None or nothing.value == 0.0:
+        return ()
+    return (f"All this is beyond what comes anyway: {number(nothing.value)} per arrival where nothing is done.",)
 
 
 def _limits(log: Log, asked: Asked, earnings: Earnings | None) -> tuple[str, ...]:
