@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from doral import _check
 from doral.cli.campaign_words import json_line
 from doral.cli.exits import say
 from doral.cli.policy_words import parse_policy
@@ -69,15 +70,21 @@ def run(
 
 def _refuse_taken(storage: str, name: str) -> None:
     """A file that is there already can be asked at once; a server is asked when the campaign is created."""
-    if not storage.startswith("sqlite:"):
+    _check.name("name of a campaign", name)
+    if storage.startswith(("postgresql:", "postgres:")):
         return
     from doral.live.storage.urls import read_sqlite
     from doral.live.store import open as open_store
 
-    if read_sqlite(storage).path.exists():
+    if not storage.startswith("sqlite:"):
+        open_store(storage)  # it says what it must be
+    path = read_sqlite(storage).path
+    if path.exists():
         with open_store(storage) as store:
             if name in store.list():
                 raise InvalidValue("create", name, "is the name of a campaign already; choose another")
+    elif not path.parent.is_dir():
+        raise InvalidValue("storage", storage, "there is no such folder; make it first")
 
 
 def command_of(
@@ -88,6 +95,11 @@ def command_of(
     for name, value in [*asked.items(), *columns.items()]:
         for one in value if isinstance(value, list) else [value]:
             if one is not None:
-                words += [f"--{name.replace('_', '-')}", f"{one:g}" if isinstance(one, float) else str(one)]
+                words += [f"--{name.replace('_', '-')}", _exact(one) if isinstance(one, float) else str(one)]
     words += [word for one in policies for word in ("--policy", one)]
     return shlex.join([*words, "--seed", str(seed)])
+
+
+def _exact(value: float) -> str:
+    """Whole numbers without a point, others with all their digits."""
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)

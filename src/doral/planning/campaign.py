@@ -31,7 +31,7 @@ def create_campaign(plan: Plan, storage: str | Store, name: str, *, seed: int | 
     if log.clock.unit == "units":
         remedy = "a campaign lives in real time: say what the times of the log count, as in time_unit='days'"
         raise InvalidValue("time_unit", None, remedy)
-    options = policy_by_name(plan.recommendation.policy, **dict(plan.recommendation.options))
+    options = policy_by_name(plan.recommendation.known_as, **dict(plan.recommendation.options))
     store = storage if isinstance(storage, Store) else open_store(storage)
     in_seconds = log.clock.unit == "seconds"
     begins = log.start.timestamp() if in_seconds and log.start is not None else 0.0

@@ -193,7 +193,7 @@ def _over_time(axes: Axes, plan: Plan) -> str:
     if log.start is not None:
         # Days since 1970, which is how Matplotlib counts dates.
         x = log.start.timestamp() / SECONDS["days"] + edges / SECONDS["days"]
-        locator: Locator = dates.AutoDateLocator(maxticks=6)  # type: ignore[no-untyped-call]
+        locator: Locator = dates.AutoDateLocator(minticks=2, maxticks=6)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     else:

@@ -106,7 +106,7 @@ def policy_dict(plan: Plan) -> dict[str, Any]:
     """What to run, and why."""
     advised = plan.recommendation
     return {
-        "policy": advised.policy,
+        "policy": advised.known_as,
         "options": {name: plain(value) for name, value in advised.options},
         "reasons": list(advised.reasons),
         "limits": list(advised.limits),
@@ -116,7 +116,7 @@ def policy_dict(plan: Plan) -> dict[str, Any]:
 def start_command(plan: Plan) -> str:
     """What starts a campaign with the problem and the policy that are written."""
     advised = plan.recommendation
-    words = ["doral", "campaign", "create", "NAME", "--problem", PROBLEM_FILE, "--policy", advised.policy]
+    words = ["doral", "campaign", "create", "NAME", "--problem", PROBLEM_FILE, "--policy", advised.known_as]
     for name, value in advised.options:
         words += ["--option", f"{name}={json.dumps(plain(value), ensure_ascii=False)}"]
     return shlex.join([*words, *([] if plan.log.clock.unit == "seconds" else ["--clock", "rounds"])])

@@ -102,7 +102,7 @@ def plan(
         told(0.9, "what the log says by itself")
         evaluation = _evaluation(read, limit, asked, seed)
     told(0.95, "writing")
-    runnable = tuple(policy_name(one) for one in chosen if isinstance(one, PolicyOptions))
+    runnable = {policy_name(one): one for one in chosen if isinstance(one, PolicyOptions)}
     limits = _limits(read, asked, earnings)
     if is_slow:
         limits += (f"{SLOWEST} did not play: it is slow, and arrivals are many. --policy {SLOWEST} asks for it.",)

@@ -30,10 +30,16 @@ if TYPE_CHECKING:
 class Recommendation(Fact):
     """What to run, and why."""
 
-    policy: str
-    options: tuple[tuple[str, Any], ...]
+    policy: str  # as it is called among those that played
+    options: tuple[tuple[str, Any], ...]  # in which it differs from its preset
     reasons: tuple[str, ...]  # sentences
     limits: tuple[str, ...]  # what the log cannot tell, what was assumed: sentences
+    preset: str = ""  # the name that `doral.policy` knows; "" where it is that of the policy
+
+    @property
+    def known_as(self) -> str:
+        """To `doral.policy`, together with the options."""
+        return self.preset or self.policy
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

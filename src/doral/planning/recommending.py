@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from doral.engine.options import PolicyOptions
+from doral.engine.presets import POLICY_NAMES
+from doral.engine.presets import policy as policy_by_name
 from doral.log.asked import Asked
 from doral.log.log import Log
 from doral.planning.earning import STATUS_QUO
@@ -12,11 +18,11 @@ from doral.planning.plan import Recommendation
 USUAL = "doral-otf"
 
 
-def chosen_policy(earnings: Earnings, runnable: tuple[str, ...]) -> Earning:
-    """`doral-otf`, unless another that a campaign can run is surely ahead of it."""
+def chosen_policy(earnings: Earnings, runnable: Collection[str]) -> Earning | None:
+    """`doral-otf`, unless another that a campaign can run is surely ahead of it; None where none of these played."""
     able = [one for one in earnings.policies if one.policy in runnable and one.policy != KNOWS_TRUTH]
     if not any(one.policy == USUAL for one in able):
-        return able[0]
+        return able[0] if able else None
     ahead = [one for one in able if one.policy != USUAL and _is_ahead(earnings, one.policy)]
     return ahead[0] if ahead else earnings.of(USUAL)
 
@@ -27,18 +33,18 @@ def _is_ahead(earnings: Earnings, policy: str) -> bool:
 
 
 def recommend(
-    log: Log, asked: Asked, earnings: Earnings | None, runnable: tuple[str, ...], limits: tuple[str, ...]
+    log: Log,
+    asked: Asked,
+    earnings: Earnings | None,
+    runnable: Mapping[str, PolicyOptions],
+    limits: tuple[str, ...],
 ) -> Recommendation:
-    """With reasons, each a sentence."""
+    """With reasons, each a sentence. `runnable` are those that played and a campaign can run, by name."""
     if earnings is None:
-        return Recommendation(
-            policy=USUAL,
-            options=(),
-            reasons=("Nothing was answered yet: it starts from nothing, and learns as answers come.",),
-            limits=limits,
-            sentence=f"Run {USUAL}.",
-        )
+        return _usual("Nothing was answered yet: it starts from nothing, and learns as answers come.", limits)
     best = chosen_policy(earnings, runnable)
+    if best is None:
+        return _usual("It did not play: none of the policies that were asked for can run a campaign.", limits)
     reasons = [best.sentence]
     if best.oracle_share is not None:
         reasons.append(f"That is {100.0 * best.oracle_share:.0f}% of what somebody earns who knows everything.")
@@ -54,20 +60,52 @@ def recommend(
         reasons.append("It learns what is paid in the end, and keeps no more back than that takes.")
     if log.feedback == "silent":
         reasons.append("It takes silence for what it is: no answer yet, or none to come.")
+    preset, options = preset_of(runnable[best.policy])
     return Recommendation(
-        policy=best.policy, options=(), reasons=tuple(reasons), limits=limits, sentence=f"Run {best.policy}."
+        policy=best.policy,
+        preset=preset,
+        options=options,
+        reasons=tuple(reasons),
+        limits=limits,
+        sentence=f"Run {best.policy}.",
     )
+
+
+def _usual(why: str, limits: tuple[str, ...]) -> Recommendation:
+    return Recommendation(policy=USUAL, options=(), reasons=(why,), limits=limits, sentence=f"Run {USUAL}.")
+
+
+def preset_of(made: PolicyOptions) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """The preset from which a policy differs in fewest options, and these: what makes it again.
+
+    >>> from doral import policy
+    >>> preset_of(policy("doral", accept=3, label="mine"))
+    ('doral', (('accept', 3),))
+    """
+    own = made.to_dict()
+    found = []
+    for name in POLICY_NAMES:
+        usual = policy_by_name(name).to_dict()
+        changed = tuple((one, value) for one, value in own.items() if one != "name" and value != usual[one])
+        # Of presets that are as near, the one that it is named after.
+        found.append((len(changed), not made.name.startswith(name), name, changed))
+    _, _, name, changed = min(found, key=lambda one: one[:2])
+    return name, changed
 
 
 def headline(asked: Asked, earnings: Earnings, policy: str) -> str:
     """The first sentence: how much more with this budget."""
-    best, today = earnings.of(policy), earnings.of(STATUS_QUO)
+    today = earnings.of(STATUS_QUO)
     unit = "positives" if earnings.unit == "positives" else "reward"
-    money = f"a budget of {number(asked.problem.budget)}" if asked.budget_is_given else "the same budget"
+    money = _money(asked)
+    best = next((one for one in earnings.policies if one.policy == policy), today)
     if best.more is None or best.more_low is None or best.more_high is None:
-        return f"With {money}, {number(best.worth)} {unit} [{number(best.low)}, {number(best.high)}]."
+        between = f"[{number(best.low)}, {number(best.high)}]"
+        return f"With {money}, what is done today brings {number(best.worth)} {unit} {between}."
     between = f"[{number(best.more_low)}, {number(best.more_high)}]"
-    of_today = f" on top of {number(today.worth)}" if today.worth > 0.0 else ""
+    # What was done, with the money and the arrivals that are planned: not what the log itself has brought.
+    as_planned = " that today's way would bring" if asked.budget_is_given or asked.horizon_is_given else ""
+    of_today = f" on top of {number(today.worth)}{as_planned}" if today.worth > 0.0 else ""
     if best.more_low > 0.0:
         return f"With {money}, about {number(best.more)} more {unit} {between}{of_today}, with {policy}."
     if best.more_high < 0.0:
@@ -76,6 +114,14 @@ def headline(asked: Asked, earnings: Earnings, policy: str) -> str:
         f"The log cannot promise more than what is done today: with {money}, {policy} would bring "
         f"{_signed(best.more)} {unit} {between}{of_today}."
     )
+
+
+def _money(asked: Asked) -> str:
+    if asked.budget_is_given:
+        return f"a budget of {number(asked.problem.budget)}"
+    if asked.horizon_is_given:
+        return f"the same budget per arrival ({number(asked.problem.budget)} in all)"
+    return "the same budget"
 
 
 def _signed(value: float) -> str:
