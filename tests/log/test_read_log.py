@@ -282,3 +282,22 @@ def test_many_rows_are_read_quickly(tmp_path: Path) -> None:
     begin = time.perf_counter()
     assert len(doral.read_log(tmp_path / "log.csv")) == 100_000
     assert time.perf_counter() - begin < 5.0  # 0.5 s on an idle core
+
+
+def test_what_is_paid_without_an_answer_is_not_taken_for_free() -> None:
+    """A list price of 10, of which 8 are paid whatever comes: half never answer."""
+    rows = 200
+    frame = pl.DataFrame(
+        {
+            "arm": ["A", "B"] * (rows // 2),
+            "time": list(range(rows)),
+            "reward": [1.0 if i % 4 < 2 else None for i in range(rows)],
+            "answered": [i + 1 if i % 4 < 2 else None for i in range(rows)],
+            "cost": [10.0] * rows,
+            "paid": [8.0] * rows,
+        }
+    )
+    log = doral.read_log(frame, time_unit="hours", observed_until=float(rows))
+    assert log.paid_when == "always"
+    assert log.cost.tolist() == log.paid.tolist() == [8.0] * rows
+    assert any("not answered is paid for" in note for note in log.reading.notes)

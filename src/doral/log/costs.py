@@ -64,6 +64,12 @@ def costs_of(
     if rows := int((here & is_answered & np.isnan(final)).sum()):
         notes.append(f"{rows:,} rows were answered, and nobody says what was paid: their cost is taken.")
         final = np.where(is_answered & np.isnan(final), price, final)
+    without = final[is_open & ~np.isnan(final) & ~is_pending]
+    if differs.any() and np.count_nonzero(without > 0.0) > 0.5 * without.size:
+        # To take it for paid on answer would make all of these free.
+        notes.append("Also what was not answered is paid for: a use costs what was paid, on average of its kind.")
+        final = np.where(np.isnan(final), price, final)
+        return Costs(final.copy(), final, "always", notes)
     if differs.any() or is_empty.any():
         notes.append("What is paid depends on what came of it (paid on answer).")
         return Costs(price, final, "on_answer", notes)
