@@ -11,6 +11,7 @@ import numpy as np
 from doral import _check
 from doral._arrays import Floats
 from doral.errors import InvalidValue
+from doral.log.answers import weigh_answers
 from doral.log.log import SKIPPED, Log
 from doral.problem import MAX_AMOUNT, MAX_HORIZON, MIN_AMOUNT, NOTHING, OBSERVED, Arm, Problem
 
@@ -65,11 +66,15 @@ def list_prices(log: Log) -> Floats:
 
 
 def spent(log: Log) -> float:
-    """What was paid for all that was done, as far as it is known; what is open counts as listed, unless it is paid on
-    answer.
-    """
-    open_cost = np.zeros(len(log)) if log.paid_when == "on_answer" else log.cost
-    return float(np.where(np.isnan(log.paid), open_cost, log.paid).sum())
+    """What is paid in the end for all that was done: of what is open, as much as of others that waited as long."""
+    if log.paid_when == "always":
+        return float(np.where(np.isnan(log.paid), log.cost, log.paid).sum())
+    total = 0.0
+    for arm in range(len(log.arms)):
+        here = log.arm == arm
+        paid = np.where(np.isnan(log.paid[here]), log.cost[here], log.paid[here])
+        total += paid.size * float((weigh_answers(log.delay[here], log.watched[here]).weight * paid).sum())
+    return total
 
 
 def asked_of(log: Log, *, deadline: float | None, budget: float | None = None, horizon: float | None = None) -> Asked:
