@@ -16,6 +16,7 @@ from doral.log.log import SKIPPED, Log
 from doral.problem import MAX_AMOUNT, MAX_HORIZON, MIN_AMOUNT, NOTHING, OBSERVED, Arm, Problem
 
 _FINE = 1_000.0  # ticks in a typical delay, where times are numbers in some unit: simulated answers take whole ticks
+_MOST_TICKS = 1e9  # in the whole log: a thousand times as much is as far as clocks go
 _RESERVE = 0.999  # of what will be paid of open decisions, where that comes with the answer
 
 
@@ -23,8 +24,9 @@ _RESERVE = 0.999  # of what will be paid of open decisions, where that comes wit
 class Asked:
     """A problem on a clock of `ticks` per unit of the log's clock, and what it has from the log."""
 
-    problem: Problem
+    problem: Problem  # its times are in ticks, and its deadline a whole number of them: answers take whole ticks
     ticks: float
+    deadline: float | None  # on the clock of the log
     arrivals: float
     budget_is_given: bool
     horizon_is_given: bool
@@ -36,7 +38,10 @@ def ticks_of(log: Log) -> float:
         return 1.0
     some = log.delay[np.isfinite(log.delay) & (log.delay > 0.0)]
     typical = float(np.median(some)) if some.size else log.span / max(len(log), 1)
-    return 10.0 ** max(0, math.ceil(math.log10(_FINE / typical))) if typical > 0.0 else 1.0
+    if typical <= 0.0:
+        return 1.0
+    finest = math.floor(math.log10(_MOST_TICKS / log.span))
+    return 10.0 ** max(0, min(math.ceil(math.log10(_FINE / typical)), finest))
 
 
 def list_prices(log: Log) -> Floats:
@@ -100,12 +105,13 @@ def asked_of(log: Log, *, deadline: float | None, budget: float | None = None, h
     prices = list_prices(log)
     by_arm = zip(log.arms, prices.T, strict=True)
     shares = log.shares / log.shares.sum()
+    limit = None if deadline is None or math.isinf(deadline) else deadline
     until = _until(log, arrivals, ticks)
     problem = Problem(
         arms=[Arm(name, cost=_cost(row, log.contexts)) for name, row in by_arm],
         contexts=dict(zip(log.contexts, shares.tolist(), strict=True)),
         budget=budget,
-        deadline=None if deadline is None or math.isinf(deadline) else deadline * ticks,
+        deadline=None if limit is None else float(math.ceil(limit * ticks)),
         feedback=log.feedback,
         baseline=OBSERVED if log.skips_are_answered else None,
         paid=log.paid_when,
@@ -117,6 +123,7 @@ def asked_of(log: Log, *, deadline: float | None, budget: float | None = None, h
     return Asked(
         problem=problem,
         ticks=ticks,
+        deadline=limit,
         arrivals=arrivals,
         budget_is_given=is_given,
         horizon_is_given=horizon is not None,
@@ -137,8 +144,8 @@ def _cost(by_context: Floats, contexts: tuple[str, ...]) -> float | dict[str, fl
 
 
 def by_arrivals(asked: Asked) -> Problem:
-    """The same problem with an end that is a number of arrivals, not a date."""
-    problem = asked.problem
-    if problem.until is None:
-        return problem
-    return dataclasses.replace(problem, horizon=round(asked.arrivals), until=None, expected_arrivals=None)
+    """The same problem on the clock of the log, with an end that is a number of arrivals, not a date."""
+    horizon = round(asked.arrivals)
+    return dataclasses.replace(
+        asked.problem, deadline=asked.deadline, horizon=horizon, until=None, expected_arrivals=None
+    )

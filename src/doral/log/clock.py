@@ -54,6 +54,8 @@ class Clock:
 
         >>> Clock("seconds", "days").shown(777_600.0), Clock("rounds", "rounds").shown(12.0)
         ('9 days', '12 rounds')
+        >>> Clock("units", "units").shown(0.0028)
+        '0.0028 units'
         """
         if math.isinf(duration):
             return "for ever"
@@ -63,7 +65,8 @@ class Clock:
             if unit == "weeks" and self.told != "weeks":
                 unit = "days"
         number = duration / self.size_of(unit)
-        words = f"{number:.0f}" if number >= 100.0 or abs(number - round(number)) < 0.005 else f"{number:.2g}"
+        is_whole = number >= 100.0 or abs(number - round(number)) < 0.005 * min(number, 1.0) or number == 0.0
+        words = f"{number:.0f}" if is_whole else f"{number:.2g}"
         return f"{words} {unit[:-1] if words == '1' else unit}"
 
     def size_of(self, unit: str) -> float:
