@@ -301,3 +301,12 @@ def test_what_is_paid_without_an_answer_is_not_taken_for_free() -> None:
     assert log.paid_when == "always"
     assert log.cost.tolist() == log.paid.tolist() == [8.0] * rows
     assert any("not answered is paid for" in note for note in log.reading.notes)
+
+
+def test_columns_of_the_same_name_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "twice.csv"
+    path.write_text("arm,reward,arm,,\nA,1,x,,\nB,0,y,,\n")
+    log = doral.read_log(path)
+    assert set(log.arms) == {"A", "B"}
+    assert "Several columns are named 'arm': the first is taken for it." in log.reading.notes
+    assert not any("''" in note for note in log.reading.notes)

@@ -174,6 +174,7 @@ def _open_text(path: Path, sample: bytes, *, is_packed: bool) -> Opened:
     notes: list[str] = []
     options = {"separator": separator, "infer_schema": False, "encoding": "utf8"}
     names = tuple(pl.read_csv(io.BytesIO(header + b"\n"), **{**options, "encoding": "utf8-lossy"}).columns)  # type: ignore[arg-type]
+    notes += _repeated(names, line)
 
     def load(rows: int) -> pl.DataFrame:
         data: bytes | Path = _unpacked(path) if is_packed else path
@@ -198,6 +199,12 @@ def _open_text(path: Path, sample: bytes, *, is_packed: bool) -> Opened:
         return _without_apostrophes(frame)
 
     return Opened(path.name, names, load, is_text=True, has_decimal_comma=separator != ",", notes=notes)
+
+
+def _repeated(names: tuple[str, ...], header: str) -> list[str]:
+    """Columns of the same name, of which all but the first were given another."""
+    found = [name.rpartition("_duplicated_")[0] for name in names if "_duplicated_" in name and name not in header]
+    return [f"Several columns are named {shown(one)}: the first is taken for it." for one in dict.fromkeys(found) if one]
 
 
 def _has_open_quote(data: bytes | Path) -> bool:
