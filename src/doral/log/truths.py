@@ -138,6 +138,7 @@ def _rows(cells: Cells, rng: np.random.Generator) -> tuple[Ints, Ints, Floats, F
     counts = cells.usual * np.repeat(cells.effective, np.diff(cells.starts))
     pools = [_sample(cells, settled[arm_of[settled] == arm], counts, rng) for arm in range(cells.n_arms)]
     everything = _sample(cells, settled, counts, rng)
+    pools = [_with_other_outcomes(cells, pool, everything) for pool in pools]
     starts, places, owned, lent = [0], [], [], []
     for cell in range(cells.n_cells):
         here = np.arange(cells.starts[cell], cells.starts[cell + 1])
@@ -150,6 +151,24 @@ def _rows(cells: Cells, rng: np.random.Generator) -> tuple[Ints, Ints, Floats, F
         lent += [np.zeros(own.size), weight]
         starts.append(starts[-1] + own.size + rows.size)
     return np.array(starts), np.concatenate(places), np.concatenate(owned), np.concatenate(lent)
+
+
+def _with_other_outcomes(
+    cells: Cells, pool: tuple[Ints, Floats], everything: tuple[Ints, Floats]
+) -> tuple[Ints, Floats]:
+    """An arm that has brought the same each time may bring something else: as if one row more had, one of all arms.
+
+    Without it, an arm that has failed twice would fail for ever in every truth, whatever was drawn for it.
+    """
+    rows, weight = pool
+    if rows.size == 0 or np.ptp(cells.worth[rows]) > 0.0:
+        return pool
+    others = cells.worth[everything[0]] != cells.worth[rows[0]]
+    if not others.any():
+        return pool
+    lent = everything[1][others] / everything[1][others].sum()
+    seen = float(rows.size)
+    return np.concatenate([rows, everything[0][others]]), np.append(weight * seen, lent) / (seen + 1.0)
 
 
 def _sample(cells: Cells, rows: Ints, counts: Floats, rng: np.random.Generator) -> tuple[Ints, Floats]:
