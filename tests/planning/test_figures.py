@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -9,6 +11,7 @@ from matplotlib.text import Annotation, Text
 
 from doral.log.cells import cells_of
 from doral.planning.drawn import Drawing, apart
+from doral.planning.drawn_cells import calendar_locator
 from doral.planning.figures import FIGURE_NAMES, drawings
 from doral.planning.plan import Plan
 from doral.planning.values import values_of
@@ -129,3 +132,12 @@ def test_places_of_labels_are_apart_and_inside() -> None:
         assert (np.diff(placed) >= 0.1 - 1e-9).all()
         assert placed.min() >= -1e-9
         assert placed.max() <= 1.0 + 1e-9
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("hours", [0.05, 0.5, 1.9, 2.9, 7, 25, 50, 96, 240, 1_000, 2_200, 9_000, 30_000])
+def test_every_span_has_dates_along_it(hours: float) -> None:
+    """Also those for which Matplotlib has no step by itself, and says so to whoever draws."""
+    first = datetime(2020, 10, 15, 7, 41)
+    ticks = calendar_locator().tick_values(first, first + timedelta(hours=hours))  # type: ignore[arg-type]
+    assert 2 <= len(ticks) <= 8

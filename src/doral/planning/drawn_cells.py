@@ -193,7 +193,7 @@ def _over_time(axes: Axes, plan: Plan) -> str:
     if log.start is not None:
         # Days since 1970, which is how Matplotlib counts dates.
         x = log.start.timestamp() / SECONDS["days"] + edges / SECONDS["days"]
-        locator: Locator = dates.AutoDateLocator(minticks=2, maxticks=6)  # type: ignore[no-untyped-call]
+        locator = calendar_locator()
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     else:
@@ -205,6 +205,12 @@ def _over_time(axes: Axes, plan: Plan) -> str:
     axes.yaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
     finish(axes)
     return word
+
+
+def calendar_locator() -> Locator:
+    """Up to six dates or times; two are enough: those who want more find no step for spans such as four days."""
+    locator: Locator = dates.AutoDateLocator(minticks=2, maxticks=6)  # type: ignore[no-untyped-call]
+    return locator
 
 
 def _rhythms(plan: Plan) -> list[tuple[str, str, Floats]]:
