@@ -100,8 +100,13 @@ def _arms(plan: Plan) -> list[str]:
     heads = ["  arm", "rows", "in time", "mean wait", "standing", "paid"]
     return [
         "Arms, those that answer soonest first" if speeds else "Arms",
-        *_table(heads, rows[:_ARMS], len(rows), "arms"),
+        *_table(heads, rows[: _room(len(rows), _ARMS)], len(rows), "arms"),
     ]
+
+
+def _room(rows: int, at_most: int) -> int:
+    """One more than there is room for takes no more than the line that says so."""
+    return at_most + 1 if rows == at_most + 1 else at_most
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], of: int, what: str) -> list[str]:
