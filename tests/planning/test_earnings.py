@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import doral
 from doral.planning.earning import STATUS_QUO, Played
 from doral.planning.earnings import earnings_of
+from tests.planning.plans import a_plan
 
 
 def test_who_played_few_truths_is_not_put_ahead_by_rich_ones() -> None:
@@ -56,3 +59,16 @@ def test_what_comes_anyway_is_said_and_not_earned() -> None:
     assert made.earnings is not None
     assert 40.0 < made.earnings.of(STATUS_QUO).worth < 160.0  # of 1,000 letters, not 700
     assert made.answer[1].startswith("All this is beyond what comes anyway: 0.6")
+
+
+@pytest.mark.parametrize(("policies", "shown"), [(9, 9), (11, 11), (12, 10)])
+def test_one_policy_too_many_is_shown_and_not_counted(policies: int, shown: int) -> None:
+    plan = a_plan()
+    assert plan.earnings is not None
+    usual = next(one for one in plan.earnings.policies if one.more is None)
+    other = next(one for one in plan.earnings.policies if one.more is not None)
+    others = [replace(other, policy=f"rival {i}") for i in range(policies - 1)]
+    said = replace(plan, earnings=replace(plan.earnings, policies=(*others, usual))).text()
+    assert said.count("rival ") == shown - 1
+    assert ("2 more rows" in said) is (policies == 12)
+    assert "1 more row\n" not in said

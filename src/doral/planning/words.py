@@ -54,7 +54,8 @@ def _policies(plan: Plan) -> list[str]:
     earnings = plan.earnings
     if earnings is None or not earnings.policies:
         return []
-    rows = [_policy(plan, one) for one in leading(plan, _POLICIES)]
+    shown = leading(plan, _room(len(earnings.policies), _POLICIES))
+    rows = [_policy(plan, one) for one in shown]
     heads = ["  policy", short(earnings.unit, 14), "95%", "more than now", "95%", "of the oracle"]
     title = f"Earnings over {number(earnings.arrivals)} arrivals with a budget of {number(earnings.budget)} (* advised)"
     return [title, *_table(heads, rows, len(earnings.policies), "rows")]
