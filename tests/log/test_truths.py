@@ -110,3 +110,19 @@ def test_an_arm_that_has_always_failed_may_succeed() -> None:
     assert worth == pytest.approx(truths.worths.worth.reshape(30, -1), abs=1e-5)
     assert np.quantile(worth[:, 1], 0.9) > 0.1
     assert np.quantile(worth[:, 1], 0.1) < 0.1
+
+
+def test_an_arm_without_any_success_may_have_some() -> None:
+    """What is drawn for it can happen, at its own price: no success in 60 rows is no proof of none ever."""
+    rng = np.random.default_rng(0)
+    arm = np.repeat(["a", "b", "never"], [400, 400, 60])
+    won = np.where(arm == "never", 0, rng.random(arm.size) < 0.1).astype(int)
+    price = np.where(arm == "never", 5.0, 2.0)
+    log = doral.read_log({"arm": arm, "reward": won, "cost": price, "paid": price * won})
+    truths = truths_of(log, deadline=1.0, n=6, seed=0)
+    for number in range(6):
+        weight = truths.weights(number)
+        assert worth_of(truths, weight) == pytest.approx(truths.worths.worth[number].ravel().tolist(), rel=1e-6)
+        paid = np.add.reduceat(weight * truths.paid, truths.starts[:-1])
+        prices = np.array([{"a": 2.0, "b": 2.0, "never": 5.0}[name] for name in log.arms])
+        assert paid == pytest.approx(prices * truths.worths.worth[number].ravel(), rel=1e-6)

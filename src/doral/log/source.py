@@ -204,7 +204,9 @@ def _open_text(path: Path, sample: bytes, *, is_packed: bool) -> Opened:
 def _repeated(names: tuple[str, ...], header: str) -> list[str]:
     """Columns of the same name, of which all but the first were given another."""
     found = [name.rpartition("_duplicated_")[0] for name in names if "_duplicated_" in name and name not in header]
-    return [f"Several columns are named {shown(one)}: the first is taken for it." for one in dict.fromkeys(found) if one]
+    return [
+        f"Several columns are named {shown(one)}: the first is taken for it." for one in dict.fromkeys(found) if one
+    ]
 
 
 def _has_open_quote(data: bytes | Path) -> bool:

@@ -34,6 +34,7 @@ class Truths:
     place: Ints  # of every row among those of `cells`
     is_own: Floats  # 1 where it is of this very cell, 0 where it is borrowed
     pooled: Floats  # its share of what is borrowed
+    paid: Floats
 
     @property
     def reward(self) -> Floats:
@@ -42,10 +43,6 @@ class Truths:
     @property
     def delay(self) -> Floats:
         return self.cells.delay[self.place]
-
-    @property
-    def paid(self) -> Floats:
-        return self.cells.paid[self.place]
 
     def weights(self, number: int) -> Floats:
         """Of the rows in one of the truths; they sum to 1 in every cell."""
@@ -127,7 +124,28 @@ def truths_of(log: Log, *, deadline: float, n: int, seed: int) -> Truths:
     cells = cells_of(log, deadline)
     worths = draw_worths(cells, n, np.random.default_rng([seed, 0]))
     starts, place, is_own, pooled = _rows(cells, np.random.default_rng([seed, 2]))
-    return Truths(cells=cells, n=n, seed=seed, worths=worths, starts=starts, place=place, is_own=is_own, pooled=pooled)
+    return Truths(
+        cells=cells,
+        n=n,
+        seed=seed,
+        worths=worths,
+        starts=starts,
+        place=place,
+        is_own=is_own,
+        pooled=pooled,
+        paid=_paid(cells, log.cost[cells.row], starts, place),
+    )
+
+
+def _paid(cells: Cells, cost: Floats, starts: Ints, place: Ints) -> Floats:
+    """What was paid for rows; those of another arm cost the same share of this arm's price."""
+    lender = np.repeat(np.arange(cells.n_cells) % cells.n_arms, np.diff(cells.starts))
+    rows = np.maximum(np.bincount(lender, minlength=cells.n_arms), 1)
+    price = np.bincount(lender, cost, minlength=cells.n_arms) / rows
+    here = np.repeat(np.arange(cells.n_cells) % cells.n_arms, np.diff(starts))
+    theirs, own = price[lender[place]], price[here]
+    ratio = np.divide(own, theirs, out=np.ones(place.size), where=(theirs > 0.0) & (here != lender[place]))
+    return np.asarray(cells.paid[place] * ratio)
 
 
 def _rows(cells: Cells, rng: np.random.Generator) -> tuple[Ints, Ints, Floats, Floats]:
