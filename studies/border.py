@@ -65,7 +65,7 @@ def main() -> None:
     chosen = options(__doc__ or "", data=FILE)
     log = doral.read_log(
         prepared(chosen.path),
-        name="Travellers to Greece",
+        name="travellers to Greece",
         context="country",
         reward="positive",
         paid="paid",

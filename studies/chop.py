@@ -39,7 +39,7 @@ def main() -> None:
     chosen = options(__doc__ or "")
     log = doral.read_log(
         prepared(),
-        name="Tests of a hospital",
+        name="tests of a hospital",
         time="pan_day",
         time_unit="days",
         arm="clinic",

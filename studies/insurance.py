@@ -39,7 +39,7 @@ def main() -> None:
     homes = prepared()
     log = doral.read_log(
         homes,
-        name="Insurance for rice farmers",
+        name="insurance for rice farmers",
         arm="offer",
         context=["literacy", "male", "age", "rice_area", "fear_of_disaster"],
         reward="takeup_survey",

@@ -67,7 +67,7 @@ def main() -> None:
     tests = prepared(chosen.path)
     log = doral.read_log(
         tests,
-        name="Tests in Puerto Rico",
+        name="tests in Puerto Rico",
         time="collected",
         arm="patientCity",
         context="ageRange",

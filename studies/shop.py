@@ -39,7 +39,7 @@ def main() -> None:
     chosen = options(__doc__ or "")
     log = doral.read_log(
         views("random"),
-        name="A fashion shop",
+        name="a fashion shop",
         time="timestamp",
         arm="item",
         context="place",

