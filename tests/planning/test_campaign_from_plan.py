@@ -93,3 +93,15 @@ def _learned(campaign: Campaign) -> list[float]:
     decision = campaign.decide("old")
     arms = campaign.report().arms
     return [decision.value, decision.price, *(value for arm in arms for value in (arm.plays, *arm.view.values))]
+
+
+def test_what_became_of_old_open_decisions_is_not_made_up() -> None:
+    """A log of last year that ended in the middle: silence after its end says nothing."""
+    old = a_file().with_columns(pl.col("time", "answered_at") - pl.duration(days=365))
+    plan = doral.plan(old, policies=["doral-otf"], deadline="60h", truths=2)
+    log = plan.log
+    lost = ~log.is_answered & (log.watched < plan.deadline)
+    assert lost.sum() > 20
+    report = create_campaign(plan, "memory://", "mine").report()
+    assert report.decisions.get("expired", 0) == (~log.is_answered & ~lost).sum()
+    assert report.decisions["returned"] == log.is_answered.sum()

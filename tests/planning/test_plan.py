@@ -29,7 +29,7 @@ FEW = ("doral-otf", "random", "oracle")
 
 @pytest.fixture(scope="module")
 def log() -> Log:
-    return log_of(kits(), "status-quo")
+    return log_of(kits(), "status-quo", watched_after=300.0)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,8 @@ def create_campaign(plan: Plan, storage: str | Store, name: str, *, seed: int | 
     """Open a campaign that knows what the log knows, as if it had lived through it.
 
     Its clock starts where the log does, so that the age of every open decision is right. What the log spent is not of
-    this campaign's budget, and who came then is none of those who are expected.
+    this campaign's budget, and who came then is none of those who are expected. Decisions that were open when the log
+    was written, and whose deadline has passed since, are left out: nobody knows what became of them.
     """
     from doral.live.store import Store
     from doral.live.store import open as open_store
@@ -44,11 +47,25 @@ def create_campaign(plan: Plan, storage: str | Store, name: str, *, seed: int | 
         at=begins if in_seconds else None,
     )
     try:
-        _live_through(campaign, log, begins)
+        _live_through(campaign, _without_lost(log, plan.deadline, time.time() - begins), begins)
     except BaseException:  # a campaign that knows half of the log would look like one that knows it
         store.delete(name)
         raise
     return campaign
+
+
+def _without_lost(log: Log, deadline: float, now: float) -> Log:
+    """The log without those of whom silence says nothing: the log ended before their deadline, and now it is over."""
+    if log.clock.unit != "seconds":
+        return log
+    kept = log.is_answered | (log.watched >= deadline) | (now - log.time <= deadline)
+    if not log.skips_are_answered:
+        kept = kept | ~log.is_served  # of these nothing is asked
+    if kept.all():
+        return log
+    columns = ("time", "context", "arm", "reward", "delay", "watched", "cost", "paid", "probability")
+    keys = tuple(key for key, is_kept in zip(log.key, kept.tolist(), strict=True) if is_kept) if log.key else ()
+    return dataclasses.replace(log, key=keys, **{name: getattr(log, name)[kept] for name in columns})
 
 
 def _live_through(campaign: Campaign, log: Log, begins: float) -> None:
