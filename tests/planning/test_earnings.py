@@ -10,6 +10,7 @@ import pytest
 import doral
 from doral.planning.earning import STATUS_QUO, Played
 from doral.planning.earnings import earnings_of
+from doral.planning.recommending import surer
 from tests.planning.plans import a_plan
 
 
@@ -72,3 +73,18 @@ def test_one_policy_too_many_is_shown_and_not_counted(policies: int, shown: int)
     assert said.count("rival ") == shown - 1
     assert ("2 more rows" in said) is (policies == 12)
     assert "1 more row\n" not in said
+
+
+def test_another_policy_that_is_surely_better_than_today_is_named() -> None:
+    luck = np.random.default_rng(1).normal(size=30)
+    found: dict[str, list[Played | None]] = {
+        STATUS_QUO: [Played(20.0, 1.0, 60.0) for _ in luck],
+        "doral-otf": [Played(22.0 + 5.0 * one, 1.0, 60.0) for one in luck],
+        "a/b": [Played(26.0 + one, 1.0, 60.0) for one in luck],
+        "oracle": [Played(50.0, 1.0, 60.0) for _ in luck],
+    }
+    made = earnings_of(found, arrivals=10.0, budget=5.0, unit="positives")
+    (said,) = surer(made, "doral-otf")
+    assert said == "a/b surely would: about 5.93 more [4.18, 7.68]."
+    assert surer(made, "a/b") == ()
+    assert surer(made, "not there") == ()

@@ -25,7 +25,7 @@ def in_words(reading: Reading) -> str:
         more = f" and {len(reading.unused) - _MAX_UNUSED} more" if len(reading.unused) > _MAX_UNUSED else ""
         lines.append(f"Not used: {', '.join(reading.unused[:_MAX_UNUSED])}{more}.")
     if lost:
-        lines.append(f"Left out {lost:,} rows:")
+        lines.append(f"Left out {lost:,} row{'s' if lost > 1 else ''}:")
         for one in reading.dropped:
             examples = f" ({'; '.join(one.examples)})" if one.examples else ""
             lines.append(f"  {one.rows:,} {one.why}{examples}")

@@ -26,7 +26,7 @@ from doral.planning.nothing import NothingDone, nothing_done
 from doral.planning.plan import Plan
 from doral.planning.prices import prices
 from doral.planning.questions import findings
-from doral.planning.recommending import headline, recommend
+from doral.planning.recommending import headline, recommend, surer
 from doral.planning.responsive import responsiveness
 from doral.planning.spending import More, Spending, spending
 from doral.planning.tails import delay_tails
@@ -188,7 +188,7 @@ def _answer(
 ) -> tuple[str, ...]:
     if earnings is None:
         return ("Nothing was answered yet: the log cannot tell what anything brings.", wait.sentence)
-    said = [headline(asked, earnings, policy), *rest, wait.sentence]
+    said = [headline(asked, earnings, policy), *surer(earnings, policy), *rest, wait.sentence]
     if more:
         is_enough = more[0].gain <= _NOTHING * earnings.policies[0].worth
         said.append("More money would buy nothing: all whom it helps are served." if is_enough else more[0].sentence)

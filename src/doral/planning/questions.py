@@ -225,7 +225,8 @@ def _decided(log: Log, one: Finding) -> Finding:
     else:
         what = "depend on the context" if one.question == "context" else "change over time"
         if is_sure:
-            answer, words = "yes", f"Delays {what}"
+            is_early = one.low <= 0.0 <= one.high  # curves differ, and meet again
+            answer, words = "yes", f"Delays {what}{', before the age at which this is measured' if is_early else ''}"
         elif max(abs(one.low), abs(one.high)) < one.margin:
             answer, words = "no", f"Delays do not {what}, or hardly"
         else:

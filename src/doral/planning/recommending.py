@@ -116,6 +116,20 @@ def headline(asked: Asked, earnings: Earnings, policy: str) -> str:
     )
 
 
+def surer(earnings: Earnings, policy: str) -> tuple[str, ...]:
+    """Another policy that surely brings more than what is done today, where the one that is advised may not."""
+    advised = next((one for one in earnings.policies if one.policy == policy), None)
+    if advised is None or advised.more_low is None or advised.more_low > 0.0:
+        return ()
+    others = [one for one in earnings.policies if one.policy not in (policy, KNOWS_TRUTH)]
+    sure = [one for one in others if one.more_low is not None and one.more_low > 0.0]
+    if not sure:
+        return ()
+    one = sure[0]
+    between = f"[{number(one.more_low or 0.0)}, {number(one.more_high or 0.0)}]"
+    return (f"{one.policy} surely would: about {number(one.more or 0.0)} more {between}.",)
+
+
 def _money(asked: Asked) -> str:
     if asked.budget_is_given:
         return f"a budget of {number(asked.problem.budget)}"
