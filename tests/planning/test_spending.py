@@ -133,3 +133,14 @@ def test_it_is_quick() -> None:
     start = time.perf_counter()
     spending(*_truths(40), 10_000, 2_000)
     assert time.perf_counter() - start < 2.0
+
+
+def test_more_money_never_buys_less() -> None:
+    """Draws differ a lot; on average a larger budget buys more, as planned."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(0.05, 0.05, (12, 3, 2))
+    costs = np.broadcast_to(np.array([0.1, 0.4]), values.shape)
+    found = spending(values, costs, np.full((12, 3), 1.0 / 3.0), 3_000.0, 300.0)
+    gains = [found.more(amount).gain for amount in (-150.0, -50.0, 50.0, 150.0, 400.0)]
+    assert gains == sorted(gains)
+    assert list(found.value) == sorted(found.value)

@@ -33,9 +33,9 @@ class CostGain(Fact):
 
 
 def spread(drawn: Floats) -> tuple[Floats, Floats, Floats]:
-    """The median over the draws, and what 95% of them lie between."""
-    middle, low, high = np.quantile(drawn, [0.5, *SPAN], axis=0)
-    return middle, low, high
+    """The mean over the draws, for which everything is planned, and what 95% of them lie between."""
+    low, high = np.quantile(drawn, SPAN, axis=0)
+    return np.asarray(drawn.mean(axis=0)), low, high
 
 
 def cost_gain(curves: list[Curve]) -> CostGain:

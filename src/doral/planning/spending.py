@@ -39,7 +39,7 @@ class Truths(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Spending(Fact):
-    """Value against budget, over draws of the truth: the median, and what 95% of the draws lie between.
+    """Value against budget, over draws of the truth: the mean, and what 95% of the draws lie between.
 
     The knee is the largest budget at which one more unit still brings at least half of what the units before it
     brought on average: beyond it, money is better spent elsewhere unless it is worth less there.
