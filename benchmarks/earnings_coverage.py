@@ -20,11 +20,12 @@ import numpy as np
 from tests.logs import HOUR, log_of
 
 import doral
+from doral.evaluation.targets import STATUS_QUO
 from doral.log.asked import asked_of
 from doral.log.log import Log
 from doral.log.truths import truths_of
 from doral.planning.draws import chances_of
-from doral.planning.earning import STATUS_QUO, earn
+from doral.planning.earning import earn
 from doral.planning.earnings import Earnings, earnings_of
 from doral.simulation.api import MadePolicy, made_policies
 from doral.simulation.from_log import world_of

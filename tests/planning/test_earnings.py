@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import doral
-from doral.planning.earning import STATUS_QUO, Played
+from doral.evaluation.targets import STATUS_QUO
+from doral.planning.earning import Played
 from doral.planning.earnings import earnings_of
 from doral.planning.recommending import surer
 from tests.planning.plans import a_plan

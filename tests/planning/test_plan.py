@@ -12,11 +12,12 @@ import pytest
 
 import doral
 from doral.errors import DoralError, InvalidValue
+from doral.evaluation.targets import STATUS_QUO
 from doral.log.asked import asked_of, list_prices
 from doral.log.log import SKIPPED, Log
 from doral.log.truths import truths_of
 from doral.planning.draws import chances_of
-from doral.planning.earning import STATUS_QUO, earn
+from doral.planning.earning import earn
 from doral.planning.earnings import earnings_of
 from doral.simulation.api import made_policies
 from doral.simulation.from_log import world_of

@@ -73,6 +73,15 @@ class Clock:
         """One of these, on the clock."""
         return SECONDS[unit] if self.unit == "seconds" else 1.0
 
+    def written(self, duration: float) -> str | float:
+        """A duration on the clock, as `duration` reads it again.
+
+        >>> clock = Clock("seconds", "days")
+        >>> clock.duration("deadline", clock.written(0.1))
+        0.1
+        """
+        return f"{duration!r}s" if self.unit == "seconds" else duration
+
     def duration(self, field: str, value: object) -> float:
         """A duration as people write it: "14d", "36 hours", or a number in the unit that is told.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from doral._arrays import Flags, Floats, Ints
 from doral.log.clock import Clock
-from doral.problem import Feedback, Paid
+from doral.problem import NOTHING, Feedback, Paid
 
 if TYPE_CHECKING:
     import polars as pl
@@ -136,8 +136,6 @@ class Log:
 
     def arm_names(self) -> tuple[str, ...]:
         """Of the arms, and last of doing nothing where it was answered."""
-        from doral.problem import NOTHING
-
         return (*self.arms, NOTHING) if self.skips_are_answered else self.arms
 
 

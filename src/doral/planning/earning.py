@@ -9,13 +9,13 @@ from doral._arrays import Floats
 from doral.engine.compose import check_size
 from doral.engine.options import PolicyOptions
 from doral.errors import DoralError
+from doral.evaluation.targets import STATUS_QUO
 from doral.simulation.api import MadePolicy, make_player, play_run, policy_name
 from doral.simulation.from_log import LoggedWorld
 from doral.simulation.scenario import Scenario
 from doral.simulation.true_returns import expected_payments
 from doral.simulation.world import Truth, make_truth
 
-STATUS_QUO = "status-quo"
 # A policy in Python takes a second for some 50,000 arrivals: it plays fewer truths, and fewer still of many arrivals.
 PYTHON_ROUNDS, FEWEST_TRUTHS, MOST_TRUTHS = 1_200_000, 4, 20
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats
-from doral.planning.earning import STATUS_QUO, Played
+from doral.evaluation.targets import STATUS_QUO
+from doral.planning.earning import Played
 from doral.planning.fact import Fact, number
 
 _ROUNDING = 1e-9
@@ -85,30 +86,27 @@ class Spread(NamedTuple):
 
 def spread(draws: Floats) -> Spread:
     """Of one more draw, where so many are known (Student); of what is never below 0, on the scale of logarithms."""
-    mean, is_positive = float(draws.mean()), bool((draws > 0.0).all())
-    if not is_positive or draws.size < 2:
-        return Spread(mean, mean - _width(draws), mean + _width(draws))
-    logs = np.log(draws)
-    middle, width = float(logs.mean()), _width(logs)
-    return Spread(mean, math.exp(middle - width), math.exp(middle + width))
+    if draws.size < 2 or not bool((draws > 0.0).all()):
+        return _around(draws)
+    _, low, high = _around(np.log(draws))
+    return Spread(float(draws.mean()), math.exp(low), math.exp(high))
 
 
-def _width(draws: Floats) -> float:
-    """Half of the interval."""
+def _around(draws: Floats) -> Spread:
+    mean = float(draws.mean())
     if draws.size < 2:
-        return math.inf
+        return Spread(mean, -math.inf, math.inf)
     from scipy.stats import t  # here: it takes long to start
 
-    return float(t.ppf(0.975, draws.size - 1)) * float(draws.std(ddof=1)) * math.sqrt(1.0 + 1.0 / draws.size)
+    error = float(draws.std(ddof=1)) * math.sqrt(1.0 + 1.0 / draws.size)
+    width = float(t.ppf(0.975, draws.size - 1)) * error
+    return Spread(mean, mean - width, mean + width)
 
 
 def difference(first: Floats, second: Floats) -> Spread:
     """Truth by truth; what only rounding tells apart is the same."""
     gap = first - second
-    gap = np.where(np.abs(gap) <= _ROUNDING * np.abs(first), 0.0, gap)
-    mean = float(gap.mean())
-    width = _width(gap)
-    return Spread(mean, mean - width, mean + width)
+    return _around(np.where(np.abs(gap) <= _ROUNDING * np.abs(first), 0.0, gap))
 
 
 def earnings_of(

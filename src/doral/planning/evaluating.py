@@ -18,13 +18,13 @@ from doral.evaluation.evaluation import Evaluation
 from doral.evaluation.targets import AS_LOGGED
 from doral.log.log import SKIPPED, Log
 from doral.log.read import as_log
+from doral.planning.earnings import KNOWS_TRUTH
 from doral.simulation.api import MadePolicy, made_policies, policy_name, simulate
 from doral.simulation.from_log import deadline_on_clock, scenario_from_log
 from doral.simulation.named import named_policy
 from doral.simulation.rivals.catalogue import RIVALS, Rival
 
 _RUNS = 4  # of the scenario in which a policy shows what it settles on
-_NEED_TRUTH = ("oracle",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Settled:
             log,
             budget=max(self.rate * self.arrivals, 1e-9),
             horizon=self.arrivals,
-            deadline=_as_given(log, self.deadline),
+            deadline=log.clock.written(self.deadline),
             name=None,
             seed=self.seed,
             columns={},
@@ -66,10 +66,6 @@ class Settled:
         came = table.sum(axis=1, keepdims=True)
         nothing = np.eye(n_arms + 1)[-1]  # of a context in which nobody came
         return np.where(came > 0.0, table / np.maximum(came, 1.0), nothing)
-
-
-def _as_given(log: Log, deadline: float) -> str | float:
-    return f"{deadline!r}s" if log.clock.unit == "seconds" else deadline
 
 
 def evaluate(
@@ -112,7 +108,7 @@ def _learner(one: Any, log: Log, *, deadline: object, budget: float | None, seed
         one = named_policy(one)
     if not isinstance(one, PolicyOptions | Rival):
         return one
-    if policy_name(one) in _NEED_TRUTH:
+    if policy_name(one) == KNOWS_TRUTH:
         raise InvalidValue("policy", policy_name(one), "knows the truth, which no log does; 'lp' is what comes nearest")
     rate = budget
     if rate is None:

@@ -9,7 +9,6 @@ from typing import Any
 from doral import _check
 from doral.engine.blueprint import MAX_SEED
 from doral.engine.options import PolicyOptions
-from doral.errors import InvalidValue
 from doral.evaluation.api import evaluate
 from doral.evaluation.evaluation import Evaluation
 from doral.log.asked import Asked, asked_of, by_arrivals, spent
@@ -31,7 +30,7 @@ from doral.planning.responsive import responsiveness
 from doral.planning.spending import More, Spending, spending
 from doral.planning.tails import delay_tails
 from doral.planning.waiting import Waiting, waiting
-from doral.simulation.api import MAX_JOBS, AnyPolicy, MadePolicy, made_policies, policy_name
+from doral.simulation.api import AnyPolicy, MadePolicy, checked_jobs, made_policies, policy_name
 from doral.simulation.from_log import deadline_on_clock, world_of
 
 POLICIES: tuple[str, ...] = (
@@ -79,9 +78,7 @@ def plan(
     read = as_log(log, columns)
     n_truths = _check.whole_number("truths", truths, at_least=FEWEST, at_most=MOST)
     seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
-    n_jobs = _check.whole_number("n_jobs", n_jobs, at_least=-1, at_most=MAX_JOBS)
-    if n_jobs == 0:
-        raise InvalidValue("n_jobs", n_jobs, "must be 1 or more, or -1 for all cores")
+    n_jobs = checked_jobs(n_jobs)
     given = None if deadline is None else read.clock.duration("deadline", deadline)
     limit = deadline_on_clock(read, deadline)
     asked = asked_of(read, deadline=limit, budget=budget, horizon=horizon)
@@ -163,7 +160,7 @@ def _earnings(
 def _evaluation(log: Log, limit: float, asked: Asked, seed: int) -> Evaluation:
     """Of simple rules: everybody gets one arm, all alike, the best for each, the best for the money."""
     rules = ["uniform", "best", "lp", *(f"always:{arm}" for arm in log.arms[:3])]
-    until = f"{limit!r}s" if log.clock.unit == "seconds" else limit
+    until = log.clock.written(limit)
     return evaluate(log, rules, deadline=until, budget=asked.problem.budget / asked.arrivals, seed=seed)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import POLICY_NAMES
 from doral.engine.presets import policy as policy_by_name
+from doral.evaluation.targets import STATUS_QUO
 from doral.log.asked import Asked
 from doral.log.log import Log
-from doral.planning.earning import STATUS_QUO
 from doral.planning.earnings import KNOWS_TRUTH, Earning, Earnings
 from doral.planning.fact import number
 from doral.planning.plan import Recommendation
@@ -96,7 +96,7 @@ def preset_of(made: PolicyOptions) -> tuple[str, tuple[tuple[str, Any], ...]]:
 def headline(asked: Asked, earnings: Earnings, policy: str) -> str:
     """The first sentence: how much more with this budget."""
     today = earnings.of(STATUS_QUO)
-    unit = "positives" if earnings.unit == "positives" else "reward"
+    unit = earnings.unit
     money = _money(asked)
     best = next((one for one in earnings.policies if one.policy == policy), today)
     if best.more is None or best.more_low is None or best.more_high is None:

@@ -39,7 +39,6 @@ def values_of(plan: Plan) -> tuple[CellValue, ...]:
         return ()
     cells = cells_of(log, plan.deadline)
     shape = (cells.n_contexts, cells.n_arms)
-    worth = [np.full(cells.n_cells, np.nan)] * 3
     if cells.n_cells <= _MOST_CELLS:
         drawn = draw_worths(cells, _DRAWS, np.random.default_rng([plan.seed, 3])).worth.reshape(_DRAWS, -1)
         worth = [drawn.mean(axis=0), *np.quantile(drawn, [0.025, 0.975], axis=0)]

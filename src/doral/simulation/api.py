@@ -174,6 +174,14 @@ def _scenarios(given: str | Scenario | Iterable[str | Scenario]) -> list[Scenari
     return made
 
 
+def checked_jobs(n_jobs: object) -> int:
+    """How many workers: a number, or -1 for all cores."""
+    checked = _check.whole_number("n_jobs", n_jobs, at_least=-1, at_most=MAX_JOBS)
+    if checked == 0:
+        raise InvalidValue("n_jobs", checked, "must be 1 or more, or -1 for all cores")
+    return checked
+
+
 def simulate(
     policies: AnyPolicy | Iterable[AnyPolicy],
     scenario: str | Scenario | Iterable[str | Scenario],
@@ -197,9 +205,7 @@ def simulate(
     runs = _check.whole_number("runs", runs, at_least=1, at_most=MAX_RUNS)
     first_run = _check.whole_number("first_run", first_run, at_least=0, at_most=MAX_RUNS)
     seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
-    n_jobs = _check.whole_number("n_jobs", n_jobs, at_least=-1, at_most=MAX_JOBS)
-    if n_jobs == 0:
-        raise InvalidValue("n_jobs", n_jobs, "must be 1 or more, or -1 for all cores")
+    n_jobs = checked_jobs(n_jobs)
     if not isinstance(keep_decisions, bool | np.bool_):
         raise InvalidValue("keep_decisions", keep_decisions, "must be True or False")
     if not isinstance(keep_arrivals, bool | np.bool_):

@@ -32,17 +32,16 @@ class LoggedWorld:
     asked: Asked
     truths: Truths
     rows: Rows
-    calendar: Calendar | None
+    calendar: Calendar | None  # where the problem ends with a date
     name: str
 
     def scenario(self, weights: Floats, *, name: str | None = None) -> Scenario:
         """The one in which the rows have these weights."""
-        problem = self.asked.problem
         return Scenario(
             name=name or self.name,
-            problem=problem,
+            problem=self.asked.problem,
             rows=self.rows.weighted(np.maximum(weights, _LEAST)),
-            arrivals=self.calendar if problem.until is not None else None,
+            arrivals=self.calendar,
         )
 
     def usual(self) -> Scenario:
