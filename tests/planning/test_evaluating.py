@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from typer.testing import CliRunner
 import doral
 from doral.cli.app import app
 from doral.errors import InvalidValue
-from doral.planning.evaluating import Settled
+from doral.log.asked import spent
+from doral.planning.evaluating import Settled, _learner
 from tests.log.test_cells import kits
 from tests.logs import HOUR, file_of, log_of
 
@@ -38,6 +40,16 @@ def test_a_policy_of_doral_is_valued_beside_rules() -> None:
     with pytest.raises(InvalidValue, match="knows the truth"):
         doral.evaluate(log, "oracle")
     assert np.isfinite(one.low)
+
+
+def test_what_is_open_and_paid_on_answer_is_not_taken_for_paid() -> None:
+    """Half of the log is young: nobody has paid for it yet, and of the rest a part is never paid."""
+    log = log_of(kits(delays=doral.delays.Geometric(mean=200)), "status-quo")
+    paid = np.where(log.is_answered, np.nan_to_num(log.reward) * log.cost, np.nan)
+    paid[~log.is_served] = 0.0
+    made = _learner("random", replace(log, paid=paid, paid_when="on_answer"), deadline="60h", budget=None, seed=0)
+    assert made.rate == pytest.approx(spent(replace(log, paid=paid, paid_when="on_answer")) / len(log))
+    assert made.rate < 0.6 * float(log.cost.mean())
 
 
 def test_the_command_reads_values_and_refuses(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from doral.evaluation import api
 from doral.evaluation.asked import listed
 from doral.evaluation.evaluation import Evaluation
 from doral.evaluation.targets import AS_LOGGED
+from doral.log.asked import spent
 from doral.log.log import SKIPPED, Log
 from doral.log.read import as_log
 from doral.planning.earnings import KNOWS_TRUTH
@@ -110,9 +111,6 @@ def _learner(one: Any, log: Log, *, deadline: object, budget: float | None, seed
         return one
     if policy_name(one) == KNOWS_TRUTH:
         raise InvalidValue("policy", policy_name(one), "knows the truth, which no log does; 'lp' is what comes nearest")
-    rate = budget
-    if rate is None:
-        paid = np.where(np.isnan(log.paid), log.cost, log.paid)
-        rate = float(paid.mean()) if len(log) else 0.0
+    rate = spent(log) / max(len(log), 1) if budget is None else budget
     limit = deadline_on_clock(log, deadline)
     return Settled(policy=made_policies(one)[0], rate=rate, arrivals=len(log), deadline=limit, seed=seed)
