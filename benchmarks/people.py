@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 import doral
 from doral._arrays import Flags, Floats
 from doral.experiments.kit.drawing import runs_words
-from doral.experiments.kit.images import as_bytes
+from doral.pages.images import as_bytes
 from doral.simulation.plots import bands, clean, colour_of, dash_of
 from doral.simulation.result import Interval, interval
 from doral.simulation.scenarios.people_scenarios import SCENARIOS, one_class_each

@@ -10,7 +10,7 @@ from doral.cli import terminal
 from doral.experiments.beyond.analysis import BeyondFindings
 from doral.experiments.beyond.heat import SIGNS, depth_of_share
 from doral.experiments.beyond.names import short_name
-from doral.experiments.kit.numbers import number
+from doral.pages.numbers import number
 
 COLUMN_GAP = 3  # what the table puts between columns, at most
 # Backgrounds from pale to deep, with a text colour that stands out on each.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from doral.cli import terminal
 from doral.engine.presets import POLICY_NAMES, policy
-from doral.experiments.kit.numbers import number
+from doral.pages.numbers import number
 from doral.simulation.rivals.catalogue import AT_LIST_PRICES, RIVALS
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.catalogue import SCENARIOS

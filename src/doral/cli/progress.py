@@ -11,7 +11,7 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as RichProgress
 
 from doral.experiments.kit.batches import Batch
-from doral.experiments.kit.numbers import count
+from doral.pages.numbers import count
 
 
 def _describe(batch: Batch) -> str:

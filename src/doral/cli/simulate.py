@@ -12,7 +12,7 @@ from doral.cli.policy_words import parse_policy
 from doral.engine.options import PolicyOptions
 from doral.engine.pieces.people import check_problem
 from doral.errors import InvalidValue
-from doral.experiments.kit.numbers import number, spread
+from doral.pages.numbers import number, spread
 from doral.simulation.named import NamedPolicy
 from doral.simulation.outcome import METRICS
 from doral.simulation.scenario import Scenario

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from doral.cli import terminal
 from doral.experiments.kit.claim import Claim
-from doral.experiments.kit.numbers import number, spread
+from doral.pages.numbers import number, spread
 
 WIDE_COLUMNS = 150  # a narrower terminal gets the short names of the claims
 _STYLES = {"holds": ("holds", "green"), "fails": ("DOES NOT HOLD", "red"), "undecided": ("NOT SHOWN", "red")}

@@ -8,7 +8,7 @@ from typing import Any
 
 import matplotlib as mpl
 
-from doral.experiments.kit.images import as_bytes, as_files
+from doral.pages.images import as_bytes, as_files
 from doral.planning.drawn import DARK_PAPER, Drawing
 from doral.planning.drawn_answers import curves_drawing, outcomes_drawing, waiting_drawing
 from doral.planning.drawn_cells import arrivals_drawing, values_drawing

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from doral.experiments.kit.images import PNG_DOTS_PER_INCH, as_data
-from doral.experiments.kit.numbers import count
 from doral.experiments.kit.settings import versions
-from doral.experiments.kit.shell import Page, Section, asset, duration_words, whole
+from doral.pages.images import PNG_DOTS_PER_INCH, as_data
+from doral.pages.numbers import count
+from doral.pages.shell import Page, Section, asset, duration_words, whole
 from doral.planning.drawn import Drawing
 from doral.planning.folder import start_command
 from doral.planning.labels import printable, short

@@ -6,9 +6,9 @@ import math
 from html import escape
 from typing import Any
 
-from doral.experiments.kit.markup import Datum, Row, table, text
-from doral.experiments.kit.numbers import DASH, MINUS
 from doral.log.clock import Clock
+from doral.pages.markup import Datum, Row, table, text
+from doral.pages.numbers import DASH, MINUS
 from doral.planning.fact import number, percent
 from doral.planning.labels import printable, short
 from doral.planning.table import How, Shown, Table

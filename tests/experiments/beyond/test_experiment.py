@@ -26,11 +26,11 @@ from doral.experiments.beyond.names import changed_words
 from doral.experiments.beyond.page import where_not_ahead
 from doral.experiments.beyond.sweeps import SWEEPS, Sweep
 from doral.experiments.beyond.variants import INGREDIENTS
-from doral.experiments.kit import shell
 from doral.experiments.kit.batches import CellResult
 from doral.experiments.kit.cell import Cell, shrunk
 from doral.experiments.kit.conduct import check, conduct
 from doral.experiments.kit.drawing import ink_on
+from doral.pages import shell
 from doral.simulation.api import simulate
 from doral.simulation.result import SimulationResult, interval
 from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS as SCENARIOS

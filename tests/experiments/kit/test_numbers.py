@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from doral.experiments.kit.numbers import number, spread
+from doral.pages.numbers import number, spread
 
 
 @pytest.mark.parametrize(

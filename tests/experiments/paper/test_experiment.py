@@ -15,13 +15,13 @@ from matplotlib import image
 from doral.errors import InvalidValue
 from doral.experiments.kit.conduct import conduct
 from doral.experiments.kit.extent import Extent
-from doral.experiments.kit.shell import asset
 from doral.experiments.paper.analysis import PaperFindings
 from doral.experiments.paper.experiment import EXPERIMENT
 from doral.experiments.paper.figures import figures
 from doral.experiments.paper.names import SHOWN_NAMES
 from doral.experiments.paper.plot_data import as_script, plot_data
 from doral.experiments.paper.variants import ABLATION
+from doral.pages.shell import asset
 from tests.experiments.pages import Page, Silent
 
 TINY = Extent(runs=2, side_runs=2, shrink=100)

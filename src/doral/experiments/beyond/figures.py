@@ -19,8 +19,8 @@ from doral.experiments.beyond.heatmaps import ingredients_heatmap, shares_heatma
 from doral.experiments.beyond.names import PAPER_SCENARIOS, short_name
 from doral.experiments.beyond.sweeps import SWEEPS, Measure, Sweep
 from doral.experiments.kit.drawing import banded_line, ends_of, runs_words
-from doral.experiments.kit.images import as_bytes
 from doral.experiments.kit.shares import clairvoyant, regret
+from doral.pages.images import as_bytes
 from doral.simulation.plots import clean, colour_of, dash_of
 from doral.simulation.result import Interval, interval
 

@@ -15,7 +15,7 @@ from doral.experiments.beyond.heat import SIGNS, depth_of_share, worth_depth
 from doral.experiments.beyond.names import changed_words, short_name
 from doral.experiments.beyond.variants import INGREDIENTS
 from doral.experiments.kit.drawing import ink_on, runs_words
-from doral.experiments.kit.numbers import number
+from doral.pages.numbers import number
 
 # One hue from pale to deep, and two that everybody tells apart: light and dark ends also survive in grey.
 _DEPTHS = LinearSegmentedColormap.from_list("depths", ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"])

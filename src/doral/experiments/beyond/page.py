@@ -14,10 +14,11 @@ from doral.experiments.beyond.figures import dark_pictures, figure_name
 from doral.experiments.beyond.names import REFERENCE
 from doral.experiments.beyond.sweeps import Sweep
 from doral.experiments.kit.claim import Claim, held
-from doral.experiments.kit.images import PNG_DOTS_PER_INCH, as_data
-from doral.experiments.kit.numbers import count, number, spread
-from doral.experiments.kit.shell import Page, Section, asset, quick_banner
+from doral.experiments.kit.report import quick_banner
 from doral.experiments.kit.verdicts_table import verdict_mark
+from doral.pages.images import PNG_DOTS_PER_INCH, as_data
+from doral.pages.numbers import count, number, spread
+from doral.pages.shell import Page, Section, asset
 
 CSS_DOTS_PER_INCH = 96
 _COURSE_WORDS = "Cut-off m and number of arms in play of doral-otf, over time"

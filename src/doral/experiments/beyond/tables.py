@@ -14,9 +14,9 @@ from doral.experiments.beyond.names import changed_words, short_name
 from doral.experiments.beyond.sweeps import Sweep
 from doral.experiments.beyond.variants import INGREDIENTS
 from doral.experiments.kit.claim import Claim
-from doral.experiments.kit.markup import Datum, Row, table, text
-from doral.experiments.kit.numbers import number, spread
 from doral.experiments.kit.verdicts_table import verdicts_table
+from doral.pages.markup import Datum, Row, table, text
+from doral.pages.numbers import number, spread
 
 _MARKS = {
     "best": "the best here",

@@ -9,12 +9,12 @@ from pathlib import Path
 from doral import _check
 from doral.engine.blueprint import MAX_SEED
 from doral.engine.options import PolicyOptions
-from doral.experiments.kit import claim, folder, settings, shell
+from doral.experiments.kit import claim, folder, report, settings
 from doral.experiments.kit.batches import Progress, run_cells
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.extent import Extent
-from doral.experiments.kit.images import as_files
 from doral.experiments.kit.shape import AnyExtent, AnyFindings, Experiment
+from doral.pages.images import as_files
 from doral.simulation.api import MAX_RUNS
 
 
@@ -58,7 +58,7 @@ def conduct(
     folder.write_tables(out, found.tables())
     folder.write_text(out, folder.CLAIMS_FILE, claim.to_json(found.claims))
     folder.write_text(out, folder.SETTINGS_FILE, settings.to_json(extent, cells, seed=seed))
-    facts = shell.Facts.of(finished, seed=seed, command=command, started_s=started_s)
-    folder.write_text(out, folder.REPORT_FILE, shell.build(experiment.page(found, extent, images), facts))
+    facts = report.Facts.of(finished, seed=seed, command=command, started_s=started_s)
+    folder.write_text(out, folder.REPORT_FILE, report.build(experiment.page(found, extent, images), facts))
     folder.remove_other_parts(out, keep=finished.parts)
     return found

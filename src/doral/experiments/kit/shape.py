@@ -21,7 +21,7 @@ from doral.experiments.kit.batches import Finished
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.claim import Claim
 from doral.experiments.kit.extent import Extent
-from doral.experiments.kit.shell import Page
+from doral.pages.shell import Page
 
 if TYPE_CHECKING:
     import polars as pl

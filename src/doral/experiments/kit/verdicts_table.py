@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from html import escape
 
 from doral.experiments.kit.claim import Claim
-from doral.experiments.kit.markup import Datum, Row, amount, table, text
-from doral.experiments.kit.numbers import spread
+from doral.pages.markup import Datum, Row, amount, table, text
+from doral.pages.numbers import spread
 
 _VERDICTS = {
     "holds": ("good", "\N{CHECK MARK} holds"),

@@ -9,14 +9,15 @@ from plotly.offline import get_plotlyjs
 
 from doral.experiments.kit.claim import Claim, held
 from doral.experiments.kit.extent import Extent
-from doral.experiments.kit.images import as_data
-from doral.experiments.kit.numbers import count, number
+from doral.experiments.kit.report import quick_banner
 from doral.experiments.kit.shares import METRIC
-from doral.experiments.kit.shell import Page, Section, asset, quick_banner
 from doral.experiments.paper import tables
 from doral.experiments.paper.analysis import PaperFindings
 from doral.experiments.paper.names import FIGURES, SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES
 from doral.experiments.paper.plot_data import as_script, plot_data
+from doral.pages.images import as_data
+from doral.pages.numbers import count, number
+from doral.pages.shell import Page, Section, asset
 from doral.simulation.plots import METRIC_WORDS
 from doral.simulation.scenarios.paper_scenarios import BUDGET, HORIZON, SCENARIOS
 

@@ -8,12 +8,12 @@ from typing import Any
 import polars as pl
 
 from doral.experiments.kit.claim import Claim, percent_difference
-from doral.experiments.kit.markup import Datum, Row, amount, table, text
-from doral.experiments.kit.numbers import number, spread
 from doral.experiments.kit.verdicts_table import verdicts_table
 from doral.experiments.paper.analysis import PaperFindings, accepted_percent
 from doral.experiments.paper.names import SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES
 from doral.experiments.paper.variants import ABLATION
+from doral.pages.markup import Datum, Row, amount, table, text
+from doral.pages.numbers import number, spread
 from doral.simulation.outcome import METRICS
 from doral.simulation.plots import METRIC_WORDS
 from doral.simulation.result import SimulationResult

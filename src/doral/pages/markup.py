@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from doral.experiments.kit.numbers import number
+from doral.pages.numbers import number
 
 
 @dataclass(frozen=True, kw_only=True)
