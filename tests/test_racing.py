@@ -64,7 +64,7 @@ LONG_ENOUGH_ROUNDS = 30_000
 @pytest.mark.parametrize("name", PAPER)
 def test_the_numbers_of_the_paper(name: str) -> None:
     closed_form_pulls, cutoff = PAPER[name]
-    scenario = paper.with_horizon(doral.scenario(name), LONG_ENOUGH_ROUNDS)
+    scenario = paper.with_horizon(doral.Scenario.named(name), LONG_ENOUGH_ROUNDS)
     policy = doral.policy("doral", accept=5, censoring="instant", min_answers=1)
     outcomes = doral.simulate(policy, scenario, runs=40, seed=3).outcomes
     pulls = float(np.median([one.race_rounds for one in outcomes]))

@@ -13,7 +13,7 @@ from doral._version import VERSION
 if TYPE_CHECKING:
     from doral import delays as delays
     from doral.engine.options import PolicyOptions as PolicyOptions
-    from doral.engine.presets import policy as policy
+    from doral.engine.policy import policy as policy
     from doral.errors import DoralError as DoralError
     from doral.errors import InvalidValue as InvalidValue
     from doral.errors import UnknownName as UnknownName
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from doral.simulation.python_policy import Arrival as Arrival
     from doral.simulation.python_policy import PythonPolicy as PythonPolicy
     from doral.simulation.result import SimulationResult as SimulationResult
-    from doral.simulation.rivals.catalogue import rival as rival
+    from doral.simulation.rivals.rival import rival as rival
     from doral.simulation.scenario import Scenario as Scenario
-    from doral.simulation.scenarios.catalogue import scenario as scenario
+    from doral.simulation.scenarios.names import scenario as scenario
 
 __version__ = VERSION
 
@@ -75,10 +75,10 @@ _HOMES = {
     "external": "doral.prediction.external",
     "open": "doral.live.store",
     "plan": "doral.planning.make",
-    "policy": "doral.engine.presets",
+    "policy": "doral.engine.policy",
     "read_log": "doral.log.read",
-    "rival": "doral.simulation.rivals.catalogue",
-    "scenario": "doral.simulation.scenarios.catalogue",
+    "rival": "doral.simulation.rivals.rival",
+    "scenario": "doral.simulation.scenarios.names",
     "simulate": "doral.simulation.api",
 }
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from doral import _check
+from doral._given import Words
 from doral.errors import InvalidValue, UnknownName, shown
 
 MAX_PERSON = 1_000  # features of one who arrives
@@ -49,7 +50,7 @@ class Category:
     name: str
     levels: tuple[str, ...]
 
-    def __init__(self, name: str, *, levels: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, *, levels: Words = ()) -> None:
         name = _check.name("name of a feature", name)
         field = f"levels of {shown(name)}"
         given = _check.items(field, levels, what="words", at_most=MAX_LEVELS, at_least=0)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from doral import _check
 from doral._arrays import Floats
 from doral._cached import cached_property
+from doral._given import Words
 from doral.errors import InvalidValue, UnknownName, shown
 from doral.person import (
     MAX_PERSON,
@@ -156,7 +157,7 @@ class Context:
         )
 
 
-ContextsLike: TypeAlias = Mapping[str, float] | Mapping[str, None] | Sequence[str] | Sequence[Context]
+ContextsLike: TypeAlias = Mapping[str, float] | Mapping[str, None] | Words | Sequence[Context]
 
 
 @dataclass(frozen=True, init=False)

@@ -265,7 +265,7 @@ def test_a_narrow_terminal_gets_whole_columns(columns: int, monkeypatch: pytest.
     cell = Cell(
         study="table",
         scenario=doral.scenario("stress/short"),
-        policies=tuple(doral.policy(name) for name in PRESETS),
+        policies=tuple(doral.PolicyOptions.named(name) for name in PRESETS),
         runs=2,
     )
     shares = shares_table([CellResult(cell=cell, result=result)])

@@ -142,7 +142,7 @@ def test_a_correction_replaces(store: Store) -> None:
 
 
 @pytest.mark.parametrize("learner", ["returned", "scaled", "thinned"])
-def test_a_correction_reaches_every_learner(learner: str, open_store: Callable[[str], Store]) -> None:
+def test_a_correction_reaches_every_learner(learner: Any, open_store: Callable[[str], Store]) -> None:
     policy = doral.policy("doral", screening="none", learner=learner, cutoff=10.0, pacing="greedy")
     campaign, other = (make(open_store("memory://"), policy, budget=10**4) for _ in range(2))
     for early in (True, False):

@@ -144,7 +144,7 @@ class CampaignMachine(RuleBasedStateMachine):
         if policy == "doral":
             options = doral.policy("doral", min_answers=1)
         elif policy in ("scaled", "thinned"):
-            options = doral.policy("doral", screening="none", learner=policy)
+            options = doral.PolicyOptions.named("doral", {"screening": "none", "learner": policy})
         self.campaign = self.store.create("machine", problem, policy=options, seed=3, clock="rounds")
         self.foreign = self.store.create("foreign", problem, policy="d-linucb", seed=3, clock="rounds").decide("x")
         self.model = Model(total=dec(budget), horizon=horizon)

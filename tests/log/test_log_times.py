@@ -19,7 +19,7 @@ HOUR = 3_600.0
 
 
 def log_with(times: Any, **more: Any) -> doral.Log:
-    columns = {name: more.pop(name) for name in ("answered_at", "delay", "observed") if name in more}
+    columns: dict[str, Any] = {name: more.pop(name) for name in ("answered_at", "delay", "observed") if name in more}
     return doral.read_log({"arm": ["a"] * len(times), "reward": [1] * len(times), "time": times, **columns}, **more)
 
 

@@ -33,7 +33,7 @@ def scenario(baseline: object = "observed", *, budget: float = 150.0, nothing: o
         baseline=baseline,  # type: ignore[arg-type]
     )
     laws = [Fixed(1), Fixed(1), Fixed(3)][: problem.n_arms]
-    return Scenario(name="s", problem=problem, delays=laws, means=MEANS, baseline_means=nothing, noise="none")
+    return Scenario(name="s", problem=problem, delays=laws, means=MEANS, baseline_means=nothing, noise="none")  # type: ignore[arg-type]
 
 
 class Alternating:

@@ -59,7 +59,7 @@ class Watched(LeastSquares):
 
 
 def short(name: str, horizon: int, **changes: Any) -> Scenario:
-    one = doral.scenario(name)
+    one = doral.Scenario.named(name)
     problem = dataclasses.replace(one.problem, horizon=horizon, budget=horizon / 2, **changes)
     return dataclasses.replace(one, problem=problem)
 
@@ -256,7 +256,7 @@ def test_what_cannot_be_asked_for(given: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidValue, match=message):
         doral.external(model, **given)
     with pytest.raises(UnknownName, match="reservoir"):
-        doral.external(Ridge(), resevoir=3)
+        doral.external(Ridge(), resevoir=3)  # type: ignore[call-arg]
 
 
 class Sick(LeastSquares):

@@ -372,7 +372,7 @@ def test_scenarios_can_be_kept_sent_and_described(name: str) -> None:
     other = dataclasses.replace(place, means=np.zeros((place.population or 0, place.problem.n_arms)), noise="none")
     assert other != place
     assert json.dumps(of_scenario(other), sort_keys=True) != words
-    assert doral.scenario(f"{name}@strata").problem.person == ()
+    assert doral.Scenario.named(f"{name}@strata").problem.person == ()
 
 
 def _changed(row: int, value: float) -> Floats:

@@ -12,14 +12,14 @@ from doral.simulation.world import make_truth
 
 
 def counted(name: str) -> tuple[doral.Scenario, Floats]:
-    scenario = doral.scenario(f"stress/{name}")
+    scenario = doral.Scenario.named(f"stress/{name}")
     return scenario, make_truth(scenario, seed=0, run=0).counted[0]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_there_is_something_to_learn(name: str) -> None:
     """Who serves everybody alike, with the one arm that is best on average, loses at least a tenth."""
-    scenario = doral.scenario(name)
+    scenario = doral.Scenario.named(name)
     truth = make_truth(scenario, seed=0, run=0)
     problem, shares = scenario.problem, scenario.true_shares
     alone = np.minimum(1.0, problem.rate / problem.costs) * (shares @ truth.counted[0])

@@ -144,7 +144,7 @@ def test_the_truth_follows_from_the_rows() -> None:
 @pytest.mark.parametrize("name", ["doral-otf", "doral", "oracle"])
 def test_the_twin_wants_the_same(name: str) -> None:
     scenario = observed(problem=problem(horizon=250, budget=150.0))
-    options = doral.policy(name, min_answers=4)
+    options = doral.PolicyOptions.named(name, {"min_answers": 4})
     assert compare(options, scenario).decisions > 20
     assert compare(options, counts(problem=problem(horizon=250, budget=150.0))).decisions > 20
 

@@ -33,7 +33,7 @@ def make(means: Any, costs: Any = (1.0, 1.0), **words: Any) -> doral.Scenario:
         "deadline": 5,
     }
     problem = doral.Problem(**(given | words))
-    paid = "on_success" if problem.paid == "on_answer" else "always"
+    paid: Any = "on_success" if problem.paid == "on_answer" else "always"
     return doral.Scenario(
         name="s", problem=problem, delays=Fixed(2), means=means, noise="bernoulli", paid=paid, **of_scenario
     )

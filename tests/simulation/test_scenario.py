@@ -93,7 +93,7 @@ def test_paper_scenarios_are_the_papers() -> None:
 
 def test_unknown_scenario_names_the_nearest() -> None:
     with pytest.raises(UnknownName, match="did you mean 'paper/diverse-pareto'"):
-        doral.scenario("paper/divers-pareto")
+        doral.scenario("paper/divers-pareto")  # type: ignore[arg-type]
 
 
 def test_parameters_are_drawn_anew_for_every_run_and_only_then() -> None:

@@ -84,7 +84,10 @@ ROWS: dict[str, dict[str, Any]] = {
     "x": {"a": [(1.0, 3.2, 2.0), (0.0, 8.0, 0.0), (1 / 3, math.inf, 4.0)], "b": [(2.0, 4.0, 1.5)]},
     "type": {"a": [(0.3, 1.0, 4.0), (0.4, 2.0, 1.0)], "b": [(0.0, 2.0, 0.5), (1.0, 2.0, 0.0)]},
 }
-WEIGHTS = {"x": {"a": [1, 2, 1 / 7], "b": [1]}, "type": {"a": [3, 1], "b": [0.1, 1 / 3]}}
+WEIGHTS: Any = {
+    "x": {"a": [1, 2, 1 / 7], "b": [1]},
+    "type": {"a": [3, 1], "b": [0.1, 1 / 3]},
+}
 LAW = doral.delays.ByOutcome(above=doral.delays.Never(doral.delays.Pareto(3, 2), 0.1), below=doral.delays.Fixed(2))
 MANY = doral.delays.Empirical([*np.random.default_rng(0).exponential(9.0, 2000).tolist(), math.inf])
 MEANS = [[0.5, 1 / 3], [0.25, 0.125]]

@@ -188,12 +188,16 @@ def test_python_policies_run_in_processes_too() -> None:
         (lambda: doral.simulate("doral", scenario(), seed=2.5), InvalidValue, "seed = 2.5"),  # type: ignore[arg-type]
         (lambda: doral.simulate("doral", scenario(), n_jobs=0), InvalidValue, "-1 for all cores"),
         (lambda: doral.simulate(3, scenario()), (InvalidValue, TypeError), "policy|iterable"),  # type: ignore[arg-type]
-        (lambda: doral.policy("doral", accpet=3), UnknownName, "policy option 'accpet'; did you mean 'accept'"),
-        (lambda: doral.policy("doral", learner="thin"), InvalidValue, "learner = 'thin'"),
+        (
+            lambda: doral.PolicyOptions.named("doral", {"accpet": 3}),
+            UnknownName,
+            "'accpet'; did you mean 'accept'",
+        ),
+        (lambda: doral.PolicyOptions.named("doral", {"learner": "thin"}), InvalidValue, "learner = 'thin'"),
         (lambda: doral.policy("doral", exploration=math.nan), InvalidValue, "exploration = nan"),
         (lambda: doral.policy("doral", accept=0), InvalidValue, "accept = 0"),
-        (lambda: doral.policy("doral", race_trains=1), InvalidValue, "race_trains = 1"),
-        (lambda: doral.policy("doral/lit"), UnknownName, "doral/literal"),
+        (lambda: doral.PolicyOptions.named("doral", {"race_trains": 1}), InvalidValue, "race_trains = 1"),
+        (lambda: doral.PolicyOptions.named("doral/lit"), UnknownName, "doral/literal"),
         (lambda: doral.simulate(doral.policy("doral", accept=9), scenario()), InvalidValue, "number of arms, 4"),
         (lambda: doral.simulate("d-linucb", scenario(deadline=None)), InvalidValue, "cutoff = None"),
         (lambda: doral.simulate("random", scenario(), runs=1).curves("regret"), UnknownName, "unknown metric"),

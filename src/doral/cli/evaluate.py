@@ -47,8 +47,8 @@ def run(
         [_policy(one) for one in policies],
         deadline=deadline,
         budget=budget,
-        propensities=propensities,
-        estimators=estimators,
+        propensities=propensities,  # type: ignore[arg-type]  # words that are checked there
+        estimators=estimators,  # type: ignore[arg-type]
         seed=seed,
     )
     if plot is not None:

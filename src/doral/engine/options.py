@@ -60,11 +60,40 @@ class PolicyOptions(
 ):
     """A policy of the compiled engine, fully specified. Made by `doral.policy`, changed by `dataclasses.replace`.
 
+    The options are those of `doral.policy`, where each is described; defaults are those of "doral".
+
+    Attributes:
+        name: What it is called in results.
+
     >>> PolicyOptions(name="mine", accept=3).pacing
     'lp'
     """
 
     name: str = "doral"
+
+    @classmethod
+    def named(
+        cls,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        reading: str | None = None,
+        label: str | None = None,
+    ) -> PolicyOptions:
+        """What `doral.policy` makes, for names and options that a program reads and a type checker cannot know.
+
+        Args:
+            name: The name of a policy.
+            options: Options by name; None: as the name has them.
+            reading: "corrected" or "literal"; None: as the name says.
+            label: What it is called in results; None: the name and, if options were changed, those.
+
+        >>> PolicyOptions.named("doral", {"accept": 3}).name
+        'doral(accept=3)'
+        """
+        from doral.engine.presets import policy_of  # here: presets are made of options
+
+        return policy_of(name, {} if options is None else options, reading=reading, label=label)
 
     def __post_init__(self) -> None:
         _check.name("name of a policy", self.name)

@@ -80,16 +80,14 @@ POLICY_NAMES = (*PRESETS, *(f"{preset}/literal" for preset in _LITERAL))
 
 
 def policy(name: str, /, *, reading: str | None = None, label: str | None = None, **options: Any) -> PolicyOptions:
-    """A policy by name, with options of `PolicyOptions` changed at will.
+    """What `doral.policy` makes, of arguments that come from anywhere: for the library itself."""
+    return policy_of(name, options, reading=reading, label=label)
 
-    `reading` is "corrected" (the default) or "literal", the paper as printed; "doral/literal" says it in one word.
-    `label` is the name in results; without one it is the given name and, if options were changed, those.
 
-    >>> policy("doral", accept=3).accept
-    3
-    >>> policy("d-linucb/literal").bonus
-    'printed'
-    """
+def policy_of(
+    name: str, options: Mapping[str, Any], *, reading: str | None = None, label: str | None = None
+) -> PolicyOptions:
+    """A policy by name; here names and options are checked."""
     if not isinstance(name, str):
         raise InvalidValue("policy", name, f"must be one of {', '.join(POLICY_NAMES)}")
     preset, _, suffix = name.partition("/")

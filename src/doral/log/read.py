@@ -11,6 +11,7 @@ from doral import _check
 from doral.errors import InvalidValue
 from doral.log.columns import Chosen, find_roles, unit_named
 from doral.log.log import Log
+from doral.log.option_types import LogSource
 from doral.log.reader import Reader
 from doral.log.source import open_source, readable
 from doral.log.strata import Strata, checked_strata
@@ -20,7 +21,7 @@ MAX_ROWS = 10_000_000
 
 
 def read_log(
-    source: Any,
+    source: LogSource,
     *,
     time: Chosen = None,
     context: str | Sequence[str] | None = None,

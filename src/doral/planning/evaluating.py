@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from doral._arrays import Floats
+from doral._given import Duration
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import POLICY_NAMES
 from doral.errors import InvalidValue
 from doral.evaluation import api
 from doral.evaluation.asked import listed
+from doral.evaluation.estimate import Estimator
 from doral.evaluation.evaluation import Evaluation
 from doral.evaluation.targets import AS_LOGGED
 from doral.log.asked import spent
 from doral.log.log import SKIPPED, Log
+from doral.log.option_types import AnyLog, ReadOptions
 from doral.log.read import as_log
 from doral.planning.earnings import KNOWS_TRUTH
 from doral.simulation.api import MadePolicy, made_policies, policy_name, simulate
@@ -70,15 +73,15 @@ class Settled:
 
 
 def evaluate(
-    log: Any,
+    log: AnyLog,
     policies: Any = ("uniform", "best", "lp"),
     *,
-    deadline: object = None,
+    deadline: Duration | None = None,
     budget: float | None = None,
-    propensities: str | None = None,
-    estimators: Sequence[str] = ("ips", "snips", "dr"),
+    propensities: Literal["given", "estimated"] | None = None,
+    estimators: Sequence[Estimator] = ("ips", "snips", "dr"),
     seed: int = 0,
-    **columns: Any,
+    **columns: Unpack[ReadOptions],
 ) -> Evaluation:
     """What policies would have brought and cost per arrival, had they decided in place of who wrote the log.
 

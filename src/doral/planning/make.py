@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Unpack
 
 from doral import _check
+from doral._given import Duration
 from doral.engine.blueprint import MAX_SEED
 from doral.engine.options import PolicyOptions
 from doral.evaluation.api import evaluate
 from doral.evaluation.evaluation import Evaluation
 from doral.log.asked import Asked, asked_of, by_arrivals, spent
 from doral.log.log import Log
+from doral.log.option_types import AnyLog, ReadOptions
 from doral.log.read import as_log
 from doral.log.truths import Truths, truths_of
 from doral.planning.arms_apart import apart, arm_values
@@ -53,18 +55,18 @@ Progress = Callable[[float, str], None]
 
 
 def plan(
-    log: Any,
+    log: AnyLog,
     *,
     budget: float | None = None,
     horizon: float | None = None,
-    deadline: object = None,
+    deadline: Duration | None = None,
     policies: AnyPolicy | Iterable[AnyPolicy] | None = None,
     truths: int = TRUTHS,
     seed: int = 0,
     n_jobs: int = 1,
     on_progress: Progress | None = None,
     command: str = "",
-    **columns: Any,
+    **columns: Unpack[ReadOptions],
 ) -> Plan:
     """What a log says to somebody who has to decide: who answers, how long to wait, what a budget buys, what to run.
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, Unpack, get_args
 
 from doral import _check
 from doral._arrays import Floats
+from doral.engine.option_types import OptionsBesideModel
 from doral.engine.options import PolicyOptions, check_option_names
 from doral.engine.pieces.predicted import PREFIX
 from doral.engine.presets import policy
@@ -68,7 +69,7 @@ class External:
 
 
 def external(
-    model: Any,
+    model: Regressor,
     /,
     *,
     refit_every: float = 0.1,
@@ -77,7 +78,7 @@ def external(
     explore: float = 0.05,
     missing: Missing = "error",
     label: str | None = None,
-    **options: Any,
+    **options: Unpack[OptionsBesideModel],
 ) -> External:
     """A policy that values arms by what a model predicts: anything with fit(X, y) and predict(X), as scikit-learn's.
 
@@ -103,7 +104,9 @@ def external(
     check_option_names(options)
     for option in _OURS:
         if option in options:
-            raise InvalidValue(option, options[option], "is not for a policy whose values a model gives; leave it out")
+            raise InvalidValue(
+                option, dict(options)[option], "is not for a policy whose values a model gives; leave it out"
+            )
     made = policy(
         "doral-otf",
         label=f"external({type(model).__name__})" if label is None else label,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from doral import _check
 from doral._arrays import Floats, Ints
 from doral._cached import cached_property
+from doral._given import Numbers
 from doral.errors import InvalidValue
 from doral.problem import MAX_AGE, MIN_AGE
 from doral.simulation.arrivals import MAX_CHANGES, MAX_SIMULATED, WEEKDAYS, Uniforms, rounded_clocks
@@ -61,8 +62,8 @@ class Calendar:
 
     def __init__(
         self,
-        times: object,
-        contexts: object = None,
+        times: Numbers,
+        contexts: Numbers | None = None,
         day: float | None = None,
         block: float | None = None,
         *,

@@ -5,18 +5,32 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, get_args
 
 import numpy as np
 
 from doral import _check
 from doral._arrays import Floats
+from doral._given import Duration, Numbers, NumberTable
 from doral.delays import AnyLaw, ByOutcome, Law
 from doral.errors import InvalidValue
 from doral.problem import OBSERVED, SHARES_TOLERANCE, Problem
 from doral.simulation.arrivals import Arrivals
 from doral.simulation.calendar import Calendar
 from doral.simulation.crowd import Crowd, Table
+from doral.simulation.given import (
+    AvailabilityLike,
+    BaselineLike,
+    ClassesLike,
+    DelaysLike,
+    FrequenciesLike,
+    MeansLike,
+    PaidLike,
+    PeopleLike,
+    RowsLike,
+    RowWeightsLike,
+    SpeedLike,
+)
 from doral.simulation.people import (
     MAX_COUNT_MEAN,
     STRATA,
@@ -33,10 +47,12 @@ from doral.simulation.row_averages import delay_laws, mean_rewards
 from doral.simulation.rows import Rows, checked_rows
 from doral.simulation.strata import MOST_STRATA, Strata, checked_bins, make_strata, strata_problem
 
+if TYPE_CHECKING:
+    from doral.log.option_types import AnyLog, ColumnOptions
+
 Noise = Literal["gaussian", "bernoulli", "poisson", "none"]
 Features = Literal["given", "drawn"]
 PaidWhen = Literal["always", "on_success", "by_row"]
-ArmLaws: TypeAlias = AnyLaw | Sequence[AnyLaw] | Mapping[str, AnyLaw]
 Made = TypeVar("Made")
 
 
@@ -151,25 +167,25 @@ class Scenario:
         *,
         name: str,
         problem: Problem,
-        delays: ArmLaws | Mapping[str, ArmLaws] | tuple[tuple[AnyLaw, ...], ...] | None = None,
-        theta: object = None,
-        means: object = None,
-        baseline_means: object = None,
+        delays: DelaysLike | None = None,
+        theta: NumberTable | None = None,
+        means: MeansLike | None = None,
+        baseline_means: BaselineLike | None = None,
         features: Features = "given",
         noise: Noise = "gaussian",
         noise_sd: float = 0.1,
-        availability: object = None,
-        shares: object = None,
+        availability: AvailabilityLike | None = None,
+        shares: Numbers | None = None,
         phases: int = 1,
-        rows: object = None,
-        row_weights: object = None,
-        paid: object = "always",
+        rows: RowsLike | None = None,
+        row_weights: RowWeightsLike | None = None,
+        paid: PaidLike = "always",
         arrivals: Arrivals | Calendar | None = None,
-        people: object = None,
+        people: PeopleLike | None = None,
         population: int | None = None,
-        classes: object = None,
-        speed: object = None,
-        frequencies: object = None,
+        classes: ClassesLike | None = None,
+        speed: SpeedLike | None = None,
+        frequencies: FrequenciesLike | None = None,
         strata: Strata | None = None,
     ) -> None:
         if not isinstance(problem, Problem):
@@ -287,14 +303,14 @@ class Scenario:
     @classmethod
     def from_log(
         cls,
-        log: Any,
+        log: AnyLog,
         *,
         budget: float | None = None,
         horizon: float | None = None,
-        deadline: object = None,
+        deadline: Duration | None = None,
         name: str | None = None,
         seed: int = 0,
-        **columns: Any,
+        **columns: Unpack[ColumnOptions],
     ) -> Scenario:
         """The world that a log tells of: who came and when, and what became of what was done.
 
@@ -306,8 +322,19 @@ class Scenario:
         from doral.simulation.from_log import scenario_from_log
 
         return scenario_from_log(
-            log, budget=budget, horizon=horizon, deadline=deadline, name=name, seed=seed, columns=columns
+            log, budget=budget, horizon=horizon, deadline=deadline, name=name, seed=seed, columns=dict(columns)
         )
+
+    @classmethod
+    def named(cls, name: str) -> Scenario:
+        """What `doral.scenario` returns, for a name that a program reads and a type checker cannot know.
+
+        Args:
+            name: The name of a scenario that ships.
+        """
+        from doral.simulation.scenarios.catalogue import scenario  # here: the catalogue is made of scenarios
+
+        return scenario(name)
 
     @property
     def true_shares(self) -> Floats:
@@ -454,7 +481,9 @@ def _lack_nothing(means: Any, problem: Problem) -> bool:
     return all(isinstance(row, Sequence | np.ndarray) and len(row) == problem.n_arms - 1 for row in means)
 
 
-def _with_baseline(baseline_means: object, theta: object, means: object, problem: Problem) -> tuple[object, object]:
+def _with_baseline(
+    baseline_means: object, theta: object, means: object, problem: Problem
+) -> tuple[Floats | None, Floats | None]:
     """Theta and means with those of doing nothing in their place: its feature is the last, its arm anywhere."""
     if problem.baseline != OBSERVED or problem.control is None:
         remedy = f"is for problems with baseline={OBSERVED!r}; a known one stands there, an arm has means of its own"

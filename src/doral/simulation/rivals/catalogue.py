@@ -51,11 +51,7 @@ class Rival:
 
 
 def rival(name: str, /, *, label: str | None = None, **settings: Any) -> Rival:
-    """A rival by name, with settings changed at will. `label` is the name in results.
-
-    >>> rival("beta-ts-lp", explore=0.05).name
-    'beta-ts-lp(explore=0.05)'
-    """
+    """What `doral.rival` makes, of arguments that come from anywhere: here they are checked."""
     if not _check.is_among(name, _KINDS):
         raise UnknownName("rival", name, RIVALS)
     for given in settings:

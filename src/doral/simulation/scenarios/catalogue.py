@@ -31,11 +31,7 @@ _STRATIFIED = tuple(name + STRATA for name in people_scenarios.SCENARIOS)
 
 
 def scenario(name: str) -> Scenario:
-    """A scenario by name; an unknown one lists the nearest. One of people with "@strata" cuts them into strata.
-
-    >>> scenario("paper/diverse-pareto").problem.budget
-    85000.0
-    """
+    """What `doral.scenario` returns, for a name that comes from anywhere; an unknown one lists the nearest."""
     if _check.is_among(name, _STRATIFIED):
         return SCENARIOS[name.removesuffix(STRATA)].once(Scenario.stratified)
     if not _check.is_among(name, SCENARIOS):

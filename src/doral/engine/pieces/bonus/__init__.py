@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from doral import _check
 
@@ -18,7 +18,7 @@ FILLS = ("bonus",)
 class BonusOptions:
     """The width of what is not known."""
 
-    bonus: str = "corrected"
+    bonus: Literal["ahead", "calibrated", "corrected", "printed"] = "corrected"
     """"ahead": in units of the measured noise, by how many of a context are expected; "calibrated": likewise, by its
     decisions so far; "corrected" and "printed": the paper's."""
     delta: float = 0.05

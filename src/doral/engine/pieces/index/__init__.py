@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from doral import _check
 
@@ -20,7 +20,7 @@ HIDDEN = ("doubtful",)  # what "optimism" means where it extends to return proba
 class IndexOptions:
     """How what is not known enters the value of an arm."""
 
-    sampling: str = "optimism"
+    sampling: Literal["directed", "optimism", "oracle", "thompson"] = "optimism"
     return_optimism: float = 0.0
     """Standard errors that are added to an estimated return probability."""
     draws: int = 8

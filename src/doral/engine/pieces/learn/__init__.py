@@ -20,7 +20,7 @@ ALSO = ("auto",)
 class LearnOptions:
     """Options of every learner."""
 
-    learner: str = "returned"
+    learner: Literal["auto", "early", "returned", "scaled", "thinned"] = "returned"
     """"auto": returned where feedback is explicit; where it is silent, early (or scaled, without return curves)."""
     features: Literal["given", "none"] = "given"
     """"none": every context and arm stands for itself."""

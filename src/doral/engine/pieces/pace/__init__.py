@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 OPTION = "pacing"
 FILLS = ("spend",)
@@ -12,4 +13,4 @@ FILLS = ("spend",)
 class PaceOptions:
     """Who is served."""
 
-    pacing: str = "lp"
+    pacing: Literal["coin", "greedy", "lp"] = "lp"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from doral.errors import InvalidValue
 
@@ -21,7 +21,7 @@ HIDDEN = ("people",)  # what all others mean where people have features
 class PriorOptions:
     """The prior of theta_j."""
 
-    prior: str = "fixed"
+    prior: Literal["fixed", "cells", "noise", "shared"] = "fixed"
     """"fixed" (the penalty), "noise" (and the noise is measured) or "shared" (learned over contexts)."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from doral import _check
 
@@ -20,7 +20,7 @@ HIDDEN = ("printed_coin",)  # what "printed" means for the coin
 class RateOptions:
     """How quickly the budget may go."""
 
-    rate: str = "remaining"
+    rate: Literal["period", "printed", "remaining"] = "remaining"
     periods: int = 50
     """Into how many equal periods the horizon is cut for rate="period"."""
 

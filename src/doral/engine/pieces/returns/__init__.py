@@ -30,7 +30,7 @@ class ReturnsOptions:
     """None: found by the race; without one, the deadline. "adaptive": follows the return curves. "none": no limit."""
     cutoff_share: float = 0.95
     """An adaptive cut-off is the age by which this share of the answers has come."""
-    return_probability: str = "estimated"
+    return_probability: Literal["one", "estimated", "oracle"] = "estimated"
     return_by: Literal["deadline", "cutoff"] = "deadline"
     curves_by: Literal["arm", "context"] = "arm"
     """Return curves per arm, or per context and arm, shrunk to the arm's while data are few."""
