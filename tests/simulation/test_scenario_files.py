@@ -252,7 +252,7 @@ def test_a_file_that_somebody_writes_by_hand() -> None:
         ({"phases": 0}, "phases = 0"),
         ({"shares": 1}, "shares"),
         ({"availability": [1, "x"]}, "availability = 'x'"),
-        ({"arrivals": {"number": 3}}, "arrivals = .*Arrivals or Calendar"),
+        ({"arrivals": "many"}, "arrivals = .*Arrivals or Calendar"),
         ({"arrivals": {"type": "Calendar", "times": [1, "x"]}}, "times of Calendar = .*must be a list of numbers"),
         ({"arrivals": {"type": "Arrivals", "number": 3, "bursts": 5}}, "bursts = 5: must be a mapping"),
         ({"rows": [1, 2], "delays": None, "means": None, "noise": "none"}, "rows = .*: must be a mapping"),
@@ -286,7 +286,7 @@ def test_functions_cannot_be_written() -> None:
         (b"\xff\xfe\x00", "is not JSON"),
         (b"[" * 100_000, "is not JSON"),
         (b"[1, 2]", "must hold a mapping"),
-        (b"{}", "lacks the key 'name'"),
+        (b"{}", "lacks the key 'problem'"),
         (None, "cannot be read"),
     ],
 )

@@ -6,7 +6,6 @@ What is usual is left out, so that a scenario that somebody writes by hand needs
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from doral.delays import from_dict as law_from_dict
 from doral.errors import DoralError, InvalidValue, shown
 from doral.person import feature_from_dict, feature_to_dict
 from doral.problem import Problem
+from doral.simulation import json_text, written_scenarios
 from doral.simulation.arrivals import Arrivals, Bursts
 from doral.simulation.calendar import Calendar
 from doral.simulation.crowd import Crowd, Table
@@ -27,6 +27,7 @@ from doral.simulation.people import BesideNothing
 from doral.simulation.rows import Rows
 from doral.simulation.scenario import Scenario
 from doral.simulation.strata import Cut, Strata
+from doral.simulation.written import check_keys
 
 FORMAT = 1
 _FORMAT = "scenario_format"
@@ -85,11 +86,15 @@ def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
 
 def scenario_from_dict(data: Mapping[str, Any]) -> Scenario:
     """The scenario that `scenario_to_dict` wrote, with every check made again."""
+    if not isinstance(data, Mapping):
+        raise InvalidValue("scenario", data, "must be a mapping")
+    known = ("name", "problem", *_OPTIONAL)
+    check_keys("scenario", data, known)
     given = _check.keys("scenario", data, required=("name", "problem"), optional=_OPTIONAL)
     if given.pop(_FORMAT, FORMAT) != FORMAT:
         raise InvalidValue(_FORMAT, data[_FORMAT], f"must be {FORMAT}: a newer version of DORAL wrote this")
     try:
-        return _from_dict(given)
+        return _from_dict(written_scenarios.scenario(given, known=known))
     except DoralError:
         raise
     except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
@@ -98,18 +103,16 @@ def scenario_from_dict(data: Mapping[str, Any]) -> Scenario:
 
 
 def read_scenario(path: Path) -> Scenario:
-    """Of a JSON file."""
+    """Of a JSON file, which may have comments; without a name, the scenario has that of the file."""
     field = "scenario file"
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise InvalidValue(field, str(path), f"is not JSON: {error}") from None
-    except OSError as error:
-        raise InvalidValue(field, str(path), f"cannot be read: {error.strerror or error}") from None
+    data = json_text.read(field, path)
     if not isinstance(data, Mapping):
-        raise InvalidValue(field, str(path), "must hold a mapping, as Scenario.to_dict() makes it")
+        raise InvalidValue(field, str(path), "must hold a mapping, {...}, as Scenario.to_dict() and `doral init` do")
+    if "problem" not in data and ("arms" in data or "budget" in data):
+        remedy = "holds a problem, and nothing that is true of it: add delays and means; `doral init` shows how"
+        raise InvalidValue(field, str(path), remedy)
     try:
-        return scenario_from_dict(data)
+        return scenario_from_dict({"name": path.stem, **data})
     except DoralError as error:
         raise InvalidValue(field, str(path), f"does not hold a scenario: {error}") from None
 
