@@ -54,8 +54,8 @@ def test_what_is_wrong_is_said_in_one_line(doral_: Shell, tmp_path: Path) -> Non
     (tmp_path / "bad.json").write_text("{")
     for words, part, code in (
         (("create", "kits", "--problem", doral_.problem), "choose another", 2),
-        (("create", "x", "--problem", tmp_path / "bad.json"), "must hold JSON", 2),
-        (("create", "x", "--problem", tmp_path / "none.json"), "No such file", 1),
+        (("create", "x", "--problem", tmp_path / "bad.json"), "is not JSON", 2),
+        (("create", "x", "--problem", tmp_path / "none.json"), "No such file", 2),
         (("create", "x", "--problem", doral_.problem, "--option", "accpt=2"), "did you mean 'accept'", 2),
         (("create", "x", "--problem", doral_.problem, "--option", "accept"), "NAME=VALUE", 2),
         (("show", "kit"), "did you mean 'kits'", 2),
@@ -87,7 +87,7 @@ def test_what_is_not_there_is_not_made(doral_: Shell, tmp_path: Path) -> None:
         said = doral_(*words, code=1)
         assert "there is no such file" in said
         assert "`doral campaign create` makes it" in said
-    assert "must hold JSON" in doral_("create", "kits", "--problem", tmp_path / "image.json", code=2)
+    assert "is not JSON" in doral_("create", "kits", "--problem", tmp_path / "image.json", code=2)
     assert "time zone" in doral_("create", "kits", "--problem", doral_.problem, "--at", "2026-01-01", code=2)
     assert "No such file" in doral_("restore", tmp_path / "copy", code=1)
     assert not (tmp_path / "c.db").exists()

@@ -9,25 +9,27 @@ from typing import Annotated
 import typer
 
 from doral import __version__
+from doral.cli import completing
 from doral.cli.campaigns import app as campaigns
 from doral.cli.evaluation import evaluate
 from doral.cli.exits import check_jobs, exit_codes
+from doral.cli.help_text import Grouped
+from doral.cli.initial import init
 from doral.cli.plan import plan
 
 app = typer.Typer(
     name="doral",
     help="Spend a limited budget well when answers come back late, or never.",
+    cls=Grouped,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     # Frames and colours are for people at a terminal; everybody else gets plain text.
     rich_markup_mode="rich" if sys.stdout.isatty() and sys.stderr.isatty() else None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-app.add_typer(campaigns)
-app.command()(plan)
-app.command()(evaluate)
+# Groups of commands, in the order in which the help lists them.
+_START, _SIMULATE, _OWN_DATA, _LIVE = "Start", "Simulate", "Your own data", "Live campaigns"
 
 _POLICIES = ["doral-otf", "doral", "d-alp", "d-linucb", "random"]
 _POLICY_HELP = "A name from `doral policies`, with options as in doral:accept=3,exploration=0.5. May be given again."
@@ -47,6 +49,7 @@ _COMPARE_RUNS_HELP = "Runs of the table; 20, or 3 with --quick."
 _TABLE_ONLY_HELP = "The table and its targets, without the ingredients of doral-otf and the sweeps behind its choices."
 
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all draws; the same seed gives the same numbers, to the bit.")]
+Json = Annotated[bool, typer.Option("--json", help="JSON with all details instead of text.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Parallel workers; -1 uses all cores. Changes no number.")]
 
 
@@ -65,12 +68,68 @@ def _common(
     pass
 
 
-@app.command()
+app.command(rich_help_panel=_START)(init)
+
+
+@app.command(rich_help_panel=_START)
+def policies(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="One of them, in full.", autocompletion=completing.policies),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the policies; with a name, show one with all its options."""
+    with exit_codes(if_interrupted="nothing was written"):
+        if name is None:
+            from doral.cli.listing import show_policies
+
+            show_policies(as_json=as_json)
+            return
+        from doral.cli.policy_facts import show_policy
+
+        show_policy(name, as_json=as_json)
+
+
+@app.command(rich_help_panel=_START)
+def scenarios(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="One of them, or a JSON file, in full.",
+            autocompletion=completing.scenarios_and_files,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the scenarios; with a name, show one in full."""
+    with exit_codes(if_interrupted="nothing was written"):
+        if name is None:
+            from doral.cli.listing import show_scenarios
+
+            show_scenarios(as_json=as_json)
+            return
+        from doral.cli.scenario_facts import show_scenario
+        from doral.cli.simulate import scenario_of
+
+        show_scenario(scenario_of(name), as_json=as_json)
+
+
+@app.command(rich_help_panel=_SIMULATE)
 def simulate(
     scenarios: Annotated[
-        list[str], typer.Argument(metavar="SCENARIO", help="Names from `doral scenarios`, or JSON files.")
+        list[str],
+        typer.Argument(
+            metavar="SCENARIO",
+            help="Names from `doral scenarios`, or JSON files as `doral init` writes them.",
+            autocompletion=completing.scenarios_and_files,
+        ),
     ],
-    policies: Annotated[list[str], typer.Option("--policy", "-p", metavar="POLICY", help=_POLICY_HELP)] = _POLICIES,
+    policies: Annotated[
+        list[str],
+        typer.Option("--policy", "-p", metavar="POLICY", help=_POLICY_HELP, autocompletion=completing.policies),
+    ] = _POLICIES,
     runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="Runs of each scenario.")] = 10,
     seed: Seed = 0,
     jobs: Jobs = -1,
@@ -96,7 +155,7 @@ def simulate(
         )
 
 
-@app.command()
+@app.command(rich_help_panel=_SIMULATE)
 def reproduce(
     runs: Annotated[int | None, typer.Option("--runs", "-n", min=1, help=_COMPARISON_RUNS_HELP)] = None,
     seed: Seed = 0,
@@ -105,7 +164,10 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="A try-out with few, short runs.")] = False,
     comparison_only: Annotated[bool, typer.Option("--comparison-only", help=_COMPARISON_ONLY_HELP)] = False,
 ) -> None:
-    """Run the paper's experiments: figures, tables, claims, report. Once interrupted, it goes on where it stopped."""
+    """Run the paper's experiments: figures, tables, claims, report.
+
+    Once interrupted, it goes on where it stopped.
+    """
     with exit_codes(if_interrupted="finished parts are kept, the same command goes on from here"):
         check_jobs(jobs)
         from doral.cli import reproduce as command
@@ -113,13 +175,23 @@ def reproduce(
         command.run(runs=runs, seed=seed, out=out, jobs=jobs, is_quick=quick, comparison_only=comparison_only)
 
 
-@app.command()
+@app.command(rich_help_panel=_SIMULATE)
 def compare(
     scenarios: Annotated[
-        list[str] | None, typer.Option("--scenario", "-s", metavar="SCENARIO", help=_COMPARED_SCENARIO_HELP)
+        list[str] | None,
+        typer.Option(
+            "--scenario",
+            "-s",
+            metavar="SCENARIO",
+            help=_COMPARED_SCENARIO_HELP,
+            autocompletion=completing.scenarios,
+        ),
     ] = None,
     policies: Annotated[
-        list[str] | None, typer.Option("--policy", "-p", metavar="POLICY", help=_COMPARED_POLICY_HELP)
+        list[str] | None,
+        typer.Option(
+            "--policy", "-p", metavar="POLICY", help=_COMPARED_POLICY_HELP, autocompletion=completing.policies
+        ),
     ] = None,
     runs: Annotated[int | None, typer.Option("--runs", "-n", min=1, help=_COMPARE_RUNS_HELP)] = None,
     seed: Seed = 0,
@@ -128,7 +200,10 @@ def compare(
     quick: Annotated[bool, typer.Option("--quick", help="A try-out with few, short runs; it proves nothing.")] = False,
     table_only: Annotated[bool, typer.Option("--table-only", help=_TABLE_ONLY_HELP)] = False,
 ) -> None:
-    """Let every policy play every scenario: one table, what doral-otf is made of, report. It can be interrupted."""
+    """Let every policy play every scenario: one table and a report.
+
+    The report also says what doral-otf is made of. Once interrupted, it goes on where it stopped.
+    """
     with exit_codes(if_interrupted="finished parts are kept, the same command goes on from here"):
         check_jobs(jobs)
         from doral.cli import compare as command
@@ -145,19 +220,6 @@ def compare(
         )
 
 
-@app.command()
-def scenarios() -> None:
-    """List the scenarios."""
-    with exit_codes(if_interrupted="nothing was written"):
-        from doral.cli.listing import show_scenarios
-
-        show_scenarios()
-
-
-@app.command()
-def policies() -> None:
-    """List the policies."""
-    with exit_codes(if_interrupted="nothing was written"):
-        from doral.cli.listing import show_policies
-
-        show_policies()
+app.command(rich_help_panel=_OWN_DATA)(plan)
+app.command(rich_help_panel=_OWN_DATA)(evaluate)
+app.add_typer(campaigns, rich_help_panel=_LIVE)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from doral.cli import completing
 from doral.cli.exits import exit_codes
 from doral.errors import InvalidValue
 from doral.live.errors import StorageError
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
 
 DEFAULT_STORAGE = "sqlite:///campaigns.db"
 
-_STORAGE_HELP = "sqlite:///file.db or postgresql://user@host/database."
+_STORAGE_HELP = "sqlite:///file.db or postgresql://host/db."
 _TIME_HELP = "When it happened, for back-fill: seconds since 1970 or 2026-03-01T12:00Z (or a round)."
 _TOLERANCE_HELP = "How far clocks may disagree, in seconds; a time that is further ahead is refused. 300 if not given."
 
 Storage = Annotated[str, typer.Option("--storage", "-s", envvar="DORAL_STORAGE", metavar="URL", help=_STORAGE_HELP)]
-Name = Annotated[str, typer.Argument(metavar="CAMPAIGN", help="Name of the campaign.")]
+Name = Annotated[
+    str, typer.Argument(metavar="CAMPAIGN", help="Name of the campaign.", autocompletion=completing.campaigns)
+]
 DecisionId = Annotated[str, typer.Argument(metavar="DECISION", help="Id of the decision.")]
 Reward = Annotated[float, typer.Argument(metavar="REWARD", help="What came back; 0 is an answer, too.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]

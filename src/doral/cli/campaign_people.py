@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _FEATURE_HELP = "What is known of this one, such as age=71; may be given again."
 _WEIGHT_HELP = "What a unit of this one's reward is worth, if not as in the context."
-_DEADLINE_HELP = "How long this one's answer counts, if not as in the context."
+_DEADLINE_HELP = "How long this one's answer counts, in seconds (or rounds, by the campaign's clock)."
 
 Features = Annotated[list[str] | None, typer.Option("--feature", "-f", metavar="NAME=VALUE", help=_FEATURE_HELP)]
 Weight = Annotated[float | None, typer.Option("--weight", help=_WEIGHT_HELP)]

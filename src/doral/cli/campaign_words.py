@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 from doral.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from doral.live.decision import Decision
     from doral.live.verify import Difference, Stretch, Verification
 
@@ -111,17 +109,6 @@ def parse_cost(word: str) -> Any:
         return json.loads(word)
     except ValueError as error:
         raise InvalidValue("cost", word, f'must be a number, or JSON such as {{"near": 8}}: {error}') from None
-
-
-def read_problem(path: Path, *, ends_elsewhere: bool = False) -> Any:
-    """The content of a file of JSON; `ends_elsewhere`: it need not say when it ends, for a date takes that place."""
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # also text that is none
-        raise InvalidValue("problem", str(path), f"must hold JSON: {error}") from None
-    if ends_elsewhere and isinstance(stored, dict) and stored.get("horizon") is None and stored.get("until") is None:
-        stored["until"] = 1.0
-    return stored
 
 
 def json_line(content: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from doral.cli import campaign_batches, campaign_changes, campaign_decisions, campaign_keeping
+from doral.cli import campaign_batches, campaign_changes, campaign_decisions, campaign_keeping, completing
 from doral.cli.campaign_options import (
     DEFAULT_STORAGE,
     At,
@@ -19,12 +19,19 @@ from doral.cli.campaign_options import (
     opened,
     refuse_unkept,
 )
-from doral.cli.campaign_words import json_line, parse_given_time, parse_option, read_problem
+from doral.cli.campaign_words import json_line, parse_given_time, parse_option
 from doral.cli.exits import exit_codes
+from doral.cli.help_text import Grouped
+from doral.cli.next_steps import say_next
 
-app = typer.Typer(name="campaign", help="Live campaigns: decide, take answers, report.", no_args_is_help=True)
+app = typer.Typer(
+    name="campaign", help="Live campaigns: decide, take answers, report.", no_args_is_help=True, cls=Grouped
+)
 
-_PROBLEM_HELP = "JSON as `Problem.to_dict` writes it: arms, contexts, budget, horizon (or until), deadline."
+_PROBLEM_HELP = (
+    "JSON as `doral init` or `Problem.to_dict` writes it: arms, contexts, budget, horizon (or until), deadline. "
+    "The deadline is a number of seconds, or 14d, 36h (with --clock rounds: of rounds)."
+)
 _UNTIL_HELP = "The end, in place of the problem's: 2027-03-31 (that day included, UTC) or 2027-03-31T18:00Z."
 _OPTION_HELP = "An option of the policy, such as accept=3. May be given again."
 _SERVED_HELP = "Who is served, too, by each feature of people; reads all decisions."
@@ -36,7 +43,13 @@ def create(
     name: Name,
     problem: Annotated[Path, typer.Option("--problem", "-f", metavar="FILE", help=_PROBLEM_HELP)],
     policy: Annotated[
-        str, typer.Option("--policy", "-p", help="A name from `doral policies`, except those in Python.")
+        str,
+        typer.Option(
+            "--policy",
+            "-p",
+            help="A name from `doral policies`, except those in Python.",
+            autocompletion=completing.presets,
+        ),
     ] = "doral-otf",
     option: Annotated[list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help=_OPTION_HELP)] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of the policy's coin; drawn if not given.")] = None,
@@ -49,15 +62,16 @@ def create(
     """Start a campaign. With --at in the past, what was decided since then can be recorded."""
     with exit_codes():  # before a file is made
         refuse_unkept(storage)
+        from doral.cli.problem_files import read_problem
         from doral.engine.presets import policy as policy_by_name
-        from doral.problem import Problem
 
         began = parse_given_time("at", at)
-        stored = Problem.from_dict(read_problem(problem, ends_elsewhere=until is not None))
+        stored = read_problem(problem, clock=clock, until=until)
         options = policy_by_name(policy, **dict(parse_option(one) for one in option or ()))
     with opened(storage, create=True, clock_tolerance=clock_tolerance) as store:
-        store.create(name, stored, policy=options, seed=seed, clock=clock, at=began, until=until)
+        store.create(name, stored.problem, policy=options, seed=seed, clock=clock, at=began, until=stored.until)
         typer.echo(f"created {name}")
+    say_next(name, stored.problem, storage)
 
 
 @app.command("list")

@@ -1,49 +1,76 @@
-"""`doral scenarios` and `doral policies`: what there is, a line each, made from the things themselves."""
+"""`doral scenarios` and `doral policies`: what there is, a line each; `--json` has all that is known of them."""
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Mapping
+
+import typer
+from rich.text import Text
+
 from doral.cli import terminal
-from doral.engine.presets import POLICY_NAMES, policy
-from doral.pages.numbers import number
-from doral.simulation.rivals.catalogue import AT_LIST_PRICES, RIVALS
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import SCENARIOS
+from doral.cli.campaign_words import json_line
+from doral.engine.preset_words import PRESET_WORDS
+from doral.simulation.rivals.words import RIVAL_WORDS
+from doral.simulation.scenarios.words import SCENARIO_WORDS
+
+_GAP = 2
+_LEAST_WORDS = 20  # columns that words need, however narrow the terminal is
+
+POLICY_WORDS: Mapping[str, Mapping[str, str]] = {**PRESET_WORDS, **RIVAL_WORDS}
 
 
-def show_scenarios() -> None:
+def show_scenarios(*, as_json: bool) -> None:
     """All scenarios."""
-    rows = []
-    for name, one in SCENARIOS.items():
-        problem = one.problem
-        deadline = "none" if problem.deadline is None else number(problem.deadline)
-        sizes = [
-            str(problem.n_arms),
-            f"{problem.n_traits} features" if problem.person else str(problem.n_contexts),
-            number(problem.budget),
-            number(problem.expected_rounds),
-            deadline,
-        ]
-        rows.append([name, *sizes, _delays(one)])
-    heads = ["scenario", "arms", "contexts", "budget", "horizon", "deadline", "delays"]
-    terminal.show_table(heads, rows, numbers=range(1, 6))
+    if not as_json:
+        _show(SCENARIO_WORDS)
+        terminal.show_words("doral scenarios NAME shows one in full; doral simulate NAME lets policies play it.")
+        return
+    from doral.cli.scenario_facts import scenario_facts
+    from doral.simulation.scenarios.catalogue import SCENARIOS
+
+    groups = {name: (group, words) for group, names in SCENARIO_WORDS.items() for name, words in names.items()}
+    found = []
+    for name, scenario in SCENARIOS.items():
+        group, words = groups.get(name, ("", ""))
+        found.append({"name": name, "group": group, "about": words, **scenario_facts(scenario)})
+    typer.echo(json_line(found))
 
 
-def _delays(scenario: Scenario) -> str:
-    laws = list(dict.fromkeys(law for row in scenario.delays for law in row))
-    kinds = ", ".join(dict.fromkeys(type(law).__name__ for law in laws))
-    return f"{kinds}, {len(laws)} different" if len(laws) > 1 else kinds
+def show_policies(*, as_json: bool) -> None:
+    """All policies."""
+    if not as_json:
+        _show(POLICY_WORDS)
+        terminal.show_words("doral policies NAME shows one with its options; doral simulate SCENARIO -p NAME plays it.")
+        return
+    from doral.cli.policy_facts import policy_facts
+    from doral.simulation.named import named_policy
+
+    groups = {name: (group, words) for group, names in POLICY_WORDS.items() for name, words in names.items()}
+    typer.echo(
+        json_line(
+            [
+                {"name": name, "group": group, "about": words, **policy_facts(named_policy(name))}
+                for name, (group, words) in groups.items()
+            ]
+        )
+    )
 
 
-def show_policies() -> None:
-    """All policies, by their pieces."""
-    rows = []
-    for name in POLICY_NAMES:
-        one = policy(name)
-        rows.append([name, one.screening, one.learner, one.return_probability, one.pacing])
-    rows += [[name, f"in Python, without features{_prices(name)}", "", "", ""] for name in RIVALS]
-    terminal.show_table(["policy", "screening", "learner", "return probability", "pacing"], rows)
+def about(groups: Mapping[str, Mapping[str, str]], name: str) -> str:
+    """The line of one of them; of what is not listed, none."""
+    return next((names[name] for names in groups.values() if name in names), "")
 
 
-def _prices(rival: str) -> str:
-    """Said where a rival does not learn what is paid."""
-    return ", at list prices" if rival in AT_LIST_PRICES else ""
+def _show(groups: Mapping[str, Mapping[str, str]]) -> None:
+    """Names and words in two columns; words that do not fit go on below each other."""
+    console = terminal.output()
+    widest = max(len(name) for names in groups.values() for name in names)
+    room = max(_LEAST_WORDS, min(console.width, terminal.READ_WIDTH) - widest - 2 * _GAP)
+    for group, names in groups.items():
+        console.print(Text(group, style="bold"))
+        for name, words in names.items():
+            first, *more = textwrap.wrap(words, room)
+            for start, line in [(name, first), *(("", line) for line in more)]:
+                console.print(Text(f"{'':{_GAP}}{start:{widest}}{'':{_GAP}}{line}"), soft_wrap=True)
+        console.print()

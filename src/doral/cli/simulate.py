@@ -53,7 +53,7 @@ def run(
 ) -> None:
     """Everything that the command does. Policies that nobody chose are left out where they know classes alone."""
     chosen = [parse_policy(word) for word in policies]
-    places = [_place(word) for word in scenarios]
+    places = [scenario_of(word) for word in scenarios]
     if not are_chosen:
         chosen = [one for one in chosen if all(_can_play(one, place) for place in places)]
     if metric not in METRICS:
@@ -72,10 +72,10 @@ def run(
         _show(result, metric)
 
 
-def _place(word: str) -> Scenario:
+def scenario_of(word: str) -> Scenario:
     """A scenario by name, or of a file."""
     path = Path(word)
-    if path.suffix.lower() == ".json" or (word not in SCENARIOS and path.is_file()):
+    if path.suffix.lower() == ".json" or (word not in SCENARIOS and path.exists() and not path.is_dir()):
         return read_scenario(path)
     return scenario(word)
 

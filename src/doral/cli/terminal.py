@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from rich import box
@@ -10,6 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 PIPE_WIDTH = 240  # no reader of a pipe has a width; nothing is cut off
+READ_WIDTH = 80  # what is read like a page is no wider, on a wide terminal and in a pipe
+_FACT_WIDTH = 12
 
 
 def output() -> Console:
@@ -19,9 +22,14 @@ def output() -> Console:
 
 
 def show_table(
-    heads: Sequence[str], rows: Sequence[Sequence[str | Text]], *, numbers: Sequence[int] = (), title: str = ""
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str | Text]],
+    *,
+    numbers: Sequence[int] = (),
+    title: str = "",
+    width: int | None = None,
 ) -> None:
-    """Print a table; `numbers` are the columns that are aligned to the right."""
+    """Print a table; `numbers` are the columns that are aligned to the right, `width` is what it takes at most."""
     console = output()
     table = Table(
         box=box.SIMPLE_HEAD if console.is_terminal else None,
@@ -34,4 +42,21 @@ def show_table(
         table.add_column(head, justify="right" if position in numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
-    console.print(table)
+    console.print(table, width=None if width is None else min(width, console.width))
+
+
+def show_words(words: str) -> None:
+    """A sentence or two, in lines that can be read."""
+    console = output()
+    for line in textwrap.wrap(words, min(console.width, READ_WIDTH)):
+        console.print(Text(line), soft_wrap=True)
+
+
+def show_fact(field: str, words: str) -> None:
+    """A name and a sentence, which goes on below itself."""
+    console = output()
+    room = max(20, min(console.width, READ_WIDTH) - _FACT_WIDTH - 1)
+    lines = textwrap.wrap(words, room, break_on_hyphens=False) or [""]
+    console.print(Text.assemble((f"{field:{_FACT_WIDTH}}", "bold"), " ", lines[0]), soft_wrap=True)
+    for line in lines[1:]:
+        console.print(Text(f"{'':{_FACT_WIDTH}} {line}"), soft_wrap=True)

@@ -1,0 +1,89 @@
+"""One policy in full: its options, what they are here, and what they are where nobody says anything."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from rich.text import Text
+
+from doral.cli import terminal
+from doral.cli.campaign_words import json_line
+from doral.cli.listing import POLICY_WORDS, about
+from doral.cli.policy_words import parse_policy
+from doral.engine.options import OPTION_NAMES, PolicyOptions, option_words
+from doral.simulation.named import NamedPolicy
+from doral.simulation.rivals.catalogue import AT_LIST_PRICES, RIVALS, rival
+
+_PIECES = ("screening", "learner", "return_probability", "pacing", "sampling", "cutoff")
+
+
+def policy_facts(one: NamedPolicy) -> dict[str, Any]:
+    """What JSON says of it."""
+    if isinstance(one, PolicyOptions):
+        options = {option: getattr(one, option) for option in OPTION_NAMES}
+        pieces = {piece: options[piece] for piece in _PIECES}
+        return {"kind": "engine", "pieces": pieces, "options": options, "in_campaigns": True}
+    return {
+        "kind": "python",
+        "pieces": {},
+        "options": dataclasses.asdict(one.settings),
+        "in_campaigns": False,
+        "knows_payments": one.kind not in AT_LIST_PRICES,
+    }
+
+
+def show_policy(word: str, *, as_json: bool) -> None:
+    """A policy by its name, or as a word with options."""
+    one = parse_policy(word)
+    name = word.partition(":")[0]
+    said = about(POLICY_WORDS, name)
+    console = terminal.output()
+    if as_json:
+        facts = policy_facts(one)
+        defaults = {option: value for option, (value, _) in _defaults(one).items()}
+        console.file.write(json_line({"name": one.name, "about": said, **facts, "defaults": defaults}) + "\n")
+        return
+    console.print(Text.assemble((one.name, "bold"), f": {said}" if said else ""))
+    if not isinstance(one, PolicyOptions):
+        where = "It is written in Python, for simulations and plans; campaigns cannot run it."
+        prices = " It counts with list prices, whatever is paid in the end." if one.kind in AT_LIST_PRICES else ""
+        terminal.show_words(f"{where}{prices}")
+    console.print()
+    rows: list[list[str | Text]] = []
+    for option, (default, choices) in _defaults(one).items():
+        value = getattr(one if isinstance(one, PolicyOptions) else one.settings, option)
+        is_changed = value != default
+        shown = Text(_shown(value), style="bold" if is_changed else "")
+        rows.append([option, shown, _shown(default) if is_changed else "", choices])
+    terminal.show_table(["option", "here", "otherwise", "can be"], rows, width=terminal.READ_WIDTH)
+    console.print()
+    example = next(iter(_defaults(one)))
+    console.print(f"Change options as in: -p {name}:{example}={_shown(_defaults(one)[example][0])}", markup=False)
+
+
+def _defaults(one: NamedPolicy) -> dict[str, tuple[Any, str]]:
+    """By option: what it is where nobody says anything, and what it can be."""
+    if not isinstance(one, PolicyOptions):
+        assert one.kind in RIVALS
+        usual = dataclasses.asdict(rival(one.kind).settings)
+        return {option: (value, _kind(value)) for option, value in usual.items()}
+    plain = PolicyOptions()
+    words = option_words()
+    found = {}
+    for option in OPTION_NAMES:
+        default = getattr(plain, option)
+        found[option] = (default, " ".join(words[option]) if option in words else _kind(default))
+    return found
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "true false"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return "a whole number"
+    return "a number" if isinstance(value, float) else ""
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else "none" if value is None else str(value)
