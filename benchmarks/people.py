@@ -265,8 +265,8 @@ class Seen:
 def seen(name: str, policy: Any, *, seed: int, run: int = 0) -> Seen:
     """All arms cost the same here, so the price is what the last one served is worth."""
     scenario = SCENARIOS[name]
-    result = doral.simulate(policy, scenario, runs=1, first_run=run, seed=seed, keep_arrivals=True)
-    frame = result.arrivals()
+    result = doral.simulate(policy, scenario, runs=1, first_run=run, seed=seed, keep_decisions=True)
+    frame = result.decisions()
     truth = make_truth(scenario, seed=seed, run=run)
     assert truth.people is not None
     best = truth.counted.max(axis=2)  # (phases, N)

@@ -66,7 +66,7 @@ def main() -> None:
     runs = -(-chosen.arrivals // problem.horizon)
     for name in POLICIES:
         policy = doral.policy(name, explore=chosen.explore)
-        result = doral.simulate(policy, scenario, runs=runs, seed=chosen.seed, keep_arrivals=True)
+        result = doral.simulate(policy, scenario, runs=runs, seed=chosen.seed, keep_decisions=True)
         probability = np.concatenate([one.arrivals.probability for one in result.outcomes if one.arrivals is not None])
         print(f"{policy.name}: {probability.size:,} arrivals, {(probability < 1.0).mean():.1%} of them not certain")
         for label, target in targets(problem.n_contexts, problem.n_arms):

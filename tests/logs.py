@@ -19,8 +19,8 @@ HOUR = 3_600.0
 
 def arrivals_of(scenario: doral.Scenario, policy: Any = "random", *, seed: int = 0, run: int = 0) -> pl.DataFrame:
     """Everybody who arrived in one run: context, arm (or none), reward, delay in rounds, cost and probability."""
-    result = doral.simulate([policy], scenario, runs=1, first_run=run, seed=seed, keep_arrivals=True)
-    return result.arrivals()
+    result = doral.simulate([policy], scenario, runs=1, first_run=run, seed=seed, keep_decisions=True)
+    return result.decisions()
 
 
 def log_of(
@@ -43,8 +43,8 @@ def log_from(
 ) -> Log:
     problem = scenario.problem
     rounds = np.arange(1, frame.height + 1, dtype=np.float64)
-    arm = frame["arm"].fill_null(SKIPPED).to_numpy().astype(np.int64)
-    context = frame["context"].to_numpy().astype(np.int64)
+    arm = np.array([SKIPPED if name is None else problem.arm_index(name) for name in frame["arm"]])
+    context = np.array([problem.context_names.index(name) for name in frame["context"]])
     delay = frame["delay"].fill_null(np.inf).to_numpy().astype(np.float64)
     reward = frame["reward"].fill_null(np.nan).to_numpy().astype(np.float64)
     watched = rounds[-1] + watched_after - rounds

@@ -45,6 +45,7 @@ def test_every_public_name_is_there_and_no_other() -> None:
         "delays",
         "evaluate",
         "external",
+        "load",
         "open",
         "plan",
         "policy",

@@ -1380,7 +1380,11 @@ class Twin:
         confidence = penalty if options.bonus == "printed" else options.delta
         inside = 2 * math.log(1 / confidence) + k * math.log((k * penalty + n) / (k * penalty))
         f_t = math.sqrt(penalty) + math.sqrt(max(0.0, inside))
-        with_bias = options.learner == "thinned" if options.window_bias is None else options.window_bias
+        with_bias = options.window_bias
+        if with_bias is None:
+            with_bias = options.learner == "thinned" and not (
+                options.screening == "none" and options.cutoff is None and np.isinf(self.deadlines).any()
+            )
         inside_cutoff = mine & (np.arange(mine.size) >= self.settled)
         bias = float(norm[self.arms[inside_cutoff]].sum()) if with_bias else 0.0
         return options.exploration * (2 * f_t + bias)

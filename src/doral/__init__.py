@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from doral.simulation.python_policy import PythonPolicy as PythonPolicy
     from doral.simulation.result import SimulationResult as SimulationResult
     from doral.simulation.rivals.rival import rival as rival
+    from doral.simulation.saved import load as load
     from doral.simulation.scenario import Scenario as Scenario
     from doral.simulation.scenarios.names import scenario as scenario
 
@@ -73,6 +74,7 @@ _HOMES = {
     "UnknownName": "doral.errors",
     "evaluate": "doral.planning.evaluating",
     "external": "doral.prediction.external",
+    "load": "doral.simulation.saved",
     "open": "doral.live.store",
     "plan": "doral.planning.make",
     "policy": "doral.engine.policy",

@@ -210,8 +210,8 @@ def test_every_piece_that_checks_is_seen_to_refuse_something() -> None:
 
 
 def test_what_the_problem_lacks_is_said() -> None:
-    with pytest.raises(InvalidValue, match="cutoff = None: policy 'd-linucb' needs one"):
-        check_fit(policy=policy("d-linucb"), problem=small_problem(deadline=None), seed=0)
+    with pytest.raises(InvalidValue, match="takes silence for a no, .* or take doral-otf"):
+        check_fit(policy=policy("d-linucb", learner="scaled"), problem=small_problem(deadline=None), seed=0)
     with pytest.raises(InvalidValue, match="return_probability = 'oracle': needs the true delays"):
         check_fit(policy=policy("doral/literal"), problem=EXPLICIT, seed=0)
     with pytest.raises(InvalidValue, match="sampling = 'oracle': needs the true values, which only a simulation has"):

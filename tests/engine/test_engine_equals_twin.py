@@ -68,7 +68,7 @@ NOISELESS_ALLOWED = 30
 
 
 def compare(options: PolicyOptions, scenario: Scenario, *, seed: int = 1, run: int = 0) -> Agreement:
-    result = doral.simulate(options, scenario, runs=1, seed=seed, first_run=run, keep_arrivals=True)
+    result = doral.simulate(options, scenario, runs=1, seed=seed, first_run=run, keep_decisions=True)
     agreement = follow(options, scenario, result.outcomes[0], seed=seed)
     assert agreement.near_ties <= NEAR_TIES_ALLOWED
     assert agreement.ill_conditioned <= ILL_CONDITIONED_ALLOWED
@@ -113,6 +113,13 @@ CASES = distinct(
 def test_the_twin_wants_the_same(case: Case) -> None:
     agreement = compare(case.options, case.scenario)
     assert agreement.decisions > 0 or case.options.exploration == 0.0  # who never tries anything may never start
+
+
+@pytest.mark.parametrize("name", ["d-linucb", "d-linucb/literal", "random", "d-lints"])
+def test_without_a_deadline_every_answer_counts(name: str) -> None:
+    """And the bonus has no term for a window that never ends."""
+    assert np.isinf(MIXED.problem.deadlines).all()
+    assert compare(policy(name), MIXED).decisions > 100
 
 
 def test_a_long_run() -> None:

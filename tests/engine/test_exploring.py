@@ -37,7 +37,7 @@ def place(**changes: Any) -> Scenario:
 def play(options: Any, scenario: Scenario, *, runs: int = 1) -> list[tuple[Outcome, ArrivalLog, Floats]]:
     """Outcomes, arrivals, and the reward of each (0 for who was skipped)."""
     found = []
-    for one in doral.simulate(options, scenario, runs=runs, seed=SEED, keep_arrivals=True).outcomes:
+    for one in doral.simulate(options, scenario, runs=runs, seed=SEED, keep_decisions=True).outcomes:
         assert one.arrivals is not None
         assert one.log is not None
         rewards = np.zeros(one.arrivals.arm.size)
@@ -153,21 +153,26 @@ def test_draws_make_probabilities() -> None:
         assert np.abs(eighths - np.round(eighths)).max() < 1e-9
 
 
-def test_arrivals_as_a_frame() -> None:
+def test_decisions_as_a_frame() -> None:
     scenario = place(horizon=500, budget=200.0)
-    result = doral.simulate(policy("doral-otf", explore=0.1), scenario, runs=2, seed=SEED, keep_arrivals=True)
-    frame = result.arrivals()
+    result = doral.simulate(policy("doral-otf", explore=0.1), scenario, runs=2, seed=SEED, keep_decisions=True)
+    frame = result.decisions()
     assert frame.height == 1_000
     assert frame["round"].to_list() == [*range(1, 501)] * 2
     assert frame["arm"].null_count() == frame["reward"].null_count() == frame["delay"].null_count() > 0
-    served = frame.drop_nulls("arm")
-    assert served.select("round", "context", "arm", "reward", "delay").equals(
-        result.decisions().select("round", "context", "arm", "reward", "delay")
-    )
-    with pytest.raises(doral.InvalidValue, match="keep_arrivals=True"):
-        doral.simulate("doral", scenario, runs=1, keep_decisions=True).arrivals()
-    with pytest.raises(doral.InvalidValue, match="keep_arrivals = 'yes'"):
-        doral.simulate("doral", scenario, runs=1, keep_arrivals="yes")  # type: ignore[arg-type]
+    log = result.outcomes[1].log
+    assert log is not None
+    served = frame.filter(run=1).drop_nulls("arm")
+    assert served["round"].to_list() == log.round.tolist()
+    assert served["context"].to_list() == [scenario.problem.context_names[one] for one in log.context.tolist()]
+    assert served["arm"].to_list() == [scenario.problem.arm_names[one] for one in log.arm.tolist()]
+    assert served["reward"].to_list() == log.reward.tolist()
+    assert served["delay"].to_list() == log.delay.tolist()
+    assert ((frame["probability"] > 0.0) & (frame["probability"] <= 1.0)).all()
+    with pytest.raises(doral.InvalidValue, match="keep_decisions=True"):
+        doral.simulate("doral", scenario, runs=1).decisions()
+    with pytest.raises(doral.InvalidValue, match="keep_decisions = 'yes'"):
+        doral.simulate("doral", scenario, runs=1, keep_decisions="yes")  # type: ignore[arg-type]
 
 
 def test_a_campaign_explores_and_says_so() -> None:

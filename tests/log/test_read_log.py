@@ -266,12 +266,12 @@ def test_an_exported_campaign_is_read(tmp_path: Path, suffix: str) -> None:
 
 
 def test_arrivals_of_a_simulation_are_read() -> None:
-    frame_ = doral.simulate(["random"], make_scenario(), runs=1, keep_arrivals=True).arrivals()
+    frame_ = doral.simulate(["random"], make_scenario(), runs=1, keep_decisions=True).decisions()
     log = doral.read_log(frame_)
     assert log.clock.unit == "rounds"
     assert len(log) == frame_.height
     assert int(log.is_served.sum()) == frame_["arm"].count()
-    two = doral.simulate(["random"], make_scenario(), runs=2, keep_arrivals=True).arrivals()
+    two = doral.simulate(["random"], make_scenario(), runs=2, keep_decisions=True).decisions()
     with pytest.raises(InvalidValue, match="runs in the frame = 2: filter"):
         doral.read_log(two)
 

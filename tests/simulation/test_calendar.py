@@ -167,7 +167,7 @@ def test_contexts_of_a_run_are_those_of_the_calendar() -> None:
     contexts = (times % DAY > 15.0).astype(int)  # z never comes
     place = scenario(Calendar(times, contexts, day=DAY))
     assert place.shares == (float((contexts == 0).mean()), float((contexts == 1).mean()), 0.0)
-    result = doral.simulate(["doral-otf", "oracle", "random"], place, runs=3, keep_arrivals=True)
+    result = doral.simulate(["doral-otf", "oracle", "random"], place, runs=3, keep_decisions=True)
     for outcome in result.outcomes:
         truth = make_truth(place, seed=0, run=outcome.run)
         assert outcome.arrivals is not None

@@ -133,12 +133,12 @@ def test_certificates_say_why_and_hold(result: doral.SimulationResult) -> None:
             assert certificate.at_most < certificate.at_least
             assert certificate.arm != certificate.rival
             assert certificate.price >= 0.0
-            context, arm = "xy".index(certificate.context), int(certificate.arm.removeprefix("arm-"))
+            context, arm = certificate.context, certificate.arm
             later = played.filter(
                 pl.col("round") > certificate.round, pl.col("context") == context, pl.col("arm") == arm
             )
             assert later.is_empty()
-            assert not played.filter(context=context, arm=int(certificate.rival.removeprefix("arm-"))).is_empty()
+            assert not played.filter(context=context, arm=certificate.rival).is_empty()
             says = str(certificate)
             assert says.startswith(f"{certificate.arm} is out in {certificate.context} since round")
             assert certificate.rival in says

@@ -83,13 +83,15 @@ def test_frequencies_say_how_often_in_every_phase() -> None:
 def test_decisions_say_who_it_was_and_bring_what_is_true_of_them() -> None:
     by_phase = np.array([MEANS, MEANS[::-1]])
     place = scenario({"contexts": CONTEXTS}, classes=CLASSES, noise="none", phases=2, means=by_phase)
-    result = doral.simulate("doral-otf", place, runs=2, keep_arrivals=True)
-    frame = result.decisions()
+    result = doral.simulate("doral-otf", place, runs=2, keep_decisions=True)
+    everybody = result.decisions()
+    frame = everybody.drop_nulls("arm")
+    arms = [place.problem.arm_index(name) for name in frame["arm"]]
     who, phase = frame["person"].to_numpy(), (frame["round"].to_numpy() > 300).astype(int)
-    assert (frame["reward"].to_numpy() == by_phase[phase, who, frame["arm"].to_numpy()]).all()
+    assert (frame["reward"].to_numpy() == by_phase[phase, who, arms]).all()
     assert (frame["age"].to_numpy() == PEOPLE[who, 0]).all()
-    assert (frame["context"].to_numpy() == [0 if one % 3 == 0 else 1 for one in who]).all()
-    everybody = result.arrivals()
+    names = place.problem.context_names
+    assert frame["context"].to_list() == [names[0 if one % 3 == 0 else 1] for one in who]
     assert everybody.height == 1_200
     assert (everybody["distance_km"].to_numpy() == PEOPLE[everybody["person"], 1]).all()
 
@@ -136,9 +138,9 @@ def test_the_number_of_workers_changes_no_bit(policies: list[Any]) -> None:
 
 def test_a_policy_in_python_sees_features_and_no_more_than_its_problem_says() -> None:
     result = doral.simulate(Nearest, scenario(), runs=1, keep_decisions=True)
-    assert 0.0 < result.decisions()["distance_km"].max() < 12.0  # type: ignore[operator]
+    assert 0.0 < result.decisions().drop_nulls("arm")["distance_km"].max() < 12.0  # type: ignore[operator]
     cut = doral.simulate(Nearest, scenario().stratified(), runs=1, keep_decisions=True)
-    assert cut.decisions()["distance_km"].max() > 12.0  # type: ignore[operator]
+    assert cut.decisions().drop_nulls("arm")["distance_km"].max() > 12.0  # type: ignore[operator]
 
 
 # --- what is true of them --------------------------------------------------------------------------------------------

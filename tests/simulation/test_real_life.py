@@ -30,7 +30,7 @@ def test_there_is_something_to_learn(name: str) -> None:
 def test_positives_come_early_and_the_deadline_is_far() -> None:
     scenario, _ = counted("silent-slow")
     assert scenario.problem.deadline == scenario.problem.horizon / 6
-    log = doral.simulate("random", scenario, runs=1, keep_decisions=True).decisions()
+    log = doral.simulate("random", scenario, runs=1, keep_decisions=True).decisions().drop_nulls("arm")
     due = (log["round"] + log["delay"]).to_numpy()
     assert ((log["reward"].to_numpy() > 0.0) & (due < 2_000)).sum() > 10
 

@@ -117,10 +117,11 @@ def test_status_quo_keeps_to_the_chances_of_a_log() -> None:
     scenario = conversions(horizon=10_000)
     chances = [[0.1, 0.2, 0.0, 0.0], [0.0, 0.0, 0.3, 0.1], *[[0.0] * 4] * (scenario.problem.n_contexts - 2)]
     one = rival("status-quo", chances=chances)
-    found = doral.simulate(one, scenario, runs=1, keep_arrivals=True).arrivals()
-    for context, row in enumerate(chances):
-        arms = found.filter(context=context)["arm"].fill_null(4).to_numpy()
-        assert np.bincount(arms, minlength=5)[:4] / arms.size == pytest.approx(row, abs=0.03)
+    found = doral.simulate(one, scenario, runs=1, keep_decisions=True).decisions()
+    for context, row in zip(scenario.problem.context_names, chances, strict=True):
+        arms = found.filter(context=context)["arm"]
+        played = [(arms == name).sum() / len(arms) for name in scenario.problem.arm_names]
+        assert played == pytest.approx(row, abs=0.03)
     for wrong in ([[0.6, 0.6]], [[0.1, -0.1]], "often"):
         with pytest.raises(InvalidValue, match="chances"):
             rival("status-quo", chances=wrong)

@@ -16,9 +16,9 @@ LEARNERS = ("beta-ts-lp", "explore-then-lp", "a/b")
 LP = LEARNERS[:2]
 
 
-def served(policy: str, scenario: doral.Scenario) -> dict[tuple[int, int | None], int]:
+def served(policy: str, scenario: doral.Scenario) -> dict[tuple[str, str | None], int]:
     """How often, by context and arm."""
-    arrivals = doral.simulate(policy, scenario, runs=1, seed=1, keep_arrivals=True).arrivals()
+    arrivals = doral.simulate(policy, scenario, runs=1, seed=1, keep_decisions=True).decisions()
     late = arrivals.filter(pl.col("round") > 1000)
     return {(context, arm): n for context, arm, n in late.group_by("context", "arm").len().iter_rows()}
 
@@ -45,8 +45,8 @@ def test_nobody_is_served_who_would_have_come_anyway(policy: str, known: bool) -
     """Arms bring more in x, and less than nothing does there."""
     baseline = {"baseline": {"x": 0.9, "y": 0.1}} if known else {"baseline": "observed", "baseline_means": [0.9, 0.1]}
     found = served(policy, make([[0.7, 0.8], [0.2, 0.5]], **baseline))
-    in_x = sum(found.get((0, arm), 0) for arm in (0, 1))
-    assert found.get((1, 1), 0) > 500
+    in_x = sum(found.get(("x", arm), 0) for arm in "ab")
+    assert found.get(("y", "b"), 0) > 500
     assert in_x < 60
 
 
@@ -75,12 +75,12 @@ def test_what_is_not_paid_is_spent_again(policy: str) -> None:
 @pytest.mark.parametrize("policy", LP)
 def test_money_is_kept_back_where_a_unit_brings_too_little(policy: str) -> None:
     found = served(policy, make([[0.2, 0.3], [0.9, 0.3]], return_at_least=0.5))
-    assert found.get((1, 0), 0) > 500
-    assert found.get((0, 0), 0) + found.get((0, 1), 0) + found.get((1, 1), 0) < 60
+    assert found.get(("y", "a"), 0) > 500
+    assert found.get(("x", "a"), 0) + found.get(("x", "b"), 0) + found.get(("y", "b"), 0) < 60
 
 
 @pytest.mark.parametrize("policy", [*LEARNERS, "status-quo"])
 def test_the_control_is_never_bought(policy: str) -> None:
     scenario = make([[0.2, 0.5], [0.4, 0.1]], costs=(0.0, 1.0), baseline="a")
-    arms = doral.simulate(policy, scenario, runs=1, keep_arrivals=True).arrivals()["arm"].to_list()
-    assert set(arms) == {None, 1}
+    arms = doral.simulate(policy, scenario, runs=1, keep_decisions=True).decisions()["arm"].to_list()
+    assert set(arms) == {None, "b"}

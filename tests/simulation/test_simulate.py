@@ -73,7 +73,7 @@ def test_policies_play_the_same_draws() -> None:
 
 def test_totals_are_the_sums_of_the_decisions() -> None:
     result = doral.simulate([*ALL, Always], scenario(), runs=2, keep_decisions=True)
-    decisions = result.decisions()
+    decisions = result.decisions().drop_nulls("arm")
     for row in result.runs().iter_rows(named=True):
         mine = decisions.filter(policy=row["policy"], run=row["run"])
         delay, reward = mine["delay"].to_numpy(), mine["reward"].to_numpy()
@@ -141,7 +141,7 @@ def test_a_python_policy_sees_every_answer_in_time() -> None:
         return made[-1]
 
     result = doral.simulate(maker, scenario(), keep_decisions=True, runs=1)
-    log = result.decisions()
+    log = result.decisions().drop_nulls("arm")
     expected = int((log["round"].to_numpy() + log["delay"].to_numpy() <= 1500).sum())
     answers = made[0].answers
     assert len(answers) == expected
@@ -199,7 +199,11 @@ def test_python_policies_run_in_processes_too() -> None:
         (lambda: doral.PolicyOptions.named("doral", {"race_trains": 1}), InvalidValue, "race_trains = 1"),
         (lambda: doral.PolicyOptions.named("doral/lit"), UnknownName, "doral/literal"),
         (lambda: doral.simulate(doral.policy("doral", accept=9), scenario()), InvalidValue, "number of arms, 4"),
-        (lambda: doral.simulate("d-linucb", scenario(deadline=None)), InvalidValue, "cutoff = None"),
+        (
+            lambda: doral.simulate(doral.policy("d-linucb", learner="scaled"), scenario(deadline=None)),
+            InvalidValue,
+            "cutoff = None: .* or take doral-otf",
+        ),
         (lambda: doral.simulate("random", scenario(), runs=1).curves("regret"), UnknownName, "unknown metric"),
         (lambda: doral.simulate("random", scenario(), runs=1).decisions(), InvalidValue, "keep_decisions=True"),
         (lambda: doral.simulate("random", scenario(), runs=1).plot("pie"), UnknownName, "kind of plot"),

@@ -63,8 +63,8 @@ def test_what_comes_too_late_or_never_does_not_count_after_the_end_either() -> N
     contexts = [doral.Context("x", 0.5, weight=3.0, deadline=20), doral.Context("y", 0.5)]
     law = delays.Never(delays.Geometric(30), 0.3)
     result = doral.simulate(EveryTime, place(law, contexts=contexts), runs=1, keep_decisions=True)
-    log = result.decisions()
-    delay, context = log["delay"].to_numpy(), log["context"].to_numpy()
+    log = result.decisions().drop_nulls("arm")
+    delay, context = log["delay"].to_numpy(), (log["context"] == "y").to_numpy().astype(int)
     worth = np.array([3.0, 1.0])[context] * (delay <= np.array([20.0, 50.0])[context])
     assert result.rewards("end", "EveryTime")[0] == pytest.approx(worth.sum())
     assert (np.isinf(delay) & (log["round"].to_numpy() == HORIZON)).sum() <= 1
@@ -75,7 +75,7 @@ def test_a_policy_looks_at_the_end_only_where_it_counts() -> None:
     last_round = {}
     for counted in ("within_deadline", "by_end"):
         scenario = place(law, counted=counted, budget=HORIZON // 2)
-        log = doral.simulate("doral-otf", scenario, runs=1, keep_decisions=True).decisions()
+        log = doral.simulate("doral-otf", scenario, runs=1, keep_decisions=True).decisions().drop_nulls("arm")
         last_round[counted] = int(log["round"].to_numpy().max())
     assert last_round["by_end"] < last_round["within_deadline"] - 10
     blind = doral.policy("doral-otf", until_end=False, label="doral-otf")
@@ -97,7 +97,7 @@ def test_fractions_of_rounds_count_alike_for_everybody(law: delays.Law, deadline
     assert table[int(deadline)] == pytest.approx(chance)
 
     log = doral.simulate(EveryTime, scenario, runs=1, keep_decisions=True)
-    delay = log.decisions()["delay"].to_numpy()
+    delay = log.decisions().drop_nulls("arm")["delay"].to_numpy()
     assert log.rewards("end", "EveryTime")[0] == (delay <= deadline).sum() == (delay <= math.floor(deadline)).sum()
     assert (delay <= deadline).mean() == pytest.approx(chance, abs=0.12)
 

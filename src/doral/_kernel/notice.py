@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-import sys
+
+from doral import _stderr_line
 
 LONG_S = 2.0  # shorter waits explain themselves
 PREPARED_SHARE = 0.4  # of the time, where bitcode is at hand: only LLVM has something to do
@@ -30,8 +31,7 @@ def announce_no_cache(reason: str) -> None:
 
 def _say(words: str) -> bool:
     """To a terminal or a notebook, and to nobody else; whether there was one."""
-    if sys.stderr is None or not ("ipykernel" in sys.modules or sys.stderr.isatty()):
+    if not _stderr_line.is_watched():
         return False
-    sys.stderr.write(f"doral: {words}\n")
-    sys.stderr.flush()
+    _stderr_line.say(f"doral: {words}")
     return True

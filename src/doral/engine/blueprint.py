@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from doral._arrays import Floats
 from doral._cached import cached_property
 from doral.engine.options import PolicyOptions
+from doral.engine.pieces.learn import word as learner_of
 from doral.engine.pieces.people import n_columns
 from doral.engine.state import longest
 from doral.errors import InvalidValue
 from doral.estimators.survival import age_grid
 from doral.problem import Problem
 
+_WAIT_FOR_SILENCE = ("scaled", "early")  # learners that a decision teaches when it settles
 MAX_SEED = 2**53  # what a float holds exactly: seeds travel through JSON
 
 
@@ -101,8 +103,12 @@ class Blueprint:
             return options.cutoff
         if options.screening == "race":
             return math.nan
-        if math.isinf(self.longest_deadline):
-            remedy = f"policy {options.name!r} needs one: without a race or a deadline nothing says how long to wait"
+        # Where no deadline says how long to wait, every answer counts, whenever it comes.
+        if math.isinf(self.longest_deadline) and learner_of(options, self.problem) in _WAIT_FOR_SILENCE:
+            remedy = (
+                f"policy {options.name!r} takes silence for a no, and without a deadline nothing says after how long; "
+                "give the problem a deadline or the policy a cutoff, or take doral-otf, which finds one itself"
+            )
             raise InvalidValue("cutoff", None, remedy)
         return self.longest_deadline
 

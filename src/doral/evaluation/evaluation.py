@@ -17,7 +17,8 @@ from doral.evaluation.targets import STATUS_QUO
 
 if TYPE_CHECKING:
     import polars as pl
-    from matplotlib.figure import Figure
+
+    from doral.pages.figure import Figure
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,14 +1,14 @@
-"""The figure of an evaluation, in Matplotlib, returned for further styling and never shown."""
+"""The figure of an evaluation, in Matplotlib, returned for further styling; it shows itself in notebooks."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from doral.errors import shown
 from doral.evaluation.targets import STATUS_QUO
+from doral.pages.figure import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,4 +82,4 @@ def _cells(axes: Axes, result: Evaluation, policies: list[str]) -> None:
     axes.set_xlabel("how often the log did it there (grey: never)")
     axes.set_ylabel("how often the policy does")
     if policies:
-        axes.legend(fontsize="small", frameon=False)
+        axes.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))

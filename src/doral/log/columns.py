@@ -80,7 +80,7 @@ class Roles:
     guessed: tuple[str, ...]
     units: Mapping[str, str]
     is_export: bool  # written by `campaign.export`
-    is_simulated: bool  # of `SimulationResult.arrivals`
+    is_simulated: bool  # of `SimulationResult.decisions`
     unused: tuple[str, ...] = ()
 
     def get(self, role: str) -> str | None:

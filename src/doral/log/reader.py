@@ -145,13 +145,17 @@ class Reader:
                 remedy = "filter the frame: one scenario, one policy and one run are a log"
                 raise InvalidValue("runs in the frame", runs, remedy)
 
+    def _counts_rounds(self, time: pl.Series) -> bool:
+        """Whether the clock of a simulation is the number of the arrival."""
+        return self.roles.is_simulated and bool((time == self.frame["round"]).all())
+
     def _times(self) -> Instants:
         column, sieve = self.column("time"), self.sieve
         has_time = column is not None
         if column is None:
             times = no_times(self.frame.height)
         else:
-            is_rounds = self.units.get("time") == "rounds" or self.roles.is_export
+            is_rounds = self.units.get("time") == "rounds" or self.roles.is_export or self._counts_rounds(column)
             times = times_of(
                 column, role="time", unit=self.units.get("time"), is_rounds=is_rounds and not _is_epoch(column)
             )

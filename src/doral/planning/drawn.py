@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from doral.pages.figure import Figure
 from doral.planning.labels import short
 from doral.simulation.plots import COLOURS, clean
 

@@ -10,12 +10,12 @@ import numpy as np
 from matplotlib import dates
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
 from matplotlib.ticker import Locator, MaxNLocator
 
 from doral._arrays import Floats
 from doral.experiments.kit.drawing import ink_on
 from doral.log.clock import SECONDS
+from doral.pages.figure import Figure
 from doral.planning.drawn import MOST_LINES, WIDTH_INCHES, Drawing, colour, finish, ink, label, sheet
 from doral.planning.fact import number, percent
 from doral.planning.labels import scale_for, short

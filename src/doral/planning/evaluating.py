@@ -10,6 +10,7 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral._given import Duration
+from doral._progress import Progress
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import POLICY_NAMES
 from doral.errors import InvalidValue
@@ -19,7 +20,7 @@ from doral.evaluation.estimate import Estimator
 from doral.evaluation.evaluation import Evaluation
 from doral.evaluation.targets import AS_LOGGED
 from doral.log.asked import spent
-from doral.log.log import SKIPPED, Log
+from doral.log.log import Log
 from doral.log.option_types import AnyLog, ReadOptions
 from doral.log.read import as_log
 from doral.planning.earnings import KNOWS_TRUTH
@@ -60,13 +61,17 @@ class Settled:
             seed=self.seed,
             columns={},
         )
-        played = simulate([self.policy], scenario, runs=_RUNS, seed=self.seed, keep_arrivals=True).arrivals()
+        played = simulate(
+            [self.policy], scenario, runs=_RUNS, seed=self.seed, keep_decisions=True, progress=False
+        ).decisions()
         rounds = played["round"].to_numpy()
         late = played.filter(rounds > rounds.max() // 2)
         n_arms = len(log.arms)
-        arm = late["arm"].fill_null(SKIPPED).to_numpy().astype(np.int64)
+        arm_of = {name: i for i, name in enumerate(log.arms)}
+        context_of = {name: j for j, name in enumerate(log.contexts)}
         table = np.zeros((len(log.contexts), n_arms + 1))
-        np.add.at(table, (late["context"].to_numpy(), np.where((arm >= 0) & (arm < n_arms), arm, n_arms)), 1.0)
+        for context, arm, n in late.group_by("context", "arm", maintain_order=True).len().iter_rows():
+            table[context_of[context], arm_of.get(arm, n_arms)] += n
         came = table.sum(axis=1, keepdims=True)
         nothing = np.eye(n_arms + 1)[-1]  # of a context in which nobody came
         return np.where(came > 0.0, table / np.maximum(came, 1.0), nothing)
@@ -81,6 +86,7 @@ def evaluate(
     propensities: Literal["given", "estimated"] | None = None,
     estimators: Sequence[Estimator] = ("ips", "snips", "dr"),
     seed: int = 0,
+    progress: bool | None = None,
     **columns: Unpack[ReadOptions],
 ) -> Evaluation:
     """What policies would have brought and cost per arrival, had they decided in place of who wrote the log.
@@ -92,18 +98,20 @@ def evaluate(
     one a name. What was done is always valued beside them, as "status-quo". `deadline` is a duration ("14d"): what
     comes later counts nothing; without one, the longest that the log supports. `budget` is per arrival, for "lp" and
     policies of doral; without one, what was paid. `propensities` are "given" in the log or "estimated" from it.
+    `progress` says how long it takes in one line on standard error; None: where somebody is looking.
     """
-    read = as_log(log, columns)
-    chosen = [_learner(one, read, deadline=deadline, budget=budget, seed=seed) for one in listed(policies)]
-    return api.evaluate(
-        read,
-        chosen,
-        deadline=deadline,
-        budget=budget,
-        propensities=propensities,
-        estimators=estimators,
-        seed=seed,
-    )
+    with Progress("evaluating", is_shown=progress):
+        read = as_log(log, columns)
+        chosen = [_learner(one, read, deadline=deadline, budget=budget, seed=seed) for one in listed(policies)]
+        return api.evaluate(
+            read,
+            chosen,
+            deadline=deadline,
+            budget=budget,
+            propensities=propensities,
+            estimators=estimators,
+            seed=seed,
+        )
 
 
 def _learner(one: Any, log: Log, *, deadline: object, budget: float | None, seed: int) -> Any:

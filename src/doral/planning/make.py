@@ -8,6 +8,7 @@ from typing import Unpack
 
 from doral import _check
 from doral._given import Duration
+from doral._progress import Progress
 from doral.engine.blueprint import MAX_SEED
 from doral.engine.options import PolicyOptions
 from doral.evaluation.api import evaluate
@@ -51,7 +52,7 @@ POLICIES: tuple[str, ...] = (
 SLOWEST, SLOWEST_ARRIVALS = "beta-ts-lp", 100_000
 TRUTHS, FEWEST, MOST = 40, 2, 10_000
 _NOTHING = 1e-6  # of what is earned
-Progress = Callable[[float, str], None]
+OnProgress = Callable[[float, str], None]
 
 
 def plan(
@@ -64,7 +65,8 @@ def plan(
     truths: int = TRUTHS,
     seed: int = 0,
     n_jobs: int = 1,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
+    progress: bool | None = None,
     command: str = "",
     **columns: Unpack[ReadOptions],
 ) -> Plan:
@@ -74,8 +76,29 @@ def plan(
     `horizon` (arrivals) are those that are planned: without them, what was spent per arrival, and as many as came.
     `deadline` is how old an answer may be to count: "14d", or a number in the unit in which the log's times are told.
     Every policy plays as many `truths` that the log leaves possible; those in Python fewer, where arrivals are many.
+    `progress` says how far it is in one line on standard error; None: where somebody is looking, and nobody listens
+    with `on_progress`.
     """
-    started, told = time.monotonic(), on_progress or (lambda share, stage: None)
+    is_shown = progress if progress is not None or on_progress is None else False
+    with Progress("planning", is_shown=is_shown) as shown:
+        told = on_progress or (lambda share, stage: shown.stage(stage))
+        return _plan(log, columns, budget, horizon, deadline, policies, truths, seed, n_jobs, told, command)
+
+
+def _plan(
+    log: AnyLog,
+    columns: ReadOptions,
+    budget: float | None,
+    horizon: float | None,
+    deadline: object,
+    policies: AnyPolicy | Iterable[AnyPolicy] | None,
+    truths: int,
+    seed: int,
+    n_jobs: int,
+    told: OnProgress,
+    command: str,
+) -> Plan:
+    started = time.monotonic()
     told(0.0, "reading")
     read = as_log(log, columns)
     n_truths = _check.whole_number("truths", truths, at_least=FEWEST, at_most=MOST)
@@ -137,7 +160,7 @@ def plan(
 
 
 def _earnings(
-    log: Log, asked: Asked, truths: Truths, policies: list[MadePolicy], *, seed: int, n_jobs: int, told: Progress
+    log: Log, asked: Asked, truths: Truths, policies: list[MadePolicy], *, seed: int, n_jobs: int, told: OnProgress
 ) -> Earnings:
     world = world_of(log, asked, truths)
     today = spent(log) / len(log)

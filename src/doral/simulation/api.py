@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -10,6 +11,7 @@ import numpy as np
 from doral import _check
 from doral._arrays import Floats
 from doral._kernel import Block
+from doral._progress import Progress
 from doral.engine.blueprint import MAX_SEED
 from doral.engine.compose import check_size
 from doral.engine.options import PolicyOptions
@@ -42,7 +44,6 @@ def play_run(
     seed: int,
     run: int,
     keep_decisions: bool,
-    keep_arrivals: bool = False,
 ) -> list[Outcome]:
     """One run: all policies on one tape, made chunk by chunk."""
     truth = make_truth(scenario, seed=seed, run=run)
@@ -52,7 +53,7 @@ def play_run(
     oracle = scenario.once(oracle_table) if needs_oracle else None
 
     players = [
-        make_player(one, scenario, truth, seed=seed, run=run, oracle=oracle, keep_arrivals=keep_arrivals)
+        make_player(one, scenario, truth, seed=seed, run=run, oracle=oracle, keep_decisions=keep_decisions)
         for one in policies
     ]
     horizon = truth.rounds
@@ -75,14 +76,14 @@ def make_player(
     seed: int,
     run: int,
     oracle: Floats | None = None,
-    keep_arrivals: bool = False,
+    keep_decisions: bool = False,
 ) -> Player:
     """Whoever plays this policy; one that cannot play this scenario says so here."""
     if isinstance(one, PolicyOptions):
-        return CompiledPlayer(one, scenario, truth, seed=seed, run=run, oracle=oracle, keep_arrivals=keep_arrivals)
+        return CompiledPlayer(one, scenario, truth, seed=seed, run=run, oracle=oracle, keep_decisions=keep_decisions)
     if isinstance(one, External):
-        return ExternalPlayer(one, scenario, truth, seed=seed, run=run, keep_arrivals=keep_arrivals)
-    return PythonPlayer(one, policy_name(one), scenario, truth, seed=seed, run=run, keep_arrivals=keep_arrivals)
+        return ExternalPlayer(one, scenario, truth, seed=seed, run=run, keep_decisions=keep_decisions)
+    return PythonPlayer(one, policy_name(one), scenario, truth, seed=seed, run=run, keep_decisions=keep_decisions)
 
 
 def _check_curves(policies: Sequence[MadePolicy]) -> None:
@@ -98,14 +99,12 @@ def _played(
     *,
     seed: int,
     keep_decisions: bool,
-    keep_arrivals: bool,
     n_jobs: int,
 ) -> Iterator[list[Outcome]]:
     """The runs in the order of the tasks, one after the other or several at a time."""
-    kept = {"keep_decisions": keep_decisions, "keep_arrivals": keep_arrivals}
     if n_jobs == 1:
         for scenario, run in tasks:
-            yield play_run(policies, scenario, seed=seed, run=run, **kept)
+            yield play_run(policies, scenario, seed=seed, run=run, keep_decisions=keep_decisions)
         return
     import joblib  # here: a single worker does not wait for it, nor for its bookkeeping in every run
 
@@ -113,7 +112,8 @@ def _played(
     compiled = all(isinstance(one, PolicyOptions) for one in policies)
     parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads" if compiled else "processes", return_as="generator")
     yield from parallel(
-        joblib.delayed(play_run)(policies, scenario, seed=seed, run=run, **kept) for scenario, run in tasks
+        joblib.delayed(play_run)(policies, scenario, seed=seed, run=run, keep_decisions=keep_decisions)
+        for scenario, run in tasks
     )
 
 
@@ -191,15 +191,27 @@ def simulate(
     n_jobs: int = 1,
     first_run: int = 0,
     keep_decisions: bool = False,
-    keep_arrivals: bool = False,
     on_run: Callable[[], None] | None = None,
+    progress: bool | None = None,
 ) -> SimulationResult:
     """Let policies play scenarios. In each run, all of them play the same draws, so differences are paired.
 
-    `n_jobs` counts parallel workers as scikit-learn does (-1: all cores); results do not depend on it. `first_run`
-    continues an earlier experiment: runs 50..99 of a seed are the same whether or not 0..49 were played.
-    `keep_decisions` keeps every decision for `.decisions()`, `keep_arrivals` everybody who arrived, served or not, with
-    the probability of what was done, for `.arrivals()`. `on_run` is called after each finished run.
+    Args:
+        policies: One policy or several: a name ("doral-otf"; `doral policies` lists them), `doral.policy(...)`,
+            `doral.rival(...)`, `doral.external(...)`, or a class of your own with `decide` and `observe`. Differences
+            are taken to the first.
+        scenario: One scenario or several: a name (`doral scenarios` lists them) or a `doral.Scenario`.
+        runs: How often each scenario is played, with other draws; intervals come from the spread between runs.
+        seed: Of all draws, 0 to 2^53: the same seed gives the same numbers.
+        n_jobs: Parallel workers, as scikit-learn counts them (-1: all cores). Results do not depend on it.
+        first_run: The number of the first run, to continue an earlier experiment: runs 50 to 99 of a seed are the same
+            whether or not 0 to 49 were played.
+        keep_decisions: Whether to keep everybody who arrived, what was done and what came of it, for `.decisions()`;
+            about 80 bytes for each, policy and run.
+        on_run: Called without arguments after each finished run.
+        progress: Whether to say on standard error, in one line, how far it is and how long it will take. None: where
+            somebody is looking (a terminal or a notebook), if it takes longer than a second, and nobody counts runs
+            with `on_run`. DORAL_PROGRESS=0 in the environment turns that off.
     """
     chosen, places = made_policies(policies), _scenarios(scenario)
     runs = _check.whole_number("runs", runs, at_least=1, at_most=MAX_RUNS)
@@ -208,8 +220,8 @@ def simulate(
     n_jobs = checked_jobs(n_jobs)
     if not isinstance(keep_decisions, bool | np.bool_):
         raise InvalidValue("keep_decisions", keep_decisions, "must be True or False")
-    if not isinstance(keep_arrivals, bool | np.bool_):
-        raise InvalidValue("keep_arrivals", keep_arrivals, "must be True or False")
+    if not isinstance(progress, bool | np.bool_ | None):
+        raise InvalidValue("progress", progress, "must be True, False, or None: where somebody is looking")
     if on_run is not None and not callable(on_run):
         raise InvalidValue("on_run", on_run, "must be a function without arguments, or None")
     for place in places:
@@ -219,10 +231,18 @@ def simulate(
             elif isinstance(one, External):
                 check_size(policy=one.options, problem=one.problem_of(place.problem))
     outcomes: list[Outcome] = []
-    tasks = ((place, run) for place in places for run in range(first_run, first_run + runs))
-    kept = {"keep_decisions": bool(keep_decisions or keep_arrivals), "keep_arrivals": bool(keep_arrivals)}
-    for played in _played(chosen, tasks, seed=seed, n_jobs=n_jobs, **kept):
-        outcomes.extend(played)
-        if on_run is not None:
-            on_run()
+    tasks = [(place, run) for place in places for run in range(first_run, first_run + runs)]
+    played = _played(chosen, tasks, seed=seed, keep_decisions=bool(keep_decisions), n_jobs=n_jobs)
+    is_shown = progress if progress is not None or on_run is None else False
+    lengths = (float(place.problem.expected_rounds) for place, _ in tasks)
+    with Progress("simulating", lengths, "runs", is_shown=is_shown, workers=_workers(n_jobs)) as shown:
+        for found in played:
+            outcomes.extend(found)
+            shown.advance()
+            if on_run is not None:
+                on_run()
     return SimulationResult(outcomes=tuple(outcomes), seed=seed)
+
+
+def _workers(n_jobs: int) -> int:
+    return n_jobs if n_jobs > 0 else os.cpu_count() or 1

@@ -32,7 +32,7 @@ class ExternalPlayer(CompiledPlayer):
         *,
         seed: int,
         run: int,
-        keep_arrivals: bool = False,
+        keep_decisions: bool = False,
     ) -> None:
         problem = scenario.problem
         self._external, self._n_arms = external, problem.n_arms
@@ -49,7 +49,7 @@ class ExternalPlayer(CompiledPlayer):
             seed=seed,
             run=run,
             oracle=None,
-            keep_arrivals=keep_arrivals,
+            keep_decisions=keep_decisions,
             problem=external.problem_of(problem),
         )
         self.models = external.models(problem, seed=(seed, run), features=truth.features)

@@ -188,7 +188,7 @@ def _still_to_come(book: Logbook, longest_limit: float) -> Record:
     return recent[(_clocks(book, recent) + recent["delay"] > last) & np.isfinite(recent["delay"]) & is_served]
 
 
-def arrival_log(book: Logbook) -> ArrivalLog | None:
+def arrival_log(book: Logbook, problem: Problem) -> ArrivalLog | None:
     """Everybody who arrived, where they are kept."""
     if book.arrivals.size == 0:
         return None
@@ -196,6 +196,9 @@ def arrival_log(book: Logbook) -> ArrivalLog | None:
         context=book.arrivals["context"].astype(np.int64),
         arm=book.arrivals["arm"].astype(np.int64),
         probability=book.arrivals["probability"].copy(),
+        time=book.times.copy() if book.times.size else np.arange(1.0, book.arrivals.size + 1.0),
+        contexts=problem.context_names,
+        arms=problem.arm_names,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,35 @@ CUTOFF, ARMS_IN_PLAY = 0, 1
 CHECKPOINTS = 400
 
 
-@dataclass(frozen=True, kw_only=True)
-class DecisionLog:
+class _Compared:
+    """Equal where all fields are, to the bit: arrays by their content, and what is not known is equal to itself."""
+
+    def __eq__(self, other: object) -> bool:
+        return _is_same_fields(self, other) if type(other) is type(self) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have none
+
+
+def _is_same_fields(one: Any, other: Any) -> bool:
+    return all(_is_same(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    if isinstance(one, float) and isinstance(other, float):
+        return float(one).hex() == float(other).hex()
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return list(one) == list(other) and all(_is_same(one[name], other[name]) for name in one)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(_is_same(mine, yours) for mine, yours in zip(one, other, strict=True))
+    if is_dataclass(one) and type(one) is type(other):
+        return _is_same_fields(one, other)
+    return bool(one == other)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class DecisionLog(_Compared):
     """Every decision of a run, in order."""
 
     round: Ints
@@ -35,21 +62,56 @@ class DecisionLog:
     person: Ints | None = None  # the number of who it was for, where people have features
     features: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # theirs, by name
 
+    def __repr__(self) -> str:
+        return f"<DecisionLog: {self.round.size:,} decisions>"
 
-@dataclass(frozen=True, kw_only=True)
-class ArrivalLog:
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ArrivalLog(_Compared):
     """Everybody who arrived in a run, in order: the first in round 1."""
 
     context: Ints
     arm: Ints  # -1: none
     probability: Floats  # of exactly that; NaN where the policy does not say
+    time: Floats  # what the clock showed; the number of the round where there is none
+    contexts: tuple[str, ...]  # the names of what `context` and `arm` number
+    arms: tuple[str, ...]
     person: Ints | None = None
     features: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"<ArrivalLog: {self.arm.size:,} arrivals, {int((self.arm < 0).sum()):,} skipped>"
 
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What one policy did in one run of a scenario."""
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Outcome(_Compared):
+    """What one policy did in one run of a scenario.
+
+    Attributes:
+        scenario: Its name.
+        policy: Its name.
+        run: Its number.
+        clairvoyant: What somebody earns who knows what every arm is worth.
+        rewards: What was earned, by metric: within the deadline, by the end, within the policy's cut-off.
+        expected: What the chosen arms were worth, whatever luck made of it.
+        rounds: The rounds at which `curve` and `course` were noted.
+        curve: Cumulative rewards at these, one column for each metric.
+        course: The cut-off and the arms in play at these.
+        decisions: How many were served.
+        spend: What was paid for them.
+        race_rounds: Rounds of the race between arms, of which some policies have one.
+        race_spend: What was spent in it.
+        race_ended: The round in which it ended; 0: there was none.
+        race_capped: Whether it ended because it had lasted long enough.
+        accepted: The names of the arms that were left.
+        cutoff: The age of decisions up to which the policy waited at the end; infinite: for ever.
+        certificates: Why arms were out at the end.
+        log: Decisions with their answers, as numbers; None unless decisions were kept.
+        explored: Arrivals that got one of their options at random.
+        explored_loss: What that is thought to have cost.
+        arrivals: Everybody who arrived, as numbers; None unless decisions were kept.
+        clairvoyant_error: The standard error of `clairvoyant`, where people are a sample of a law.
+    """
 
     scenario: str
     policy: str
@@ -74,6 +136,11 @@ class Outcome:
     explored_loss: float = 0.0  # what that is thought to have cost
     arrivals: ArrivalLog | None = None
     clairvoyant_error: float = 0.0  # its standard error, where people are a sample of a law
+
+    def __repr__(self) -> str:
+        earned = f"reward {self.rewards[WITHIN_DEADLINE]:,.1f} of {self.clairvoyant:,.1f}"
+        who = f"{self.policy[:60]} on {self.scenario[:60]}, run {self.run}"
+        return f"<Outcome: {who}: {earned}, {self.decisions:,} served>"
 
 
 def checkpoints(horizon: int) -> Ints:

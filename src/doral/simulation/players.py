@@ -43,7 +43,7 @@ class CompiledPlayer:
         seed: int,
         run: int,
         oracle: Floats | None,
-        keep_arrivals: bool = False,
+        keep_decisions: bool = False,
         problem: Problem | None = None,
     ) -> None:
         """`problem`: as the policy sees it, if not as it is."""
@@ -61,7 +61,7 @@ class CompiledPlayer:
         self.state = _first_block(scenario, blueprint)
         self._program = simulation_program(self.state.tree)
         self._program["prepare"](self.state)
-        self._book = Block(new_logbook(scenario, truth.times, truth.classes, keep_arrivals=keep_arrivals))
+        self._book = Block(new_logbook(scenario, truth.times, truth.classes, keep_arrivals=keep_decisions))
 
     def play(self, tape: Tape, first_round: int) -> None:
         """Play a chunk; where the state is full, give it more room and go on."""
@@ -95,7 +95,7 @@ class CompiledPlayer:
             log=self._truth.described(decision_log(book)) if keep_decisions else None,
             explored=explored.arrivals,
             explored_loss=explored.loss,
-            arrivals=self._truth.described(arrival_log(book)),
+            arrivals=self._truth.described(arrival_log(book, problem)),
         )
 
 

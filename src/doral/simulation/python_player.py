@@ -64,7 +64,7 @@ class PythonPlayer:
         *,
         seed: int,
         run: int,
-        keep_arrivals: bool = False,
+        keep_decisions: bool = False,
     ) -> None:
         self._name, self._scenario, self._truth, self._run = name, scenario, truth, run
         problem = scenario.problem
@@ -77,7 +77,7 @@ class PythonPlayer:
         self._exact_costs = rows if len(rows) > 1 else rows * scenario.problem.n_contexts
         self._exact_left = Decimal(repr(scenario.problem.budget))
         self._are_bills_due, self._deadlines = scenario.paid != "always", scenario.problem.deadlines.tolist()
-        self._book = new_logbook(scenario, truth.times, truth.classes, keep_arrivals=keep_arrivals)
+        self._book = new_logbook(scenario, truth.times, truth.classes, keep_arrivals=keep_decisions)
         self._book_block = Block(self._book)
         self._classes: list[int] = truth.classes.tolist()
         self._is_due = memoryview(self._book.last_due)  # type: ignore[arg-type]
@@ -212,7 +212,7 @@ class PythonPlayer:
             accepted=tuple(name for arm, name in enumerate(problem.arm_names) if arm != problem.control),
             cutoff=self._cutoff,
             log=self._truth.described(decision_log(self._book)) if keep_decisions else None,
-            arrivals=self._truth.described(arrival_log(self._book)),
+            arrivals=self._truth.described(arrival_log(self._book, problem)),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +12,18 @@ import polars as pl
 
 from doral._arrays import Floats, Ints
 from doral.errors import InvalidValue, UnknownName
-from doral.simulation.outcome import METRICS, WITHIN_DEADLINE, ArrivalLog, DecisionLog, Outcome
+from doral.simulation import shown
+from doral.simulation.decisions import decisions_of
+from doral.simulation.difference import Difference, Differences, difference_of, pairs_of
+from doral.simulation.intervals import CONFIDENCE as CONFIDENCE
+from doral.simulation.intervals import Interval as Interval
+from doral.simulation.intervals import interval as interval
+from doral.simulation.intervals import t_quantile as t_quantile
+from doral.simulation.outcome import METRICS, WITHIN_DEADLINE, Outcome
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from doral.pages.figure import Figure
 
-CONFIDENCE = 0.95
-_COLUMNS = ("scenario", "policy", "run", "round", "context", "arm", "reward", "delay", "time", "probability", "person")
 _CERTIFICATE_SCHEMA = {
     "scenario": pl.String,
     "policy": pl.String,
@@ -34,37 +40,16 @@ _CERTIFICATE_SCHEMA = {
 }
 
 
-@dataclass(frozen=True)
-class Interval:
-    """A mean with its standard error and a 95% interval (Student's t); unknown (NaN) from a single run."""
-
-    mean: float
-    se: float
-    low: float
-    high: float
-
-
-def interval(sample: Floats) -> Interval:
-    """The mean of independent runs."""
-    n = sample.size
-    mean = float(sample.mean()) if n else float("nan")
-    if n < 2:
-        return Interval(mean, float("nan"), float("nan"), float("nan"))
-    se = float(sample.std(ddof=1) / np.sqrt(n))
-    reach = se * t_quantile(n - 1)
-    return Interval(mean, se, mean - reach, mean + reach)
-
-
-def t_quantile(degrees: int) -> float:
-    """How many standard errors a confidence interval reaches to each side."""
-    from scipy.special import stdtrit  # here: SciPy takes longer to start than a short simulation to run
-
-    return float(stdtrit(degrees, 0.5 + CONFIDENCE / 2.0))
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SimulationResult:
-    """What policies did, run by run; every table below is computed from it."""
+    """What policies did, run by run; every table below is computed from it.
+
+    Two results are equal where everything in them is, to the bit. `print(result)` shows a table.
+
+    Attributes:
+        outcomes: What every policy did in every run, scenario by scenario.
+        seed: Of the draws that all policies share.
+    """
 
     outcomes: tuple[Outcome, ...]
     seed: int
@@ -86,7 +71,12 @@ class SimulationResult:
         return tuple(name for name in self.scenarios if name not in earning)
 
     def of(self, scenario: str, policy: str) -> list[Outcome]:
-        """The outcomes of one policy on one scenario, by run."""
+        """The outcomes of one policy on one scenario, by run.
+
+        Args:
+            scenario: Its name, see `scenarios`.
+            policy: Its name, see `policies`.
+        """
         found = [one for one in self.outcomes if one.scenario == scenario and one.policy == policy]
         if not found:
             known = sorted({f"{one.scenario} {one.policy}" for one in self.outcomes})
@@ -94,12 +84,24 @@ class SimulationResult:
         return sorted(found, key=lambda one: one.run)
 
     def rewards(self, scenario: str, policy: str, metric: str = "within_deadline") -> Floats:
-        """The reward of every run."""
+        """The reward of every run.
+
+        Args:
+            scenario: The name of one that was played.
+            policy: The name of one that played it.
+            metric: Which rewards count: "within_deadline" (in time, whenever the run ended), "by_end" (heard by the
+                last arrival, however late) or "within_cutoff" (by the age up to which the policy itself waits).
+        """
         index = _metric_index(metric)
         return np.array([one.rewards[index] for one in self.of(scenario, policy)])
 
     def expected(self, scenario: str, policy: str) -> Floats:
-        """Of every run, the expected worth of what was chosen: what `rewards` are on average, with less luck in it."""
+        """Of every run, the expected worth of what was chosen: what `rewards` are on average, with less luck in it.
+
+        Args:
+            scenario: The name of one that was played.
+            policy: The name of one that played it.
+        """
         return np.array([one.expected for one in self.of(scenario, policy)])
 
     def _pairs(self) -> Iterable[tuple[str, str]]:
@@ -187,12 +189,16 @@ class SimulationResult:
         )
 
     def curves(self, metric: str = "within_deadline") -> pl.DataFrame:
-        """Cumulative reward by round, averaged over runs, with the 95% interval of the mean."""
+        """Cumulative reward by round, averaged over runs, with the 95% interval of the mean.
+
+        Args:
+            metric: Which rewards count: "within_deadline", "by_end" or "within_cutoff", as in `rewards`.
+        """
         index = _metric_index(metric)
         frames = []
         for scenario, policy in self._pairs():
             found = self.of(scenario, policy)
-            rounds, tables = _aligned(found, [one.curve for one in found])
+            rounds, tables = aligned(found, [one.curve for one in found])
             paths = tables[:, :, index]
             points = [interval(column) for column in paths.T]
             frames.append(
@@ -218,7 +224,7 @@ class SimulationResult:
         frames = []
         for scenario, policy in self._pairs():
             found = self.of(scenario, policy)
-            rounds, paths = _aligned(found, [one.course for one in found])  # (runs, checkpoints, COURSE_COLUMNS)
+            rounds, paths = aligned(found, [one.course for one in found])  # (runs, checkpoints, COURSE_COLUMNS)
             known = np.isfinite(paths[:, :, 0])
             points = [interval(column[is_known]) for column, is_known in zip(paths[:, :, 0].T, known.T, strict=True)]
             frames.append(
@@ -247,67 +253,138 @@ class SimulationResult:
         return pl.DataFrame(rows, schema=_CERTIFICATE_SCHEMA)
 
     def decisions(self) -> pl.DataFrame:
-        """Every decision; needs `simulate(..., keep_decisions=True)`. Where people have features, with these."""
-        frames = []
-        for one in self.outcomes:
-            if one.log is None:
-                remedy = "simulate with keep_decisions=True to have every decision"
-                raise InvalidValue("keep_decisions", False, remedy)
-            head = {"scenario": one.scenario, "policy": one.policy, "run": one.run}
-            frames.append(
-                pl.DataFrame(
-                    {
-                        **head,
-                        "round": one.log.round,
-                        "context": one.log.context,
-                        "arm": one.log.arm,
-                        "reward": one.log.reward,
-                        "delay": one.log.delay,
-                        "time": one.log.time,
-                        **_of_people(one.log),
-                    }
-                )
-            )
-        return pl.concat(frames, how="diagonal")
+        """Everybody who arrived, in order: one row each, served or skipped. Needs `simulate(..., keep_decisions=True)`.
 
-    def arrivals(self) -> pl.DataFrame:
-        """Everybody who arrived, served or not, and the probability of what was done; for policies in Python, none.
-
-        Needs `simulate(..., keep_arrivals=True)`. Who is skipped has no arm, no reward and no delay.
+        Columns: scenario, policy, run, round (1 for the first who arrives), time (what the clock showed; the round
+        where there is none), context, arm (null: skipped), probability (of exactly what was done; null for policies in
+        Python, which do not say), reward, delay (in rounds, or in units of the clock; infinite: no answer ever comes)
+        and, where people have features, person (a number) and these. Who is skipped has no reward and no delay, unless
+        the problem watches what doing nothing brings. Names are of type Enum: to join them with text,
+        `.cast({"arm": pl.String})`. One scenario, policy and run of it is a log that `doral.read_log` reads.
         """
-        frames = []
-        for one in self.outcomes:
-            if one.arrivals is None or one.log is None:
-                remedy = "simulate with keep_arrivals=True to have everybody who arrived"
-                raise InvalidValue("keep_arrivals", False, remedy)
-            n = one.arrivals.arm.size
-            served = pl.DataFrame({"round": one.log.round, "reward": one.log.reward, "delay": one.log.delay})
-            frames.append(
-                pl.DataFrame(
-                    {
-                        "scenario": [one.scenario] * n,
-                        "policy": [one.policy] * n,
-                        "run": [one.run] * n,
-                        "round": np.arange(1, n + 1),
-                        "context": one.arrivals.context,
-                        "arm": one.arrivals.arm,
-                        "probability": one.arrivals.probability,
-                        **_of_people(one.arrivals),
-                    }
-                )
-                .with_columns(pl.when(pl.col("arm") >= 0).then(pl.col("arm")), pl.col("probability").fill_nan(None))
-                .join(served, on="round", how="left", maintain_order="left")
-            )
-        return pl.concat(frames, how="diagonal")
+        return decisions_of(self.outcomes)
 
-    def plot(self, kind: str = "reward", *, metric: str = "within_deadline", scenario: str | None = None) -> Figure:
-        """A Matplotlib figure: "reward" or "regret" (cumulative, with bands) or "share" (of the clairvoyant's)."""
+    def difference(
+        self, policy: str, than: str, *, scenario: str | None = None, metric: str = "within_deadline"
+    ) -> Difference:
+        """How much more `policy` earns than `than`, over runs that both played with the same draws.
+
+        `print` it for one sentence: "doral-otf earns 3.1% more than doral [2.2, 4.0], 20 paired runs".
+
+        Args:
+            policy: The name of the one.
+            than: The name of the other.
+            scenario: Where; may be left out where the result has only one.
+            metric: Which rewards count: "within_deadline", "by_end" or "within_cutoff", as in `rewards`.
+        """
+        places = self.named_scenarios(scenario)
+        if len(places) > 1:
+            remedy = f"the result has several: name one of {', '.join(places)}, or ask differences() for all"
+            raise InvalidValue("scenario", scenario, remedy)
+        mine, theirs = self._paired((policy, than), places[0], metric)
+        return difference_of(mine, theirs, policy=policy, than=than, scenario=places[0], metric=metric)
+
+    def differences(
+        self, *, scenario: str | Iterable[str] | None = None, metric: str = "within_deadline"
+    ) -> Differences:
+        """How much more every policy earns than every other: a matrix to look at, and a frame to work with.
+
+        Args:
+            scenario: The name of one, or of several; without it, all.
+            metric: Which rewards count: "within_deadline", "by_end" or "within_cutoff", as in `rewards`.
+        """
+        found: list[Difference] = []
+        for place in self.named_scenarios(scenario):
+            policies = self.policies_in(place)
+            rewards = dict(zip(policies, self._paired(policies, place, metric), strict=True))
+            found += pairs_of(rewards, scenario=place, metric=metric)
+        return Differences(tuple(found))
+
+    def _paired(self, policies: Sequence[str], scenario: str, metric: str) -> list[Floats]:
+        """Their rewards in the runs that all of them played."""
+        index, known = _metric_index(metric), self.policies_in(scenario)
+        for one in policies:
+            if one not in known:
+                raise UnknownName("policy", one, known)
+        by_run = [{one.run: one.rewards[index] for one in self.of(scenario, policy)} for policy in policies]
+        common = sorted(set.intersection(*(set(one) for one in by_run)))
+        return [np.array([rewards[run] for run in common]) for rewards in by_run]
+
+    def named_scenarios(self, scenario: str | Iterable[str] | None = None) -> tuple[str, ...]:
+        """Those that are asked for, each once.
+
+        Args:
+            scenario: The name of one, or of several; without it, all.
+        """
+        if scenario is None:
+            return self.scenarios
+        try:
+            chosen = tuple(dict.fromkeys([scenario] if isinstance(scenario, str) else scenario))
+        except TypeError:
+            remedy = "must be the name of a scenario, or a list of names"
+            raise InvalidValue("scenario", scenario, remedy) from None
+        for one in chosen:
+            if one not in self.scenarios:
+                raise UnknownName("scenario", one, self.scenarios)
+        if not chosen:
+            raise InvalidValue("scenario", chosen, f"must name at least one of {', '.join(self.scenarios)}")
+        return chosen
+
+    def policies_in(self, scenario: str) -> tuple[str, ...]:
+        """The policies that played a scenario, in the order given.
+
+        Args:
+            scenario: Its name.
+        """
+        return tuple(dict.fromkeys(one.policy for one in self.outcomes if one.scenario == scenario))
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one file, the decisions included where they were kept; `doral.load` reads it.
+
+        The file is there whole or not at all. It holds plain numbers and text, no code, and what is read back is equal
+        to the bit: `doral.load(path) == result`. A file that stands there already is replaced.
+
+        Args:
+            path: Where to write it, "result.doral" for one; the folder must exist.
+        """
+        from doral.simulation.saved import save  # here: it knows results
+
+        save(self, path)
+
+    def plot(
+        self,
+        kind: str = "reward",
+        *,
+        metric: str = "within_deadline",
+        scenario: str | Iterable[str] | None = None,
+    ) -> Figure:
+        """A picture: the last line of a notebook's cell shows it, `.show()` opens it, `.savefig("a.png")` keeps it.
+
+        It is a Matplotlib figure, to be styled further. Bands and bars are 95% intervals of the mean over runs; with
+        fewer than 3 runs there are none.
+
+        Args:
+            kind: "reward": cumulative reward by round. "regret": how much the clairvoyant, who knows what every arm is
+                worth, is ahead by then. "difference": cumulative reward less that of the first policy in the same runs;
+                above 0 is better. "share": what each earned in the end, in percent of the clairvoyant.
+            metric: Which rewards count: "within_deadline", "by_end" or "within_cutoff", as in `rewards`.
+            scenario: The name of one, or of several; without it, all, in panels of their own.
+        """
         from doral.simulation.plots import plot  # here: frames must not wait for Matplotlib
 
         return plot(self, kind=kind, metric=metric, scenario=scenario)
 
+    def __repr__(self) -> str:
+        return shown.line(self)
 
-def _aligned(found: Sequence[Outcome], tables: Sequence[Floats]) -> tuple[Ints, Floats]:
+    def __str__(self) -> str:
+        return shown.text(self)
+
+    def _repr_html_(self) -> str:
+        return shown.html(self)
+
+
+def aligned(found: Sequence[Outcome], tables: Sequence[Floats]) -> tuple[Ints, Floats]:
     """Checkpoints, and (runs, checkpoints, columns). Runs of different lengths meet at the same share of each."""
     rounds = [one.rounds for one in found]
     if all(np.array_equal(one, rounds[0]) for one in rounds):
@@ -319,17 +396,6 @@ def _aligned(found: Sequence[Outcome], tables: Sequence[Floats]) -> tuple[Ints, 
         for own, table in zip(rounds, tables, strict=True)
     ]
     return np.round(shares * np.mean([own[-1] for own in rounds])).astype(np.int64), np.array(paths)
-
-
-def _of_people(log: DecisionLog | ArrivalLog) -> dict[str, Any]:
-    """Columns for the number and the features of a person; a feature named like another column says whose it is."""
-    if log.person is None:
-        return {}
-    columns: dict[str, Any] = {"person": log.person}
-    for name, values in log.features.items():
-        shown = f"{name} of the person" if name in _COLUMNS else name
-        columns[shown] = [word or None for word in values.tolist()] if values.dtype.kind == "U" else values
-    return columns
 
 
 def _metric_index(metric: str) -> int:

@@ -5,6 +5,7 @@ bias = sum over the context's pulls of the last m rounds of ||f_a|| in V_t^-1  =
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ import numpy as np
 from doral._arrays import Floats
 from doral._kernel import kernel, position
 from doral.engine.hooks import class_of
-from doral.engine.state import State, mark_stale
+from doral.engine.state import State, longest, mark_stale
 
 if TYPE_CHECKING:
     from doral.engine.blueprint import Blueprint
@@ -26,11 +27,19 @@ class WindowOptions:
     """Whether the bonus has a bias term."""
 
     window_bias: bool | None = None
-    """The bias term of the bonus, over pulls inside the cut-off; None: for the `thinned` learner only."""
+    """The bias term of the bonus, over pulls inside the cut-off; None: for `thinned`, where there is one."""
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:
-    return options.learner == "thinned" if options.window_bias is None else options.window_bias
+    if options.window_bias is not None:
+        return options.window_bias
+    return options.learner == "thinned" and not _has_no_window(options, problem)
+
+
+def _has_no_window(options: PolicyOptions, problem: Problem) -> bool:
+    """Where nothing says how long to wait every pull is inside, and the term would drown whatever is learned."""
+    waits_for_deadline = options.cutoff is None and options.screening == "none"
+    return waits_for_deadline and math.isinf(longest(problem.deadlines))
 
 
 def memory(blueprint: Blueprint) -> Floats:

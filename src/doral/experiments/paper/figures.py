@@ -21,7 +21,7 @@ FIGURE_NAMES = (*(one.name for one in FIGURES), "sweep_horizon", "sweep_accept")
 
 def figures(found: PaperFindings, extent: Extent) -> dict[str, Figure]:
     """All figures by the name of their files."""
-    drawn = {}
+    drawn: dict[str, Figure] = {}
     for one in FIGURES:
         figure = plot(found.comparison, kind="reward", metric=METRIC, scenario=one.scenario)
         runs = len(found.comparison.of(one.scenario, "doral"))
@@ -29,7 +29,8 @@ def figures(found: PaperFindings, extent: Extent) -> dict[str, Figure]:
         axes.set_title(f"{one.title} ({runs_words(runs)})", fontsize="medium", loc="left")
         for line in axes.get_lines():
             line.set_label(SHOWN_NAMES[str(line.get_label())])
-        axes.legend(frameon=False, handlelength=3)
+        for text in figure.legends[0].get_texts():
+            text.set_text(SHOWN_NAMES[text.get_text()])
         drawn[one.name] = figure
     if found.horizon is not None:
         drawn["sweep_horizon"] = _horizon_figure(found.horizon)
