@@ -193,7 +193,7 @@ def test_a_campaign_explores_and_says_so() -> None:
 
 def test_exploring_in_words() -> None:
     said = in_words(SKIPPED_EXPLORING, value=0.3, price=0.1, probability=0.0033)
-    assert said == "skipped: exploring, one of the options at random, chosen with probability 0.0033"
+    assert said == "not served, by lot with probability 0.0033: one of the options at random, to learn from it"
 
 
 @pytest.mark.parametrize("baseline", ["observed", 0.5])

@@ -175,7 +175,7 @@ def test_what_is_refused_changes_nothing(store: Store) -> None:
     campaign.decide_many(["old"] * 30)
     skipped = campaign.decide("old")
     assert skipped.arm is None
-    assert skipped.reason.startswith("skipped: budget")
+    assert skipped.reason.startswith("not served: what is left of the budget")
     before = everything(campaign)
     refused: list[tuple[type[Exception], str, Callable[[], object]]] = [
         (UnknownName, "context", lambda: campaign.decide("olde")),
@@ -253,7 +253,7 @@ def test_the_budget_is_used_to_the_last_tenth_and_never_above(store: Store) -> N
     spent = sum(Decimal(repr(one.cost)) for one in decisions)
     assert Decimal("0.9") <= spent <= Decimal("1.0")  # floats may lose the last tenth, and must not invent one
     adds_up(campaign)
-    assert decisions[-1].reason.startswith("skipped: budget")
+    assert decisions[-1].reason.startswith("not served: what is left of the budget")
 
 
 # From 0.7999999999999999 on, floats make one tenth more of the budget than there is.
@@ -308,7 +308,7 @@ def test_top_up_and_extend(store: Store) -> None:
     assert campaign.ledger().total == Decimal("1.5")
     assert campaign.decide("old").arm is not None
     campaign.decide_many(["old"] * 20)
-    assert campaign.decide("old").reason == "skipped: the horizon is over"
+    assert campaign.decide("old").reason == "not served: the campaign has reached its end"
     for _ in range(2):
         campaign.extend(60, key="longer")
     campaign.top_up(5.0)
@@ -458,7 +458,7 @@ def test_all_arms_paused(store: Store) -> None:
     campaign = make(store)
     for arm in COSTS:
         campaign.pause_arm(arm)
-    assert campaign.decide("old").reason == "skipped: no arm is available"
+    assert campaign.decide("old").reason == "not served: no arm is available"
     assert campaign.decide("old", available=[]).arm is None
 
 
@@ -550,12 +550,35 @@ def test_reasons_can_be_read(open_store: Callable[[str], Store]) -> None:
         for one in campaign.decide_many(["old", "young"] * 5):
             if one.arm is not None:
                 campaign.feedback(one.id, 0.9 if one.context == "old" else 0.1)
-    reasons = {one.reason.split(",")[0] for one in campaign.decisions()}
-    assert any(reason.startswith("played: worth") for reason in reasons)
-    paced = [one for one in campaign.decisions("skipped") if one.reason.startswith("skipped: paced")]
+    played = [one for one in campaign.decisions("returned") if one.reason.startswith("served: a unit of budget")]
+    assert played
+    for one in played:
+        assert f"brings {one.value / one.cost:.3g} here, elsewhere {one.price:.3g}" in one.reason
+    paced = [one for one in campaign.decisions("skipped") if one.price > 0 and one.probability == 1.0]
     assert paced
-    assert "a unit of budget is worth" in paced[-1].reason
+    # arms of different costs: nobody can say what a unit of budget brings here
+    begins = f"not served: a unit of budget brings {paced[-1].price:.3g} elsewhere; an arm brings"
+    assert paced[-1].reason == f"{begins} {paced[-1].value:.3g} here before its cost"
     assert 0.0 < (paced[-1].probability or 0.0) <= 1.0
+
+
+def test_a_skip_says_what_a_unit_of_budget_brings_here_and_elsewhere(open_store: Callable[[str], Store]) -> None:
+    arms = [doral.Arm(name, features=[i, 1.0], cost=2.0) for i, name in enumerate("ab")]
+    policy = doral.policy("doral", screening="none")
+    store = open_store("memory://")
+    campaign = make(store, policy=policy, arms=arms, budget=60.0, horizon=200, baseline="observed")
+    for _ in range(15):
+        for one in campaign.decide_many(["old", "young"] * 5):
+            if one.arm is not None:
+                campaign.feedback(one.id, 0.9 if one.context == "old" else 0.2)
+    said = [one for one in campaign.decisions() if one.arm is None and one.value > 0 and one.probability == 1.0]
+    assert said
+    for one in said:
+        assert one.value / 2.0 < one.price
+        elsewhere = f"not served: a unit of budget brings {one.price:.3g} elsewhere"
+        assert one.reason == f"{elsewhere}, here {one.value / 2.0:.3g}"
+    campaign.add_arm(doral.Arm("dear", features=[0.5, 1.0], cost=7.0))
+    assert "before its cost" in campaign.decision(said[0].id).reason
 
 
 # --- several handles ----------------------------------------------------------------------------------------------

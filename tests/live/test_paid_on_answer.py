@@ -217,7 +217,7 @@ def test_money_is_kept_back(reward: float, is_worth_it: bool, open_store: Callab
     assert sum(one.arm is not None for one in decisions[200:]) > 190 if is_worth_it else decisions[-1].arm is None
     if not is_worth_it:
         assert sum(one.arm is not None for one in decisions[200:]) < 20
-        assert decisions[-1].reason == "skipped: no arm is expected to bring anything here"
+        assert decisions[-1].reason == "not served: no arm is expected to bring anything here"
 
 
 def test_a_reserve_needs_something_that_comes_back() -> None:

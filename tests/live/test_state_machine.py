@@ -177,7 +177,7 @@ class CampaignMachine(RuleBasedStateMachine):
             assert (one.state, one.cost) == ("pending", model.costs[one.arm])
             model.decisions[one.id] = One(context, one.arm, one.cost, own, "pending")
         if model.rounds > model.horizon:
-            assert one.reason == "skipped: the horizon is over"
+            assert one.reason == "not served: the campaign has reached its end"
         assert 0.0 < (one.probability or 0.0) <= 1.0
 
     available = st.none() | st.lists(st.sampled_from(sorted(COSTS)), max_size=3)

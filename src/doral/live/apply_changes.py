@@ -18,7 +18,7 @@ def apply_new_arm(fold: Fold, draft: Event) -> Event:
     fold.roster.add(Arm(**json.loads(known(draft.data))))
     fold.engine.add_arm(fold.problem)
     fold.counts.add_arm()
-    fold.names.arms = fold.problem.arm_names
+    fold.names.arms, fold.names.unit_costs = fold.problem.arm_names, fold.roster.unit_costs
     return draft
 
 

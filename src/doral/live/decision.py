@@ -92,7 +92,7 @@ class Decision:
 class Names:
     """What turns the numbers of an event into names."""
 
-    __slots__ = ("arms", "contexts", "epoch", "nothing", "person", "repairs", "tag")
+    __slots__ = ("arms", "contexts", "epoch", "nothing", "person", "repairs", "tag", "unit_costs")
 
     def __init__(
         self,
@@ -103,11 +103,20 @@ class Names:
         arms: Sequence[str],
         nothing: int | None = None,
         person: Sequence[str] = (),
+        unit_costs: Sequence[float | None] | None = None,
     ) -> None:
+        # What a use costs, by context, where all arms cost the same there; None where less than that may be paid.
+        self.unit_costs = unit_costs
         self.tag, self.epoch, self.contexts, self.arms = tag, epoch, contexts, arms
         self.person = person  # features of people
         self.nothing = nothing  # the arm that means to do nothing, and that nobody has given
         self.repairs: list[tuple[int, float]] = []  # events that set the clock back, and to what
+
+    def unit_cost(self, decided: Event) -> float | None:
+        """By what its value has to be divided to compare with a price; None where nobody can say."""
+        if self.unit_costs is None:
+            return None
+        return decided.cost or self.unit_costs[known(decided.context)]  # what those get who are skipped costs nothing
 
     def own_time(self, event: Event) -> float:
         """When something happened, on the campaign's clock: no later than what the clock was set back to after it."""
@@ -170,7 +179,9 @@ def make_decision(
         value=value,
         price=price,
         probability=decided.probability,
-        reason=in_words(reason, value=value, price=price, probability=decided.probability),
+        reason=in_words(
+            reason, value=value, price=price, probability=decided.probability, unit_cost=names.unit_cost(decided)
+        ),
         round=known(decided.round),
         decided_at=names.epoch + names.own_time(decided),
         key=None if decided.key is None else decided.key[2:],

@@ -48,6 +48,7 @@ class Fold:
             arms=problem.arm_names,
             nothing=problem.control if problem.baseline == OBSERVED else None,
             person=problem.person_names,
+            unit_costs=self.roster.unit_costs,
         )
         self.levels = Levels(problem.person)  # of categories, in the order of the log
         self.sequence = 1
@@ -162,7 +163,7 @@ class Fold:
         # One by one, as they were added: what follows from the number of arms at the start must not change.
         for problem in fold.roster.as_it_grew():
             fold.engine.add_arm(problem)
-        fold.names.arms = fold.problem.arm_names
+        fold.names.arms, fold.names.unit_costs = fold.problem.arm_names, fold.roster.unit_costs
         fold.sequence, fold.clock, fold.round = stored["sequence"], stored["clock"], stored["round"]
         fold.head, fold.salt = bytes.fromhex(stored["head"]), bytes.fromhex(stored["salt"])
         fold.closed, fold.engines, fold.swept = stored["closed"], dict(stored["engines"]), stored["swept"]

@@ -43,6 +43,16 @@ class Roster:
         """The same to the last digit."""
         return self._exact_costs[min(context, len(self._costs) - 1)]
 
+    @property
+    def unit_costs(self) -> list[float | None] | None:
+        """What a use costs, by context, where all arms cost the same there; None where less than that may be paid."""
+        if self.problem.paid == "on_answer":
+            return None
+        weighed = [arm for arm in range(self.problem.n_arms) if arm != self.control]
+        costs = [{row[arm] for arm in weighed} for row in self._costs]
+        common = [one.pop() if len(one) == 1 else None for one in costs]
+        return common * self.problem.n_contexts if len(common) == 1 else common
+
     def add(self, arm: Arm) -> None:
         self.problem = replace(self.problem, arms=(*self.problem.arms, arm))
         self.status.append(ARM_IS_ACTIVE)
