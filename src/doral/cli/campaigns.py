@@ -35,6 +35,8 @@ _PROBLEM_HELP = (
 _UNTIL_HELP = "The end, in place of the problem's: 2027-03-31 (that day included, UTC) or 2027-03-31T18:00Z."
 _OPTION_HELP = "An option of the policy, such as accept=3. May be given again."
 _SERVED_HELP = "Who is served, too, by each feature of people; reads all decisions."
+_HTML_HELP = "Write a page of it instead, to be opened in a browser: charts, tables, the latest decisions."
+_FILE_HELP = "Where --html writes to; NAME.html if not given."
 _CLOCK_HELP = "What delays, deadline and cut-off are measured in: seconds or rounds."
 
 
@@ -89,17 +91,40 @@ def list_campaigns(as_json: Json = False, storage: Storage = DEFAULT_STORAGE) ->
 @app.command()
 def show(
     name: Name,
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help=_FILE_HELP, show_default=False)] = None,
+    html: Annotated[bool, typer.Option("--html", help=_HTML_HELP)] = False,
     served: Annotated[bool, typer.Option("--served", help=_SERVED_HELP)] = False,
     as_json: Json = False,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
-    """Where a campaign stands: budget, decisions, rewards, arms."""
+    """Where a campaign stands: budget, decisions, rewards, arms. With --html, as a page to look at."""
+    if html:
+        _write_page(name, file, is_only_page=not (served or as_json), storage=storage)
+        return
+    with exit_codes():
+        if file is not None:
+            from doral.errors import InvalidValue
+
+            raise InvalidValue("FILE", str(file), "is where a page is written to: say --html, too")
     with opened(storage) as store:
         report = store.campaign(name).report()
         if as_json:
             typer.echo(json_line({**report.to_dict(), **({"served": report.served()} if served else {})}))
         else:
             typer.echo("\n".join([str(report), *(report.served_lines() if served else [])]))
+
+
+def _write_page(name: str, file: Path | None, *, is_only_page: bool, storage: str) -> None:
+    with exit_codes():
+        from doral.errors import InvalidValue
+        from doral.live.page.file import page_name, page_path
+
+        if not is_only_page:
+            raise InvalidValue("--html", True, "shows all there is, who is served included: leave out --served, --json")
+        path = page_path(page_name(name) if file is None else file)
+    with opened(storage) as store:
+        store.campaign(name).page(path)
+        typer.echo(f"wrote {path}")
 
 
 @app.command()

@@ -24,6 +24,10 @@ from doral.live.export import write_decisions
 from doral.live.fold import Fold
 from doral.live.health import Health, examine
 from doral.live.ledger import Ledger
+from doral.live.page.facts import CampaignFacts
+from doral.live.page.file import page_path, write_page
+from doral.live.page.gather import gather
+from doral.live.page.page import page
 from doral.live.plan_amendments import plan_cancellation, plan_correction
 from doral.live.plan_answers import plan_answers
 from doral.live.plan_changes import (
@@ -308,6 +312,27 @@ class Campaign:
             return ServedTables(self.problem.person).read(self.decisions())
 
         return self._session.read(lambda _, fold: make_report(self.name, fold, served))
+
+    def page(self, path: str | Path | None = None) -> str:
+        """The campaign as an HTML page that needs nothing but itself: returned as text, and written if asked.
+
+        It shows spend against pace, reward by day, return curves, arms by context, what is certain, what is pending,
+        who is served, and the latest decisions with their reasons. The whole log is read for it, in parts: others may
+        go on writing meanwhile.
+
+        Args:
+            path: A file ending in .html to write the page to, whole or not at all; None: it is only returned. A page
+                of before is replaced; a file that is none is refused.
+        """
+        file = None if path is None else page_path(path)
+        text = page(self.facts())
+        if file is not None:
+            write_page(file, text)
+        return text
+
+    def facts(self) -> CampaignFacts:
+        """All that `page` shows, in plain values, for those who show or send it otherwise."""
+        return gather(self._session, lambda: ServedTables(self.problem.person).read(self.decisions()))
 
     def verify(self) -> Verification:
         """Read the whole log: is it what was written, and where would this version have decided otherwise?

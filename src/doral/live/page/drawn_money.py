@@ -1,0 +1,112 @@
+"""Drawings of a campaign's money: what was spent against an even pace, and what came back day by day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from doral.live.page.facts import CampaignFacts, Change, Period
+from doral.live.page.figure import Figure, Key, made
+from doral.live.page.time_axis import time_axis
+from doral.live.words import MONEY, figure, moment
+from doral.pages.svg import Axis, Drawing, Mark, most_ticks, nice_axis
+
+_HEIGHT = 300.0
+_LOW_HEIGHT = 230.0
+
+
+def spend(facts: CampaignFacts) -> Figure:
+    """Spent and reserved so far, the even pace until the end, and the budget."""
+    money = facts.spending
+    unused = f"{figure(facts.left)} are left"
+    return made(
+        name="spend",
+        title="Spend against an even pace",
+        sees=money.sentence,
+        says=(
+            f"Spent {figure(facts.spent)} and reserved {figure(facts.reserved)} of {figure(facts.total)} {MONEY}; "
+            f"an even pace has {figure(money.planned)} by now; {unused}."
+        ),
+        keys=(
+            Key("spent", "area spent"),
+            Key("reserved for open decisions", "area reserved"),
+            Key("even pace", "line plan"),
+            Key("budget", "line budget"),
+        ),
+        draw=lambda width: _draw_spend(facts, width),
+    )
+
+
+def _draw_spend(facts: CampaignFacts, width: float) -> Drawing:
+    money = facts.spending
+    highest = max(
+        facts.total, *(amount for _, amount in money.budget), *(one.spent + one.reserved for one in money.points)
+    )
+    y = nice_axis(0.0, highest, most=6, words=figure, name=f"{MONEY}, in all")
+    inside = width - 80.0
+    if money.axis == "time":
+        x = time_axis(money.start, max(money.end, money.start + 1.0), width=inside)
+    else:
+        x = nice_axis(0.0, max(money.end, 1.0), most=most_ticks(inside), words=figure, name="arrivals")
+        x = Axis(low=0.0, high=max(money.end, 1.0), ticks=x.ticks, name=x.name)
+    marks = [Mark(one.at, one.words, "mark change") for one in _told(money.changes)]
+    if money.start < money.now < money.end:
+        marks.append(Mark(money.now, "now", "mark now"))
+    drawing = Drawing(width=width, height=_HEIGHT, x=x, y=y, marks=marks)
+    spent = [(one.at, one.spent) for one in money.points]
+    used = [(one.at, one.spent + one.reserved) for one in money.points]
+    drawing.area(spent, [(money.start, 0.0), (money.now, 0.0)], "area spent")
+    drawing.area(used, spent, "area reserved")
+    drawing.line(_stairs(money.budget, money.end), "line budget")
+    drawing.line(money.plan, "line plan")
+    drawing.line(used, "line used")
+    return drawing
+
+
+_MOST_MARKS = 12
+
+
+def _told(changes: Sequence[Change]) -> Sequence[Change]:
+    """The newest ones, where there are many."""
+    return changes[-_MOST_MARKS:]
+
+
+def _stairs(steps: Sequence[tuple[float, float]], end: float) -> list[tuple[float, float]]:
+    points: list[tuple[float, float]] = []
+    for place, (at, amount) in enumerate(steps):
+        upto = steps[place + 1][0] if place + 1 < len(steps) else end
+        points += [(at, amount), (upto, amount)]
+    return points
+
+
+def rewards(facts: CampaignFacts) -> Figure:
+    """What answers brought, by the day on which they came."""
+    days = round((facts.periods[0].ends - facts.periods[0].begins) / 86_400)
+    what = "day" if days == 1 else f"{days} days"
+    best = max(facts.periods, key=lambda one: one.reward)
+    return made(
+        name="rewards",
+        title="Reward by day" if days == 1 else f"Reward by {days} days",
+        sees=(
+            f"{figure(facts.reward)} in all, by the day on which answers came (UTC). The best {what} brought "
+            f"{figure(best.reward)}."
+        ),
+        says=f"A bar for each {what}; the highest, {_dates(best)}, brought {figure(best.reward)}.",
+        keys=(),
+        draw=lambda width: _draw_rewards(facts.periods, width),
+    )
+
+
+def _dates(one: Period) -> str:
+    return moment(one.begins, "seconds")[:10]
+
+
+def _draw_rewards(periods: Sequence[Period], width: float) -> Drawing:
+    low, high = min(0.0, *(one.reward for one in periods)), max(0.0, *(one.reward for one in periods))
+    y = nice_axis(low, high, most=5, words=figure, name="reward that counts")
+    x = time_axis(periods[0].begins, periods[-1].ends, width=width - 80.0)
+    drawing = Drawing(width=width, height=_LOW_HEIGHT, x=x, y=y)
+    for one in periods:
+        pad = 0.1 * (one.ends - one.begins)
+        title = f"{_dates(one)}: reward {figure(one.reward)} of {one.answers:,} answers, {one.arrivals:,} arrivals"
+        drawing.bar(one.begins + pad, one.ends - pad, one.reward, "bar", title)
+    return drawing

@@ -1,0 +1,331 @@
+"""The facts of a campaign: from its state at one moment, and from its log up to then, read page by page."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from functools import partial
+
+from doral.live.decision import Decision, make_decision
+from doral.live.errors import StorageError
+from doral.live.events import IS_PENDING, Event
+from doral.live.fold import Fold
+from doral.live.ledger import Ledger
+from doral.live.page.beliefs import SIGMAS, Believed, believed, return_curve
+from doral.live.page.facts import (
+    ArmFacts,
+    CampaignFacts,
+    ContextFacts,
+    Group,
+    PairFacts,
+    Period,
+)
+from doral.live.page.history import Day, History
+from doral.live.page.pace import Standing, spending
+from doral.live.page.waiting import pending
+from doral.live.report import Report, make_report
+from doral.live.roster import ARM_STATUS_NAMES
+from doral.live.served import ServedTables
+from doral.live.session import Session
+from doral.live.storage.contract import PAGE_EVENTS, Log
+from doral.live.weeks import DAY_S
+from doral.live.words import certified, figure, moment, share
+from doral.pages.names import short
+
+MOST_PAIRS = 1_000  # of contexts and arms that are told one by one
+MOST_PERIODS = 92
+MOST_GROUPS = 20  # of a feature of people
+MOST_CERTIFICATES = 200
+
+
+def gather(session: Session, decisions: Callable[[], ServedTables], *, now: float | None = None) -> CampaignFacts:
+    """The log is read in parts, so that nobody waits long; all is of the moment of the first."""
+    wall = time.time() if now is None else now
+    start, history, finish = session.read(lambda log, fold: _begin(log, fold, session.row.name, wall))
+    is_partial = _read_all(session, history, start)
+    if not is_partial:
+        history.compare(pending=finish.pending, arrivals=finish.arrivals)
+    latest = session.read(lambda log, _: _latest(log, history))
+    groups = _groups(finish.report, decisions) if finish.report.person else ()
+    return finish.facts(history, latest, groups, is_partial=is_partial)
+
+
+def _begin(log: Log, fold: Fold, name: str, wall: float) -> tuple[int, History, _Finish]:
+    return log.archived, History(fold), _Finish(fold, name, wall)
+
+
+def _read_all(session: Session, history: History, archived: int) -> bool:
+    """Whether some of it could not be read: an archive that is not where it was."""
+    after, is_partial = 0, False
+    while after < history.upto:
+        try:
+            events = session.read(partial(_next, after, history.upto))
+        except StorageError:
+            if after >= archived or is_partial:
+                raise
+            history.restart()
+            after, is_partial = archived, True
+            continue
+        history.read(events)
+        after = events[-1].sequence
+    return is_partial
+
+
+def _next(after: int, upto: int, log: Log, _: Fold) -> list[Event]:
+    return log.following(after, upto=upto, limit=PAGE_EVENTS)
+
+
+def _latest(log: Log, history: History) -> tuple[Decision, ...]:
+    about = log.about(event.sequence for event in history.latest)
+    made = [
+        make_decision(
+            history.names,
+            event,
+            [one for one in about.get(event.sequence, ()) if one.sequence <= history.upto],
+            history.expiries,
+        )
+        for event in history.latest
+    ]
+    return tuple(reversed(made))
+
+
+def _groups(report: Report, decisions: Callable[[], ServedTables]) -> tuple[Group, ...]:
+    tables = decisions()
+    return tuple(
+        Group(
+            feature=one.feature,
+            group=one.group,
+            arrivals=one.arrivals,
+            served=one.served,
+            spend=one.spend,
+            answers=one.answers,
+            mean_reward=one.mean_reward,
+        )
+        for feature in report.person
+        for one in tables.table(feature, 4)[:MOST_GROUPS]
+    )
+
+
+class _Finish:
+    """What is taken from the state at the first moment, before it moves on."""
+
+    def __init__(self, fold: Fold, name: str, wall: float) -> None:
+        problem, definition = fold.problem, fold.definition
+        self.report = make_report(name, fold)
+        self.pending, self.arrivals = fold.counts.states[IS_PENDING], fold.round
+        self._definition, self._tag = definition, fold.names.tag
+        self._wall = wall
+        self._problem = problem
+        self._ledger: Ledger = self.report.ledger
+        self._clock_now = max(fold.clock, wall - definition.epoch) if definition.is_in_seconds else fold.clock
+        self._believed = believed(fold.engine.state, problem.n_contexts, problem.n_arms)
+        self._curves = [return_curve(fold.engine.state, arm) for arm in range(problem.n_arms)]
+        self._control, self._status = fold.roster.control, list(fold.roster.status)
+        self._costs = [list(fold.roster.costs(context)) for context in range(problem.n_contexts)]
+        self._last = definition.epoch + fold.clock
+        self._standing = Standing.of(fold)
+
+    def facts(
+        self, history: History, latest: tuple[Decision, ...], groups: tuple[Group, ...], *, is_partial: bool
+    ) -> CampaignFacts:
+        report, definition = self.report, self._definition
+        ledger = self._ledger.to_dict()
+        points = history.finish(spent=ledger["spent"], reserved=ledger["reserved"])
+        state = "closed" if report.is_closed else "racing" if report.is_racing else "open"
+        open_ones = pending(
+            list(history.open.values()), now=self._clock_now, clock=report.clock, epoch=definition.epoch
+        )
+        return CampaignFacts(
+            name=report.name,
+            tag=self._tag,
+            policy=report.policy,
+            clock=report.clock,
+            state=state,
+            made_at=self._wall,
+            began_at=definition.created_at,
+            last_at=self._last,
+            ends_at=report.until,
+            arrivals=report.arrivals,
+            horizon=report.horizon,
+            time_share=report.time_share,
+            **ledger,
+            spent_share=report.spent_share,
+            reward=report.reward,
+            late_reward=report.late_reward,
+            states=report.decisions,
+            reasons=report.reasons,
+            cutoff=_finite(report.cutoff),
+            price=next((one.price for one in latest if one.price > 0.0), None),
+            spending=spending(self._standing, history, points),
+            periods=_periods(history.days) if report.clock == "seconds" else (),
+            arms=self._arms(),
+            contexts=self._contexts(history),
+            pairs=self._pairs(history),
+            n_pairs=self._problem.n_arms * self._problem.n_contexts,
+            certificates=tuple(certified(one) for one in report.certificates[:MOST_CERTIFICATES]),
+            notes=tuple(_notes(report)),
+            warnings=tuple(_warnings(report, open_ones.overdue, is_partial=is_partial)),
+            pending=open_ones,
+            groups=groups,
+            latest=latest,
+            is_partial=is_partial,
+        )
+
+    def _arms(self) -> tuple[ArmFacts, ...]:
+        costs = self._costs
+        return tuple(
+            ArmFacts(
+                name=one.name,
+                status=one.status,
+                standing=one.view.standing,
+                is_control=arm == self._control,
+                cost_low=min(row[arm] for row in costs),
+                cost_high=max(row[arm] for row in costs),
+                plays=one.plays,
+                answers=one.answers,
+                reward=one.reward,
+                ages=curve.ages,
+                returned=curve.returned,
+                returned_low=curve.low,
+                returned_high=curve.high,
+            )
+            for arm, (one, curve) in enumerate(zip(self.report.arms, self._curves, strict=True))
+        )
+
+    def _contexts(self, history: History) -> tuple[ContextFacts, ...]:
+        nothing = self.report.baseline.rewards if self.report.baseline is not None else None
+        return tuple(
+            ContextFacts(
+                name=context.name,
+                share=self.report.shares[context.name],
+                weight=context.weight,
+                deadline=_finite(float(self._problem.deadlines[j])),
+                arrivals=came.arrivals,
+                served=came.served,
+                answers=came.answers,
+                reward=came.reward,
+                spend=max(0.0, came.spend),
+                nothing=None if nothing is None else _finite(nothing[j]),
+            )
+            for j, (context, came) in enumerate(zip(self._problem.contexts, history.contexts, strict=True))
+        )
+
+    def _pairs(self, history: History) -> tuple[PairFacts, ...]:
+        """Those used most; where there are few, all of them by context."""
+        n_arms, n_contexts = self._problem.n_arms, self._problem.n_contexts
+        if n_arms * n_contexts <= MOST_PAIRS:
+            chosen = [(j, a) for j in range(n_contexts) for a in range(n_arms)]
+        else:
+            ranked = sorted(history.uses.items(), key=lambda item: (-item[1].plays, item[0]))
+            chosen = [pair for pair, _ in ranked[:MOST_PAIRS]]
+        out = {(one.context, one.arm) for one in self.report.certificates}
+        return tuple(self._pair(history, j, a, self._believed, out) for j, a in chosen)
+
+    def _pair(self, history: History, j: int, a: int, found: Believed, out: set[tuple[str, str]]) -> PairFacts:
+        context, arm = self._problem.contexts[j], self._problem.arms[a].name
+        uses = history.uses.get((j, a))
+        cost = self._costs[j][a]
+        brings, error = _finite(float(found.brings[j, a])), _finite(float(found.error[j, a]))
+        status = ARM_STATUS_NAMES[self._status[a]]
+        return PairFacts(
+            context=context.name,
+            arm=arm,
+            status="out" if (context.name, arm) in out and status == "active" else status,
+            cost=cost,
+            plays=0 if uses is None else uses.plays,
+            answers=0 if uses is None else uses.answers,
+            reward=0.0 if uses is None else uses.reward,
+            value=_finite(float(found.value[j, a])),
+            returns=None if brings is None else _finite(float(found.returns[j, a])),
+            brings=brings,
+            low=None if brings is None or error is None else brings - SIGMAS * error,
+            high=None if brings is None or error is None else brings + SIGMAS * error,
+            per_unit=None if brings is None or cost <= 0.0 else context.weight * brings / cost,
+        )
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _periods(days: dict[int, Day]) -> tuple[Period, ...]:
+    """Days from the first to the last; several together where there are many."""
+    if not days:
+        return ()
+    first, last = min(days), max(days)
+    length = math.ceil((last - first + 1) / MOST_PERIODS)
+    found = []
+    for begin in range(first, last + 1, length):
+        inside = [days[day] for day in range(begin, min(begin + length, last + 1)) if day in days]
+        found.append(
+            Period(
+                begins=begin * DAY_S,
+                ends=(begin + length) * DAY_S,
+                reward=math.fsum(one.reward for one in inside),
+                answers=sum(one.answers for one in inside),
+                arrivals=sum(one.arrivals for one in inside),
+            )
+        )
+    return tuple(found)
+
+
+def _notes(report: Report) -> list[str]:
+    """Sentences about what only some campaigns have."""
+    said = []
+    if report.forecast is not None and report.until is not None:
+        ahead = report.forecast
+        said.append(
+            f"{figure(round(ahead.expected))} more arrivals are expected until {moment(report.until, 'seconds')} UTC "
+            f"({figure(round(ahead.low))} to {figure(round(ahead.high))} with 90%), {figure(ahead.pace * DAY_S, 3)} a "
+            "day."
+        )
+    if report.baseline is not None:
+        said.append(f"Arms have brought {figure(report.baseline.uplift)} beyond what doing nothing would have brought.")
+    if report.is_paid_on_answer:
+        promise = "The budget holds whatever is paid"
+        if report.reserve < 1.0:
+            promise = f"The budget holds what is paid with probability {report.reserve:g}, and may be overdrawn"
+        said.append(
+            f"Costs are paid on answer. {promise}; of what is reserved, {figure(report.coming_back)} is thought to "
+            "come back."
+        )
+    if report.explored.arrivals:
+        said.append(
+            f"{report.explored.arrivals:,} arrivals got one of their options at random, to learn from it, which has "
+            f"cost a reward of about {figure(report.explored.loss)}."
+        )
+    if report.late_reward:
+        said.append(f"A reward of {figure(report.late_reward)} came too late to count.")
+    if report.corrections:
+        said.append(f"{report.corrections:,} answers were corrected.")
+    if report.decisions.get("cancelled"):
+        said.append(f"{report.decisions['cancelled']:,} decisions were cancelled, and their budget came back.")
+    if report.idle_features:
+        which = ", ".join(str(i + 1) for i in report.idle_features)
+        said.append(f"Features {which} of every arm are the same, and tell nothing of them.")
+    return said
+
+
+def _warnings(report: Report, overdue: int, *, is_partial: bool) -> list[str]:
+    """What somebody should look after."""
+    said = []
+    if is_partial:
+        said.append(
+            "An archive of old events could not be read: what goes by time, by context and by arm within a context is "
+            "of the newer events alone."
+        )
+    if overdue:
+        said.append(
+            f"{overdue:,} decisions are overdue, and their budget is still reserved: call expire(), or run doral "
+            f"campaign expire {short(report.name, 40)}."
+        )
+    if report.clock_went_back:
+        said.append(f"The clock stood still for {report.clock_went_back:,} events, of hosts whose clocks were behind.")
+    if not report.is_closed and report.time_share >= 1.0:
+        said.append("The end was reached: extend the campaign, or close it.")
+    if not report.is_closed and report.ledger.left <= 0 and report.time_share < 1.0:
+        said.append(
+            f"The budget is used up with {share(1.0 - report.time_share)} of the way to go: top it up, or close."
+        )
+    return said

@@ -1,0 +1,189 @@
+"""Spending against an even pace: the budget in equal parts over all arrivals, or over the time until the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from doral.live.events import (
+    ARM_ADDED,
+    ARM_PAUSED,
+    ARM_RESUMED,
+    ARM_RETIRED,
+    CLOCK_SET,
+    CLOSED,
+    EXTENDED,
+    TOPPED_UP,
+    Event,
+    known,
+)
+from doral.live.fold import Fold
+from doral.live.page.facts import Change, Point, Spending
+from doral.live.page.history import History
+from doral.live.words import figure, moment, share
+from doral.pages.names import short
+
+_NEAR = 0.05  # of the budget: who is so near to the plan is on pace
+_KINDS = {
+    TOPPED_UP: "topped up",
+    EXTENDED: "extended",
+    ARM_ADDED: "arm added",
+    ARM_PAUSED: "arm paused",
+    ARM_RESUMED: "arm resumed",
+    ARM_RETIRED: "arm retired",
+    CLOSED: "closed",
+    CLOCK_SET: "clock set back",
+}
+
+
+class Standing(NamedTuple):
+    """Where a campaign stands, taken from its state at one moment."""
+
+    clock_kind: str
+    epoch: float
+    clock: float
+    round: int
+    horizon: int
+    first_until: float | None  # as it was when the campaign began
+    until: float | None
+    time_share: float
+    is_closed: bool
+    total: float
+    left: float
+
+    @classmethod
+    def of(cls, fold: Fold) -> Standing:
+        return cls(
+            clock_kind=fold.definition.clock,
+            epoch=fold.definition.epoch,
+            clock=fold.clock,
+            round=fold.round,
+            horizon=fold.engine.horizon,
+            first_until=fold.definition.problem.until,
+            until=fold.engine.until,
+            time_share=fold.time_share,
+            is_closed=fold.closed,
+            total=float(fold.ledger.total),
+            left=float(fold.ledger.left),
+        )
+
+
+def spending(here: Standing, history: History, points: Sequence[Point]) -> Spending:
+    """`here` is after the last event of the history."""
+    epoch, by_date = here.epoch, history.by_date
+    start = epoch if by_date else 0.0
+    now = epoch + here.clock if by_date else float(here.round)
+    changes = tuple(_change(here, history, at, event) for at, event in history.changes)
+    ends, budgets = _ends(here, history), _budgets(here, history)
+    end = max(ends[-1][1], now)
+    plan = _plan(start, ends, budgets)
+    planned = _at(plan, now)
+    pace, sentence = _pace(here, planned)
+    return Spending(
+        axis="time" if by_date else "arrivals",
+        start=start,
+        now=now,
+        end=end,
+        points=tuple(Point(at=start + one.at if by_date else one.at, spent=one.spent, reserved=one.reserved)
+                     for one in points),
+        plan=plan,
+        budget=budgets,
+        planned=planned,
+        changes=changes,
+        pace=pace,
+        sentence=sentence,
+    )  # fmt: skip
+
+
+def _ends(here: Standing, history: History) -> list[tuple[float, float]]:
+    """(since when, until when) on the axis."""
+    epoch = here.epoch
+    extended = [(at, json.loads(known(event.data))) for at, event in history.changes if event.kind == EXTENDED]
+    if history.by_date:
+        last = epoch + (here.until or 0.0)
+        first = epoch + (here.first_until or 0.0) if extended else last
+        return [(epoch, first), *((epoch + at, epoch + said["until"]) for at, said in extended)]
+    last = float(here.horizon)
+    found = [(0.0, last - sum(said["rounds"] for _, said in extended))]
+    for at, said in extended:
+        found.append((at, found[-1][1] + said["rounds"]))
+    return found
+
+
+def _budgets(here: Standing, history: History) -> tuple[tuple[float, float], ...]:
+    start = here.epoch if history.by_date else 0.0
+    added = [(start + at, known(event.value)) for at, event in history.changes if event.kind == TOPPED_UP]
+    amount = here.total - sum(one for _, one in added)
+    found = [(start, amount)]
+    for at, more in added:
+        amount += more
+        found.append((at, amount))
+    return tuple(found)
+
+
+def _plan(
+    start: float, ends: Sequence[tuple[float, float]], budgets: Sequence[tuple[float, float]]
+) -> tuple[tuple[float, float], ...]:
+    """From where the plan is, evenly to all of the budget at the end; anew at every change."""
+    corners = sorted({at for at, _ in (*ends, *budgets)} | {start})
+    points, planned = [(start, 0.0)], 0.0
+    for place, at in enumerate(corners):
+        end = max((last for since, last in ends if since <= at), default=ends[-1][1])
+        budget = [amount for since, amount in budgets if since <= at][-1]
+        upto = corners[place + 1] if place + 1 < len(corners) else max(end, at)
+        if end > at:
+            reached = min(upto, end)
+            planned += (budget - planned) * (reached - at) / (end - at)
+            points.append((reached, planned))
+        if upto > points[-1][0]:
+            points.append((upto, planned))
+    return tuple(points)
+
+
+def _at(plan: Sequence[tuple[float, float]], now: float) -> float:
+    before = plan[0]
+    for one in plan:
+        if one[0] > now:
+            width = one[0] - before[0]
+            return before[1] + (one[1] - before[1]) * ((now - before[0]) / width if width > 0 else 0.0)
+        before = one
+    return plan[-1][1]
+
+
+def _pace(here: Standing, planned: float) -> tuple[str, str]:
+    """In a word, and in a sentence."""
+    total, used = here.total, here.total - here.left
+    if here.round == 0 and not used:
+        return "not begun", "No decision was made yet; the whole budget is there."
+    if here.is_closed:
+        return "over", f"The campaign is closed; {share(used / total)} of the budget was used."
+    if here.left <= 0.0 and here.time_share < 1.0:
+        return "used up", f"The budget is used up with {share(1.0 - here.time_share)} of the way to go."
+    gap = used - planned
+    told = f"{figure(used)} of the budget are spent or reserved where an even pace has {figure(planned)}"
+    if abs(gap) <= _NEAR * total:
+        return "on pace", f"On pace: {told}."
+    much = share(abs(gap) / total)
+    if gap > 0:
+        return "ahead", f"Ahead of an even pace by {much} of the budget: {told}."
+    return "behind", f"Behind an even pace by {much} of the budget: {told}."
+
+
+def _change(here: Standing, history: History, at: float, event: Event) -> Change:
+    epoch, clock = here.epoch, here.clock_kind
+    kind = _KINDS[event.kind]
+    time = epoch + event.clock
+    words = kind
+    if event.kind == TOPPED_UP:
+        words = f"topped up by {figure(known(event.value))}"
+    elif event.kind == EXTENDED:
+        said = json.loads(known(event.data))
+        words = f"extended to {moment(epoch + said['until'], clock)}" if "until" in said else (
+            f"extended by {said['rounds']:,} arrivals"
+        )  # fmt: skip
+    elif event.kind == ARM_ADDED:
+        words = f"arm {short(str(json.loads(known(event.data))['name']), 40)} added"
+    elif event.kind in (ARM_PAUSED, ARM_RESUMED, ARM_RETIRED):
+        words = f"arm {short(history.names.arms[known(event.arm)], 40)} {kind.removeprefix('arm ')}"
+    return Change(at=epoch + at if history.by_date else at, time=time, kind=kind, words=words)

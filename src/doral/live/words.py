@@ -1,0 +1,92 @@
+"""Times, durations and amounts as people say them, for reports, pages and notebooks."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+from doral.engine.view import Certificate
+from doral.live.drafts import duration
+from doral.pages.names import short
+from doral.pages.numbers import DASH, MINUS
+
+MONEY = "units of budget"  # a problem does not say what its budget is counted in
+
+
+def figure(value: float | None, digits: int = 4) -> str:
+    """A number with so many digits that matter, thousands separated; whole ones are never rounded below a million.
+
+    >>> figure(85_000.0), figure(0.123456), figure(12_345.678), figure(-0.5)
+    ('85,000', '0.1235', '12,346', '\\u22120.5')
+    """
+    if value is None or not math.isfinite(value):
+        return DASH
+    size = abs(value)
+    if size >= 1e15 or 0.0 < size < 1e-6:
+        text = f"{size:.{digits}g}"
+    elif size >= 10.0 ** (digits - 1) or size == round(size):
+        text = f"{size:,.0f}"
+    else:
+        whole = math.floor(math.log10(size)) if size else 0
+        text = f"{size:,.{max(0, digits - 1 - whole)}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+    return MINUS + text if value < 0 and any(one in "123456789" for one in text) else text
+
+
+def share(value: float) -> str:
+    """As a percentage, without claiming all or nothing where it is not.
+
+    >>> share(0.9999), share(0.5), share(0.0)
+    ('99.9%', '50%', '0%')
+    """
+    if not math.isfinite(value):
+        return DASH
+    percent = 100.0 * value
+    if 0.0 < percent < 0.1:
+        return "<0.1%"
+    if 99.9 < percent < 100.0:
+        return "99.9%"
+    return f"{percent:.1f}%".replace(".0%", "%")
+
+
+def span(length: float | None, clock: str) -> str:
+    """A duration on the campaign's clock.
+
+    >>> span(1_209_600.0, "seconds"), span(50.0, "rounds"), span(1.0, "rounds")
+    ('14 days', '50 rounds', '1 round')
+    """
+    if length is None or not math.isfinite(length):
+        return DASH
+    if clock == "seconds":
+        return duration(length)
+    return f"{figure(length)} {'round' if length == 1 else 'rounds'}"
+
+
+def moment(at: float | None, clock: str) -> str:
+    """A time: as a date in UTC, or as a round.
+
+    >>> moment(0.0, "seconds"), moment(12.0, "rounds")
+    ('1970-01-01 00:00', 'round 12')
+    """
+    if at is None or not math.isfinite(at):
+        return DASH
+    if clock != "seconds":
+        return f"round {figure(at)}"
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, OSError, ValueError):
+        return "a time that no calendar shows"
+
+
+def certified(one: Certificate, *, width: int = 60) -> str:
+    """A certificate as a sentence."""
+    arm, rival, where = short(one.arm, width), short(one.rival, width), short(one.context, width)
+    if math.isinf(one.price_high):  # of people: whatever a unit of budget is worth
+        return (
+            f"{arm} is worse for certain for {where}: it brings at most {figure(one.at_most, 3)} where {rival}, which "
+            f"costs no more, brings at least {figure(one.at_least, 3)}."
+        )
+    return (
+        f"{arm} is not offered to {where} any more: after its cost it brings at most {figure(one.at_most, 3)}, "
+        f"{rival} at least {figure(one.at_least, 3)} (certain since arrival {one.round:,})."
+    )
