@@ -8,7 +8,7 @@ from rich.text import Text
 
 from doral.cli import terminal
 from doral.experiments.beyond.analysis import BeyondFindings
-from doral.experiments.beyond.heat import SIGNS, depth_of_share
+from doral.experiments.beyond.heat import SIGNS, SIGNS_KEY, depth_of_share
 from doral.experiments.beyond.names import short_name
 from doral.pages.numbers import number
 
@@ -36,7 +36,7 @@ def show_shares(found: BeyondFindings) -> None:
             for name, scenario in zip(names, found.scenarios, strict=True)
         ]
         terminal.show_table(["scenario", *policies], rows, numbers=range(1, len(policies) + 1))
-    console.print("% of the clairvoyant's reward; * the best of its row, = those that the runs cannot tell from it")
+    console.print(f"% of the clairvoyant's reward; {SIGNS_KEY}")
 
 
 def _fitting(policies: Sequence[str], width: int) -> Iterable[tuple[str, ...]]:

@@ -11,7 +11,7 @@ from doral.experiments.kit.claim import Claim
 from doral.pages.numbers import number, spread
 
 WIDE_COLUMNS = 150  # a narrower terminal gets the short names of the claims
-_STYLES = {"holds": ("holds", "green"), "fails": ("DOES NOT HOLD", "red"), "undecided": ("NOT SHOWN", "red")}
+_STYLES = {"holds": ("holds", "green"), "fails": ("FAILS", "red"), "not shown": ("not shown", "yellow")}
 
 
 def show_claims(

@@ -23,7 +23,7 @@ def spread(low: float | None, high: float | None, digits: int = 0, *, signed: bo
     if low is not None and math.isfinite(low) and high == math.inf:
         return f"[{number(low, digits, signed=signed)}, \N{INFINITY})"
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
-        return "one run: no interval"
+        return "no interval"
     return f"[{number(low, digits, signed=signed)}, {number(high, digits, signed=signed)}]"
 
 

@@ -16,5 +16,5 @@ def test_numbers_for_people(value: float, digits: int, shown: str) -> None:
 
 
 def test_no_interval_is_said() -> None:
-    assert spread(None, None) == "one run: no interval"
+    assert spread(None, None) == "no interval"
     assert spread(-1.0, 2.0, 1, signed=True) == "[\N{MINUS SIGN}1.0, +2.0]"

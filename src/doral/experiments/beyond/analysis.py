@@ -15,13 +15,16 @@ from doral.experiments.beyond.claims import judge
 from doral.experiments.beyond.names import REFERENCE, changed_words
 from doral.experiments.beyond.variants import INGREDIENTS
 from doral.experiments.kit.batches import CellResult, Finished
-from doral.experiments.kit.claim import Claim
-from doral.experiments.kit.shares import UNKNOWN, end_columns, frame_of, share_percent, together
+from doral.experiments.kit.claim import MARGIN_PERCENT, Claim
+from doral.experiments.kit.intervals import UNKNOWN, interval, without_few
+from doral.experiments.kit.shares import end_columns, frame_of, share_percent, together
 from doral.simulation.outcome import Outcome
-from doral.simulation.result import Interval, SimulationResult, interval
+from doral.simulation.result import Interval, SimulationResult
 
 Standing = Literal["ahead", "tied", "behind", "unknown"]
-Mark = Literal["best", "tied", "", "unknown"]
+"""Unknown: the runs are too few to say, or too different from each other."""
+Mark = Literal["best", "tied", "", "open", "unknown"]
+"""Nothing: surely behind the best; open: the interval does not say; unknown: there is no interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,10 +79,15 @@ def analyse(finished: Finished, extent: BeyondExtent) -> BeyondFindings:
 
 
 def standing_of(difference: Interval) -> Standing:
-    """Where a policy stands to another: by the interval of their paired difference, never by the means."""
-    if np.isnan(difference.low):
-        return "unknown"
-    return "ahead" if difference.low > 0 else "behind" if difference.high < 0 else "tied"
+    """Where a policy stands to another: by the interval of their paired difference, never by the means.
+
+    A tie has to be shown: that it is behind by more than the margin is ruled out.
+    """
+    if difference.low > 0:
+        return "ahead"
+    if difference.low >= -MARGIN_PERCENT:
+        return "tied"
+    return "behind" if difference.high < 0 else "unknown"
 
 
 def _shares(one: CellResult, policy: str) -> Floats:
@@ -111,11 +119,14 @@ def _scenario_rows(one: CellResult) -> Iterable[dict[str, Any]]:
 
 
 def _mark(shares: dict[str, Floats], name: str, best: str) -> Mark:
-    """The best of a scenario, and those of which the runs cannot say that they are worse."""
+    """The best of a scenario, and those that are shown to come as close to it as the margin."""
     if name == best:
         return "best"
-    standing = standing_of(interval(shares[name] - shares[best]))
-    return "unknown" if standing == "unknown" else "" if standing == "behind" else "tied"
+    difference = interval(shares[name] - shares[best])
+    standing = standing_of(difference)
+    if standing == "unknown":
+        return "unknown" if np.isnan(difference.low) else "open"
+    return "" if standing == "behind" else "tied"
 
 
 def ingredients_table(found: Iterable[CellResult]) -> pl.DataFrame:
@@ -164,7 +175,7 @@ def sweeps_table(finished: Finished, extent: BeyondExtent) -> pl.DataFrame:
 
 def courses_table(found: Iterable[CellResult]) -> pl.DataFrame | None:
     """By scenario and round: the cut-off m and the arms in play."""
-    frames = [one.result.courses() for one in found]
+    frames = [without_few(one.result.courses()) for one in found]
     return pl.concat(frames) if frames else None
 
 

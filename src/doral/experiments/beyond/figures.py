@@ -19,10 +19,11 @@ from doral.experiments.beyond.heatmaps import ingredients_heatmap, shares_heatma
 from doral.experiments.beyond.names import PAPER_SCENARIOS, short_name
 from doral.experiments.beyond.sweeps import SWEEPS, Measure, Sweep
 from doral.experiments.kit.drawing import banded_line, ends_of, runs_words
+from doral.experiments.kit.intervals import interval
 from doral.experiments.kit.shares import clairvoyant, regret
 from doral.pages.images import as_bytes
 from doral.simulation.plots import clean, colour_of, dash_of
-from doral.simulation.result import Interval, interval
+from doral.simulation.result import Interval
 
 WIDTH_INCHES = 5.8  # narrow enough for its words to be read on a phone
 _MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -119,7 +120,8 @@ def _course_figure(frame: pl.DataFrame) -> Figure:
         style = {"color": colour_of(position), "linestyle": dash_of(position), "linewidth": 1.5}
         mean, low, high = (own[f"cutoff_{end}"].cast(float).to_numpy() for end in ("mean", "low", "high"))
         above.plot(passed, mean, label=short_name(scenario), **style)
-        above.fill_between(passed, low, high, color=colour_of(position), alpha=0.15, linewidth=0)
+        if np.isfinite(low).any():
+            above.fill_between(passed, low, high, color=colour_of(position), alpha=0.15, linewidth=0)
         below.plot(passed, own["arms_in_play"], **style)
     above.set_ylim(bottom=0)
     below.set_ylim(bottom=0)
@@ -190,6 +192,6 @@ def _side_by_side(
     """A line between scenarios would mean nothing."""
     mean, low, high = values
     moved = at + 0.2 * (position - (lines - 1) / 2)
-    reach = np.nan_to_num(np.array([mean - low, high - mean]))
+    reach = np.array([mean - low, high - mean]) if np.isfinite(low).all() else None
     marker = _MARKERS[position]
     axes.errorbar(moved, mean, yerr=reach, fmt=marker, color=colour_of(position), capsize=3, label=label)

@@ -6,9 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from doral.experiments.kit.claim import MARGIN_PERCENT
+
 LEAST_LOSS, MOST_LOSS = 0.25, 60.0  # in % of the clairvoyant's reward
-SIGNS = {"best": "*", "tied": "=", "": "", "unknown": ""}
+SIGNS = {"best": "*", "tied": "=", "": "", "open": "?", "unknown": ""}
 """What stands behind a number, so that nothing is said by colour alone."""
+SIGNS_KEY = f"* best of its row, = at most {MARGIN_PERCENT:g} point behind it, ? the runs do not tell"
 SMALL_POINTS, MOST_POINTS = 0.1, 50.0
 
 

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 
 from doral._arrays import Floats
 from doral.experiments.beyond.analysis import BeyondFindings
-from doral.experiments.beyond.heat import SIGNS, depth_of_share, worth_depth
+from doral.experiments.beyond.heat import SIGNS, SIGNS_KEY, depth_of_share, worth_depth
 from doral.experiments.beyond.names import changed_words, short_name
 from doral.experiments.beyond.variants import INGREDIENTS
-from doral.experiments.kit.drawing import ink_on, runs_words
+from doral.experiments.kit.drawing import ink_on, mean_words
 from doral.pages.numbers import number
 
 # One hue from pale to deep, and two that everybody tells apart: light and dark ends also survive in grey.
@@ -68,9 +68,9 @@ def _heatmap(
 def shares_heatmap(found: BeyondFindings) -> Figure:
     """Every policy on every scenario."""
     cells = [[found.row(scenario, policy) for policy in found.policies] for scenario in found.scenarios]
-    runs = runs_words(cells[0][0]["runs"]).removesuffix(", 95% interval")
+    runs = mean_words(cells[0][0]["runs"])
     return _heatmap(
-        title=f"% of the clairvoyant's reward, {runs}; * best of its row, = not distinguishable from it",
+        title=f"% of the clairvoyant's reward, {runs}\n{SIGNS_KEY}",
         rows=[short_name(name) for name in found.scenarios],
         columns=list(found.policies),
         depths=np.array([[depth_of_share(cell["share_percent"]) for cell in row] for row in cells]),
@@ -85,7 +85,7 @@ def ingredients_heatmap(frame: pl.DataFrame, scenarios: Sequence[str]) -> Figure
     rows = {(row["without"], row["scenario"]): row for row in frame.iter_rows(named=True)}
     names = [changed_words(variant.policy.name) for variant in INGREDIENTS]
     cells = [[rows[name, scenario] for scenario in scenarios] for name in names]
-    runs = runs_words(frame["runs"][0]).removesuffix(", 95% interval")
+    runs = mean_words(frame["runs"][0])
     return _heatmap(
         title=f"Points lost with this changed, in % of the clairvoyant's reward ({runs}); pale: cannot be told from 0",
         rows=names,

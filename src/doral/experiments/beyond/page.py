@@ -13,7 +13,8 @@ from doral.experiments.beyond.cells import BeyondExtent
 from doral.experiments.beyond.figures import dark_pictures, figure_name
 from doral.experiments.beyond.names import REFERENCE
 from doral.experiments.beyond.sweeps import Sweep
-from doral.experiments.kit.claim import Claim, held
+from doral.experiments.kit.claim import MARGIN_PERCENT, Claim, held
+from doral.experiments.kit.intervals import LEAST_RUNS, ends_note, none_words
 from doral.experiments.kit.report import quick_banner
 from doral.experiments.kit.verdicts_table import verdict_mark
 from doral.pages.images import PNG_DOTS_PER_INCH, as_data
@@ -55,7 +56,7 @@ def _answer(found: BeyondFindings, extent: BeyondExtent) -> str:
 def _missed(claims: list[Claim]) -> str:
     """The targets that are not reached, where nobody can overlook them."""
     items = "".join(
-        f"<li>{verdict_mark(claim)}<span>{escape(claim.statement)} "
+        f"<li>{verdict_mark(claim.verdict)}<span>{escape(claim.statement)} "
         f"<small>({escape(claim.scenario)}: {number(claim.estimate, 2)}, {spread(claim.low, claim.high, 2)})</small>"
         "</span></li>"
         for claim in claims
@@ -69,11 +70,17 @@ def where_not_ahead(found: BeyondFindings) -> str:
     if REFERENCE not in found.policies or len(found.policies) == 1:
         return ""
     rows = found.shares.filter(policy=REFERENCE)
-    if rows["standing"][0] == "unknown":
-        return "One run has no interval, so that nothing can be said about who is ahead."
-    behind, tied, ahead = (rows.filter(standing=word) for word in ("behind", "tied", "ahead"))
+    few = none_words(rows["runs"][0])
+    if few:
+        return f"{few[0].upper()}{few[1:]}, which needs {LEAST_RUNS}: nothing can be said about who is ahead."
+    behind, tied, ahead, open_ = (rows.filter(standing=word) for word in ("behind", "tied", "ahead", "unknown"))
     said = f"{REFERENCE} is behind on {_list_of(behind)}" if behind.height else f"{REFERENCE} is behind on none of them"
-    said += f" and tied with the best other policy on {_list_of(tied)}" if tied.height else ", and tied on none"
+    said += (
+        f" and tied with the best other policy (at most {MARGIN_PERCENT:g} point behind) on {_list_of(tied)}"
+        if tied.height
+        else ", and tied on none"
+    )
+    said += f". The runs do not tell on {_list_of(open_)}" if open_.height else ""
     return f"{said}. It is ahead, by an interval that excludes 0, on {ahead.height} of {rows.height}."
 
 
@@ -110,8 +117,10 @@ def _sections(
     if found.sweeps is not None:
         shown = [_sweep(sweep, found.sweeps.filter(choice=sweep.name), images, dark) for sweep in extent.sweeps]
         note = (
-            "Why the defaults are what they are. Bands and bars are 95% intervals of the mean. Policies share the "
-            "draws of a run, so that their differences on one scenario are sharper than the bands suggest."
+            "Why the defaults are what they are. "
+            + ends_note(extent.side_runs, otherwise="Bands and bars are 95% intervals of the mean.")
+            + " Policies share the draws of a run, so that their differences on one scenario are sharper than "
+            "intervals of the means suggest."
         )
         html = f'<p>{note}</p>\n<div class="grid">{"".join(shown)}</div>'
         yield Section(id="choices", title="The choices", menu="Choices", html=html)

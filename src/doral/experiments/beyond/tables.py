@@ -13,16 +13,18 @@ from doral.experiments.beyond.heat import SIGNS, depth_of_share, worth_depth
 from doral.experiments.beyond.names import changed_words, short_name
 from doral.experiments.beyond.sweeps import Sweep
 from doral.experiments.beyond.variants import INGREDIENTS
-from doral.experiments.kit.claim import Claim
-from doral.experiments.kit.verdicts_table import verdicts_table
+from doral.experiments.kit.claim import MARGIN_PERCENT, Claim
+from doral.experiments.kit.intervals import ends_note, none_words
+from doral.experiments.kit.verdicts_table import VERDICTS_NOTE, verdicts_table
 from doral.pages.markup import Datum, Row, table, text
 from doral.pages.numbers import number, spread
 
 _MARKS = {
     "best": "the best here",
-    "tied": "cannot be told from the best",
-    "": "clearly behind the best",
-    "unknown": "one run: nothing can be told",
+    "tied": f"at most {MARGIN_PERCENT:g} point behind the best",
+    "": "surely behind the best",
+    "open": "may be behind the best or not: the runs do not tell",
+    "unknown": "too few runs to tell",
 }
 
 
@@ -39,8 +41,12 @@ def shares_table(found: BeyondFindings) -> str:
     ]
     caption = (
         "Reward within the deadline in % of the clairvoyant's. The deeper the colour, the less is lost (log scale). "
-        "Framed: the best of its row (thick, *), and those that the runs cannot tell from it (thin, =). Pointing at a "
-        "number shows its 95% interval; <code>shares.csv</code> has them all."
+        f"Framed: the best of its row (thick, *), and those that are at most {MARGIN_PERCENT:g} point behind it by the "
+        "95% interval of the paired difference (thin, =); a question mark: the runs do not tell. "
+        + ends_note(
+            found.row(found.scenarios[0], found.policies[0])["runs"],
+            otherwise="Pointing at a number shows its 95% interval; <code>shares.csv</code> has them all.",
+        )
     )
     return table(name="shares-table", caption=caption, heads=["scenario", *found.policies], rows=rows, is_sortable=True)
 
@@ -71,7 +77,8 @@ def ingredients_table(frame: pl.DataFrame, scenarios: Sequence[str]) -> str:
     caption = (
         "Points that <code>doral-otf</code> loses with this one thing changed, in % of the clairvoyant's reward: "
         "what the ingredient is worth. Blue: it helps; orange, with a minus: it hurts; without colour: the 95% "
-        "interval of the paired difference contains 0. Pointing at a number shows the interval."
+        "interval of the paired difference contains 0, or there is none. "
+        + ends_note(frame["runs"][0], otherwise="Pointing at a number shows the interval.")
     )
     heads = ["changed", *(short_name(name) for name in scenarios)]
     return table(name="ingredients-table", caption=caption, heads=heads, rows=rows, is_sortable=True)
@@ -99,7 +106,8 @@ def sweep_table(sweep: Sweep, frame: pl.DataFrame) -> str:
     for panel, x in places:
         cells = [shown.get((panel, line, x)) for line in lines]
         rows.append(Row(data=[text(x, look="short", is_head=True), *(_point(cell, sweep) for cell in cells)]))
-    caption = "% of the clairvoyant's reward, with its 95% interval" + (
+    few = none_words(frame["runs"][0])
+    caption = f"% of the clairvoyant's reward, {few or 'with its 95% interval'}" + (
         "; in brackets, the cut-off m at the end in rounds." if "cutoff" in sweep.measures else "."
     )
     heads = [sweep.x_label.partition(":")[0], *lines]
@@ -110,8 +118,8 @@ def _point(row: dict[str, Any] | None, sweep: Sweep) -> Datum:
     if row is None:
         return Datum(html="", look="number")
     cutoff = f" ({number(row['cutoff_rounds'])})" if "cutoff" in sweep.measures else ""
-    bounds = spread(row["share_percent_low"], row["share_percent_high"], 2)
-    html = f"{number(row['share_percent'], 2)}{cutoff} <small>{bounds}</small>"
+    bounds = f" <small>{spread(row['share_percent_low'], row['share_percent_high'], 2)}</small>"
+    html = f"{number(row['share_percent'], 2)}{cutoff}{'' if none_words(row['runs']) else bounds}"
     return Datum(html=html, sort=row["share_percent"], look="number")
 
 
@@ -119,8 +127,7 @@ def claims_table(claims: list[Claim]) -> str:
     """What `doral-otf` is meant to reach, and whether it does."""
     caption = (
         "What <code>doral-otf</code> is meant to reach, decided by 95% intervals: of the mean share, of the ratio of "
-        "mean regrets (bootstrap over runs), of paired differences. “Does not hold”: the interval contradicts the "
-        "statement; “not shown”: it is too wide to say."
+        "mean regrets (bootstrap over runs), of paired differences. " + VERDICTS_NOTE
     )
     places = {"paper/*": "the paper's scenarios", "stress/*": "all stress scenarios"}
     return verdicts_table(claims, caption=caption, places=places, is_signed=False)

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
 from doral._arrays import Floats
+from doral.experiments.kit.intervals import LEAST_RUNS
 from doral.simulation.plots import colour_of, dash_of
 
 
+def mean_words(runs: int) -> str:
+    """Of how many runs a number is the mean."""
+    return f"mean of {runs} runs" if runs > 1 else "one run"
+
+
 def runs_words(runs: int) -> str:
-    """How many runs a figure shows."""
-    return f"mean of {runs} runs, 95% interval" if runs > 1 else "one run"
+    """How many runs a figure shows, and whether that is enough for intervals."""
+    return f"{mean_words(runs)}, {'95%' if runs >= LEAST_RUNS else 'no'} interval"
 
 
 def banded_line(
@@ -23,7 +30,8 @@ def banded_line(
     mean, low, high = values
     colour = colour_of(position)
     axes.plot(x, mean, marker=marker, markersize=4, color=colour, linestyle=dash_of(position), label=label)
-    axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+    if np.isfinite(low).any():
+        axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
 def ends_of(frame: pl.DataFrame, column: str) -> tuple[Floats, Floats, Floats]:

@@ -13,7 +13,6 @@ from doral.experiments.kit.batches import CellResult
 from doral.simulation.result import Interval, SimulationResult
 
 METRIC = "within_deadline"  # what the clairvoyant plays for
-UNKNOWN = Interval(float("nan"), float("nan"), float("nan"), float("nan"))
 
 
 def together(found: Iterable[CellResult], *, seed: int) -> SimulationResult:

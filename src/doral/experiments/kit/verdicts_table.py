@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from doral.experiments.kit.claim import Claim
+from doral.experiments.kit.claim import Claim, Verdict
 from doral.pages.markup import Datum, Row, amount, table, text
 from doral.pages.numbers import spread
 
 _VERDICTS = {
     "holds": ("good", "\N{CHECK MARK} holds"),
-    "fails": ("bad", "\N{BALLOT X} does not hold"),
-    "undecided": ("bad", "\N{BALLOT X} not shown"),
+    "fails": ("bad", "\N{BALLOT X} fails"),
+    "not shown": ("open", "? not shown"),
 }
 
 
-def verdict_mark(claim: Claim) -> str:
-    """The verdict in a colour, with a sign for those who do not see it."""
-    look, words = _VERDICTS[claim.verdict]
-    return f'<span class="mark {look}">{words}</span>'
+VERDICTS_NOTE = (
+    "“Holds”: all of the interval agrees with the statement; “fails”: all of it contradicts the statement; “not "
+    "shown”: the interval is too wide to say, or there are too few runs for one."
+)
+
+
+def verdict_mark(verdict: Verdict, words: str = "") -> str:
+    """The verdict in a colour, with a sign for those who do not see it; `words` may stand in its place."""
+    look, own = _VERDICTS[verdict]
+    return f'<span class="mark {look}">{words or own}</span>'
 
 
 def verdicts_table(claims: list[Claim], *, caption: str, places: Mapping[str, str], is_signed: bool = True) -> str:
@@ -31,7 +37,7 @@ def verdicts_table(claims: list[Claim], *, caption: str, places: Mapping[str, st
         rows.append(
             Row(
                 data=[
-                    Datum(html=verdict_mark(claim), sort=claim.verdict),
+                    Datum(html=verdict_mark(claim.verdict), sort=claim.verdict),
                     Datum(html=statement, is_head=True),
                     amount(claim.estimate, 2, signed=is_signed),
                     Datum(html=bounds, sort=claim.low, look="number"),

@@ -16,11 +16,12 @@ from doral.experiments.kit.batches import CellResult, Finished
 from doral.experiments.kit.cell import base_name
 from doral.experiments.kit.claim import Claim
 from doral.experiments.kit.extent import Extent
-from doral.experiments.kit.shares import UNKNOWN, end_columns, frame_of, share_percent, together
+from doral.experiments.kit.intervals import UNKNOWN, interval, without_few
+from doral.experiments.kit.shares import end_columns, frame_of, share_percent, together
 from doral.experiments.paper.cells import ABLATION_STUDY, ACCEPT_SWEEP, COMPARISON, HORIZON_SWEEP
 from doral.experiments.paper.claims import judge, judge_totals
 from doral.experiments.paper.variants import ABLATION
-from doral.simulation.result import SimulationResult, interval
+from doral.simulation.result import SimulationResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,7 @@ def analyse(finished: Finished, extent: Extent) -> PaperFindings:
         comparison=comparison,
         claims=judge(comparison),
         literal_claims=judge_totals(literal_result(ablated)) if extent.with_sides else None,
-        summary=comparison.summary(),
+        summary=without_few(comparison.summary()),
         runs=comparison.runs().with_columns(pl.col("accepted").list.join(";")),
         race=race_table(comparison),
         horizon=horizon_table(horizons) if extent.with_sides else None,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from doral.experiments.kit.claim import Claim, claim, is_above, is_below, is_within, percent_difference
+from doral.experiments.kit.claim import MARGIN_PERCENT, Claim, claim, is_above, is_below, is_within, percent_difference
 from doral.experiments.kit.shares import METRIC
 from doral.experiments.paper.names import (
     DIVERSE_GEOMETRIC,
@@ -19,7 +19,7 @@ from doral.experiments.paper.names import (
 from doral.simulation.outcome import METRICS
 from doral.simulation.result import Interval, SimulationResult
 
-OVERLAP_PERCENT = 1.0
+OVERLAP_PERCENT = MARGIN_PERCENT
 CLOSE_PERCENT = 2.0
 
 

@@ -7,10 +7,12 @@ from html import escape
 
 from plotly.offline import get_plotlyjs
 
-from doral.experiments.kit.claim import Claim, held
+from doral.experiments.kit.claim import Claim, Verdict, held
 from doral.experiments.kit.extent import Extent
+from doral.experiments.kit.intervals import LEAST_RUNS, ends_note
 from doral.experiments.kit.report import quick_banner
 from doral.experiments.kit.shares import METRIC
+from doral.experiments.kit.verdicts_table import verdict_mark
 from doral.experiments.paper import tables
 from doral.experiments.paper.analysis import PaperFindings
 from doral.experiments.paper.names import FIGURES, SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES
@@ -87,11 +89,10 @@ def _answer(found: PaperFindings, extent: Extent) -> str:
 
 def _group(words: str, claims: list[Claim]) -> str:
     holding = held(claims)
-    if holding == len(claims):
-        mark = '<span class="mark good">\N{CHECK MARK} holds</span>'
-    else:
-        partly = f"\N{BALLOT X} {holding} of {len(claims)} hold" if holding else "\N{BALLOT X} not reproduced"
-        mark = f'<span class="mark bad">{partly}</span>'
+    verdicts = {claim.verdict for claim in claims}
+    worst: Verdict = "fails" if "fails" in verdicts else "not shown" if "not shown" in verdicts else "holds"
+    sign = "\N{BALLOT X}" if worst == "fails" else "?"
+    mark = verdict_mark(worst, f"{sign} {holding} of {len(claims)} hold" if 0 < holding < len(claims) else "")
     estimates = _range([claim.estimate for claim in claims], 2 if claims[0].id[0] in "123" else 0, signed=True)
     return f"<li>{mark}<span>{escape(words)} <small>({estimates}%)</small></span></li>"
 
@@ -123,12 +124,16 @@ def _figures(found: PaperFindings, extent: Extent, images: Mapping[str, bytes]) 
 
 
 def _figures_note(extent: Extent) -> str:
-    spread = "Bands are 95% intervals of the mean." if extent.runs > 1 else "One run has no interval."
+    spread = ends_note(
+        extent.runs,
+        otherwise=(
+            "Bands are 95% intervals of the mean. Rewards and features are drawn anew for every run, which makes the "
+            "bands of the rewards wide; all policies share the draws of a run, so their differences are much sharper."
+        ),
+    )
     return (
-        f"Lines are means of {extent.runs} runs. {spread} Rewards and features are drawn anew for every run, which "
-        "makes the bands of the rewards wide; all policies share the draws of a run, so their differences are much "
-        "sharper. A click in the legend hides a policy. D-LinUCB plays every round until its budget is gone, hence "
-        "its early lead and its flat end."
+        f"Lines are means of {count(extent.runs, 'run', 'runs')}. {spread} A click in the legend hides a policy. "
+        "D-LinUCB plays every round until its budget is gone, hence its early lead and its flat end."
     )
 
 
@@ -165,8 +170,10 @@ def _sides(found: PaperFindings, extent: Extent, images: Mapping[str, bytes]) ->
         for position, scenario in enumerate(SCENARIO_NAMES, start=1)
     )
     runs = count(extent.side_runs, "run", "runs")
+    is_few = extent.side_runs < LEAST_RUNS
+    bands = "which is too few for intervals" if is_few else "bands are 95% intervals"
     sweeps = f"""<h3>The horizon T</h3>
-<p>The paper gives the budget, not the horizon ({runs} per point, bands are 95% intervals). The longer
+<p>The paper gives the budget, not the horizon ({runs} per point, {bands}). The longer
 the horizon, the fewer arrivals can be served, and the more the choice among them matters.</p>
 <div class="grid small">{panels}</div>{_image("sweep_horizon", _BY_HORIZON, images)}
 <h3>A', how many arms the race accepts</h3>

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from doral.experiments.kit.claim import Claim, percent_difference
-from doral.experiments.kit.verdicts_table import verdicts_table
+from doral.experiments.kit.verdicts_table import VERDICTS_NOTE, verdicts_table
 from doral.experiments.paper.analysis import PaperFindings, accepted_percent
 from doral.experiments.paper.names import SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES
 from doral.experiments.paper.variants import ABLATION
@@ -18,10 +18,7 @@ from doral.simulation.outcome import METRICS
 from doral.simulation.plots import METRIC_WORDS
 from doral.simulation.result import SimulationResult
 
-_CLAIMS_CAPTION = (
-    "What the paper states, decided by the 95% interval of paired runs. “Does not hold”: the interval "
-    "contradicts the statement; “not shown”: the interval is too wide to say."
-)
+_CLAIMS_CAPTION = f"What the paper states, decided by the 95% interval of paired runs. {VERDICTS_NOTE}"
 
 
 def claims_table(claims: list[Claim]) -> str:
