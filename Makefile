@@ -18,10 +18,10 @@ COMPILE := $(LOCK_VENV)/bin/pip-compile --quiet --upgrade --strip-extras --no-an
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test torture reproduce compare bench wheel format lock clean
+.PHONY: help setup test torture reproduce compare bench docs docs-serve docs-figures wheel format lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(BASE_READY) ## install doral and what it needs into .venv (.venv/bin/doral)
 
@@ -45,6 +45,15 @@ compare: setup ## every policy on every scenario, and what doral-otf is made of 
 
 bench: setup ## how fast the simulator is on this machine
 	$(BIN)/python benchmarks/bench.py $(ARGS)
+
+docs: $(DEV_READY) ## the documents as a site, into build/site; a broken link or an unknown name fails
+	$(BIN)/python scripts/site build
+
+docs-serve: $(DEV_READY) ## the same on http://127.0.0.1:8000, built again whenever a page is saved
+	$(BIN)/python scripts/site serve
+
+docs-figures: $(DEV_READY) ## draw the pictures of docs/concepts again
+	$(BIN)/python docs/draw
 
 wheel: setup ## a wheel for this platform that carries prepared code, into dist/
 	PYTHONPATH=src $(BIN)/python scripts/prepare_code.py
