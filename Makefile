@@ -18,7 +18,7 @@ COMPILE := $(LOCK_VENV)/bin/pip-compile --quiet --upgrade --strip-extras --no-an
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test torture reproduce compare bench docs docs-serve docs-figures wheel format lock clean
+.PHONY: help setup test torture reproduce compare bench docs docs-serve docs-figures gallery wheel format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ docs-serve: $(DEV_READY) ## the same on http://127.0.0.1:8000, built again whene
 
 docs-figures: $(DEV_READY) ## draw the pictures of docs/concepts again
 	$(BIN)/python docs/draw
+
+gallery: $(BASE_READY) ## run the examples, and bring their pages and pictures up to date
+	$(BIN)/python scripts/gallery.py $(ARGS)
 
 wheel: setup ## a wheel for this platform that carries prepared code, into dist/
 	PYTHONPATH=src $(BIN)/python scripts/prepare_code.py
