@@ -24,6 +24,10 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(BASE_READY) ## install doral and what it needs into .venv (.venv/bin/doral)
+	@$(if $(filter setup,$(MAKECMDGOALS)),printf '%s\n' "doral is in $(BIN). What to type next:" \
+		"  $(BIN)/doral init my.json      write a problem of your own to start from" \
+		"  $(BIN)/doral simulate my.json  let policies play it" \
+		"  $(BIN)/doral --help            see everything else",:)
 
 test: $(DEV_READY) ## all checks: style, types, imports between modules, tests
 	$(BIN)/ruff check .
