@@ -17,7 +17,7 @@ from doral import _files
 from doral.errors import InvalidValue
 from doral.experiments.kit import settings
 from doral.experiments.kit.cell import Cell
-from doral.experiments.kit.folder import PART_KIND
+from doral.experiments.kit.folder import part_name
 from doral.simulation import saved
 from doral.simulation.api import simulate
 from doral.simulation.named import NamedPolicy
@@ -58,7 +58,7 @@ class Batch:
 
     def file_name(self, *, seed: int) -> str:
         """Under which it is kept."""
-        return f"{self.key(seed=seed)}{PART_KIND}"
+        return part_name(self.key(seed=seed), versions=settings.versions())
 
 
 class Progress(Protocol):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from doral.errors import InvalidValue
 
 PARTS_FOLDER = "parts"
 PART_KIND = ".npz"
+_PART = re.compile(r"([0-9a-f]{8}-)?[0-9a-f]{32}\.npz")
 CLAIMS_FILE = "claims.json"
 SETTINGS_FILE = "settings.json"
 REPORT_FILE = "report.html"
@@ -57,8 +61,36 @@ def write_tables(folder: Path, frames: Mapping[str, pl.DataFrame | None]) -> Non
             path.unlink(missing_ok=True)
 
 
+# Parts would pile up. Two rules: before a run, those that another version has computed go, since no run of this version
+# can go on from them, whatever its settings; after one that has ended well, those go that it did not ask for, of other
+# settings or of runs that were given up. Files that are none of our parts stay in any case.
+
+
+def part_name(key: str, *, versions: Mapping[str, str]) -> str:
+    """The file of a part: who computed it, and its key."""
+    return f"{_version_key(versions)}-{key}{PART_KIND}"
+
+
+def remove_parts_of_other_versions(folder: Path, *, versions: Mapping[str, str]) -> None:
+    """Before a run."""
+    start = _version_key(versions)
+    for path in _parts(folder):
+        if not path.name.startswith(f"{start}-"):
+            path.unlink(missing_ok=True)
+
+
 def remove_other_parts(folder: Path, *, keep: Collection[str]) -> None:
-    """Parts of other settings or versions, which nobody will ask for again: they would pile up."""
-    for path in (folder / PARTS_FOLDER).glob(f"*{PART_KIND}"):
+    """After a run that has ended well."""
+    for path in _parts(folder):
         if path.name not in keep:
             path.unlink(missing_ok=True)
+
+
+def _version_key(versions: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(dict(versions), sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _parts(folder: Path) -> list[Path]:
+    """Those that we have written; earlier ones do not say which version made them."""
+    found = (folder / PARTS_FOLDER).glob(f"*{PART_KIND}")
+    return [path for path in found if _PART.fullmatch(path.name) and path.is_file()]
