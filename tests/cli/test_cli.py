@@ -63,14 +63,15 @@ def test_help_is_quick_and_free_of_heavy_imports() -> None:
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("simulate", ["--policy", "--runs", "--seed", "--jobs", "--metric", "--out", "--runs-out"]),
+        ("simulate", ["--policy", "--runs", "--seed", "--jobs", "--metric", "--out", "--runs-out", "--wide"]),
         ("reproduce", ["--runs", "--seed", "--out", "--jobs", "--quick", "--comparison-only"]),
         (
             "compare",
             ["--scenario", "--policy", "--runs", "--seed", "--out", "--jobs", "--quick", "--table-only"],
         ),
-        ("scenarios", []),
-        ("policies", []),
+        ("scenarios", ["--json"]),
+        ("policies", ["--json"]),
+        ("init", ["--problem-only"]),
     ],
 )
 def test_help_documents_every_option(command: str, options: list[str]) -> None:
@@ -128,8 +129,11 @@ def test_simulate_prints_a_table_without_frames_into_a_pipe() -> None:
     done = run("simulate", "paper/diverse-pareto", "-p", "doral:accept=3", "-p", "random", "--runs", "2")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].split()[:3] == ["scenario", "policy", "reward"]
-    assert [line.split()[1] for line in lines[1:]] == ["doral(accept=3)", "random"]
+    assert lines[0].strip() == "paper/diverse-pareto"  # too wide for a column of its own
+    assert lines[2].split()[:2] == ["policy", "reward"]
+    assert [line.split()[0] for line in lines[3:]] == ["doral(accept=3)", "random"]
+    assert len(lines[3].split()) == 3
+    assert all(len(line.rstrip()) <= 80 for line in lines)
     assert not re.search("[─━│┃\x1b]", done.stdout)
 
 

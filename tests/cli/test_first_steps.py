@@ -134,7 +134,7 @@ def test_init_writes_what_both_a_simulation_and_a_campaign_take(tmp_path: Path) 
     storage = f"sqlite:///{tmp_path / 'c.db'}"
     assert said("campaign", "create", "first", "-f", str(path), "-s", storage) == "created first\n"
     table = said("simulate", str(path), "-p", "random", "--runs", "1", "--jobs", "1")
-    assert table.splitlines()[1].split()[:3] == ["my", "problem", "random"]
+    assert table.splitlines()[2].split()[:3] == ["my", "problem", "random"]
 
 
 @pytest.mark.parametrize(

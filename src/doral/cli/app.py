@@ -36,6 +36,7 @@ _POLICY_HELP = "A name from `doral policies`, with options as in doral:accept=3,
 _METRIC_HELP = "What the printed table counts: within_deadline, by_end or within_cutoff."
 _OUT_HELP = "Write the summary to this file (.csv, .parquet, .json) instead of printing a table."
 _RUNS_OUT_HELP = "Also write one row per policy and run to this file (.csv, .parquet, .json)."
+_WIDE_HELP = "All columns of the table, however narrow the terminal is."
 _COMPARISON_RUNS_HELP = "Runs of the comparison; 50 as in the paper, or 5 with --quick."
 _FOLDER_HELP = "Folder for figures, tables and report."
 _COMPARISON_ONLY_HELP = "The paper's figures and claims, without sweeps and ablation."
@@ -136,6 +137,7 @@ def simulate(
     metric: Annotated[str, typer.Option(help=_METRIC_HELP)] = "within_deadline",
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help=_OUT_HELP)] = None,
     runs_out: Annotated[Path | None, typer.Option(metavar="FILE", help=_RUNS_OUT_HELP)] = None,
+    wide: Annotated[bool, typer.Option("--wide", "-w", help=_WIDE_HELP)] = False,
 ) -> None:
     """Let policies play scenarios, all on the same draws, and compare them."""
     with exit_codes(if_interrupted="nothing was written"):
@@ -152,6 +154,7 @@ def simulate(
             metric=metric,
             out=out,
             runs_out=runs_out,
+            wide=wide,
         )
 
 

@@ -7,9 +7,11 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, ProgressColumn, Task, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
+from rich.text import Text
 
+from doral.cli.time_left import TimeLeft, words
 from doral.experiments.kit.batches import Batch
 from doral.pages.numbers import count
 
@@ -22,14 +24,24 @@ def _describe(batch: Batch) -> str:
     return f"{batch.cell.study}, {scenario}, {runs}{some}"
 
 
+class _Left(ProgressColumn):
+    """Our estimate: rich's own takes what was kept from before for speed, and compiling for slowness."""
+
+    def render(self, task: Task) -> Text:
+        left: TimeLeft = task.fields["left"]
+        return Text(words(left.left_s(time.monotonic())))
+
+
 class Bar:
     """For a terminal."""
 
     def __init__(self, console: Console) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-        times = (TimeElapsedColumn(), TextColumn("gone,"), TimeRemainingColumn(), TextColumn("left"))
+        times = (TimeElapsedColumn(), TextColumn("gone,"), _Left(), TextColumn("left"))
         self._bar = RichProgress(*columns, *times, console=console, transient=True)
-        self._task = self._bar.add_task("starting", total=None)
+        self._left = TimeLeft()
+        self._is_kept = False
+        self._task = self._bar.add_task("starting", total=None, left=self._left)
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -41,12 +53,15 @@ class Bar:
         self._bar.stop()
 
     def begin(self, *, rounds: int) -> None:
+        self._left.begin(work=rounds)
         self._bar.update(self._task, total=rounds)
 
     def batch(self, batch: Batch, *, is_kept: bool) -> None:
+        self._is_kept = is_kept
         self._bar.update(self._task, description=_describe(batch))
 
     def advance(self, rounds: int) -> None:
+        self._left.advance(rounds, now_s=time.monotonic(), is_kept=self._is_kept)
         self._bar.advance(self._task, rounds)
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from doral import _files
-from doral.cli import terminal
+from doral.cli import simulation_table
 from doral.cli.policy_words import parse_policy
 from doral.engine.options import PolicyOptions
 from doral.engine.pieces.people import check_problem
 from doral.errors import InvalidValue
-from doral.pages.numbers import number, spread
 from doral.simulation.named import NamedPolicy
 from doral.simulation.outcome import METRICS
 from doral.simulation.scenario import Scenario
@@ -21,8 +20,6 @@ from doral.simulation.scenarios.catalogue import SCENARIOS, scenario
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from doral.simulation.result import SimulationResult
 
 FILE_KINDS = (".csv", ".parquet", ".json")
 
@@ -50,6 +47,7 @@ def run(
     metric: str,
     out: Path | None,
     runs_out: Path | None,
+    wide: bool = False,
 ) -> None:
     """Everything that the command does. Policies that nobody chose are left out where they know classes alone."""
     chosen = [parse_policy(word) for word in policies]
@@ -69,7 +67,7 @@ def run(
     if runs_out is not None:
         _write(result.runs(), runs_out)
     if out is None:
-        _show(result, metric)
+        simulation_table.show(result, metric, is_wide=wide)
 
 
 def scenario_of(word: str) -> Scenario:
@@ -103,43 +101,3 @@ def _write(frame: pl.DataFrame, path: Path) -> None:
 
         lists = [name for name, kind_ in frame.schema.items() if isinstance(kind_, pl.List)]
         _files.write_text(path, frame.with_columns(pl.col(lists).list.join(";")).write_csv())
-
-
-def _show(result: SimulationResult, metric: str) -> None:
-    rows = []
-    for row in result.summary().filter(metric=metric).iter_rows(named=True):
-        first = next(one.policy for one in result.outcomes if one.scenario == row["scenario"])
-        is_first = row["policy"] == first
-        share = None if row["regret_share"] is None else 100.0 * (1.0 - row["regret_share"])
-        rows.append(
-            [
-                row["scenario"],
-                row["policy"],
-                number(row["reward_mean"]),
-                number(row["reward_se"]),
-                number(share, 1),
-                "" if is_first else number(row["difference_mean"], signed=True),
-                "" if is_first else spread(row["difference_low"], row["difference_high"], signed=True),
-                number(None if row["expected_share"] is None else 100.0 * row["expected_share"], 1),
-                "" if is_first else number(row["expected_difference_mean"], signed=True),
-                ""
-                if is_first or row["expected_difference_low"] is None
-                else spread(row["expected_difference_low"], row["expected_difference_high"], signed=True),
-            ]
-        )
-    heads = [
-        "scenario",
-        "policy",
-        "reward",
-        "std. error",
-        "% of clairvoyant",
-        f"less {result.policies[0]}",
-        "95% interval",
-        "expected, %",
-        "expected less",
-        "95% interval",
-    ]
-    terminal.show_table(heads, rows, numbers=range(2, 10))
-    for name in result.worthless:
-        said = "nothing is worth its cost here: the clairvoyant spends and earns nothing"
-        terminal.output().print(f"{name}: {said}", markup=False)

@@ -28,8 +28,12 @@ def show_table(
     numbers: Sequence[int] = (),
     title: str = "",
     width: int | None = None,
+    is_whole: bool = False,
 ) -> None:
-    """Print a table; `numbers` are the columns that are aligned to the right, `width` is what it takes at most."""
+    """Print a table; `numbers` are the columns that are aligned to the right, `width` is what it takes at most.
+
+    One that `is_whole` has its lines broken by a narrow terminal, and not its cells.
+    """
     console = output()
     table = Table(
         box=box.SIMPLE_HEAD if console.is_terminal else None,
@@ -42,7 +46,10 @@ def show_table(
         table.add_column(head, justify="right" if position in numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
-    console.print(table, width=None if width is None else min(width, console.width))
+    if is_whole:
+        console.print(table, width=PIPE_WIDTH, crop=False, soft_wrap=True)
+    else:
+        console.print(table, width=None if width is None else min(width, console.width))
 
 
 def show_words(words: str) -> None:
