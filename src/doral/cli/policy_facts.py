@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import types
+import typing
 from typing import Any
 
 from rich.text import Text
@@ -68,13 +70,22 @@ def _defaults(one: NamedPolicy) -> dict[str, tuple[Any, str]]:
         assert one.kind in RIVALS
         usual = dataclasses.asdict(rival(one.kind).settings)
         return {option: (value, _kind(value)) for option, value in usual.items()}
-    plain = PolicyOptions()
+    plain, hints = PolicyOptions(), typing.get_type_hints(PolicyOptions)
     words = option_words()
-    found = {}
-    for option in OPTION_NAMES:
-        default = getattr(plain, option)
-        found[option] = (default, " ".join(words[option]) if option in words else _kind(default))
-    return found
+    return {
+        option: (getattr(plain, option), " ".join(words[option]) if option in words else _kinds(hints[option]))
+        for option in OPTION_NAMES
+    }
+
+
+def _kinds(hint: Any) -> str:
+    """What a type allows, in words."""
+    if typing.get_origin(hint) is typing.Literal:
+        return " ".join(typing.get_args(hint))
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        return ", ".join(said for said in map(_kinds, typing.get_args(hint)) if said)
+    known = {bool: "true false", int: "a whole number", float: "a number", str: "a word", type(None): "none"}
+    return known.get(hint, "several of them" if typing.get_origin(hint) is tuple else "")
 
 
 def _kind(value: object) -> str:

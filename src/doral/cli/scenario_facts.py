@@ -94,6 +94,7 @@ def show_scenario(scenario: Scenario, *, as_json: bool) -> None:
         terminal.show_fact(field, words)
     console.print()
     _show_contexts(scenario)
+    console.print()
     _show_arms(scenario)
     if problem.n_arms > MOST_ROWS or problem.n_contexts > MOST_ROWS:
         console.print("--json shows all of them", markup=False)

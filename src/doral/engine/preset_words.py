@@ -13,7 +13,7 @@ PRESET_WORDS: Mapping[str, Mapping[str, str]] = {
         "doral-ids": "doral-otf that also chooses by what an arm would teach.",
     },
     PAPER: {
-        "doral": "Races arms first, then spends; arms must differ in delay.",
+        "doral": "Races arms for speed, then spends; where delays differ.",
         "d-alp": "doral blind to delays: what knowing the delays is worth.",
         "d-linucb": "The best-looking arm until the money is gone, no pacing.",
         "random": "Any arm, by a coin that spreads the budget: the floor.",

@@ -90,8 +90,8 @@ def duration(field: str, value: Any, *, clock: Clock) -> Any:
         return value
     if clock == "rounds":
         remedy = (
-            "must be a number of rounds (arrivals): this counts rounds; durations are for problems that end "
-            'after a time, as in "until": "56d"'
+            "is a duration, and the clock counts rounds, one for each arrival: give a number of rounds; or count in "
+            'seconds: without --clock rounds in a campaign, with "until": "56d" for horizon in a simulation'
         )
         raise InvalidValue(field, value, remedy)
     return _SECONDS.duration(field, value)

@@ -19,7 +19,7 @@ SCENARIO_WORDS: Mapping[str, Mapping[str, str]] = {
         "stress/dear-is-right": "Costs differ, and the dearest arm pays most.",
         "stress/no-features": "Nobody describes the arms.",
         "stress/wrong-features": "Arms are described by what does not matter.",
-        "stress/silent-slow": "Conversions of 2 to 15% that take weeks; no 'no'.",
+        "stress/silent-slow": "Conversions of 2 to 15% that come very late.",
         "stress/rare": "Conversions of 1 to 4%; no news is no conversion.",
         "stress/pay-on-success": "An offer is paid for only when it is taken up.",
         "stress/until": "Ends on a date; twice as many come as expected.",
