@@ -19,10 +19,9 @@ from typer.testing import CliRunner
 from doral.cli.app import app
 from doral.cli.initial import content
 from doral.cli.problem_files import read_problem
-from doral.engine.preset_words import PRESET_WORDS
 from doral.engine.presets import POLICY_NAMES
+from doral.simulation.policy_words import PRESET_WORDS, RIVAL_WORDS
 from doral.simulation.rivals.catalogue import RIVALS
-from doral.simulation.rivals.words import RIVAL_WORDS
 from doral.simulation.scenario_files import read_scenario
 from doral.simulation.scenarios.catalogue import SCENARIOS
 from doral.simulation.scenarios.words import SCENARIO_WORDS

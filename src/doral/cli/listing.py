@@ -10,8 +10,7 @@ from rich.text import Text
 
 from doral.cli import terminal
 from doral.cli.campaign_words import json_line
-from doral.engine.preset_words import PRESET_WORDS
-from doral.simulation.rivals.words import RIVAL_WORDS
+from doral.simulation.policy_words import PRESET_WORDS, RIVAL_WORDS
 from doral.simulation.scenarios.words import SCENARIO_WORDS
 
 _GAP = 2

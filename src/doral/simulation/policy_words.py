@@ -1,4 +1,7 @@
-"""What each policy of `presets.py` is and when to use it: one line of a list, by groups. It imports nothing."""
+"""What each policy is and when to use it: one line of a list, by groups. It imports nothing.
+
+It stands apart from presets and rivals, whose files decide: a word that is changed there would compile everything anew.
+"""
 
 from __future__ import annotations
 
@@ -31,5 +34,16 @@ PRESET_WORDS: Mapping[str, Mapping[str, str]] = {
         "d-alp/literal": "The same without delays.",
         "d-linucb/literal": "d-linucb with the bonus as printed.",
         "random/literal": "random with the budget's rate as printed.",
+    },
+}
+
+RIVALS_IN_PYTHON = "Rivals in Python (simulations and plans only)"
+
+RIVAL_WORDS: Mapping[str, Mapping[str, str]] = {
+    RIVALS_IN_PYTHON: {
+        "beta-ts-lp": "Beta posteriors and a linear program; strong with few arms.",
+        "explore-then-lp": "All arms alike at first, then a linear program.",
+        "a/b": "A test for a while, then each context's winner.",
+        "status-quo": "What is done today: fixed shares, nothing is learned.",
     },
 }
