@@ -1,6 +1,67 @@
 """DORAL: spend a limited budget well when answers come back late, or never.
 
-The public names, nothing else. They are loaded when first used: `import doral` stays quick and free of compilers.
+The first lines to type:
+
+    import doral
+
+    result = doral.simulate(["doral-otf", "doral", "random"], "stress/tiny", runs=5)
+    print(result)
+    result.plot("reward")
+    doral.scenario("stress/tiny")
+
+`help(doral.policy)` and so on tells what each name takes. Deadlines are in rounds (arrivals) in a simulation and in
+seconds in a live campaign.
+
+What is asked
+
+    Problem           arms, contexts, a budget, an end, a deadline
+    Arm               something the budget can be spent on, with its cost
+    Context           a class of arrivals, with its share and urgency
+    Number            a feature of a person that is a number
+    Category          a feature of a person that is one of several words
+
+Policies
+
+    policy            a policy by name, with options changed at will
+    PolicyOptions     what `policy` makes: all options of a policy
+    rival             what people would use otherwise: an A/B test, what is done today
+    external          a policy whose values a model of your own predicts
+    PythonPolicy      what a policy of your own has to do: `decide` and `observe`
+    Arrival           what it is told of somebody who arrives
+    Answer            what it is told of an answer
+
+Simulation
+
+    simulate          let policies play scenarios
+    scenario          a scenario that ships, by name
+    Scenario          a problem together with what is true of it
+    delays            laws of how long answers take
+    Arrivals          how people arrive until a date
+    Bursts            those of them that come together
+    Calendar          arrivals as they were observed
+    SimulationResult  what `simulate` returns: tables, differences, pictures
+
+Live campaigns
+
+    open              a store of campaigns: a file, or a database
+    Store             what `open` returns
+    Campaign          decides about whoever arrives, and learns from answers
+    Decision          what was decided, why, and what became of it
+
+Logs
+
+    read_log          a log out of a file or a data frame
+    Log               what `read_log` returns
+    plan              what a log says to somebody who has to decide
+    Plan              what `plan` returns: an answer, and a page with figures
+    evaluate          what policies would have brought, had they decided
+    Evaluation        what `evaluate` returns
+
+Errors
+
+    DoralError        all that is raised on purpose
+    InvalidValue      a value that cannot be used, with what it must be
+    UnknownName       a name that is not known, with the nearest
 """
 
 from __future__ import annotations
@@ -48,6 +109,7 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 
+# Names are loaded when first used: `import doral` stays quick and free of compilers.
 _HOMES = {
     "Answer": "doral.simulation.python_policy",
     "Arm": "doral.problem",
@@ -65,7 +127,7 @@ _HOMES = {
     "Log": "doral.log.log",
     "Number": "doral.person",
     "Plan": "doral.planning.plan",
-    "PolicyOptions": "doral.engine.options",
+    "PolicyOptions": "doral.engine.policy",
     "Problem": "doral.problem",
     "PythonPolicy": "doral.simulation.python_policy",
     "Scenario": "doral.simulation.scenario",

@@ -35,6 +35,11 @@ class DoralError(Exception):
 class InvalidValue(DoralError, ValueError):
     """A value from outside that cannot be used.
 
+    Args:
+        field: What it was given for.
+        value: What was given.
+        remedy: What it must be, or what to do.
+
     >>> print(InvalidValue("budget", -3, "must be a finite number above 0"))
     budget = -3: must be a finite number above 0
     """
@@ -51,6 +56,11 @@ class InvalidValue(DoralError, ValueError):
 
 class UnknownName(DoralError, LookupError):
     """A name that is not among the known ones; the message offers the nearest.
+
+    Args:
+        kind: Of what it is a name.
+        name: The name that was given.
+        known: All that are known.
 
     >>> print(UnknownName("scenario", "paper/divers-pareto", ["paper/diverse-pareto", "paper/similar-geometric"]))
     unknown scenario 'paper/divers-pareto'; did you mean 'paper/diverse-pareto'?

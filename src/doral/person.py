@@ -29,6 +29,9 @@ FeaturesLike: TypeAlias = Mapping[str, Any] | Sequence[Any] | np.ndarray
 class Number:
     """A feature that is a number, in any unit; yes and no are 1 and 0.
 
+    Args:
+        name: What the feature is called.
+
     >>> Number("age")
     Number(name='age')
     """
@@ -42,6 +45,10 @@ class Number:
 @dataclass(frozen=True, init=False)
 class Category:
     """A feature that is one of several words. Levels need not be known before: one that was never seen works.
+
+    Args:
+        name: What the feature is called.
+        levels: Words that are known before, in the order in which they are numbered. Default: none.
 
     >>> Category("clinic", levels=["north", "south"])
     Category(name='clinic', levels=('north', 'south'))

@@ -69,12 +69,16 @@ CostLike: TypeAlias = float | Mapping[str, float] | Sequence[tuple[str, float]]
 class Arm:
     """Something the budget can be spent on.
 
-    `features` describe it to the learner; all arms of a problem have equally many, or none. Without them, arms are told
-    apart by what they have brought, in all contexts and in each. `cost` is what one use takes from the budget, 0 where
-    it is free; a mapping from the name of every context to a cost where it differs by context.
+    Without features, arms are told apart by what they have brought, in all contexts and in each.
+
+    Args:
+        name: What it is called.
+        features: Numbers that describe it to the learner; all arms of a problem have equally many, or none.
+        cost: What one use takes from the budget, 0 where it is free; a mapping from the name of every context to a
+            cost where it differs by context. Default: 1.
 
     >>> Arm("clinic-a", features=[0.2, 0.7], cost=2.5)
-    Arm(name='clinic-a', features=(0.2, 0.7), cost=2.5)
+    <Arm 'clinic-a': features 0.2, 0.7, cost 2.5>
     >>> Arm("taxi", features=[1.0], cost={"near": 8, "far": 20}).cost
     (('near', 8.0), ('far', 20.0))
     """
@@ -104,19 +108,40 @@ class Arm:
         return max(cost for _, cost in self.cost) if isinstance(self.cost, tuple) else self.cost
 
     def cost_in(self, context: str) -> float:
-        """What one use costs in a context."""
+        """What one use costs in a context.
+
+        Args:
+            context: The name of the context.
+        """
         return dict(self.cost)[context] if isinstance(self.cost, tuple) else self.cost
+
+    def __repr__(self) -> str:
+        from doral._problem_words import arm_in_words
+
+        return arm_in_words(self)
+
+    def _repr_html_(self) -> str:
+        from doral._problem_words import arm_card
+
+        return arm_card(self)
 
 
 @dataclass(frozen=True, init=False)
 class Context:
-    """A class of arrivals, and the share of all arrivals that it makes up; None when that is to be learned.
+    """A class of arrivals.
 
-    Urgency has three parts. `weight` is what one unit of reward is worth here. `deadline` replaces that of the problem,
-    in the same unit. `tier` orders contexts: a reserve of the problem for a tier is closed to all lower ones.
+    Urgency has three parts: `weight`, `deadline` and `tier`.
+
+    Args:
+        name: What it is called.
+        share: The share of all arrivals that it makes up, above 0 up to 1; None: it is learned.
+        weight: What one unit of reward is worth here. Default: 1.
+        deadline: Replaces that of the problem, in the same unit: rounds (arrivals) in a simulation, seconds in a live
+            campaign. None: that of the problem.
+        tier: Orders contexts: a reserve of the problem for a tier is closed to all lower ones. Default: 0, the lowest.
 
     >>> Context("elderly", 0.3, weight=2)
-    Context(name='elderly', share=0.3, weight=2.0, deadline=None, tier=0)
+    <Context 'elderly': share 0.3, weight 2>
     """
 
     name: str
@@ -156,41 +181,60 @@ class Context:
             tier=_check.whole_number(f"tier of context {shown(name)}", tier, at_least=0, at_most=MAX_TIERS - 1),
         )
 
+    def __repr__(self) -> str:
+        from doral._problem_words import context_in_words
+
+        return context_in_words(self)
+
+    def _repr_html_(self) -> str:
+        from doral._problem_words import context_card
+
+        return context_card(self)
+
 
 ContextsLike: TypeAlias = Mapping[str, float] | Mapping[str, None] | Words | Sequence[Context]
 
 
 @dataclass(frozen=True, init=False)
 class Problem:
-    """What is asked of a policy: spend `budget` well over `horizon` arrivals.
+    """What is asked of a policy: spend `budget` well over `horizon` arrivals, or until a date.
 
-    `contexts` is a mapping from name to share, or names alone (the shares are then learned), or `Context` objects.
-    Given shares have to sum to 1 within 1e-6 and are kept exactly as given, not rescaled. `horizon` is a number of
-    rounds, one arrival each. `deadline` is a time on the clock, in rounds in a simulation and in seconds in a campaign,
-    unless that counts rounds, too: an answer counts only if it comes within it; None means that every answer counts.
-    `feedback` is "explicit" where an answer is seen also when its reward is 0, and
-    "silent" where no news and a reward of 0 look the same, as with conversions. `reserves` maps a tier to the share of
-    the budget that contexts of lower tiers cannot take; what is not needed is released towards the end.
-    `reward_range` is (lowest, highest): a live answer outside of it is refused as a slip. Policies do not use it.
-    `until` takes the place of `horizon` where the end is a date: how long the campaign lasts, in the unit of the clock
-    and of the deadline. How many will arrive is then learned from the pace; `expected_arrivals` is a first guess.
-    `counted` says which answers count at the end: "within_deadline", every one within its deadline, also after the last
-    arrival; "by_end", only those that have come by the last arrival, for which policies with `until_end` then plan.
-
-    `baseline` is what skipping earns; None: nothing. A number, or one for each context by its name, is known, in units
-    of reward. Where it is not, "observed" adds an arm `nothing` that costs nothing and stands for doing nothing: those
-    who are skipped can be answered like all others, and it is learned from them. Or name an arm of cost 0, what is
-    done with those who are not served otherwise. What the others are worth is then what they bring beyond it.
-
-    `paid` is "always" where a use costs what its arm costs, and "on_answer" where that is only reserved: what is paid
-    comes with the answer, and nothing is paid for what is not answered within its deadline. `return_at_least` is what
-    a unit of budget must bring: where it is thought to bring less, it is kept back. `reserve` is 1 where the budget
-    must hold whatever is paid of open decisions; where it is below (0.999), only what they cost with that probability
-    is reserved, and in one case of a thousand the budget is overdrawn.
-
-    `person` names what is known of everybody who arrives, beside a context or instead of one: names of numbers, and
-    `Category` objects for words; or a mapping from name to "number" or "category". `missing` is "error" where all of it
-    has to be given, and "mean" where what is missing is taken to be as it is on average.
+    Args:
+        arms: What the budget can be spent on: `Arm` objects.
+        contexts: Who arrives: a mapping from name to share, names alone (the shares are then learned), or `Context`
+            objects. Given shares have to sum to 1 within 1e-6 and are kept as given, not rescaled. None: nobody is
+            told apart but by `person`.
+        budget: What can be spent in all, in the unit of the costs.
+        horizon: How many arrive: rounds, one arrival each. Or give `until`.
+        deadline: An answer counts only if it comes within this time: rounds (arrivals) in a simulation, seconds in a
+            live campaign, unless that counts rounds, too. None: every answer counts.
+        feedback: "explicit": an answer is seen also when its reward is 0; "silent": no news and a reward of 0 look the
+            same, as with conversions. Default: "explicit".
+        reserves: From a tier to the share of the budget that contexts of lower tiers cannot take; what is not needed
+            is released towards the end. Default: none.
+        reward_range: (lowest, highest): a live answer outside of it is refused as a slip. Policies do not use it.
+            Default: a billion either way.
+        counted: Which answers count at the end: "within_deadline": every one within its deadline, also after the last
+            arrival; "by_end": only those that have come by the last arrival, for which policies with `until_end`
+            plan. Default: "within_deadline".
+        baseline: What skipping earns, in units of reward; what arms are worth is what they bring beyond it. A number,
+            or one for each context by its name, where it is known; "observed": it is learned from those who are
+            skipped, who can be answered like all others, as an arm `nothing` that costs nothing; or the name of an
+            arm of cost 0 that those get who are not served otherwise. None: nothing.
+        paid: "always": a use costs what its arm costs; "on_answer": that is only reserved, what is paid comes with the
+            answer, and nothing is paid for what is not answered within its deadline. Default: "always".
+        return_at_least: Reward that a unit of budget must bring: where it is thought to bring less, it is kept back.
+            Default: 0.
+        reserve: With paid="on_answer": 1 where the budget must hold whatever is paid of open decisions; below (0.999),
+            only what they cost with that probability is reserved, and in one case of a thousand the budget is
+            overdrawn. Default: 1.
+        until: In place of `horizon` where the end is a date: how long it lasts, in the unit of the deadline.
+        expected_arrivals: With `until`: a first guess of how many will arrive, which is then learned from the pace.
+            None: twice as many as the budget can serve.
+        person: What is known of everybody who arrives, beside a context or instead of one: names of numbers, `Number`
+            and `Category` objects, or a mapping from name to "number" or "category". Default: nothing.
+        missing: "error": all of `person` has to be given; "mean": what is missing is taken to be as on average.
+            Default: "error".
 
     >>> problem = Problem(
     ...     arms=[Arm("clinic-a", features=[0.2, 0.7]), Arm("clinic-b", features=[0.9, 0.1], cost=2.5)],
@@ -199,6 +243,8 @@ class Problem:
     ...     horizon=170_000,
     ...     deadline=500,
     ... )
+    >>> problem
+    <Problem: 2 arms, 2 contexts, budget 85,000, horizon 170,000, deadline 500>
     >>> problem.rate, problem.context_index("adult")
     (0.5, 1)
     """
@@ -296,14 +342,17 @@ class Problem:
 
     @property
     def n_arms(self) -> int:
+        """How many arms there are, that of doing nothing included."""
         return len(self.arms)
 
     @property
     def n_contexts(self) -> int:
+        """How many contexts there are."""
         return len(self.contexts)
 
     @property
     def n_features(self) -> int:
+        """How many features an arm has."""
         return len(self.arms[0].features)
 
     @property
@@ -313,6 +362,7 @@ class Problem:
 
     @cached_property
     def person_names(self) -> tuple[str, ...]:
+        """The names of what is known of a person."""
         return tuple(feature.name for feature in self.person)
 
     @cached_property
@@ -322,10 +372,12 @@ class Problem:
 
     @cached_property
     def arm_names(self) -> tuple[str, ...]:
+        """The names of the arms, in their order."""
         return tuple(arm.name for arm in self.arms)
 
     @cached_property
     def context_names(self) -> tuple[str, ...]:
+        """The names of the contexts, in their order."""
         return tuple(context.name for context in self.contexts)
 
     @cached_property
@@ -400,16 +452,30 @@ class Problem:
         return _read_only([math.inf if deadline is None else deadline for deadline in own])
 
     def check_reward(self, value: object) -> float:
-        """A reward of this problem, as a float; whatever is outside of `reward_range` is refused."""
+        """A reward of this problem, as a float; whatever is outside of `reward_range` is refused.
+
+        Args:
+            value: The reward.
+        """
         low, high = self.reward_range
         return _check.finite_number(
             "reward", value, at_least=low, at_most=high, hint=" (the problem's reward_range); is it a slip?"
         )
 
     def arm_index(self, name: str) -> int:
+        """The number of an arm, from 0, in the order of the problem.
+
+        Args:
+            name: Its name.
+        """
         return _index("arm", name, self._arm_indices)
 
     def context_index(self, name: str) -> int:
+        """The number of a context, from 0, in the order of the problem.
+
+        Args:
+            name: Its name.
+        """
         return _index("context", name, self._context_indices)
 
     @cached_property
@@ -445,7 +511,11 @@ class Problem:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The problem that `to_dict` wrote, with every check made again."""
+        """The problem that `to_dict` wrote, with every check made again.
+
+        Args:
+            data: A mapping of plain values, as JSON holds them.
+        """
         given = _check.keys(
             "problem",
             data,
@@ -483,6 +553,16 @@ class Problem:
             person=[feature_from_dict(one) for one in person],
             **given,
         )
+
+    def __repr__(self) -> str:
+        from doral._problem_words import problem_in_words
+
+        return problem_in_words(self)
+
+    def _repr_html_(self) -> str:
+        from doral._problem_words import problem_card
+
+        return problem_card(self)
 
     def __getstate__(self) -> dict[str, Any]:
         # Without the cached arrays: they are quick to make again, and pickle would bring them back writable.

@@ -287,7 +287,6 @@ def test_a_calendar_that_is_none_says_so(given: dict[str, Any], says: str) -> No
     [
         (Calendar([1.0, 2.0], [0, 3]), {}, "contexts of Calendar = 3: must be from 0 to 2"),
         (Calendar([1.0, 2.0], [0, 1]), {"shares": (0.2, 0.3, 0.5)}, "shares = .*: follow from the contexts"),
-        (Calendar([1.0, 2.0]), {}, "shares = None: the problem learns its shares"),
         (Calendar(np.arange(1000.0) / 1e4, [0] * 1000), {"until": 1e9}, "block = .*: is too short"),
     ],
 )

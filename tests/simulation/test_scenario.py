@@ -55,7 +55,6 @@ def scenario(**changes: Any) -> doral.Scenario:
         ({"noise": "uniform"}, "gaussian, bernoulli, poisson or none"),
         ({"noise_sd": -1.0}, "noise_sd = -1.0"),
         ({"availability": 1.5}, "availability = 1.5"),
-        ({"problem": problem(contexts=["x", "y"])}, "the scenario must say what they are"),
         ({"shares": [0.5, 0.6]}, "above 0 and sum to 1"),
         ({"features": "random"}, "given or drawn"),
         ({"problem": "kits"}, "must be a doral.Problem"),

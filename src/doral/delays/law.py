@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 
 
 class LawCode(NamedTuple):
-    """A law as compiled code takes it: its number, its parameters, and the ascending table of an empirical one."""
+    """A law as compiled code takes it: its number, its parameters, and the ascending table of an empirical one.
+
+    Attributes:
+        kind: The number of the law.
+        a: Its first parameter.
+        b: Its second parameter.
+        never: The probability that no answer comes.
+        values: The observed delays of an empirical law, ascending; else empty.
+    """
 
     kind: int
     a: float
@@ -48,7 +56,11 @@ class Law(ABC):
         """P(D <= age), for ages that are not negative; infinity is one of them."""
 
     def sample(self, uniforms: ArrayLike) -> Floats:
-        """The delays at probabilities in [0, 1) (inverse transform), in the shape given; `inf` means never."""
+        """The delays at probabilities in [0, 1) (inverse transform), in the shape given; `inf` means never.
+
+        Args:
+            uniforms: Probabilities from 0 to below 1, in an array of any shape.
+        """
         # Here and not above: describing a law is to stay free of the compiler and its start-up time.
         from doral._delay_kernels import DELAYS, Sample
         from doral._kernel import Block
@@ -69,7 +81,11 @@ class Law(ABC):
     def return_probability(self, age: _check.FloatsLike) -> Floats: ...
 
     def return_probability(self, age: float | _check.FloatsLike) -> float | Floats:
-        """The chance that the answer has come by this age in rounds; at `math.inf`, that it comes at all."""
+        """The chance that the answer has come by this age in rounds; at `math.inf`, that it comes at all.
+
+        Args:
+            age: Rounds since the decision: a number, or several.
+        """
         remedy = "must be a number of rounds"
         ages = _checked_floats("age", age, remedy)
         if np.any(np.isnan(ages)):

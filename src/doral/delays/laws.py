@@ -14,11 +14,16 @@ from doral.delays.law import Law, LawCode, law_code, plain_values
 from doral.errors import InvalidValue
 
 MAX_EMPIRICAL_VALUES = 10**7
+_FEW = 8  # which are shown in full
 
 
 @dataclass(frozen=True)
 class Geometric(Law):
-    """1, 2, 3, ... rounds: the answer comes with the same chance, 1/mean, in every round after the decision."""
+    """1, 2, 3, ... rounds: the answer comes with the same chance, 1/mean, in every round after the decision.
+
+    Args:
+        mean: The mean delay in rounds, at least 1.
+    """
 
     mean: float
 
@@ -43,6 +48,10 @@ class Geometric(Law):
 class Pareto(Law):
     """The classical Pareto law, P(D > x) = (minimum / x) ** shape from `minimum` on. A heavy tail: the mean is
     infinite for a shape of 1 or less, the variance for 2 or less.
+
+    Args:
+        minimum: The shortest delay, in rounds; above 0.
+        shape: How quickly the tail falls: the smaller, the heavier. Above 0.
     """
 
     minimum: float
@@ -57,6 +66,7 @@ class Pareto(Law):
 
     @property
     def mean(self) -> float:
+        """The mean delay in rounds, `math.inf` where it is infinite."""
         return self.minimum * self.shape / (self.shape - 1) if self.shape > 1 else math.inf
 
     def _returned_by(self, ages: Floats) -> Floats:
@@ -68,7 +78,12 @@ class Pareto(Law):
 
 @dataclass(frozen=True)
 class Lognormal(Law):
-    """The logarithm of the delay is normal: half the answers come by `median`, and `sigma` is the spread in logs."""
+    """The logarithm of the delay is normal: half the answers come by `median`, and `sigma` is the spread in logs.
+
+    Args:
+        median: The delay by which half of the answers have come, in rounds; above 0.
+        sigma: The standard deviation of the logarithm of the delay; above 0.
+    """
 
     median: float
     sigma: float
@@ -82,6 +97,7 @@ class Lognormal(Law):
 
     @property
     def mean(self) -> float:
+        """The mean delay in rounds, `math.inf` where it is infinite."""
         try:
             return self.median * math.exp(self.sigma * self.sigma / 2)
         except OverflowError:
@@ -99,7 +115,12 @@ class Lognormal(Law):
 
 @dataclass(frozen=True)
 class Weibull(Law):
-    """P(D > x) = exp(-(x / scale) ** shape): the longer the wait the less likely an answer, for a shape below 1."""
+    """P(D > x) = exp(-(x / scale) ** shape): the longer the wait the less likely an answer, for a shape below 1.
+
+    Args:
+        scale: The delay by which 63% of the answers have come, in rounds; above 0.
+        shape: Below 1 waiting makes an answer ever less likely, above 1 ever more. Above 0.
+    """
 
     scale: float
     shape: float
@@ -113,6 +134,7 @@ class Weibull(Law):
 
     @property
     def mean(self) -> float:
+        """The mean delay in rounds, `math.inf` where it is infinite."""
         try:
             return self.scale * math.gamma(1 + 1 / self.shape)
         except OverflowError:
@@ -127,7 +149,11 @@ class Weibull(Law):
 
 @dataclass(frozen=True)
 class Exponential(Law):
-    """P(D > x) = exp(-x / mean)."""
+    """P(D > x) = exp(-x / mean): however long one has waited, an answer is as likely as before.
+
+    Args:
+        mean: The mean delay in rounds; above 0.
+    """
 
     mean: float
 
@@ -143,7 +169,11 @@ class Exponential(Law):
 
 @dataclass(frozen=True)
 class Fixed(Law):
-    """Always the same delay; 0 is an answer at once."""
+    """Always the same delay; 0 is an answer at once.
+
+    Args:
+        delay: The delay in rounds, from 0.
+    """
 
     delay: float
 
@@ -153,6 +183,7 @@ class Fixed(Law):
 
     @property
     def mean(self) -> float:
+        """The mean delay in rounds, `math.inf` where it is infinite."""
         return self.delay
 
     def _returned_by(self, ages: Floats) -> Floats:
@@ -167,6 +198,9 @@ class Empirical(Law):
     """One of the observed delays, each equally likely; `math.inf` among them is an answer that never came.
 
     They are kept in ascending order.
+
+    Args:
+        values: The delays, in rounds, from 0; a list or an array.
     """
 
     values: tuple[float, ...]
@@ -176,8 +210,15 @@ class Empirical(Law):
         given = _check.items("values of Empirical", values, what="delays", at_most=MAX_EMPIRICAL_VALUES)
         _check.set_fields(self, values=tuple(sorted(_checked_delay(value) for value in given)))
 
+    def __repr__(self) -> str:
+        if len(self.values) <= _FEW:
+            return f"Empirical(values={self.values})"
+        low, middle, high = self.values[0], self.values[len(self.values) // 2], self.values[-1]
+        return f"<Empirical: {len(self.values):,} delays from {low:g} to {high:g}, median {middle:g}>"
+
     @property
     def mean(self) -> float:
+        """The mean delay in rounds, `math.inf` where it is infinite."""
         if self.values[-1] == math.inf:
             return math.inf
         return math.fsum(self.values) / len(self.values)
@@ -195,6 +236,10 @@ class Empirical(Law):
 @dataclass(frozen=True)
 class Never(Law):
     """With probability `p` no answer ever comes; otherwise it comes after a delay from `law`.
+
+    Args:
+        law: The law of the delays of those that come.
+        p: The probability that none comes, from 0 to 1.
 
     One inside another becomes one:
 
@@ -215,6 +260,7 @@ class Never(Law):
 
     @property
     def mean(self) -> float:
+        """The mean delay in rounds, `math.inf` where it is infinite."""
         return math.inf if self.p > 0 else self.law.mean
 
     def _returned_by(self, ages: Floats) -> Floats:
@@ -229,6 +275,11 @@ class ByOutcome:
     """The delay depends on the reward: one law for rewards above `threshold`, another for the rest.
 
     For scenarios only. It has no return probability of its own, because that would depend on the rewards.
+
+    Args:
+        above: The law of the delay of rewards above the threshold.
+        below: The law of the delay of all other rewards.
+        threshold: A reward. Default 0.5, between a failure of 0 and a success of 1.
     """
 
     above: Law
@@ -244,7 +295,11 @@ class ByOutcome:
         )
 
     def given(self, reward: float) -> Law:
-        """The law of the delay of this reward."""
+        """The law of the delay of this reward.
+
+        Args:
+            reward: The reward of a decision.
+        """
         return self.above if _check.finite_number("reward", reward) > self.threshold else self.below
 
     def to_dict(self) -> dict[str, Any]:

@@ -33,6 +33,9 @@ _CLASSES: dict[str, type[AnyLaw]] = {
 def from_dict(data: Mapping[str, Any]) -> AnyLaw:
     """The law that `to_dict` wrote, with every check made again.
 
+    Args:
+        data: A mapping with the name of the law as "type", and its parameters.
+
     >>> from_dict({"type": "Pareto", "minimum": 400, "shape": 2})
     Pareto(minimum=400.0, shape=2.0)
     """

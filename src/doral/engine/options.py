@@ -109,6 +109,16 @@ class PolicyOptions(
             if hasattr(piece, "check"):
                 piece.check(self)
 
+    def __repr__(self) -> str:
+        from doral.engine.policy_words import in_words  # here and below: it knows the presets, which are options
+
+        return in_words(self)
+
+    def _repr_html_(self) -> str:
+        from doral.engine.policy_words import policy_card
+
+        return policy_card(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values; `PolicyOptions(**d)` gives an equal object back."""
         return dataclasses.asdict(self)

@@ -139,7 +139,16 @@ def policy(
     return policy_of(name, options, reading=reading, label=label)
 
 
-def described_options() -> str:
+def _described_options() -> str:
     """The lines above that describe options."""
     _, _, after = (inspect.getdoc(policy) or "").partition("Keyword Args:\n")
     return after.partition("\n\n")[0]
+
+
+def _with_options(doc: str) -> str:
+    """The docstring of `PolicyOptions` with all of them among its attributes."""
+    name = "    name: What it is called in results.\n"
+    return inspect.cleandoc(doc).replace(name, name + _described_options() + "\n")
+
+
+PolicyOptions.__doc__ = _with_options(PolicyOptions.__doc__ or "")

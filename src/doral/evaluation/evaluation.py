@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,24 +72,37 @@ class BestOf:
     naive_difference: float
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Evaluation:
-    """What policies would have brought."""
+    """What policies would have brought. Made by `doral.evaluate`.
+
+    Attributes:
+        log: The name of the log.
+        arrivals: How many arrivals it rests on.
+        complete: The share of arrivals of which the outcome is known.
+        deadline: How old an answer may be to count, in the unit of the log's clock; None where nothing can be valued.
+        deadline_words: The same in words.
+        values: One for each policy and estimator.
+        notes: What was assumed: sentences.
+        allocations: By policy (halves, contexts, arms and nothing): what it does to either half of the log.
+        rows: The arrivals as they were valued; None where nothing can be.
+    """
 
     log: str
     arrivals: int
-    complete: float  # share of arrivals of which the outcome is known
-    deadline: float | None  # on the clock of the log; None where nothing can be valued
+    complete: float
+    deadline: float | None
     deadline_words: str
     values: tuple[Value, ...]
     notes: tuple[str, ...]
-    allocations: dict[str, Floats] = field(repr=False)  # by policy: (2, J, A + 1), what it does to either half
-    rows: Rows | None = field(repr=False)
-    _half: Ints = field(repr=False)
-    _added: dict[str, Floats] = field(repr=False)  # by policy: what each row adds to its value, by the main estimator
+    allocations: dict[str, Floats]
+    rows: Rows | None
+    _half: Ints
+    _added: dict[str, Floats]  # by policy: what each row adds to its value, by the main estimator
 
     @property
     def policies(self) -> tuple[str, ...]:
+        """The names of the policies."""
         return tuple(dict.fromkeys(one.policy for one in self.values))
 
     @property
@@ -99,7 +112,12 @@ class Evaluation:
         return "dr" if "dr" in known or not known else known[-1]
 
     def of(self, policy: str, estimator: str | None = None) -> Value:
-        """One value."""
+        """One value.
+
+        Args:
+            policy: The name of a policy.
+            estimator: "ips", "snips" or "dr". None: the main one.
+        """
         for one in self.values:
             if one.policy == policy and one.estimator in (estimator or self.main_estimator, "mean"):
                 return one
@@ -174,6 +192,16 @@ class Evaluation:
         from doral.evaluation.plots import overlap
 
         return overlap(self)
+
+    def __repr__(self) -> str:
+        from doral.evaluation.notebook import in_words
+
+        return in_words(self)
+
+    def _repr_html_(self) -> str:
+        from doral.evaluation.notebook import evaluation_card
+
+        return evaluation_card(self)
 
 
 def _finite(said: Any) -> Any:

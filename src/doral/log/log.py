@@ -50,31 +50,52 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Log:
-    """Everybody who arrived, in the order of time: an entry of every array is one of them.
+    """Everybody who arrived, in the order of time: an entry of every array is one of them. Made by `doral.read_log`.
 
     An answer is there where `delay` is finite, and then it came within what was `watched`. Of the others, nobody knows
     more than that nothing was heard for as long as they were watched: with explicit feedback their rewards are not
     known, with silent feedback they are 0 unless they come later.
+
+    Attributes:
+        name: What it is called.
+        arms: Names of the arms, the one that was used most first.
+        contexts: Names of classes of people, or of strata of several columns; the commonest first.
+        clock: The unit of all times and durations below, and the one in which they are told.
+        start: The first moment, in UTC, where the clock is one of the world; else None.
+        time: When they arrived, since the start, ascending.
+        context: The number of the context of each.
+        arm: The number of the arm; -1 where nothing was done.
+        reward: What came of it; NaN where there is no answer.
+        delay: How long the answer took; infinite where there is none.
+        watched: How long an answer was waited for, from the decision on.
+        cost: The list price of what was done; 0 where nothing was.
+        paid: What was paid in the end; NaN where that is not known yet.
+        probability: Of what was done; NaN where nobody says.
+        feedback: "explicit" or "silent", as in a problem.
+        paid_when: "on_answer" where what is paid depends on what came of it, else "always".
+        has_delays: Whether the file says when answers came: otherwise all were there at once.
+        key: Of every row, where the file has them.
+        reading: How a file became this log: what was taken for what, what was left out and why.
     """
 
     name: str
-    arms: tuple[str, ...]  # the one that was used most first
-    contexts: tuple[str, ...]  # classes of people, or strata of several columns; the commonest first
+    arms: tuple[str, ...]
+    contexts: tuple[str, ...]
     clock: Clock
-    start: datetime | None  # in UTC, where the clock is one of the world
-    time: Floats  # since the start, ascending
+    start: datetime | None
+    time: Floats
     context: Ints
-    arm: Ints  # SKIPPED where nothing was done
-    reward: Floats  # NaN where there is no answer
-    delay: Floats  # infinite where there is none
-    watched: Floats  # how long, from the decision on
-    cost: Floats  # the list price of what was done; 0 where nothing was
-    paid: Floats  # what was paid in the end; NaN where that is not known yet
-    probability: Floats  # of what was done; NaN where nobody says
+    arm: Ints
+    reward: Floats
+    delay: Floats
+    watched: Floats
+    cost: Floats
+    paid: Floats
+    probability: Floats
     feedback: Feedback
-    paid_when: Paid  # "on_answer" where what is paid depends on what came of it
-    has_delays: bool  # whether the file says when answers came: otherwise all were there at once
-    key: tuple[str, ...] = ()  # of every row, where the file has them
+    paid_when: Paid
+    has_delays: bool
+    key: tuple[str, ...] = ()
     reading: Reading
 
     def __post_init__(self) -> None:
@@ -93,6 +114,11 @@ class Log:
         size += f", {_many(len(self.contexts), 'context')}"
         return f"<Log {self.name!r}: {size}{days} over {self.clock.shown(self.span)}>"
 
+    def _repr_html_(self) -> str:
+        from doral.log.words import log_card
+
+        return log_card(self)
+
     def to_frame(self) -> pl.DataFrame:
         """A tidy frame, times as dates where they are of the world; `read_log` reads it as the same log."""
         from doral.log.frames import frame_of
@@ -101,6 +127,7 @@ class Log:
 
     @property
     def is_answered(self) -> Flags:
+        """Whether an answer came."""
         return np.isfinite(self.delay)
 
     @property

@@ -46,13 +46,34 @@ def read_log(
 ) -> Log:
     """The log in a CSV or Parquet file, a Polars or pandas frame, or a mapping of columns.
 
-    Options name columns; those that are not named are guessed where their names leave no doubt, and False says that
-    there is none. `context` is a column or several ([] for none). `observed_until` is a column, or one moment for all:
-    until when answers would have been seen. `positive` are words among the rewards that count as 1, `nothing` arms that
-    mean that nothing was done, `arms` those to keep. `strata` is how several columns become contexts: "auto" crosses
-    those that tell rewards apart, "all" as many as rows allow, "as-is" every level that there is, a number at most so
-    many. `name` is what the log is called; without it, its file. What was assumed and left out is in `log.reading`;
-    `print(log.reading.text())` tells it.
+    Columns that are not named are guessed where their names leave no doubt; False says that there is none. What was
+    assumed and left out is in `log.reading`; `print(log.reading.text())` tells it.
+
+    Args:
+        source: A path, a frame, or a mapping from names to columns: one row for everybody who arrived.
+        time: The column of when they came: dates, or numbers in `time_unit`.
+        context: The column, or several, that tell people apart before the decision; [] for none.
+        arm: The column of what was done.
+        reward: The column of what came of it.
+        answered: The column of when the answer came, or of whether it did.
+        delay: The column of how long the answer took, in `delay_unit`.
+        cost: The column of the list price of what was done.
+        paid: The column of what was paid in the end.
+        probability: The column of the probability of what was done.
+        observed_until: Until when answers would have been seen: a column, or one moment for all.
+        key: The column that names a row.
+        time_unit: The unit of times that are numbers: "milliseconds", "seconds", "minutes", "hours", "days", "weeks" or
+            "rounds".
+        delay_unit: The unit of delays that are numbers, likewise.
+        feedback: "explicit": an answer is seen also when it brings 0; "silent": no news and 0 look the same. None: as
+            the table looks.
+        positive: Words among the rewards that count as 1.
+        nothing: Words among the arms that mean that nothing was done.
+        arms: Arms to keep; others are left out. None: all.
+        strata: How several context columns become contexts: "auto" crosses those that tell rewards apart, "all" as
+            many as rows allow, "as-is" every level that there is, a number at most so many. Default: "auto".
+        max_rows: With more rows than these it is refused. Default: ten million.
+        name: What the log is called. None: as its file.
     """
     until_column = observed_until if isinstance(observed_until, str) else None
     chosen: dict[str, Chosen] = {

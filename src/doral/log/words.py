@@ -1,8 +1,9 @@
-"""How a file was read, in words."""
+"""A log, and how a file was read, in words."""
 
 from __future__ import annotations
 
-from doral.log.log import Reading
+from doral.log.log import Log, Reading
+from doral.pages.notebook import card, note, small_table
 
 _MAX_UNUSED = 12
 
@@ -30,3 +31,32 @@ def in_words(reading: Reading) -> str:
             examples = f" ({'; '.join(one.examples)})" if one.examples else ""
             lines.append(f"  {one.rows:,} {one.why}{examples}")
     return "\n".join(lines)
+
+
+def log_card(log: Log) -> str:
+    """For a notebook: what it is, how it was read, and how often each arm was used."""
+    n_answered = int(log.is_answered.sum())
+    since = "" if log.start is None else f", from {log.start:%Y-%m-%d}"
+    facts = [
+        ("Arrivals", f"{len(log):,}, {n_answered:,} answered"),
+        ("Time", f"over {log.clock.shown(log.span)}{since}"),
+        ("Contexts", f"{len(log.contexts):,}: {_some(log.contexts)}"),
+        ("Feedback", log.feedback),
+        ("Columns", "; ".join(f"{role}: {name}" for role, name in log.reading.columns)),
+    ]
+    lost = sum(one.rows for one in log.reading.dropped)
+    if lost:
+        facts.append(("Left out", f"{lost:,} of {log.reading.rows:,} rows"))
+    rows = []
+    for arm, name in enumerate(log.arms[:_MAX_UNUSED]):
+        mine = log.arm == arm
+        rows.append((name, f"{int(mine.sum()):,}", f"{int((mine & log.is_answered).sum()):,}"))
+    table = small_table(("Arm", "Used", "Answered"), rows, numbers=(1, 2))
+    more = len(log.arms) - len(rows)
+    parts = [table, *([note(f"and {more:,} more arms")] if more > 0 else [])]
+    return card(f"Log {log.name}", facts, parts=[*parts, note("print(log.reading.text()) says how it was read.")])
+
+
+def _some(names: tuple[str, ...]) -> str:
+    more = len(names) - _MAX_UNUSED
+    return ", ".join(names[:_MAX_UNUSED]) + (f" and {more:,} more" if more > 0 else "")

@@ -91,14 +91,24 @@ def evaluate(
 ) -> Evaluation:
     """What policies would have brought and cost per arrival, had they decided in place of who wrote the log.
 
-    `log` is one that `doral.read_log` has read, or anything that it reads; `columns` are then its options. `policies`
-    are words ("uniform", "nothing", "always:B", "best", "lp"), mappings {context: arm} or {context: {arm:
-    probability}}, functions of a context's name that return such a thing, tables (J, A + 1), JSON files, Learners, or
-    policies of doral by name or as `doral.policy(...)`: these are valued by what they settle on. (name, policy) gives
-    one a name. What was done is always valued beside them, as "status-quo". `deadline` is a duration ("14d"): what
-    comes later counts nothing; without one, the longest that the log supports. `budget` is per arrival, for "lp" and
-    policies of doral; without one, what was paid. `propensities` are "given" in the log or "estimated" from it.
-    `progress` says how long it takes in one line on standard error; None: where somebody is looking.
+    What was done is always valued beside them, as "status-quo". Policies of doral are valued by what they settle on.
+
+    Args:
+        log: One that `doral.read_log` has read, or anything that it reads.
+        policies: One or several of: words ("uniform", "nothing", "always:B", "best", "lp"), mappings {context: arm} or
+            {context: {arm: probability}}, functions of a context's name that return such a thing, tables
+            (contexts, arms and nothing), JSON files, policies of doral by name or as `doral.policy(...)`, objects with
+            a name and allocation(log). (name, policy) gives one a name. Default: "uniform", "best" and "lp".
+        deadline: How old an answer may be to count: "14d", or a number in the unit in which the log's times are told.
+            None: the longest that the log supports.
+        budget: What can be spent per arrival, for "lp" and policies of doral. None: what was paid.
+        propensities: "given": the probabilities of the log; "estimated": from it. None: those of the log where it has
+            them all.
+        estimators: Which of "ips" (weights), "snips" (weights that sum to 1) and "dr" (weights around a model, the one
+            that is told in words). Default: all three.
+        seed: Of how the log is halved. Default: 0.
+        progress: Whether one line on standard error says how long it takes. None: where somebody is looking.
+        columns: Options of `doral.read_log`, where `log` is still to be read.
     """
     with Progress("evaluating", is_shown=progress):
         read = as_log(log, columns)

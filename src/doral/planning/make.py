@@ -72,12 +72,23 @@ def plan(
 ) -> Plan:
     """What a log says to somebody who has to decide: who answers, how long to wait, what a budget buys, what to run.
 
-    `log` is one that `doral.read_log` has read, or anything that it reads; `columns` are then its options. `budget` and
-    `horizon` (arrivals) are those that are planned: without them, what was spent per arrival, and as many as came.
-    `deadline` is how old an answer may be to count: "14d", or a number in the unit in which the log's times are told.
-    Every policy plays as many `truths` that the log leaves possible; those in Python fewer, where arrivals are many.
-    `progress` says how far it is in one line on standard error; None: where somebody is looking, and nobody listens
-    with `on_progress`.
+    Args:
+        log: One that `doral.read_log` has read, or anything that it reads.
+        budget: What can be spent in all. None: what was spent per arrival.
+        horizon: How many will arrive. None: as many as in the log.
+        deadline: How old an answer may be to count: "14d", or a number in the unit in which the log's times are told.
+            None: as long as answers take.
+        policies: Those that are compared: names, `doral.policy(...)`, `doral.rival(...)`, or classes in Python. None:
+            the usual ten.
+        truths: How many worlds that the log leaves possible each policy plays; those in Python fewer, where arrivals
+            are many. Default: 40.
+        seed: Of all draws: the same seed is the same plan. Default: 0.
+        n_jobs: Parallel workers, -1 for all cores; results do not depend on it. Default: 1.
+        on_progress: Called with the share that is done, from 0 to 1, and what is being done.
+        progress: Whether one line on standard error says how far it is. None: where somebody is looking, and nobody
+            listens with `on_progress`.
+        command: What to type for the same plan, for the page; the command line fills it in.
+        columns: Options of `doral.read_log`, where `log` is still to be read.
     """
     is_shown = progress if progress is not None or on_progress is None else False
     with Progress("planning", is_shown=is_shown) as shown:

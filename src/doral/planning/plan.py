@@ -44,15 +44,38 @@ class Recommendation(Fact):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Plan:
-    """The answer in short, what to run, and everything that led there."""
+    """The answer in short, what to run, and everything that led there. Made by `doral.plan`.
 
-    answer: tuple[str, ...]  # sentences for somebody in a hurry, the most important first
+    Attributes:
+        answer: Sentences for somebody in a hurry, the most important first.
+        log: What it rests on.
+        problem: What to run next: what `problem.json` holds; its clock is in seconds, as in a campaign.
+        deadline: How old an answer may be to count, in the unit of the log's clock.
+        recommendation: Which policy to run, and why.
+        earnings: What policies earned in the worlds that the log leaves possible; None where nothing was answered.
+        arms: What arms bring, the best first; none where nothing was answered.
+        curves: Which share of the answers has come by which age.
+        findings: What there is to know about the answers, question by question.
+        tails: How the longest delays fall off.
+        responsiveness: Who answers, by arm and context.
+        waiting: How long to wait.
+        prices: What a unit of budget brings where.
+        nothing: What doing nothing brings.
+        spending: What budgets buy; None where nothing was answered.
+        more: What some more, or less, budget brings.
+        evaluation: What the log says by itself of simple rules, without a simulation; None where nothing was answered.
+        seed: Of all draws.
+        took_s: How long it took, in seconds.
+        command: What to type for the same plan.
+    """
+
+    answer: tuple[str, ...]
     log: Log
-    problem: Problem  # to run next: what `problem.json` holds; its clock is in seconds, as in a campaign
-    deadline: float  # on the clock of the log
+    problem: Problem
+    deadline: float
     recommendation: Recommendation
-    earnings: Earnings | None  # None where nothing was answered
-    arms: tuple[ArmValue, ...]  # the best first; none where nothing was answered
+    earnings: Earnings | None
+    arms: tuple[ArmValue, ...]
     curves: tuple[ReturnCurve, ...]
     findings: tuple[Finding, ...]
     tails: tuple[DelayTail, ...]
@@ -61,8 +84,8 @@ class Plan:
     prices: tuple[Price, ...]
     nothing: tuple[NothingDone, ...]
     spending: Spending | None
-    more: tuple[More, ...]  # what some more, or less, budget brings
-    evaluation: Evaluation | None  # what the log says by itself of simple rules, without a simulation
+    more: tuple[More, ...]
+    evaluation: Evaluation | None
     seed: int
     took_s: float
     command: str
@@ -74,7 +97,11 @@ class Plan:
         return text(self)
 
     def save(self, folder: str | Path) -> Path:
-        """Write the page, the figures, the tables, plan.json, problem.json and policy.json; returns the page."""
+        """Write the page, the figures, the tables, plan.json, problem.json and policy.json; returns the page.
+
+        Args:
+            folder: Where to; it is made if need be.
+        """
         from doral.planning.folder import save
 
         return save(self, Path(folder))
@@ -86,10 +113,21 @@ class Plan:
         return to_dict(self)
 
     def create(self, storage: str | Store, name: str, *, seed: int | None = None) -> Campaign:
-        """Open a campaign that runs what is advised, and knows what the log knows."""
+        """Open a campaign that runs what is advised, and knows what the log knows.
+
+        Args:
+            storage: A store, or its address as `doral.open` takes it.
+            name: What the campaign is called.
+            seed: Of its draws. None: the campaign draws one.
+        """
         from doral.planning.campaign import create_campaign
 
         return create_campaign(self, storage, name, seed=seed)
 
     def __repr__(self) -> str:
-        return f"Plan({self.log.name}: {self.answer[0]})"
+        return f"<Plan of {self.log.name!r}: {self.answer[0]}>"
+
+    def _repr_html_(self) -> str:
+        from doral.planning.notebook import plan_card
+
+        return plan_card(self)

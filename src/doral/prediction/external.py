@@ -30,7 +30,15 @@ _OURS = ("values", "start_tries", "explore", "screening", "sampling", "basis", "
 
 @dataclass(frozen=True, eq=False)
 class External:
-    """A model, when it is fitted, and the policy that takes its predictions. Made by `doral.external`."""
+    """A model, when it is fitted, and the policy that takes its predictions. Made by `doral.external`.
+
+    Attributes:
+        model: The model as it was given, which is copied and never fitted itself.
+        fit: "per-arm" or "joint".
+        schedule: When it is fitted.
+        options: The policy that takes the predictions.
+        missing: Whether features may be missing.
+    """
 
     model: Regressor
     fit: Fit
@@ -40,7 +48,22 @@ class External:
 
     @property
     def name(self) -> str:
+        """What it is called in results."""
         return self.options.name
+
+    def __repr__(self) -> str:
+        return f"<External {self.name!r}: {self._in_words()}>"
+
+    def _repr_html_(self) -> str:
+        from doral.pages.notebook import card
+
+        return card(f"External {self.name}", [("Model", type(self.model).__name__), ("Fitted", self._in_words())])
+
+    def _in_words(self) -> str:
+        every, fewest = self.schedule.every, self.schedule.min_answers
+        more = f"{every:.0%}" if every < 1.0 else f"{every:,.0f}"
+        each = "for each arm" if self.fit == "per-arm" else "for all arms together"
+        return f"a {type(self.model).__name__} {each}, from {fewest:,} answers on, anew with {more} more"
 
     def problem_of(self, problem: Problem) -> Problem:
         """The problem with a feature more for each arm: what is predicted for it, which may be missing."""
@@ -82,12 +105,21 @@ def external(
 ) -> External:
     """A policy that values arms by what a model predicts: anything with fit(X, y) and predict(X), as scikit-learn's.
 
-    `fit` is "per-arm" (a model for each, fitted on its own answers) or "joint" (one for all, which sees the arm, too).
-    A model is made when there are `min_answers` for each arm, and made anew when there are `refit_every` more of them:
-    a share below 1, or a number. Before that every arm is tried twice as often, as far as 5 % of the budget go.
-    `explore` is the share of arrivals that get any of their options, so that an arm that a model thinks little of can
-    prove it wrong. `missing` is for campaigns, and as in the problem: whether a feature may be missing, and is then as
-    it is on average. Other `options` are those of `doral.policy("doral-otf")`.
+    Before there is a model, every arm is tried twice as often as `min_answers` says, as far as 5 % of the budget go.
+
+    Args:
+        model: The model: an object with methods fit(X, y) and predict(X), which is copied and never fitted itself.
+        refit_every: When there are so many more answers a model is made anew: a share of them below 1, or a number.
+            Default: 0.1.
+        fit: "per-arm": a model for each arm, fitted on its own answers; "joint": one for all, which sees the arm, too.
+            Default: "per-arm".
+        min_answers: A first model is made when there are so many answers for each arm. From 2. Default: 20.
+        explore: The share of arrivals, from 0 to 1, that get any of their options at random, so that an arm that a
+            model thinks little of can prove it wrong. Default: 0.05.
+        missing: For campaigns, as in the problem: "error": every feature has to be given; "mean": what is missing is as
+            it is on average. Default: "error".
+        label: What it is called in results. Default: external(...) with the class of the model.
+        options: Other options of `doral.policy("doral-otf")`, where they are described.
     """
     if isinstance(model, type):
         raise InvalidValue("model", model.__name__, f"is a class: give a model, as in {model.__name__}()")

@@ -34,6 +34,11 @@ class Uniforms(Protocol):
 class Bursts:
     """A share of the arrivals that come in bursts, each with so many on average, over so long a time.
 
+    Args:
+        share: Of all arrivals, above 0 up to 1.
+        arrivals: How many come in a burst, on average.
+        length: How long a burst lasts, in units of the clock.
+
     >>> Bursts(share=0.2, arrivals=50, length=30)
     Bursts(share=0.2, arrivals=50.0, length=30.0)
     """
@@ -55,8 +60,14 @@ class Bursts:
 class Arrivals:
     """How people arrive: `number` on average until the end, whatever the problem expects.
 
-    `day` is how long a day is on the clock, which starts on a Monday at midnight. `hours` (24) and `weekdays` (7) say
-    how many come in each, relative to each other; a 0 is a quiet one. `bursts` come whenever others do.
+    For problems that end with a date (`until`). The clock starts on a Monday at midnight.
+
+    Args:
+        number: How many arrive until the end, on average.
+        day: How long a day is, in units of the clock; None: the pace does not change with the hour.
+        hours: 24 numbers: how many come in each hour, relative to the others; 0 is a quiet one. Default: all alike.
+        weekdays: 7 numbers, Monday first, likewise. Default: all alike.
+        bursts: A part of them that comes in bursts, whenever others come; None: nobody does.
 
     >>> Arrivals(number=1000, day=24, weekdays=[1, 1, 1, 1, 1, 0.5, 0]).weekdays
     (1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.0)
@@ -91,13 +102,44 @@ class Arrivals:
             bursts=bursts,
         )
 
+    def __repr__(self) -> str:
+        facts = [f"{self.number:,g} on average"]
+        if self.day is not None:
+            varies = [what for what, by in (("hour", self.hours), ("weekday", self.weekdays)) if len({*by}) > 1]
+            facts.append(f"day {self.day:g}" + (f" with a rhythm by {' and '.join(varies)}" if varies else ""))
+        if self.bursts is not None:
+            facts.append(f"{self.bursts.share:.0%} in bursts")
+        return f"<Arrivals: {', '.join(facts)}>"
+
+    def _repr_html_(self) -> str:
+        from doral.pages.notebook import card
+
+        facts = [("Number", f"{self.number:,g} on average")]
+        if self.day is not None:
+            facts += [("A day", f"{self.day:g}"), ("By hour", ", ".join(f"{one:g}" for one in self.hours))]
+            facts.append(("By weekday", ", ".join(f"{one:g}" for one in self.weekdays)))
+        if self.bursts is not None:
+            facts.append(
+                ("Bursts", f"{self.bursts.share:.0%}, {self.bursts.arrivals:g} each, {self.bursts.length:g} long")
+            )
+        return card("Arrivals", facts)
+
     def check(self, until: float) -> None:
-        """Complain about a day that does not fit the time until the end."""
+        """Complain about a day that does not fit the time until the end.
+
+        Args:
+            until: The end, in units of the clock.
+        """
         if self.day is not None and until / self.day * HOURS > MAX_CHANGES:
             raise InvalidValue("day", self.day, f"is too short: until {until:g} there would be over a million hours")
 
     def times(self, until: float, uniforms: Uniforms) -> Floats:
-        """When they arrive, in one run; at least one does, at the end if need be."""
+        """When they arrive, in one run; at least one does, at the end if need be.
+
+        Args:
+            until: The end, in units of the clock.
+            uniforms: Draws from 0 to 1, by number and lane.
+        """
         knots, sums = self._cumulative_rate(until, uniforms)
         waits = _waits(uniforms, lane=2, upto=float(sums[-1]))
         times = np.interp(waits, sums, knots) if waits.size else np.array([until])

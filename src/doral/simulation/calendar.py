@@ -41,16 +41,21 @@ class _Blocks(NamedTuple):
 
 
 class Calendar:
-    """Arrivals as they were observed: `times` on the clock, and the numbers of their `contexts` where those are known.
+    """Arrivals as they were observed, for problems that end with a date (`until`).
 
-    In every run, blocks of observed time are drawn with replacement and put one after the other until the end. Where
-    `day` says how long a day is on the clock, blocks are days, each drawn from those of its weekday as far as there are
-    any, or weeks, where over 7^3 days were observed. Otherwise they are as long as bursts last, as far as the times
-    say, or as `block` does. `watched` is when the last of them could have come; unless it is told, that is about when
-    the last did. With `resampled=False`, exactly these arrive in every run.
+    In every run, blocks of observed time are drawn with replacement and put one after the other until the end.
+
+    Args:
+        times: When they came, in units of the clock, from 0.
+        contexts: The number of the context of each, from 0, where that is known; None: the scenario's shares say it.
+        day: How long a day is, in units of the clock. Blocks are then days, each drawn from those of its weekday as
+            far as there are any, or weeks, where over 7^3 days were observed. None: the clock has no days.
+        block: How long blocks are, in units of the clock; None: by `day`, or as long as bursts last.
+        watched: When the last of them could have come; None: about when the last did.
+        resampled: False: exactly these arrive in every run. Default: True.
 
     >>> Calendar([0.5, 1.25, 30.0, 49.5], day=24)
-    Calendar(4 arrivals, day=24, block=24)
+    <Calendar: 4 arrivals from 0.5 to 49.5, day 24, drawn in blocks of 24>
     """
 
     times: Floats
@@ -133,13 +138,22 @@ class Calendar:
         return self.times.size / max(self.watched - self._begin, MIN_AGE)
 
     def shares(self, n_contexts: int) -> Floats | None:
-        """(J,) how often each context came, where that is known."""
+        """(J,) how often each context came, where that is known.
+
+        Args:
+            n_contexts: How many contexts there are.
+        """
         if self.contexts is None:
             return None
         return np.bincount(self.contexts, minlength=n_contexts) / self.contexts.size
 
     def check(self, until: float, n_contexts: int) -> None:
-        """Complain about what does not fit the problem."""
+        """Complain about what does not fit the problem.
+
+        Args:
+            until: The end, in units of the clock.
+            n_contexts: How many contexts there are.
+        """
         if self.contexts is not None and self.contexts.max() >= n_contexts:
             remedy = f"must be from 0 to {n_contexts - 1}: the problem has {n_contexts} contexts"
             raise InvalidValue("contexts of Calendar", int(self.contexts.max()), remedy)
@@ -150,7 +164,12 @@ class Calendar:
             raise InvalidValue("until", until, remedy)
 
     def drawn(self, until: float, uniforms: Uniforms) -> tuple[Floats, Ints]:
-        """When they arrive in one run, and in which contexts (none where those are not known); at least one does."""
+        """When they arrive in one run, and in which contexts (none where those are not known); at least one does.
+
+        Args:
+            until: The end, in units of the clock.
+            uniforms: Draws from 0 to 1, by number and lane.
+        """
         who, times = self._resampled(until, uniforms) if self.resampled else (np.arange(self.times.size), self.times)
         is_in_time = times <= until
         who, times = (who[is_in_time], times[is_in_time]) if is_in_time.any() else (np.zeros(1, int), np.array([until]))
@@ -188,6 +207,7 @@ class Calendar:
 
     @cached_property
     def digest(self) -> str:
+        """A fingerprint: equal calendars have the same."""
         found = hashlib.sha256(repr((self.day, self.block, self.watched, self.resampled)).encode())
         found.update(self.times.tobytes())
         found.update(b"" if self.contexts is None else b"contexts" + self.contexts.tobytes())
@@ -200,9 +220,21 @@ class Calendar:
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        day = "" if self.day is None else f", day={self.day:g}"
-        how = f", block={self.block:g}" if self.resampled else ", resampled=False"
-        return f"Calendar({self.times.size} arrivals{day}{how})"
+        day = "" if self.day is None else f", day {self.day:g}"
+        how = f"drawn in blocks of {self.block:g}" if self.resampled else "the same in every run"
+        size = f"{self.times.size:,} arrivals from {self.times[0]:g} to {self.times[-1]:g}"
+        return f"<Calendar: {size}{day}, {how}>"
+
+    def _repr_html_(self) -> str:
+        from doral.pages.notebook import card
+
+        facts = [
+            ("Arrivals", f"{self.times.size:,}, from {self.times[0]:g} to {self.times[-1]:g} on the clock"),
+            ("Contexts", "not known" if self.contexts is None else f"{np.unique(self.contexts).size:,}"),
+            ("A day", "not known" if self.day is None else f"{self.day:g}"),
+            ("In a run", f"drawn in blocks of {self.block:g}" if self.resampled else "exactly these"),
+        ]
+        return card("Calendar", facts)
 
 
 def _picked(uniforms: Floats, n: int) -> Ints:

@@ -109,37 +109,59 @@ def _laws_by_context(value: object, problem: Problem) -> tuple[tuple[AnyLaw, ...
 
 @dataclass(frozen=True, init=False)
 class Scenario:
-    """A problem, its true rewards, delays and availability.
+    """A problem together with what is true of it: rewards, delays, who arrives. Runs draw from it.
 
-    The expected reward of arm a in context j is <theta_j, f_a>, or `means[j][a]` where given. Without either, theta is
-    drawn from U(0, 1) anew for every run; with `features="drawn"` so are the features of the arms, and those of the
-    problem only say how many there are.
+    What arms bring is said by `means`, by `theta`, or by `rows`; without any of them theta is drawn from U(0, 1) anew
+    for every run. Where the problem says what is known of a `person`, `people` and `means` say it person by person.
+    A law is a function that draws: `means`, `paid`, `speed` and `frequencies` may be `law(people, features)`, called
+    with the columns of the people and the features of the arms; with a parameter `rng` it may draw anew for each run.
 
-    `noise` is "gaussian" (with `noise_sd`), "bernoulli" (means are chances), "poisson" (means are expected counts) or
-    "none". Where `rows` are given, `{context: {arm: [(reward, delay), ...]}}` as they were observed, each decision
-    draws one of its cell's rows, reward and delay together (an infinite delay is an answer that never comes); means and
-    delays then follow from them. A third number in every row is what was paid for it, at most the list price.
-    `row_weights`, `{context: {arm: weights}}`, say how likely each row is, relative to the others of its cell. Where
-    the problem ends with a date, `arrivals` says how people arrive in time: `doral.Arrivals`, or as they did in a log,
-    `doral.Calendar`.
+    Args:
+        name: What it is called in results.
+        problem: What is asked: a `Problem`.
+        delays: How long answers take, in rounds, or in units of the clock where the problem has `until`: a law of
+            `doral.delays`, one for each arm (a list in their order, or a mapping by name), or a mapping from context
+            to such a thing. Follow from `rows` where these are given.
+        theta: (contexts, features): the expected reward of an arm is the product of theta with its features.
+        means: (contexts, arms): the expected rewards themselves. Of people (people, arms), or (phases, people, arms),
+            or a law.
+        baseline_means: Where the baseline of the problem is "observed": what doing nothing brings, one number, or one
+            per context or person; `theta` and `means` are then those of the other arms.
+        features: "given": arms have the features of the problem; "drawn": they are drawn from U(0, 1) for every run,
+            and those of the problem only say how many. Default: "given".
+        noise: How rewards scatter: "gaussian" (by `noise_sd`), "bernoulli" (means are chances of a reward of 1),
+            "poisson" (means are expected counts) or "none". Default: "gaussian".
+        noise_sd: The standard deviation of gaussian noise, in units of reward. Default: 0.1.
+        availability: The chance that an arm can be had, from 0 to 1: one for all, a list, or a mapping by name. None:
+            always.
+        shares: How often each context arrives: numbers above 0 that sum to 1. None: the shares of the problem; where
+            that learns them, all contexts arrive equally often.
+        phases: Into how many equal parts the horizon is cut; in each, contexts take other thetas. Default: 1, a world
+            that does not change.
+        rows: What was observed, {context: {arm: [(reward, delay), ...]}}: each decision draws one of the rows of its
+            cell, reward and delay together; an infinite delay is an answer that never comes. A third number is what
+            was paid, at most the cost of the arm.
+        row_weights: {context: {arm: weights}}: how likely each row is, relative to the others of its cell. None: all
+            alike.
+        paid: "always": a decision costs what its arm costs; "on_success": that is paid only where an answer with a
+            reward above 0 is heard within the deadline; "by_row": what the rows say; (contexts, arms) or
+            (people, arms), or a law: the chance that it is paid where any answer is. Default: "always".
+        arrivals: Where the problem ends with a date: how people arrive in time, `doral.Arrivals` or `doral.Calendar`.
+        people: All who may come: an array (people, features), a data frame, a mapping from feature to column, a list of
+            mappings; or a law `law(rng, n)` that returns one of these, anew for each run. A column "context" names
+            everybody's context where there are several.
+        population: How many a law of people draws. None: 20,000.
+        classes: Everybody's context by name, where people have no column "context".
+        speed: (people,) or a law: multiplies the hazard of an answer: who is twice as fast has not answered by an age
+            with the square of the usual probability. None: 1.
+        frequencies: (people,) or (phases, people) or a law: how often everybody comes, relative to the others. None:
+            all alike.
+        strata: What `stratified` has made; leave it out.
 
-    Where the problem has a baseline that is observed, `baseline_means` are what
-    doing nothing brings, one per context, and theta and means are those of the other arms. With several `phases` the
-    world changes: the horizon is cut into equally many parts, and in each the contexts take other thetas (drawn anew,
-    or each that of the next context).
-
-    `paid` is "always" where a decision costs its list price. With "on_success" that is paid only where an answer with a
-    reward above 0 is heard within the deadline; with a table `paid[j][a]`, with that probability where any answer is;
-    where rows have costs ("by_row"), what these say. What is left comes back with the answer, or after the deadline.
-
-    Where the problem says what is known of a person, `people` are all who may come: an array (people, features), a data
-    frame, a mapping from feature to column, a list of mappings; or a law, `law(rng, n)`, which returns one of these:
-    each run then draws a `population` of its own. A column "context", or `classes`, names everybody's context where
-    there are several. `means` are (people, arms), or (phases, people, arms), or a law, `means(people, features)`, of
-    the columns of the people and the features of the arms; with a parameter `rng` it may draw, anew for each run.
-    `paid` may be such a table or law, too. `speed` (people,) multiplies the hazard of an answer: whoever is twice as
-    fast has not answered by an age with the square of the usual probability, and never answers with the square of that.
-    `frequencies` (people,) or (phases, people) say how often everybody comes, relative to the others.
+    >>> from doral import Arm, delays
+    >>> problem = Problem(arms=[Arm("a"), Arm("b")], contexts=["young", "old"], budget=50, horizon=100, deadline=20)
+    >>> Scenario(name="mine", problem=problem, means=[[0.2, 0.8], [0.5, 0.4]], delays=delays.Geometric(5))
+    <Scenario 'mine': 2 arms, 2 contexts that come equally often, budget 50, horizon 100, deadline 20, means 0.2 to 0.8>
     """
 
     name: str
@@ -314,10 +336,18 @@ class Scenario:
     ) -> Scenario:
         """The world that a log tells of: who came and when, and what became of what was done.
 
-        `log` is one that `doral.read_log` has read, or anything that it reads; `columns` are then its options. Rows are
-        drawn again within their cells, reward, delay and cost together; thin cells borrow from others of their arm.
-        `budget` and `horizon` (arrivals) are as in the log, unless given; `deadline` is "14d", or a number in the unit
-        in which the log's times are told, or as long as its answers take.
+        Rows are drawn again within their cells, reward, delay and cost together; thin cells borrow from others of their
+        arm.
+
+        Args:
+            log: One that `doral.read_log` has read, or anything that it reads.
+            budget: What can be spent in all. None: as in the log.
+            horizon: How many arrive. None: as many as in the log.
+            deadline: How old an answer may be to count: "14d", or a number in the unit in which the log's times are
+                told. None: as long as its answers take.
+            name: What the scenario is called. None: as the log.
+            seed: Of the draws by which thin cells borrow. Default: 0.
+            columns: Options of `doral.read_log`, where `log` is still to be read.
         """
         from doral.simulation.from_log import scenario_from_log
 
@@ -344,10 +374,14 @@ class Scenario:
     def stratified(self, by: Sequence[str] | None = None, *, bins: int = 4, at_most: int = MOST_STRATA) -> Scenario:
         """The same people, draws and truth for policies that know classes alone: people are cut into strata.
 
-        Features are taken in the order of the problem, or those of `by`: numbers cut into `bins` of equally many, words
-        as they are (those that fewer than one in 64 have together), each feature crossed with those before it, as
-        long as there are `at_most` so many strata with somebody in them. Where people are drawn, cuts and shares are
-        those of one sample of their law, the same for all runs.
+        Numbers are cut into bins of equally many, words are as they are (those that fewer than one in 64 have go
+        together), and each feature is crossed with those before it. Where people are drawn, cuts and shares are those
+        of one sample of their law, the same for all runs.
+
+        Args:
+            by: Names of the features to cut by. None: all, in the order of the problem.
+            bins: Into how many bins a number is cut. Default: 4.
+            at_most: Features are crossed as long as no more strata than these have somebody in them.
         """
         if self.people is None or self.strata is not None:
             raise InvalidValue("scenario", self.name, "has no people to cut into strata: it has classes already")
@@ -374,18 +408,36 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Scenario:
-        """The scenario that `to_dict` wrote, or somebody by hand, with every check made again."""
+        """The scenario that `to_dict` wrote, or somebody by hand, with every check made again.
+
+        Args:
+            data: A mapping of plain values, as JSON holds them; what is usual may be left out.
+        """
         from doral.simulation.scenario_files import scenario_from_dict
 
         return scenario_from_dict(data)
 
     def once(self, make: Callable[[Scenario], Made]) -> Made:
-        """What `make` makes of this scenario, made when first asked for. All runs share it, so nobody may change it."""
+        """What `make` makes of this scenario, made when first asked for. All runs share it, so nobody may change it.
+
+        Args:
+            make: A function of the scenario.
+        """
         kept: dict[Callable[[Scenario], Any], Any] = self.__dict__.setdefault("_kept", {})
         if make not in kept:
             kept.setdefault(make, make(self))  # threads that make it at the same time go on with the same one
         made: Made = kept[make]
         return made
+
+    def __repr__(self) -> str:
+        from doral.simulation.scenario_words import in_words
+
+        return in_words(self)
+
+    def _repr_html_(self) -> str:
+        from doral.simulation.scenario_words import scenario_card
+
+        return scenario_card(self)
 
     def __getstate__(self) -> dict[str, Any]:
         # Without what is made once: it can be large, and the other side makes its own.
@@ -526,9 +578,8 @@ def _availability(value: object, problem: Problem) -> tuple[float, ...]:
 
 def _true_shares(value: object, problem: Problem) -> tuple[float, ...]:
     if value is None:
-        if problem.shares is None:
-            remedy = "the problem learns its shares, so the scenario must say what they are"
-            raise InvalidValue("shares", None, remedy)
+        if problem.shares is None:  # policies learn them, and a simulation needs some: nobody is more frequent
+            return (1.0 / problem.n_contexts,) * problem.n_contexts
         return tuple(problem.shares.tolist())
     shares = np.array(_table("shares", [value], (1, problem.n_contexts))[0])
     if (shares <= 0.0).any() or abs(shares.sum() - 1.0) > SHARES_TOLERANCE:

@@ -14,4 +14,6 @@ A folder's `__init__` says
     FILLS                     the kernels that each of its files has
     EMPTY, ALSO, HIDDEN       a word for none of them, further words, files that are no words of their own
     word(options, problem)    the file, where it does not follow from the option alone
+
+What an option means, to whoever chooses it, stands at `doral.policy` (engine/policy.py), for all pieces together.
 """

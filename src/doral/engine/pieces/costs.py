@@ -80,8 +80,6 @@ class CostOptions:
     """What plans take a use of an arm to cost."""
 
     cost: Literal["list", "learned"] = "list"
-    """"learned": where a problem says that costs are paid on_answer, and return curves are estimated, what is paid on
-    average; else the list price."""
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:

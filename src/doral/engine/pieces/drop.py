@@ -72,7 +72,6 @@ class DropOptions:
     """Whether arms are ruled out."""
 
     dropping: Literal["never", "certified"] = "never"
-    """"certified": an arm leaves a context, until further notice, when another one is better there for certain."""
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:

@@ -54,7 +54,6 @@ class ExploreOptions:
     """How much is tried out for those who will learn from the log."""
 
     explore: float = 0.0
-    """With this probability an arrival gets one of its options, every arm or none, at random."""
 
 
 def check(options: PolicyOptions) -> None:

@@ -36,7 +36,6 @@ class ForgetOptions:
     """How long the past counts."""
 
     half_life: float | None = None
-    """Rounds after which what was learned counts half, where the world changes; None: it counts for ever."""
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:

@@ -34,9 +34,6 @@ class OutcomesOptions:
     """Whether outcomes are told apart."""
 
     outcome_split: float | None = None
-    """Where the delay depends on the outcome: answers above it and those at or below it have return curves of their
-    own, by which the answers of young decisions are weighted. None: outcomes are not told apart. (Silent feedback is
-    learned when decisions have settled, and needs no weights.)"""
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:

@@ -27,7 +27,6 @@ class PendingOptions:
     """Whether open decisions count."""
 
     pending: Literal["ignored", "expected"] = "ignored"
-    """Whether open decisions narrow the bonus as if they were answered as expected. Thompson sampling does not ask."""
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:

@@ -104,11 +104,8 @@ class PeopleOptions:
     """How people are valued, where a problem says what is known of them."""
 
     reservoir: int = 512
-    """How many of those who came lately the budget is paced over."""
     basis: Literal["linear", "splines"] = "linear"
-    """"splines": what a number is worth may bend at four knots, which lie at equal shares of those who came first."""
     products: str | Sequence[tuple[str, str]] = ""
-    """Pairs of numbers whose product matters, too: "age*distance_km+age*visits", or pairs of names; or "all"."""
 
 
 def check(options: PolicyOptions) -> None:

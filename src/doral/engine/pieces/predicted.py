@@ -44,7 +44,6 @@ class PredictedOptions:
     """Where values come from."""
 
     values: Literal["learned", "given"] = "learned"
-    """"given": features named 'predicted: <arm>' say what arms bring, and no other feature is learned from."""
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:

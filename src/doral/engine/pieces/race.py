@@ -55,24 +55,22 @@ class RaceOptions:
 
     screening: Literal["race", "none"] = "race"
     accept: int | None = None
-    """A', how many arms the race accepts; None: 5, or half of the arms where there are fewer than 10."""
     acceptance: Literal["fastest", "printed"] = "fastest"
     baskets: Literal["corrected", "printed"] = "corrected"
     censoring: Literal["returned", "min_age", "kaplan_meier", "instant"] = "returned"
-    """How the race treats delays that are not known yet; `instant` (known at once) exists in simulation only."""
     min_answers: int = 30
-    """An arm with fewer answers (for `min_age`: pulls) is neither accepted nor rejected."""
     race_delta: float = 0.05
     tail_exponent: float = 0.5
     race_budget_share: float = 0.4
-    """Stage 1 may spend this share of the budget; then the arms with the smallest estimates are accepted."""
     race_trains: bool = True
-    """Whether answers to pulls of the race also train the rewards."""
     cutoff_over: Literal["accepted", "all"] = "accepted"
-    """Over which arms the race takes the largest bound on the delay as the cut-off."""
 
     def accepted_of(self, n_arms: int) -> int:
-        """A' for a problem with so many arms."""
+        """How many arms a race accepts.
+
+        Args:
+            n_arms: How many there are.
+        """
         if self.accept is None:
             return min(5, math.ceil(n_arms / 2))
         if self.accept > n_arms:

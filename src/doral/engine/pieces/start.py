@@ -51,9 +51,7 @@ class StartOptions:
     """How arms are tried at first."""
 
     start_share: float = 0.0
-    """Of the budget: what may go into trying every arm a few times before any is passed over. A race does that, too."""
     start_tries: int = 0
-    """So many tries of each arm at least, as far as `start_share` pays for them."""
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:

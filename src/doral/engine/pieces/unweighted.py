@@ -22,7 +22,6 @@ class ChoiceOptions:
     """How the arm of a context is chosen."""
 
     choice: Literal["weighted", "unweighted"] = "weighted"
-    """Whether the arm of a context maximises tau * index, or the index alone."""
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:

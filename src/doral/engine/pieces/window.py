@@ -27,7 +27,6 @@ class WindowOptions:
     """Whether the bonus has a bias term."""
 
     window_bias: bool | None = None
-    """The bias term of the bonus, over pulls inside the cut-off; None: for `thinned`, where there is one."""
 
 
 def is_in(options: PolicyOptions, problem: Problem) -> bool:

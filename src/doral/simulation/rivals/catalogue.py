@@ -8,7 +8,7 @@ from typing import Any
 
 from doral import _check
 from doral._kernel.sources import digest_of
-from doral.errors import InvalidValue, UnknownName
+from doral.errors import InvalidValue, UnknownName, shown
 from doral.problem import Problem
 from doral.simulation.python_policy import PythonPolicy
 from doral.simulation.rivals import ab, beta_ts_lp, explore_then_lp, status_quo
@@ -42,6 +42,17 @@ class Rival:
     settings: Settings
     name: str
 
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name} {shown(value)}" for name, value in asdict(self.settings).items())
+        kind = "" if self.name == self.kind else f"{self.kind}, "
+        return f"<Rival {self.name!r}: {kind}{settings}>"
+
+    def _repr_html_(self) -> str:
+        from doral.pages.notebook import card
+
+        settings = [(name, shown(value)) for name, value in asdict(self.settings).items()]
+        return card(f"Rival {self.name}", [("Kind", self.kind), *settings])
+
     def __call__(self, problem: Problem, seed: int) -> PythonPolicy:
         return _KINDS[self.kind].policy(problem, seed, self.settings)
 
@@ -58,10 +69,10 @@ def rival(name: str, /, *, label: str | None = None, **settings: Any) -> Rival:
         if given not in setting_names(name):
             raise UnknownName(f"setting of {name}", given, setting_names(name))
     changed = ", ".join(f"{setting}={value}" for setting, value in sorted(settings.items()))
-    shown = f"{name}({changed})" if changed else name
+    called = f"{name}({changed})" if changed else name
     if label is not None:
-        shown = _check.name("label", label)
-    return Rival(kind=name, settings=_KINDS[name].settings(**settings), name=shown)
+        called = _check.name("label", label)
+    return Rival(kind=name, settings=_KINDS[name].settings(**settings), name=called)
 
 
 def setting_names(name: str) -> tuple[str, ...]:

@@ -19,11 +19,8 @@ class BonusOptions:
     """The width of what is not known."""
 
     bonus: Literal["ahead", "calibrated", "corrected", "printed"] = "corrected"
-    """"ahead": in units of the measured noise, by how many of a context are expected; "calibrated": likewise, by its
-    decisions so far; "corrected" and "printed": the paper's."""
     delta: float = 0.05
     exploration: float = 1.0
-    """Scale of the confidence bonus, or of the noise of Thompson sampling."""
 
 
 def check(options: PolicyOptions) -> None:

@@ -22,9 +22,7 @@ class IndexOptions:
 
     sampling: Literal["directed", "optimism", "oracle", "thompson"] = "optimism"
     return_optimism: float = 0.0
-    """Standard errors that are added to an estimated return probability."""
     draws: int = 8
-    """With sampling="thompson": how many draws from the posterior are mixed for an arrival."""
 
 
 def check(options: PolicyOptions) -> None:

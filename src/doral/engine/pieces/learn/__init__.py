@@ -21,11 +21,8 @@ class LearnOptions:
     """Options of every learner."""
 
     learner: Literal["auto", "early", "returned", "scaled", "thinned"] = "returned"
-    """"auto": returned where feedback is explicit; where it is silent, early (or scaled, without return curves)."""
     features: Literal["given", "none"] = "given"
-    """"none": every context and arm stands for itself."""
     penalty: float = 1.0
-    """lambda of the ridge; with a shared prior, only its start."""
 
 
 def check(options: PolicyOptions) -> None:

@@ -22,7 +22,6 @@ class PriorOptions:
     """The prior of theta_j."""
 
     prior: Literal["fixed", "cells", "noise", "shared"] = "fixed"
-    """"fixed" (the penalty), "noise" (and the noise is measured) or "shared" (learned over contexts)."""
 
 
 def word(options: PolicyOptions, problem: Problem) -> str:

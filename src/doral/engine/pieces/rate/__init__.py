@@ -22,7 +22,6 @@ class RateOptions:
 
     rate: Literal["period", "printed", "remaining"] = "remaining"
     periods: int = 50
-    """Into how many equal periods the horizon is cut for rate="period"."""
 
 
 def check(options: PolicyOptions) -> None:

@@ -27,19 +27,12 @@ class ReturnsOptions:
     """Return curves, tau and the cut-off m."""
 
     cutoff: float | Literal["adaptive", "none"] | None = None
-    """None: found by the race; without one, the deadline. "adaptive": follows the return curves. "none": no limit."""
     cutoff_share: float = 0.95
-    """An adaptive cut-off is the age by which this share of the answers has come."""
     return_probability: Literal["one", "estimated", "oracle"] = "estimated"
     return_by: Literal["deadline", "cutoff"] = "deadline"
     curves_by: Literal["arm", "context"] = "arm"
-    """Return curves per arm, or per context and arm, shrunk to the arm's while data are few."""
     curve_points: int = 16
-    """Ages at which the return curves are kept."""
     until_end: bool = False
-    """Where the problem counts answers `by_end`: whether those that cannot come before it are worth nothing, and the
-    budget is spent before. Needs return curves: where every answer is thought to return, or feedback is silent, the end
-    is not seen."""
 
 
 def check(options: PolicyOptions) -> None:
