@@ -48,7 +48,12 @@ def context_in_words(context: Any) -> str:
 def problem_card(problem: Any) -> str:
     """For a notebook."""
     deadline = "none: every answer counts" if problem.deadline is None else f"{_plain(problem.deadline)} {_UNIT}"
-    facts = [("Budget", _plain(problem.budget)), ("End", _end(problem)), ("Deadline", deadline)]
+    end = _end(problem) if problem.until is not None else f"after {_plain(problem.horizon)} arrivals"
+    facts = [
+        ("Budget", _plain(problem.budget)),
+        ("End", end),
+        ("Deadline", deadline),
+    ]
     facts += [("Feedback", problem.feedback), ("Counted", problem.counted.replace("_", " "))]
     if problem.paid != "always":
         facts.append(("Paid", "on answer"))
@@ -61,8 +66,8 @@ def problem_card(problem: Any) -> str:
         facts.append(("Reserves", ", ".join(f"tier {tier}: {share:.0%}" for tier, share in problem.reserves)))
     if problem.person:
         facts.append(("Of a person", ", ".join(_some([short(one) for one in problem.person_names]))))
-    arms = [(one.name, _cost(one.cost), _listed(one.features)) for one in problem.arms[:_MOST]]
-    contexts = [(one.name, "; ".join(_facts_of(one))) for one in problem.contexts[:_MOST]]
+    arms = [(short(one.name), _cost(one.cost), _listed(one.features)) for one in problem.arms[:_MOST]]
+    contexts = [(short(one.name), "; ".join(_facts_of(one))) for one in problem.contexts[:_MOST]]
     parts = [small_table(("Arm", "Cost", "Features"), arms), *_rest(problem.n_arms, "arm")]
     parts += [small_table(("Context", ""), contexts), *_rest(problem.n_contexts, "context")]
     return card("Problem", facts, parts=parts)
@@ -70,12 +75,12 @@ def problem_card(problem: Any) -> str:
 
 def arm_card(arm: Any) -> str:
     """For a notebook."""
-    return card(f"Arm {arm.name}", [("Cost", _cost(arm.cost)), ("Features", _listed(arm.features) or "none")])
+    return card(f"Arm {short(arm.name)}", [("Cost", _cost(arm.cost)), ("Features", _listed(arm.features) or "none")])
 
 
 def context_card(context: Any) -> str:
     """For a notebook."""
-    return card(f"Context {context.name}", [("", fact) for fact in _facts_of(context)])
+    return card(f"Context {short(context.name)}", [("Known", ", ".join(_facts_of(context)))])
 
 
 _UNIT = "(rounds in a simulation, seconds in a live campaign)"

@@ -45,7 +45,7 @@ def scenario_card(scenario: Scenario) -> str:
         facts.append(("Arrivals", repr(scenario.arrivals).strip("<>")))
     if scenario.phases > 1:
         facts.append(("Phases", str(scenario.phases)))
-    return card(f"Scenario {scenario.name}", facts, parts=_tables(scenario))
+    return card(f"Scenario {short(scenario.name)}", facts, parts=_tables(scenario))
 
 
 def _tables(scenario: Scenario) -> list[str]:
@@ -55,11 +55,11 @@ def _tables(scenario: Scenario) -> list[str]:
     problem, means = scenario.problem, _known_means(scenario)
     names = problem.arm_names[:_MOST_ARMS] if means is not None else ()
     rows = [
-        (name, f"{share:.3g}", *(() if means is None else (f"{mean:.3g}" for mean in means[j][: len(names)])))
+        (short(name), f"{share:.3g}", *(() if means is None else (f"{mean:.3g}" for mean in means[j][: len(names)])))
         for j, (name, share) in enumerate(zip(problem.context_names, scenario.shares, strict=True))
         if j < _MOST_CONTEXTS
     ]
-    heads = ("Context", "Share", *(f"Mean of {name}" for name in names))
+    heads = ("Context", "Share", *(f"Mean of {short(name)}" for name in names))
     parts = [small_table(heads, rows, numbers=range(1, len(heads)))]
     if _is_guessed(scenario):
         parts.append(
