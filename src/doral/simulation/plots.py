@@ -63,13 +63,13 @@ def plot(result: SimulationResult, *, kind: str, metric: str, scenario: str | It
     panels = (4.4 * across, 0.85 * height * down) if len(places) > 1 else (6.4, height)
     rows = 0 if kind == "share" else math.ceil(len(policies) / _legend_columns(policies, panels[0]))
     figure = Figure(figsize=(panels[0], panels[1] + 0.24 * rows), layout="constrained")
-    grid = figure.subplots(down, across, squeeze=False)
+    grid = figure.subplots(down, across, squeeze=False, sharey=kind == "share")
     for i, axes in enumerate(grid.ravel()):
         if i >= len(places):
             axes.set_axis_off()
             continue
         _draw(axes, result, places[i], policies, metric, kind=kind)
-        if i % across and kind != "share":  # what the panels at the left say
+        if i % across:  # what the panels at the left say
             axes.set_ylabel("")
         if i + across < len(places):
             axes.set_xlabel("")
@@ -183,16 +183,17 @@ def _draw_curves(
 
 def _draw_shares(axes: Axes, result: SimulationResult, scenario: str, policies: Sequence[str], metric: str) -> None:
     if scenario in result.worthless:
-        axes.text(0.5, 0.5, WORTHLESS, transform=axes.transAxes, ha="center", va="center")
+        axes.text(0.5, 0.5, WORTHLESS, transform=axes.transAxes, ha="center", va="center", fontsize="small")
         return
     here = result.policies_in(scenario)
-    for position, policy in enumerate(here):
+    for position, policy in enumerate(policies):
+        if policy not in here:
+            continue
         best = np.array([one.clairvoyant for one in result.of(scenario, policy)])
         share = interval(100.0 * result.rewards(scenario, policy, metric) / best)
         reach = share.high - share.mean if best.size >= FEWEST_RUNS_SHOWN else 0.0
-        colour = colour_of(policies.index(policy))
-        axes.errorbar(share.mean, position, xerr=reach or None, fmt="o", color=colour, capsize=3)
-    axes.set_yticks(range(len(here)), [_label(one) for one in here])
-    axes.set_ylim(len(here) - 0.5, -0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
+        axes.errorbar(share.mean, position, xerr=reach or None, fmt="o", color=colour_of(position), capsize=3)
+    axes.set_yticks(range(len(policies)), [_label(one) for one in policies])
+    axes.set_ylim(len(policies) - 0.5, -0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=4))
     axes.set_xlabel(f"% of the clairvoyant's reward\n({METRIC_WORDS[metric]})")

@@ -96,7 +96,7 @@ def _left_out(result: SimulationResult, scenario: str) -> list[str]:
 def _notes(result: SimulationResult) -> list[str]:
     notes = ["best: the clairvoyant, who knows what every arm is worth; rewards in time"]
     if len(result.policies) > 1:
-        few = "" if _has_intervals(result) else f"; intervals from {FEWEST_RUNS_SHOWN} runs on"
+        few = "" if _has_intervals(result) else f"; intervals from {FEWEST_RUNS_SHOWN} runs"
         notes.append(f"paired difference: to the first policy, in the same runs{few}")
     left = len(result.scenarios) - _MOST_SCENARIOS
     if left > 0:
