@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from doral import _stderr_line
 
 _FIRST_S, _EVERY_S = 1.0, 0.5  # who waits less than a second needs no words
 _SURE_S = 0.5  # of counted work, before it is said how long the rest takes
+_NUMBERS = re.compile(r"\d+")
 _OFF = ("0", "off", "no", "false")
 _shown = threading.Lock()  # a call inside another is part of it
 
@@ -75,16 +77,24 @@ class Progress:
             rate = (self._done_weight - self._base[1]) / (now - self._base[0])
             self._left = ((self._total - self._done_weight) / rate, now)
 
-    def stage(self, words: str) -> None:
-        """What is being done, where it is not counted."""
+    def stage(self, words: str, share: float | None = None) -> None:
+        """What is being done, where the pieces are not counted here; `share` of all is done.
+
+        How long the rest takes is said once the same words have come with several numbers ("truth 3 of 40").
+        """
+        now, is_same = time.monotonic(), _NUMBERS.sub("", words) == _NUMBERS.sub("", self._stage)
         self._stage = words
+        if share is None or not is_same:
+            self._base = None if share is None else (now, share)
+        elif self._base is not None and now - self._base[0] >= _SURE_S and share > self._base[1]:
+            self._left = ((1.0 - share) * (now - self._base[0]) / (share - self._base[1]), now)
 
     def line(self, now: float) -> str:
         """What is shown at this moment of `time.monotonic`."""
         parts = [f"{self._done} of {len(self._weights)} {self._unit}"] if self._weights and not self._stage else []
         parts += [self._stage] if self._stage else []
         parts.append(f"{_duration(now - self._started)} gone")
-        if self._left is not None and not self._stage:
+        if self._left is not None:
             parts.append(f"about {_rounded(max(1.0, self._left[0] - (now - self._left[1])))} left")
         return f"{self._what}: {', '.join(parts)}"
 

@@ -15,6 +15,7 @@ from doral.pages.numbers import MINUS
 from doral.simulation.difference import Difference, difference_of
 from doral.simulation.outcome import Outcome
 
+NONE = "no difference shown"
 NAMES: dict[str, Any] = {"policy": "a", "than": "b", "scenario": "s", "metric": "within_deadline"}
 
 
@@ -59,7 +60,7 @@ def result(**rewards: Any) -> doral.SimulationResult:
     [
         ([103, 104, 102], [100, 101, 99], "a earns 3.0% more than b [2.9, 3.1], 3 paired runs"),
         ([97, 96.5, 98], [100, 100.5, 101.5], "a earns 3.5% less than b [2.3, 4.7], 3 paired runs"),
-        ([103, 99, 101], [100, 101, 99], f"no difference shown between a and b: +1.0% [{MINUS}5.5, 7.7], 3 paired runs"),
+        ([103, 99, 101], [100, 101, 99], f"{NONE} between a and b: +1.0% [{MINUS}5.5, 7.7], 3 paired runs"),
         ([103], [100], "a earns 3.0% more than b, 1 paired run: too few for an interval"),
         ([103, 101], [100, 100], "a earns 2.0% more than b, 2 paired runs: too few for an interval"),
         ([100, 90, 80], [100, 90, 80], "a and b earn the same, 3 paired runs"),

@@ -75,7 +75,7 @@ def policy(
             From 0. Default: 1.0.
         delta: The chance, from 0 to 1, with which the bound of "corrected" may be wrong. Default: 0.05.
         window_bias: Whether the bonus is widened by decisions younger than the cut-off; None: with the "thinned"
-            learner only. Default: None.
+            learner where answers have a deadline. Default: None.
         draws: With "thompson": how many draws are mixed for an arrival, so that the probability of what is done is
             known. From 1. Default: 8.
         choice: "weighted": the arm of a context has the highest index times its chance of an answer in time;

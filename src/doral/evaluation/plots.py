@@ -24,7 +24,7 @@ MOST_SHOWN = 20  # policies: more are not read
 def overlap(result: Evaluation) -> Figure:
     """Left: values with 95% intervals. Right: by context and option, how often the policy does it and the log did."""
     policies = [one for one in result.policies if one != STATUS_QUO][:MOST_SHOWN]
-    figure = Figure(figsize=(9.0, max(3.2, 1.4 + 0.35 * len(policies))), layout="constrained")
+    figure = Figure(figsize=(10.0, max(3.2, 1.4 + 0.35 * len(policies))), layout="constrained")
     left, right = figure.subplots(1, 2)
     if not result.values or result.rows is None:
         for axes in (left, right):
@@ -49,7 +49,7 @@ def _values(axes: Axes, result: Evaluation, policies: list[str]) -> None:
         axes.plot([one.value], [position], marker="o", color=colour, mfc=colour if one.is_supported else "white")
     axes.set_yticks(range(len(policies)), [_label(one) for one in policies])
     axes.invert_yaxis()
-    axes.set_xlabel("value per arrival, 95% interval (hollow: not supported)")
+    axes.set_xlabel("value per arrival, 95% interval\n(hollow: not supported)")
     axes.grid(axis="x", color=GRID_COLOUR)
 
 
@@ -79,7 +79,7 @@ def _cells(axes: Axes, result: Evaluation, policies: list[str]) -> None:
     axes.set_xscale("log")
     axes.set_xlim(least / 1.5, 1.3)
     axes.set_ylim(-0.03, 1.06)
-    axes.set_xlabel("how often the log did it there (grey: never)")
+    axes.set_xlabel("how often the log did it there\n(grey: never)")
     axes.set_ylabel("how often the policy does")
     if policies:
         axes.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -32,6 +32,10 @@ from doral.simulation.rivals.catalogue import RIVALS, Rival
 _RUNS = 4  # of the scenario in which a policy shows what it settles on
 
 
+def _nobody_asks(words: str) -> None:
+    pass
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settled:
     """What a policy that learns settles on: it plays the world that one half of a log tells of, and what it does in the
@@ -45,6 +49,7 @@ class Settled:
     arrivals: int
     deadline: float  # on the clock of the log
     seed: int
+    told: Callable[[str], None] = field(default=_nobody_asks, compare=False)  # what it is doing
 
     @property
     def name(self) -> str:
@@ -61,6 +66,7 @@ class Settled:
             seed=self.seed,
             columns={},
         )
+        self.told(f"{self.name} learns")
         played = simulate(
             [self.policy], scenario, runs=_RUNS, seed=self.seed, keep_decisions=True, progress=False
         ).decisions()
@@ -110,9 +116,10 @@ def evaluate(
         progress: Whether one line on standard error says how long it takes. None: where somebody is looking.
         columns: Options of `doral.read_log`, where `log` is still to be read.
     """
-    with Progress("evaluating", is_shown=progress):
+    with Progress("evaluating", is_shown=progress) as shown:
         read = as_log(log, columns)
-        chosen = [_learner(one, read, deadline=deadline, budget=budget, seed=seed) for one in listed(policies)]
+        asked: Any = {"deadline": deadline, "budget": budget, "seed": seed, "told": shown.stage}
+        chosen = [_learner(one, read, **asked) for one in listed(policies)]
         return api.evaluate(
             read,
             chosen,
@@ -124,7 +131,9 @@ def evaluate(
         )
 
 
-def _learner(one: Any, log: Log, *, deadline: object, budget: float | None, seed: int) -> Any:
+def _learner(
+    one: Any, log: Log, *, deadline: object, budget: float | None, seed: int, told: Callable[[str], None] = _nobody_asks
+) -> Any:
     """A policy of doral as one that learns from a log; everything else as it is."""
     if isinstance(one, str) and one in (*POLICY_NAMES, *RIVALS) and one not in AS_LOGGED:
         one = named_policy(one)
@@ -134,4 +143,4 @@ def _learner(one: Any, log: Log, *, deadline: object, budget: float | None, seed
         raise InvalidValue("policy", policy_name(one), "knows the truth, which no log does; 'lp' is what comes nearest")
     rate = spent(log) / max(len(log), 1) if budget is None else budget
     limit = deadline_on_clock(log, deadline)
-    return Settled(policy=made_policies(one)[0], rate=rate, arrivals=len(log), deadline=limit, seed=seed)
+    return Settled(policy=made_policies(one)[0], rate=rate, arrivals=len(log), deadline=limit, seed=seed, told=told)

@@ -92,7 +92,7 @@ def plan(
     """
     is_shown = progress if progress is not None or on_progress is None else False
     with Progress("planning", is_shown=is_shown) as shown:
-        told = on_progress or (lambda share, stage: shown.stage(stage))
+        told = on_progress or (lambda share, stage: shown.stage(stage, share))
         return _plan(log, columns, budget, horizon, deadline, policies, truths, seed, n_jobs, told, command)
 
 
