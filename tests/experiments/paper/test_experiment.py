@@ -93,8 +93,7 @@ def test_figures_are_pictures(made: tuple[Path, PaperFindings]) -> None:
 def test_legends_name_the_lines_they_stand_for(made: tuple[Path, PaperFindings]) -> None:
     figure = figures(made[1], TINY)["fig2b"]
     axes = figure.axes[0]
-    legend = axes.get_legend()
-    assert legend is not None
+    (legend,) = figure.legends
     named = {
         entry.get_text(): line.get_color() for entry, line in zip(legend.get_texts(), legend.get_lines(), strict=True)
     }
