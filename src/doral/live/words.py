@@ -58,7 +58,7 @@ def span(length: float | None, clock: str) -> str:
     if length is None or not math.isfinite(length):
         return DASH
     if clock == "seconds":
-        return duration(length)
+        return {3_600.0: "1 hour", 86_400.0: "1 day"}.get(length) or duration(length)
     return f"{figure(length)} {'round' if length == 1 else 'rounds'}"
 
 

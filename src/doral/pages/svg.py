@@ -14,7 +14,6 @@ from html import escape
 
 from doral.pages.names import columns, short
 
-LETTER = 6.9  # pixels, that a letter of the drawings takes on average; rather too many
 LINE = 16.0  # from one line of words to the next
 _GAP = 8.0  # between words beside each other
 _TICK_WIDTH = 62.0  # pixels, that numbers of an axis want at least
@@ -82,8 +81,8 @@ class Drawing:
     ) -> None:
         """`left` and `right` are what the frame leaves free at its sides; the numbers of the axis find room anyway."""
         self.width, self.height, self.x_axis, self.y_axis = width, height, x, y
-        widest = max((columns(words) for _, words in y.ticks), default=0)
-        self.left = max(left, widest * LETTER + 10.0)
+        widest = max((width_of(words) for _, words in y.ticks), default=0.0)
+        self.left = max(left, widest + 8.0)
         self.right = width - right
         shown = [one for one in marks if x.low <= one.at <= x.high]
         self._labels = _placed([one for one in shown if one.name], self._x_of, self.left, width)
@@ -139,7 +138,7 @@ class Drawing:
             self.add(label(self.y_axis.name, 2.0, 12.0, "start", "axis"))
         end = -math.inf
         for value, words in self.x_axis.ticks:
-            x, half = self._x_of(value), columns(words) * LETTER / 2.0
+            x, half = self._x_of(value), width_of(words) / 2.0
             if x > self.right + 1.0:
                 continue
             self.add(
@@ -183,7 +182,27 @@ def label(words: str, x: float, y: float, anchor: str = "start", look: str = "")
 
 def fitting(words: str, width: float) -> str:
     """Words in so many pixels."""
-    return short(words, max(3, int(width / LETTER)))
+    shown = short(words, max(3, int(width / _NARROW)))
+    while width_of(shown) > width and columns(shown) > 3:
+        shown = short(words, columns(shown) - 1)
+    return shown
+
+
+# Pixels that letters take at the size of the drawings, in a font that is wider than most.
+_NARROW, _USUAL, _WIDE = 5.0, 7.7, 12.5
+
+
+def width_of(words: str) -> float:
+    """How wide words are, in pixels; rather too many."""
+    return sum(map(_width_of, words))
+
+
+def _width_of(one: str) -> float:
+    if one in "ijl.,:;'|!ftrI()[] -":
+        return _NARROW
+    if one in "mwMW@%" or not one.isascii():
+        return _WIDE if columns(one) else 0.0
+    return 9.5 if one.isupper() else _USUAL
 
 
 _MOST_ROWS = 3  # of names of marks, above each other
@@ -197,7 +216,7 @@ def _placed(
     found: list[tuple[str, float, str, int]] = []
     for one in sorted(marks, key=lambda mark: mark.at):
         words = fitting(one.name, width - left - 2.0)
-        x, wide = x_of(one.at), columns(words) * LETTER
+        x, wide = x_of(one.at), width_of(words)
         start = min(max(x - wide / 2.0, left), width - wide - 1.0)
         row = next((i for i, end in enumerate(ends) if start >= end + _GAP), None)
         if row is None:

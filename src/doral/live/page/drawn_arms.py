@@ -123,11 +123,19 @@ def _draw_pairs(
 ) -> Drawing:
     """A row for each arm: its name, its interval, its value."""
     names, values = min(0.34 * width, 170.0), 52.0
-    x = nice_axis(min(0.0, *ends), max(0.0, *ends), most=most_ticks(width - names - values), words=figure)
+    low, high = min(0.0, *ends), max(0.0, *ends)
+    nice = nice_axis(low, high, most=most_ticks(width - names - values), words=figure)
+    pad = 0.03 * ((high - low) or 1.0)
+    inside = tuple(one for one in nice.ticks if low - pad <= one[0] <= high + pad)
+    x = Axis(low=low - pad, high=high + pad, ticks=inside)
     height = 26.0 * len(rows) + 34.0
     marks = () if nothing is None else (Mark(nothing, "", "mark nothing"),)
     y_axis = Axis(low=0.0, high=1.0)
     drawing = Drawing(width=width, height=height, x=x, y=y_axis, marks=marks, left=names, right=values)
+    for at, _ in x.ticks:
+        look = "grid zero" if at == 0.0 else "grid"
+        ends_at = f'y1="{drawing.top:.1f}" y2="{drawing.bottom:.1f}"'
+        drawing.add(f'<line class="{look}" x1="{drawing.x(at):.1f}" x2="{drawing.x(at):.1f}" {ends_at}/>')
     for place, one in enumerate(rows):
         y = drawing.top + 26.0 * (place + 0.5)
         look = f"s{order[one.arm]}" + ("" if one.status == "active" else " off")

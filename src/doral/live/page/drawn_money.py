@@ -21,7 +21,7 @@ def spend(facts: CampaignFacts) -> Figure:
     return made(
         name="spend",
         title="Spend against an even pace",
-        sees=money.sentence,
+        sees="The dashed line spends the budget evenly until the end, and bends where somebody changed it or the end.",
         says=(
             f"Spent {figure(facts.spent)} and reserved {figure(facts.reserved)} of {figure(facts.total)} {MONEY}; "
             f"an even pace has {figure(money.planned)} by now; {unused}."
@@ -33,6 +33,7 @@ def spend(facts: CampaignFacts) -> Figure:
             Key("budget", "line budget"),
         ),
         draw=lambda width: _draw_spend(facts, width),
+        notes=[one.words for one in _told(money.changes)],
     )
 
 
@@ -48,7 +49,7 @@ def _draw_spend(facts: CampaignFacts, width: float) -> Drawing:
     else:
         x = nice_axis(0.0, max(money.end, 1.0), most=most_ticks(inside), words=figure, name="arrivals")
         x = Axis(low=0.0, high=max(money.end, 1.0), ticks=x.ticks, name=x.name)
-    marks = [Mark(one.at, one.words, "mark change") for one in _told(money.changes)]
+    marks = [Mark(one.at, str(place), "mark change") for place, one in enumerate(_told(money.changes), start=1)]
     if money.start < money.now < money.end:
         marks.append(Mark(money.now, "now", "mark now"))
     drawing = Drawing(width=width, height=_HEIGHT, x=x, y=y, marks=marks)

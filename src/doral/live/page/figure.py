@@ -28,15 +28,24 @@ class Figure:
 
 
 def made(
-    *, name: str, title: str, sees: str, says: str, keys: Sequence[Key], draw: Callable[[float], Drawing]
+    *,
+    name: str,
+    title: str,
+    sees: str,
+    says: str,
+    keys: Sequence[Key],
+    draw: Callable[[float], Drawing],
+    notes: Sequence[str] = (),
 ) -> Figure:
-    """`sees` is what to see in it, `says` the same for whoever cannot see."""
+    """`sees` is what to see in it, `says` the same for whoever cannot see, `notes` what its numbered marks are."""
     drawings = "".join(
         draw(width).svg(id=f"{name}-{look}", title=title, says=says, look=look)
         for width, look in ((WIDE, "wide"), (NARROW, "narrow"))
     )
     legend = "".join(f"<li>{_sample(one.look)}{escape(one.words)}</li>" for one in keys)
     listed = f'<ul class="legend">{legend}</ul>' if legend else ""
+    if notes:
+        listed += f'<ol class="changes">{"".join(f"<li>{escape(one)}</li>" for one in notes)}</ol>'
     return Figure(
         name=name,
         html=(

@@ -21,7 +21,7 @@ from doral.live.events import (
 from doral.live.fold import Fold
 from doral.live.page.facts import Change, Point, Spending
 from doral.live.page.history import History
-from doral.live.words import figure, moment, share
+from doral.live.words import MONEY, figure, moment, share
 from doral.pages.names import short
 
 _NEAR = 0.05  # of the budget: who is so near to the plan is on pace
@@ -161,7 +161,7 @@ def _pace(here: Standing, planned: float) -> tuple[str, str]:
     if here.left <= 0.0 and here.time_share < 1.0:
         return "used up", f"The budget is used up with {share(1.0 - here.time_share)} of the way to go."
     gap = used - planned
-    told = f"{figure(used)} of the budget are spent or reserved where an even pace has {figure(planned)}"
+    told = f"{figure(used)} {MONEY} are spent or reserved, an even pace has {figure(planned)}"
     if abs(gap) <= _NEAR * total:
         return "on pace", f"On pace: {told}."
     much = share(abs(gap) / total)

@@ -22,8 +22,8 @@ def page(facts: CampaignFacts) -> str:
     shown = Page(
         headline=short(facts.name, 80),
         kicker=(
-            f"A live campaign, as of {moment(facts.made_at, 'seconds')} UTC; begun "
-            f"{moment(facts.began_at, 'seconds')} UTC, policy {facts.policy}"
+            f"A live campaign under {facts.policy}, begun {moment(facts.began_at, 'seconds')}; as of "
+            f"{moment(facts.made_at, 'seconds')} UTC"
         ),
         banner=" ".join(escape(one) for one in facts.warnings),
         answer=_glance(facts),

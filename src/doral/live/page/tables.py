@@ -20,7 +20,7 @@ def named(name: str, *, is_head: bool = False) -> Datum:
     """A name, whole for whoever points at it."""
     shown = short(name, _NAME)
     title = name if shown != name else ""
-    return Datum(html=escape(shown), sort=name.lower(), is_head=is_head, title=short(title, 400))
+    return Datum(html=escape(shown), sort=name.lower(), look="name", is_head=is_head, title=short(title, 400))
 
 
 def number(value: float | None, digits: int = 4) -> Datum:
@@ -216,7 +216,7 @@ def _decision(one: Decision, clock: str) -> Sequence[Datum]:
     return (
         Datum(html=moment(one.decided_at, clock), is_head=True, look="short"),
         named(one.context),
-        named(one.arm) if one.arm is not None else Datum(html="none"),
+        named(one.arm) if one.arm is not None else Datum(html="not served", look="name"),
         number(one.cost if one.actual_cost is None else one.actual_cost),
         text(state),
         number(one.reward),
