@@ -57,6 +57,7 @@ from doral.live.requests import (
 )
 from doral.live.served import ServedTables
 from doral.live.session import Session
+from doral.live.shown_campaign import campaign_card, campaign_repr
 from doral.live.storage.contract import Log
 from doral.live.subject import Subject
 from doral.live.tally import Tally
@@ -71,6 +72,11 @@ class Campaign:
     """A running allocation. Made by `store.create`, opened by `store.campaign`; safe to share between threads."""
 
     def __init__(self, session: Session) -> None:
+        """Use `store.create` or `store.campaign` instead.
+
+        Args:
+            session: A connection to its log.
+        """
         self._session = session
 
     @property
@@ -80,6 +86,7 @@ class Campaign:
 
     @property
     def name(self) -> str:
+        """As it was created with."""
         return self._session.row.name
 
     @property
@@ -93,7 +100,10 @@ class Campaign:
         return self._session.is_gone
 
     def __repr__(self) -> str:
-        return f"<Campaign {self.name!r}>"
+        return campaign_repr(self._session)
+
+    def _repr_html_(self) -> str:
+        return campaign_card(self)
 
     # --- decisions --------------------------------------------------------------------------------------------------
 
@@ -110,12 +120,17 @@ class Campaign:
     ) -> Decision:
         """An arrival: an arm, or a reasoned skip. The cost is reserved, and all is stored before this returns.
 
-        `available` names the arms that can be had now (None: all). The same `key` gives the same decision back. `at` is
-        a timestamp for back-fill; without it, now. The context can be left out where there is only one.
-
-        Where the problem says what is known of people (`person`), `features` are those of this one: a mapping, or
-        values in the order of the problem. `weight` and `deadline` are then what a unit of this one's reward is worth,
-        and how long its answer counts, if not as in the context.
+        Args:
+            context: The name of the context it is in; may be left out where there is only one.
+            available: Names of the arms that can be had now; None: all.
+            key: A name of this very request, of your choice: the same key gives the same decision back.
+            at: When it came, for back-fill: seconds since 1970 or a datetime with its time zone (a number of rounds
+                where the clock counts those); None: now.
+            features: What is known of this one, where the problem says what is known of people (`person`): a mapping,
+                or values in the order of the problem.
+            weight: What a unit of this one's reward is worth, if not as in the context; with `person` only.
+            deadline: How long this one's answer counts, in seconds (in rounds where the clock counts those), if not as
+                in the context; with `person` only.
         """
         asked = make_arrival(context, available, key, at, features=features, weight=weight, deadline=deadline)
         return self._session.write(plan_decision, asked)
@@ -123,7 +138,8 @@ class Campaign:
     def decide_many(self, arrivals: Iterable[str | Mapping[str, Any]]) -> list[Decision]:
         """Many arrivals in their order, stored together or not at all.
 
-        Each is a context, or a mapping with the arguments of `decide`.
+        Args:
+            arrivals: Each is the name of a context, or a mapping with the arguments of `decide`; at most 100,000.
         """
         asked = [arrival_of(one) for one in as_batch("arrivals", arrivals)]
         return self._session.write(plan_decisions, asked) if asked else []
@@ -140,14 +156,22 @@ class Campaign:
     ) -> Decision:
         """The answer to a decision; zero is an answer. Saying the same twice counts once.
 
-        `actual_cost`, at most what was reserved, gives the rest back to the budget.
+        Args:
+            decision_id: The `id` of the decision.
+            reward: What came of it, in units of reward.
+            key: A name of this very request: the same key with the same content counts once.
+            actual_cost: What it cost, at most what was reserved: the rest comes back to the budget. None: all of it, or
+                where costs are paid on answer what the problem says.
+            at: When the answer came, for back-fill, as for `decide`; None: now.
         """
         return self._session.write(plan_answers, [make_answer(decision_id, reward, key, actual_cost, at)])[0]
 
     def feedback_many(self, answers: Iterable[tuple[str, float] | Mapping[str, Any]]) -> list[Decision]:
         """Many answers in their order, stored together or not at all.
 
-        Each is a pair (decision_id, reward), or a mapping with the arguments of `feedback`.
+        Args:
+            answers: Each is a pair (decision_id, reward), or a mapping with the arguments of `feedback`; at most
+                100,000.
         """
         asked = [answer_of(one) for one in as_batch("answers", answers)]
         return self._session.write(plan_answers, asked) if asked else []
@@ -160,18 +184,34 @@ class Campaign:
         actual_cost: float | None = None,
         at: object = None,
     ) -> Decision:
-        """A later, better value for an answer that was given: it takes the place of the earlier one."""
+        """A later, better value for an answer that was given: it takes the place of the earlier one.
+
+        Args:
+            decision_id: The `id` of the decision, which must have been answered.
+            reward: What is right, in units of reward.
+            key: A name of this very request: the same key with the same content counts once.
+            actual_cost: What it cost after all; None: as was said before.
+            at: When the correction came, for back-fill, as for `decide`; None: now. The delay stays that of the answer.
+        """
         return self._session.write(plan_correction, make_answer(decision_id, reward, key, actual_cost, at))
 
     def cancel(self, decision_id: str, key: str | None = None, at: object = None) -> Decision:
-        """The decision was not carried out: its budget comes back, and it is forgotten as far as possible."""
+        """The decision was not carried out: its budget comes back, and it is forgotten as far as possible.
+
+        Args:
+            decision_id: The `id` of the decision.
+            key: A name of this very request: the same key with the same content counts once.
+            at: When that became known, for back-fill, as for `decide`; None: now.
+        """
         return self._session.write(plan_cancellation, CancelRequest(decision_id, scoped_key(ANSWER_SCOPE, key), at))
 
     def expire(self, now: object = None, release: bool | None = None) -> int:
         """Decisions that are too old for an answer to count become `expired`; returns how many.
 
-        What was reserved for them is spent; with `release` it comes back, for offers that cost nothing unless used: so
-        it is, unless you say otherwise, where the problem says that costs are paid "on_answer".
+        Args:
+            now: By what time they are judged, as `at` of `decide`; None: now.
+            release: False: what was reserved for them is spent. True: it comes back, for offers that cost nothing
+                unless used. None: it comes back where the problem says that costs are paid "on_answer".
         """
         if release is not None and not isinstance(release, bool):
             raise InvalidValue("release", release, "must be True or False")
@@ -197,10 +237,20 @@ class Campaign:
     ) -> Decision:
         """A decision that was made elsewhere, or before: it teaches the policy as one of its own does.
 
-        `at` says when it was made, `answered_at` when its reward came; an answer may also follow by `feedback`. It
-        costs the campaign nothing and is none of the arrivals that are expected, unless `spend` says so. `arm` is None
-        for somebody who got nothing; `probability` is that of this choice, where it is known. `features`, `weight` and
-        `deadline` are as for `decide`.
+        Args:
+            context: The name of its context; None where there is only one.
+            arm: The name of the arm; None for somebody who got nothing.
+            at: When it was made, as for `decide`.
+            reward: What came of it; None: nothing yet, and an answer may follow by `feedback`.
+            answered_at: When the reward came, as `at`.
+            cost: What it cost; None: as the arm does.
+            probability: With which this arm, or nothing, was chosen; None: nobody knows.
+            spend: True: the campaign's budget pays for it, and it is one of the arrivals that are expected. False: it
+                costs the campaign nothing and is none of them.
+            key: A name of this very request: the same key with the same content counts once.
+            features: As for `decide`.
+            weight: As for `decide`.
+            deadline: As for `decide`, in seconds (or rounds).
         """
         asked = make_record(
             context, arm, at, reward, answered_at, cost, probability, spend, key,
@@ -211,7 +261,8 @@ class Campaign:
     def record_many(self, records: Iterable[Mapping[str, Any]]) -> list[Decision]:
         """Many of them, entered in the order in which they happened, stored together or not at all.
 
-        Each is a mapping with the arguments of `record`.
+        Args:
+            records: Each is a mapping with the arguments of `record`; at most 100,000.
         """
         asked = [record_of(one) for one in as_batch("records", records)]
         return self._session.write(plan_records, asked) if asked else []
@@ -219,32 +270,59 @@ class Campaign:
     # --- changes while it runs --------------------------------------------------------------------------------------
 
     def add_arm(self, arm: Arm, key: str | None = None) -> None:
-        """A new arm, about which nothing is known. It joins a race that still runs; later it is accepted at once."""
+        """A new arm, about which nothing is known. It joins a race that still runs; later it is accepted at once.
+
+        Args:
+            arm: With a name that no other has, and as many features as the others.
+            key: A name of this very request: a repeated one adds the arm once.
+        """
         if not isinstance(arm, Arm):
             raise InvalidValue("arm", arm, "must be an Arm; write Arm(name, features=[...])")
         self._session.write(plan_new_arm, arm, scoped_key(CHANGE_SCOPE, key))
 
     def pause_arm(self, name: str) -> None:
-        """Stop offering an arm until `resume_arm`."""
+        """Stop offering an arm until `resume_arm`.
+
+        Args:
+            name: Of the arm.
+        """
         self._session.write(plan_arm_status, name, ARM_PAUSED)
 
     def resume_arm(self, name: str) -> None:
-        """Offer a paused arm again."""
+        """Offer a paused arm again.
+
+        Args:
+            name: Of the arm.
+        """
         self._session.write(plan_arm_status, name, ARM_RESUMED)
 
     def retire_arm(self, name: str) -> None:
-        """Stop offering an arm for good. Answers to it are still taken."""
+        """Stop offering an arm for good. Answers to it are still taken.
+
+        Args:
+            name: Of the arm.
+        """
         self._session.write(plan_arm_status, name, ARM_RETIRED)
 
     def top_up(self, amount: float, key: str | None = None) -> None:
-        """More budget. Give a key: a repeated request then adds it once."""
+        """More budget. Give a key: a repeated request then adds it once.
+
+        Args:
+            amount: How much more, in the unit of the budget; above 0.
+            key: A name of this very request.
+        """
         amount = _check.finite_number("amount", amount, above=0)
         self._session.write(plan_top_up, amount, scoped_key(CHANGE_SCOPE, key))
 
     def extend(self, rounds: int | None = None, key: str | None = None, until: object = None) -> None:
         """More arrivals are expected, or the campaign that ends with a date lasts until a later one.
 
-        Give a key: a repeated request then adds them once. `until` is as for `create`.
+        Give a key: a repeated request then adds them once.
+
+        Args:
+            rounds: How many more arrivals; where the end is a number of them.
+            key: A name of this very request.
+            until: The new end, as for `create`; where the end is a date.
         """
         own_key = scoped_key(CHANGE_SCOPE, key)
         if (rounds is None) == (until is None):
@@ -259,6 +337,9 @@ class Campaign:
         """Set the campaign's clock back, to this host's or to a timestamp, after a wrong one has carried it away.
 
         Decisions that seem to have been made later count as made then.
+
+        Args:
+            to: What it is to show, as `at` of `decide`; None: what this host's clock shows.
         """
         self._session.write(plan_clock_repair, to)
 
@@ -269,7 +350,11 @@ class Campaign:
     # --- looking ----------------------------------------------------------------------------------------------------
 
     def decision(self, decision_id: str) -> Decision:
-        """One decision as it stands."""
+        """One decision as it stands.
+
+        Args:
+            decision_id: Its `id`.
+        """
 
         def look(log: Log, fold: Fold) -> Decision:
             return Subject.find(log, fold, read_id(fold.names.tag, decision_id)).decision()
@@ -277,7 +362,11 @@ class Campaign:
         return self._session.read(look)
 
     def decisions(self, state: str | None = None) -> Iterator[Decision]:
-        """All decisions in their order, or those in one state; read page by page, never all at once."""
+        """All decisions in their order, or those in one state; read page by page, never all at once.
+
+        Args:
+            state: "skipped", "pending", "returned", "expired", "late" or "cancelled"; None: all.
+        """
         if state is not None and not _check.is_among(state, STATE_NAMES):
             raise UnknownName("state", state, STATE_NAMES)
         after = 0
@@ -355,7 +444,11 @@ class Campaign:
         return examine(self._session)
 
     def export(self, path: str | Path) -> int:
-        """Every decision into a .parquet or .csv file, whole or not at all; returns how many."""
+        """Every decision into a .parquet or .csv file, whole or not at all; returns how many.
+
+        Args:
+            path: The file; its ending says which of the two it is. One that is there is replaced.
+        """
         return write_decisions(path, self.decisions(), self.problem.person)
 
     def save_snapshot(self) -> None:
@@ -369,6 +462,10 @@ class Campaign:
 
         All that happened up to the first decision that is still open moves, or that happened `before` a time. Reports
         and new decisions do without the file; it is read when an old decision or key is asked for.
+
+        Args:
+            path: A new file that ends in .parquet.
+            before: What happened before this time moves, as `at` of `decide`; None: all that can.
         """
         return archive(self._session, path, before)
 
@@ -377,7 +474,12 @@ class Campaign:
         return archives(self._session)
 
     def relocate_archive(self, old: str | Path, new: str | Path) -> None:
-        """An archive was moved: from now on look for it in its new place."""
+        """An archive was moved: from now on look for it in its new place.
+
+        Args:
+            old: The path as `archives` tells it.
+            new: Where the file is now.
+        """
         relocate(self._session, old, new)
 
     def forget(self, key: str | Iterable[str]) -> int:
@@ -386,6 +488,9 @@ class Campaign:
         With it go the features of those whom its decisions were for, and what these spoke for; what was learned is
         learned anew from the log, as if they had been missing. A forgotten key still answers as used. Asked again, this
         erases whatever traces an interruption has left.
+
+        Args:
+            key: The key of a decision or an answer, or several; those that nobody has used are passed over.
         """
         keys = [key] if isinstance(key, str) else as_batch("key", key)
         found = self._session.write(plan_forgetting, [_check.name("key", one) for one in keys])

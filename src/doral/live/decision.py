@@ -25,6 +25,7 @@ from doral.live.events import (
 from doral.live.expiries import Expiries
 from doral.live.people import read_person
 from doral.live.reasons import in_words
+from doral.live.shown_decision import decision_card, decision_words
 
 _STATES = range(len(STATE_NAMES))
 _ID = re.compile(r"([0-9a-f]{8})-([1-9][0-9]{0,17})")
@@ -82,6 +83,12 @@ class Decision:
     deadline: float | None = None  # likewise
     base: float | None = None  # what the arm was thought to bring an average one, in units of reward
     effects: Mapping[str, float] | None = None  # what each feature spoke for the arm (against it, below 0) beyond that
+
+    def __repr__(self) -> str:
+        return f"<Decision {self.id}: {decision_words(self)}>"
+
+    def _repr_html_(self) -> str:
+        return decision_card(self)
 
     @property
     def delay(self) -> float | None:

@@ -12,6 +12,7 @@ from doral.errors import InvalidValue
 from doral.live.errors import ClockDisagrees
 from doral.live.events import Event
 from doral.live.fold import Fold
+from doral.live.words import duration as duration
 
 logger = logging.getLogger("doral.live")
 Result = TypeVar("Result")
@@ -121,15 +122,6 @@ def timestamp(field: str, at: object, *, in_seconds: bool) -> float:
         at = at.timestamp()
     what = "seconds since 1970 or a datetime" if in_seconds else "a number of rounds"
     return _check.finite_number(field, at, hint=f": {what}")
-
-
-def duration(seconds: float) -> str:
-    """In words."""
-    for unit, length in (("years", 31_557_600.0), ("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0)):
-        if seconds >= 2 * length:
-            amount = seconds / length
-            return f"{amount:,.0f} {unit}" if amount >= 1_000 else f"{amount:.3g} {unit}"
-    return f"{seconds:.3g} s"
 
 
 def in_words(timestamp: float) -> str:

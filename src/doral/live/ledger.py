@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from decimal import Context, Decimal, Inexact
 
 from doral.live.errors import BrokenLog
+from doral.pages.notebook import card
 
 # A float's shortest decimal has at most 17 digits, somewhere between 1e308 and 1e-324: no sum of them needs more.
 _EXACT = Context(prec=2_000, traps=[Inexact])
@@ -48,6 +49,13 @@ class Ledger:
     reserved: Decimal = _ZERO  # for decisions that are pending
     released: Decimal = _ZERO  # came back so far; it is in `left` again, or spent anew
     left: Decimal
+
+    def __repr__(self) -> str:
+        return f"<Ledger: {self.total} = spent {self.spent} + reserved {self.reserved} + left {self.left}>"
+
+    def _repr_html_(self) -> str:
+        named = {name: getattr(self, name) for name in ("total", "spent", "reserved", "left", "released")}
+        return card("Ledger", [(name, f"{amount:,f}") for name, amount in named.items()])
 
     def _check(self) -> None:
         if (self.left < _ZERO and not self.may_overdraw) or self.reserved < _ZERO or self.spent < _ZERO:

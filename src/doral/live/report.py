@@ -20,14 +20,16 @@ from doral.engine.view_forecast import ForecastView, view_forecast
 from doral.engine.view_people import FeatureEffect, view_effects, view_shares
 from doral.engine.view_regions import region_certificates
 from doral.errors import InvalidValue
-from doral.live.drafts import in_words
 from doral.live.events import STATE_NAMES
 from doral.live.fold import Fold
 from doral.live.ledger import Ledger
 from doral.live.reasons import SHORT
 from doral.live.roster import ARM_STATUS_NAMES
 from doral.live.served import MOST_GROUPS, Served, ServedTables
-from doral.live.weeks import DAY_S
+from doral.live.shown_report import cost_words, report_card, report_text, report_words, wrapped
+from doral.live.words import figure
+from doral.pages.names import short
+from doral.pages.notebook import card
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +43,20 @@ class ArmReport:
     answers: int
     reward: float  # that counts
     view: ArmView
+
+    def __repr__(self) -> str:
+        used = f"{self.plays:,} plays, {self.answers:,} answers, reward {figure(self.reward)}"
+        return f"<ArmReport {short(self.name, 40)!r}: {self.status}, {used}>"
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("status", f"{self.status}, {self.view.standing}"),
+            ("cost", cost_words(self.cost)),
+            ("plays", f"{self.plays:,}"),
+            ("answers", f"{self.answers:,}"),
+            ("reward", figure(self.reward)),
+        ]
+        return card(short(self.name, 60), facts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +98,12 @@ class Report:
     read_served: Callable[[], ServedTables] | None = field(default=None, repr=False, compare=False)
 
     def served_by(self, feature: str, bins: int = 4) -> tuple[Served, ...]:
-        """Who is served, by level of a category or by equal shares of a number; the log is read for it."""
+        """Who is served, by level of a category or by equal shares of a number; the log is read for it.
+
+        Args:
+            feature: The name of a feature of people.
+            bins: Into how many parts, of equally many people, a number is cut.
+        """
         if self.read_served is None:
             raise InvalidValue("feature", feature, "this problem knows no features of people")
         return self.read_served().table(feature, bins)
@@ -99,7 +120,7 @@ class Report:
         tables, lines = self.read_served(), list[str]()
         for feature in self.person:
             groups = tables.table(feature, 4)
-            lines += [f"  {one}" for one in groups[:MOST_GROUPS]]
+            lines += [line for one in groups[:MOST_GROUPS] for line in wrapped(f"  {one}", 4)]
             if len(groups) > MOST_GROUPS:
                 lines.append(f"  {feature}: and {len(groups) - MOST_GROUPS:,} more")
         return ["served", *lines] if lines else []
@@ -114,100 +135,14 @@ class Report:
             plain["effects"] = [one._asdict() for one in self.effects]
         return {**plain, "ledger": self.ledger.to_dict()}
 
+    def __repr__(self) -> str:
+        return f"<Report of {short(self.name, 40)!r}: {report_words(self)}>"
+
     def __str__(self) -> str:
-        ledger = self.ledger
-        lines = [
-            f"campaign {self.name}: {'closed' if self.is_closed else 'open'}, policy {self.policy}",
-            *self._arrival_lines(),
-            f"budget    {ledger.total} = spent {ledger.spent} + reserved {ledger.reserved} + left {ledger.left}"
-            f" ({self.spent_share:.1%} used; {ledger.released} came back)",
-            *self._promise_lines(),
-            "decisions " + ", ".join(f"{count:,} {state}" for state, count in self.decisions.items() if count),
-            f"reward    {self.reward:.6g}" + (f", and {self.late_reward:.6g} too late" if self.late_reward else ""),
-            *self._baseline_lines(),
-            *self._explored_lines(),
-            *self._clock_lines(),
-            *self._feature_lines(),
-            "stage     " + ("race" if self.is_racing else f"allocation, cut-off {self.cutoff:g}"),
-        ]
-        width = max(len(arm.name) for arm in self.arms)
-        for arm in self.arms:
-            returned = f"{arm.view.return_curve[-1]:.0%} return" if arm.view.return_curve else "no return curve yet"
-            lines.append(
-                f"  {arm.name:<{width}}  {arm.status}, {arm.view.standing}: {arm.plays:,} plays at "
-                f"{_amounts(arm.cost)}, {arm.answers:,} answers, reward {arm.reward:.6g}, {returned}"
-                f"{self._ruled_out(arm.name)}"
-            )
-            lines += [f"    {one}" for one in self._effect_lines(arm.name)]
-        return "\n".join(lines)
+        return report_text(self)
 
-    def _baseline_lines(self) -> list[str]:
-        if self.baseline is None:
-            return []
-        by_context = zip(self.shares, self.baseline.rewards, self.baseline.answers, strict=True)
-        said = [f"{name} {reward:.3g}" + (f" ({n:,.0f} answers)" if n else "") for name, reward, n in by_context]
-        return [
-            f"uplift    {self.baseline.uplift:.6g}, what answers brought beyond doing nothing",
-            f"nothing   brings {', '.join(said)}",
-        ]
-
-    def _explored_lines(self) -> list[str]:
-        if not self.explored.arrivals:
-            return []
-        return [
-            f"explored  {self.explored.arrivals:,} arrivals at random, "
-            f"which has cost a reward of about {self.explored.loss:.6g}"
-        ]
-
-    def _promise_lines(self) -> list[str]:
-        """Said where anything comes back."""
-        if not self.is_paid_on_answer:
-            return []
-        promise = "the budget holds whatever is paid"
-        if self.reserve < 1.0:
-            promise = f"the budget holds what is paid with probability {self.reserve:g}, and may be overdrawn"
-        return [f"reserve   {promise}; of what is reserved, {self.coming_back:.6g} is thought to come back"]
-
-    def _arrival_lines(self) -> list[str]:
-        if self.until is None or self.forecast is None:
-            return [f"arrivals  {self.arrivals:,} of {self.horizon:,} ({self.time_share:.1%})"]
-        end, ahead = in_words(self.until), self.forecast
-        return [
-            f"arrivals  {self.arrivals:,}, {self.time_share:.1%} of the time until {end}",
-            f"forecast  {ahead.expected:,.0f} more until then ({ahead.low:,.0f} to {ahead.high:,.0f} with 90%), "
-            f"{ahead.pace * DAY_S:,.3g} a day",
-        ]
-
-    def _feature_lines(self) -> list[str]:
-        if not self.idle_features:
-            return []
-        which = ", ".join(str(i + 1) for i in self.idle_features)
-        return [f"features  {which} of every arm are the same, and tell nothing of them"]
-
-    def _clock_lines(self) -> list[str]:
-        if not self.clock_went_back:
-            return []
-        return [f"clock     stood still for {self.clock_went_back:,} events, of hosts whose clocks were behind"]
-
-    def _effect_lines(self, arm: str) -> list[str]:
-        return [
-            f"{one.feature} {one.change}: {one.effect:+.3g} ({one.low:+.3g} to {one.high:+.3g} with 95%)"
-            for one in self.effects
-            if one.arm == arm
-        ]
-
-    def _ruled_out(self, arm: str) -> str:
-        out = [certificate.context for certificate in self.certificates if certificate.arm == arm]
-        if self.person:
-            return f", worse for certain for {'; '.join(out)}" if out else ""
-        return f", ruled out in {len(out)} of {len(self.shares)} contexts" if out else ""
-
-
-def _amounts(cost: float | dict[str, float]) -> str:
-    """In few words."""
-    if isinstance(cost, float):
-        return f"{cost:g}"
-    return f"{min(cost.values()):g} to {max(cost.values()):g}"
+    def _repr_html_(self) -> str:
+        return report_card(self, f"Report of {short(self.name, 60)}")
 
 
 def make_report(name: str, fold: Fold, read_served: Callable[[], ServedTables] | None = None) -> Report:

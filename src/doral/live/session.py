@@ -66,6 +66,11 @@ class Session:
         self._log = self._fold = None
         self._pid, self.writer = os.getpid(), secrets.randbits(62)
 
+    @property
+    def last_seen(self) -> Fold | None:
+        """The state as it was when somebody last asked; None before that. Nothing is read for it."""
+        return self._fold
+
     # --- reading and writing ----------------------------------------------------------------------------------------
 
     def read(self, ask: Callable[[Log, Fold], Result]) -> Result:

@@ -24,6 +24,7 @@ from doral.live.ends import ending
 from doral.live.events import CREATED, Event
 from doral.live.external import ExternalCampaign
 from doral.live.session import CLOCK_TOLERANCE_S, Session
+from doral.live.shown_campaign import store_card
 from doral.live.storage.connection import Timeouts
 from doral.live.storage.contract import Storage
 from doral.live.storage.urls import redacted
@@ -42,9 +43,14 @@ def open(  # noqa: A001  (read as `doral.open`)
 ) -> Store:
     """A store: `memory://`, `sqlite:///file.db` (made if it is not there), or `postgresql://user@host/database`.
 
-    With `create=False` a file that is not there is an error. The time-outs are in seconds: how long to wait for others
-    who are writing, and, with PostgreSQL, for one answer and for a connection. `clock_tolerance_s` is how far clocks
-    may disagree: a time that is further ahead of this host's clock is refused.
+    Args:
+        url: Where the store is: one of these three. What is in `memory://` ends with the process.
+        create: Whether a file that is not there is made; False: it is an error.
+        lock_timeout_s: Seconds to wait for others who are writing.
+        statement_timeout_s: Seconds to wait for one answer of PostgreSQL.
+        connect_timeout_s: Seconds to wait for a connection to PostgreSQL.
+        clock_tolerance_s: Seconds by which clocks may disagree: a time that is further ahead of this host's clock is
+            refused.
 
     >>> open("memory://").list()
     []
@@ -73,6 +79,13 @@ class Store:
     """Campaigns that are kept in one place. Safe to share between threads; use as a context manager or `close` it."""
 
     def __init__(self, storage: Storage, *, clock_tolerance_s: float = CLOCK_TOLERANCE_S) -> None:
+        """Use `doral.open` instead.
+
+        Args:
+            storage: Where the campaigns are.
+            clock_tolerance_s: Seconds by which clocks may disagree.
+        """
+        self._is_closed = False
         self._storage = storage
         self._clock_tolerance_s = clock_tolerance_s
         self._campaigns: dict[str, Campaign] = {}
@@ -85,7 +98,12 @@ class Store:
         self._lock = Lock()
 
     def __repr__(self) -> str:
-        return f"<Store {self._storage.url}>"
+        return f"<Store {self._storage.url}{', closed' if self._is_closed else ''}>"
+
+    def _repr_html_(self) -> str:
+        with self._lock:
+            opened = {name: one.session.last_seen for name, one in self._campaigns.items() if not one.is_gone}
+        return store_card(self._storage, opened, is_closed=self._is_closed)
 
     def create(
         self,
@@ -99,10 +117,18 @@ class Store:
     ) -> Campaign:
         """A new campaign. The seed of its coin is drawn if none is given.
 
-        `clock` says how delays are measured, and in what the deadline and the cut-off are: in "seconds", or in "rounds"
-        (arrivals), as in a simulation. `at` is where a clock in seconds starts, if not now: nothing can be filled in
-        from before that. `until` ends the campaign with a date (a datetime, ISO text, or seconds since 1970; a date
-        alone is the end of that day, in UTC) in place of the problem's end; its horizon is then what is expected.
+        Args:
+            name: Of the campaign; no other in the store may have it.
+            problem: Arms, contexts, budget and end. Its deadlines are in seconds, or in rounds if `clock` says so.
+            policy: A name from `doral.policies()`, a `doral.policy(...)`, or a `doral.external(...)` model.
+            seed: Of the policy's coin; None: it is drawn.
+            clock: How delays are measured, and in what the deadline and the cut-off are: in "seconds", or in "rounds"
+                (arrivals), as in a simulation.
+            at: Where a clock in seconds starts: seconds since 1970, or a datetime with its time zone. Nothing can be
+                filled in from before that. None: now.
+            until: Ends the campaign with a date (a datetime, ISO text, or seconds since 1970; a date alone is the end
+                of that day, in UTC) in place of the problem's end; its horizon is then what is expected. None: as the
+                problem says.
         """
         name = _check.name("name of a campaign", name)
         model = policy if isinstance(policy, External) else None
@@ -136,7 +162,9 @@ class Store:
     def campaign(self, name: str, *, model: External | None = None) -> Campaign:
         """A campaign by name; the same object every time, as long as it was not deleted.
 
-        With a `model`, a `doral.external(...)`, it predicts for whoever arrives: a new object every time.
+        Args:
+            name: As it was created with.
+            model: A `doral.external(...)`, which then predicts for whoever arrives: a new object every time.
         """
         if model is not None:
             if not isinstance(model, External):
@@ -163,6 +191,7 @@ class Store:
             for session in self._sessions:
                 session.close()
             self._storage.close()
+            self._is_closed = True
 
     def __enter__(self) -> Self:
         return self
@@ -176,6 +205,10 @@ class Store:
         """All campaigns, or those of these names, as they are at this moment, into a new SQLite file; how many.
 
         Others may go on writing meanwhile. The file is a store itself, whole or not there at all.
+
+        Args:
+            path: A file that is not there yet.
+            names: Of the campaigns; None: all.
         """
         return backup.back_up(self._storage, path, names)
 
@@ -183,11 +216,19 @@ class Store:
         """The campaigns of a backup, or the one of this name, into this store, all or none; their names.
 
         A campaign that is there already is refused: delete it first.
+
+        Args:
+            path: A file that `backup` has written.
+            name: Of one campaign; None: all that are in it.
         """
         return backup.restore(self._storage, path, name)
 
     def delete(self, name: str) -> None:
-        """Take a campaign out for good, with all that is in the database of it. Files with archived events stay."""
+        """Take a campaign out for good, with all that is in the database of it. Files with archived events stay.
+
+        Args:
+            name: Of the campaign.
+        """
         name = _check.name("name of a campaign", name)
         rows = {row.name: row for row in self._storage.campaigns()}
         if name not in rows:

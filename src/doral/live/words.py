@@ -6,7 +6,6 @@ import math
 from datetime import UTC, datetime
 
 from doral.engine.view import Certificate
-from doral.live.drafts import duration
 from doral.pages.names import short
 from doral.pages.numbers import DASH, MINUS
 
@@ -47,6 +46,15 @@ def share(value: float) -> str:
     if 99.9 < percent < 100.0:
         return "99.9%"
     return f"{percent:.1f}%".replace(".0%", "%")
+
+
+def duration(seconds: float) -> str:
+    """In words."""
+    for unit, length in (("years", 31_557_600.0), ("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            amount = seconds / length
+            return f"{amount:,.0f} {unit}" if amount >= 1_000 else f"{amount:.3g} {unit}"
+    return f"{seconds:.3g} s"
 
 
 def span(length: float | None, clock: str) -> str:
