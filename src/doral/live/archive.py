@@ -31,7 +31,13 @@ _SUFFIXES = (".parquet",)
 
 @dataclass(frozen=True, kw_only=True)
 class Archive:
-    """A file with the events `first` to `last` of a campaign."""
+    """A file with the events `first` to `last` of a campaign.
+
+    Attributes:
+        path: Where it is.
+        first: Sequence number of its first event.
+        last: And of its last.
+    """
 
     path: Path
     first: int

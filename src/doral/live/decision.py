@@ -57,15 +57,40 @@ class Decision:
     later; None where a decision was made elsewhere and nobody said it. Where the baseline of the problem is observed,
     whoever is skipped is pending like all others, until it is known what became of them; where it is an arm, they get
     that. Of those who are skipped, `base` and `effects` are about the arm that was thought best for them.
+
+    Attributes:
+        id: By which answers are given.
+        state: Skipped, pending, returned, expired, late or cancelled.
+        context: The name of its context.
+        arm: The name of the arm; None: nobody was served.
+        cost: What is reserved, unless it is not in the ledger; 0 when skipped.
+        value: What a use of the arm seemed worth; of a skip, of the arm that was thought of.
+        price: What a unit of budget seemed to bring elsewhere; 0 where nothing competed for it.
+        probability: That of this very choice; None where nobody said it.
+        reason: Why, in words.
+        round: How many had arrived, this one included.
+        decided_at: When, in seconds since 1970, or in rounds.
+        key: That the caller gave the request; None: none, or it was forgotten.
+        reward: What came of it; None while there is no answer.
+        answered_at: When the answer came, as `decided_at`.
+        actual_cost: What it cost in the end; None while it is open.
+        available: Names of the arms that could be had; None: all.
+        is_recorded: Whether it was made elsewhere.
+        is_in_ledger: Whether its cost is paid from the campaign's budget.
+        features: What was known of the person, where the problem says so; None where it was forgotten.
+        weight: Of this one request; None: that of the context.
+        deadline: Of this one request, in seconds or rounds; None: that of the context.
+        base: What the arm was thought to bring an average one, in units of reward.
+        effects: What each feature spoke for the arm (against it, below 0) beyond that.
     """
 
     id: str
-    state: str  # skipped, pending, returned, expired, late or cancelled
+    state: str
     context: str
-    arm: str | None  # None: skipped
-    cost: float  # reserved, unless it is not in the ledger; 0 when skipped
-    value: float  # what the arm seemed worth
-    price: float  # what a unit of budget seemed worth
+    arm: str | None
+    cost: float
+    value: float
+    price: float
     probability: float | None
     reason: str
     round: int
@@ -73,16 +98,16 @@ class Decision:
     key: str | None = None
     reward: float | None = None
     answered_at: float | None = None
-    actual_cost: float | None = None  # None while it is open
-    available: tuple[str, ...] | None = None  # None: all arms
-    is_recorded: bool = False  # made elsewhere
-    is_in_ledger: bool = True  # its cost is paid from the campaign's budget
+    actual_cost: float | None = None
+    available: tuple[str, ...] | None = None
+    is_recorded: bool = False
+    is_in_ledger: bool = True
     # Where the problem says what is known of people; None where it was forgotten.
     features: Mapping[str, float | str | None] | None = None
-    weight: float | None = None  # of this one request; None: that of the context
-    deadline: float | None = None  # likewise
-    base: float | None = None  # what the arm was thought to bring an average one, in units of reward
-    effects: Mapping[str, float] | None = None  # what each feature spoke for the arm (against it, below 0) beyond that
+    weight: float | None = None
+    deadline: float | None = None
+    base: float | None = None
+    effects: Mapping[str, float] | None = None
 
     def __repr__(self) -> str:
         return f"<Decision {self.id}: {decision_words(self)}>"

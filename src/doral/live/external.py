@@ -66,14 +66,28 @@ class ExternalCampaign(Campaign):
         weight: float | None = None,
         deadline: float | None = None,
     ) -> Decision:
-        """As `Campaign.decide`; `features` are those of the problem, and the model says the rest."""
+        """As `Campaign.decide`; `features` are those of the problem, and the model says the rest.
+
+        Args:
+            context: As for `Campaign.decide`.
+            available: As for `Campaign.decide`.
+            key: As for `Campaign.decide`.
+            at: As for `Campaign.decide`.
+            features: What is known of this one, for the model.
+            weight: As for `Campaign.decide`.
+            deadline: As for `Campaign.decide`, in seconds (or rounds).
+        """
         told = self._foretold([{"context": context, "key": key, "features": features}])[0]
         made = super().decide(context, available, key, at, features=told, weight=weight, deadline=deadline)
         self._follow()
         return made
 
     def decide_many(self, arrivals: Iterable[str | Mapping[str, Any]]) -> list[Decision]:
-        """As `Campaign.decide_many`; one model predicts for all of them."""
+        """As `Campaign.decide_many`; one model predicts for all of them.
+
+        Args:
+            arrivals: As for `Campaign.decide_many`.
+        """
         asked = [{"context": one} if isinstance(one, str) else one for one in as_batch("arrivals", arrivals)]
         for one in asked:
             if not isinstance(one, Mapping):

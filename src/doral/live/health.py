@@ -25,36 +25,63 @@ _SLOW_S = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Health:
-    """What was found; None where it could not be found out."""
+    """What was found; None where it could not be found out.
+
+    Attributes:
+        name: Of the campaign.
+        is_readable: Whether its log could be read.
+        is_writable: Whether it could be written to.
+        error: What stood in the way.
+        read_s: How long it took to read what is new.
+        write_s: How long it took to be the only writer; nothing was written.
+        schema: Revision of the tables.
+        events: In the log.
+        last_event_at: By the clock of the host that wrote it.
+        last_event_age_s: How long ago that was, in seconds.
+        clock_ahead_s: The campaign's clock, of this host's; below 0 is the rule. None: it counts rounds.
+        server_ahead_s: The database server's clock, of this host's.
+        clock_stood_still: Events of hosts whose clocks were behind.
+        engine: Of this process.
+        engines: All that have written to the log.
+        snapshot: Event of the newest one that the store lists; 0: there is none.
+        events_since_snapshot: That have to be read anew when it is opened.
+        archives: Files with old events.
+        unreadable_archives: Those that are missing, or are not what was written.
+        pending: Open decisions.
+        overdue: Those that `expire` would settle.
+        is_closed: Whether no more decisions are made.
+        budget_left_share: Of the whole budget.
+        time_left_share: Of the arrivals that are expected, or of the time until the date.
+        ends_by_date: Whether its end is a date.
+        warnings: What is not as it should be, and what to do.
+    """
 
     name: str
     is_readable: bool
     is_writable: bool
-    error: str | None = None  # what stood in the way
-    read_s: float | None = None  # how long it took to read what is new
-    write_s: float | None = None  # how long it took to be the only writer; nothing was written
-    schema: str | None = None  # revision of the tables
+    error: str | None = None
+    read_s: float | None = None
+    write_s: float | None = None
+    schema: str | None = None
     events: int | None = None
-    last_event_at: float | None = None  # by the clock of the host that wrote it
+    last_event_at: float | None = None
     last_event_age_s: float | None = None
-    clock_ahead_s: float | None = (
-        None  # the campaign's clock, of this host's; below 0 is the rule. None: it counts rounds
-    )
-    server_ahead_s: float | None = None  # the database server's clock, of this host's
-    clock_stood_still: int | None = None  # events of hosts whose clocks were behind
-    engine: str | None = None  # of this process
-    engines: tuple[str, ...] = ()  # all that have written to the log
-    snapshot: int | None = None  # event of the newest one that the store lists; 0: there is none
+    clock_ahead_s: float | None = None
+    server_ahead_s: float | None = None
+    clock_stood_still: int | None = None
+    engine: str | None = None
+    engines: tuple[str, ...] = ()
+    snapshot: int | None = None
     events_since_snapshot: int | None = None
-    archives: int | None = None  # files with old events
-    unreadable_archives: tuple[str, ...] = ()  # those that are missing, or are not what was written
+    archives: int | None = None
+    unreadable_archives: tuple[str, ...] = ()
     pending: int | None = None
-    overdue: int | None = None  # those that `expire` would settle
+    overdue: int | None = None
     is_closed: bool | None = None
     budget_left_share: float | None = None
-    time_left_share: float | None = None  # of the arrivals that are expected, or of the time until the date
+    time_left_share: float | None = None
     ends_by_date: bool | None = None
-    warnings: tuple[str, ...] = ()  # what is not as it should be, and what to do
+    warnings: tuple[str, ...] = ()
 
     @property
     def is_well(self) -> bool:

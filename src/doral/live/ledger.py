@@ -42,12 +42,20 @@ def minus(one: Decimal, other: Decimal) -> Decimal:
 
 @dataclass(slots=True, kw_only=True)
 class Ledger:
-    """Where the budget is. Every change is checked: a budget that does not add up is never written."""
+    """Where the budget is. Every change is checked: a budget that does not add up is never written.
+
+    Attributes:
+        total: The whole budget, with what was added.
+        spent: On decisions that are answered or expired.
+        reserved: For decisions that are pending.
+        released: Came back so far; it is in `left` again, or spent anew.
+        left: What can still be reserved.
+    """
 
     total: Decimal
-    spent: Decimal = _ZERO  # on decisions that are answered or expired
-    reserved: Decimal = _ZERO  # for decisions that are pending
-    released: Decimal = _ZERO  # came back so far; it is in `left` again, or spent anew
+    spent: Decimal = _ZERO
+    reserved: Decimal = _ZERO
+    released: Decimal = _ZERO
     left: Decimal
 
     def __repr__(self) -> str:

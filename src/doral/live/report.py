@@ -34,14 +34,24 @@ from doral.pages.notebook import card
 
 @dataclass(frozen=True, kw_only=True)
 class ArmReport:
-    """One arm."""
+    """One arm.
+
+    Attributes:
+        name: Of the arm.
+        status: Active, paused or retired.
+        cost: Of a use; by context, where it differs.
+        plays: Uses that were not cancelled.
+        answers: How many came, in time or late.
+        reward: What it brought that counts, weighed as its contexts are.
+        view: What the policy believes of it.
+    """
 
     name: str
-    status: str  # active, paused or retired
-    cost: float | dict[str, float]  # by context, where it differs
-    plays: int  # that were not cancelled
+    status: str
+    cost: float | dict[str, float]
+    plays: int
     answers: int
-    reward: float  # that counts
+    reward: float
     view: ArmView
 
     def __repr__(self) -> str:
@@ -61,7 +71,43 @@ class ArmReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Where a campaign stands."""
+    """Where a campaign stands.
+
+    Attributes:
+        name: Of the campaign.
+        policy: Its name.
+        clock: In "seconds" or "rounds".
+        seed: Of the policy's coin.
+        is_closed: Whether no more decisions are made.
+        arrivals: How many came so far.
+        horizon: How many are planned for; where the end is a date, as it is forecast.
+        ledger: Where the budget is, to the last digit.
+        is_paid_on_answer: Whether what is reserved may come back because costs are paid on answer.
+        reserve: With this probability, what open decisions will cost is in the budget; 1: whatever they cost.
+        coming_back: Of what is reserved, as it is thought; 0 where that is not learned.
+        spent_share: Of the budget, reservations included; compare with time_share.
+        time_share: Of the horizon, or of the time where the end is a date.
+        decisions: How many there are, by state.
+        reasons: How many there are, by reason, in short words.
+        reward: What was brought that counts; without what those brought who were skipped.
+        late_reward: That came too late to count.
+        is_racing: Whether stage 1 still runs.
+        cutoff: How long answers are waited for, in seconds or rounds; None while the race has not found it.
+        shares: Of the contexts, among arrivals, as it is thought.
+        arms: One report for each.
+        explored: Arrivals that got one of their options at random, and what that has cost.
+        certificates: Of arms that cannot enter the LP's solution in a context, for now.
+        corrections: Answers that were corrected.
+        clock_went_back: Events for which the clock stood still instead.
+        events: In the log.
+        baseline: What doing nothing brings, and what arms have brought beyond it.
+        until: Seconds since 1970, where the end is a date; `horizon` is then a forecast.
+        forecast: Of those still to come, as of the last event.
+        idle_features: Features of arms, by their place from 0, that are the same for all arms and tell nothing.
+        effects: What features of people are worth, by arm; empty until enough have come.
+        person: The features that are known of everybody.
+        read_served: What reads the log, if somebody asks who is served.
+    """
 
     name: str
     policy: str
@@ -71,30 +117,30 @@ class Report:
     arrivals: int
     horizon: int
     ledger: Ledger
-    is_paid_on_answer: bool  # what is reserved may come back
-    reserve: float  # with this probability, what open decisions will cost is in the budget; 1: whatever they cost
-    coming_back: float  # of what is reserved, as it is thought; 0 where that is not learned
-    spent_share: float  # of the budget, reservations included; compare with time_share
-    time_share: float  # of the horizon, or of the time where the end is a date
-    decisions: dict[str, int]  # by state
+    is_paid_on_answer: bool
+    reserve: float
+    coming_back: float
+    spent_share: float
+    time_share: float
+    decisions: dict[str, int]
     reasons: dict[str, int]
-    reward: float  # that counts; without what those brought who were skipped
-    late_reward: float  # that came too late to count
+    reward: float
+    late_reward: float
     is_racing: bool
-    cutoff: float | None  # None while the race has not found it
-    shares: dict[str, float]  # of the contexts
+    cutoff: float | None
+    shares: dict[str, float]
     arms: tuple[ArmReport, ...]
-    explored: Explored  # arrivals that got one of their options at random, and what that has cost
-    certificates: tuple[Certificate, ...]  # of arms that cannot enter the LP's solution in a context, for now
+    explored: Explored
+    certificates: tuple[Certificate, ...]
     corrections: int
-    clock_went_back: int  # events for which the clock stood still instead
+    clock_went_back: int
     events: int
-    baseline: BaselineView | None = None  # what doing nothing brings, and what arms have brought beyond it
-    until: float | None = None  # seconds since 1970, where the end is a date; `horizon` is then a forecast
-    forecast: ForecastView | None = None  # of those still to come, as of the last event
-    idle_features: tuple[int, ...] = ()  # by their place from 0: the same for all arms, they tell nothing
-    effects: tuple[FeatureEffect, ...] = ()  # what features of people are worth, by arm; empty until enough have come
-    person: tuple[str, ...] = ()  # the features that are known of everybody
+    baseline: BaselineView | None = None
+    until: float | None = None
+    forecast: ForecastView | None = None
+    idle_features: tuple[int, ...] = ()
+    effects: tuple[FeatureEffect, ...] = ()
+    person: tuple[str, ...] = ()
     read_served: Callable[[], ServedTables] | None = field(default=None, repr=False, compare=False)
 
     def served_by(self, feature: str, bins: int = 4) -> tuple[Served, ...]:

@@ -20,15 +20,25 @@ NOT_KNOWN = "not known"  # missing, or forgotten
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """What was done for one group."""
+    """What was done for one group.
+
+    Attributes:
+        feature: By which people are grouped.
+        group: A level, or from which to which number.
+        arrivals: How many came.
+        served: Of these: got an arm, and were not cancelled.
+        spend: Reserved or paid.
+        answers: In time.
+        reward: Of these, in units of reward.
+    """
 
     feature: str
-    group: str  # a level, or from which to which number
+    group: str
     arrivals: int
-    served: int  # got an arm, and were not cancelled
-    spend: float  # reserved or paid
-    answers: int  # in time
-    reward: float  # of these, in units of reward
+    served: int
+    spend: float
+    answers: int
+    reward: float
 
     @property
     def share(self) -> float:

@@ -36,12 +36,21 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """What was found. Differences are no fault of the log: another version, or another processor, wrote it."""
+    """What was found. Differences are no fault of the log: another version, or another processor, wrote it.
+
+    Attributes:
+        events: How many were read.
+        head: The checksum of the last event, in hexadecimal; note it elsewhere, and a log forged as a whole
+            shows.
+        engines: Who wrote them, and from where to where.
+        differences: The first of them.
+        n_differences: How many there are in all.
+    """
 
     events: int
-    head: str  # the checksum of the last event, in hexadecimal; note it elsewhere, and a log forged as a whole shows
+    head: str
     engines: tuple[Stretch, ...]
-    differences: tuple[Difference, ...]  # the first of them
+    differences: tuple[Difference, ...]
     n_differences: int
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from doral.live.decision import Decision
 from doral.live.page.facts import ArmFacts, CampaignFacts, PairFacts, Waiting
 from doral.live.words import figure, moment, share, span
 from doral.pages.markup import Datum, Row, table, text
-from doral.pages.names import short
+from doral.pages.names import printable, short
 from doral.pages.numbers import DASH, count
 
 _NAME = 48  # columns of a name, at most
@@ -18,9 +18,9 @@ MOST_ROWS = 200
 
 def named(name: str, *, is_head: bool = False) -> Datum:
     """A name, whole for whoever points at it."""
-    shown = short(name, _NAME)
-    title = name if shown != name else ""
-    return Datum(html=escape(shown), sort=name.lower(), look="name", is_head=is_head, title=short(title, 400))
+    shown, whole = short(name, _NAME), printable(name)
+    title = whole if shown != whole else ""
+    return Datum(html=escape(shown), sort=whole.lower(), look="name", is_head=is_head, title=title)
 
 
 def number(value: float | None, digits: int = 4) -> Datum:
