@@ -34,6 +34,7 @@ test: $(DEV_READY) ## all checks: style, types, imports between modules, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@sh scripts/ensure_chromium.sh
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 torture: $(DEV_READY) ## hundreds of killed writers, engines in turns, damage, wild clocks (extra words: ARGS="...")

@@ -12,7 +12,7 @@
   const faint = (hex) => `${hex}29`;
   const isNarrow = () => window.matchMedia("(max-width: 40rem)").matches;
 
-  // A mean line and its band; the legend switches both together.
+  // A mean line and its band.
   const band = (line, x, values, position, markers) => {
     const own = colour(`--colour-${(position % 4) + 1}`);
     const edge = { x, type: "scatter", mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false, legendgroup: line.name };
@@ -32,30 +32,32 @@
     ? value.toFixed(1)
     : Math.round(value).toLocaleString("en")).replace("-", "\u2212");
 
-  const layout = (title, xTitle, yTitle, extra) => {
+  const layout = (xTitle, yTitle, extra) => {
     const ink = colour("--ink");
     const axis = { gridcolor: colour("--line"), linecolor: colour("--line"), zerolinecolor: colour("--soft"), automargin: true };
     return {
-      title: { text: title, font: { size: 14 }, x: 0, xref: "paper", xanchor: "left", y: 0.98, yref: "container", yanchor: "top" },
       font: { color: ink, family: getComputedStyle(document.body).fontFamily, size: 12 },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      margin: { l: 10, r: 12, t: title ? 64 : 40, b: 10 },
+      // Titles stand above, in the page: a legend of several lines pushes the plot down, and nothing else.
+      margin: { l: 10, r: 12, t: 10, b: 10 },
       hovermode: "x unified",
+      dragmode: isNarrow() ? false : "zoom",  // a finger on a phone scrolls
       hoverlabel: { bgcolor: colour("--panel"), bordercolor: colour("--line"), font: { color: ink } },
-      legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom" },
-      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--soft"), activecolor: ink },
+      legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom", itemclick: false, itemdoubleclick: false },
       xaxis: { ...axis, title: { text: xTitle } },
       yaxis: { ...axis, title: { text: yTitle } },
       uirevision: "kept",
       ...extra,
     };
   };
-  const config = { responsive: true, displaylogo: false, modeBarButtons: [["toImage", "resetScale2d"]], displayModeBar: isNarrow() ? false : "hover" };
+  // No bar of buttons that only a mouse finds: the pictures lie next to the page, and a double click shows all again.
+  const config = { responsive: true, displayModeBar: false };
+  const isShown = (line) => document.querySelector(`input[name="policy"][value="${line.name}"]`)?.checked ?? true;
 
   const drawFigure = (name, figure) => {
     const metric = chosen("metric");
     const view = chosen("view");
-    const traces = figure.lines.flatMap((line, position) => band(line, figure.rounds, line.metrics[metric][view], position, false));
+    const traces = figure.lines.flatMap((line, position) => (isShown(line) ? band(line, figure.rounds, line.metrics[metric][view], position, false) : []));
     const shapes = figure.race_end === null ? [] : [{
       type: "line", x0: figure.race_end, x1: figure.race_end, y0: 0, y1: 1, yref: "paper",
       line: { color: colour("--soft"), width: 1, dash: "dot" },
@@ -65,15 +67,15 @@
       text: " stage 1 ends", font: { size: 11, color: colour("--soft") },
     }];
     const yTitle = view === "reward" ? "cumulative reward" : "less DORAL’s reward";
-    const made = layout(figure.title, "round", yTitle, { shapes, annotations });
+    const made = layout("round", yTitle, { shapes, annotations });
     made.xaxis.range = [0, figure.rounds[figure.rounds.length - 1]];
     if (view === "reward") made.yaxis.rangemode = "tozero";
     made.uirevision = view;
     Plotly.react(name, traces, made, config);
   };
   const drawSweep = (name, sweep) => {
-    const traces = sweep.lines.flatMap((line, position) => band(line, line.x, line, position, true));
-    const made = layout(sweep.title, sweep.x_title, "% of the clairvoyant", {});
+    const traces = sweep.lines.flatMap((line, position) => (isShown(line) ? band(line, line.x, line, position, true) : []));
+    const made = layout(sweep.x_title, "% of the clairvoyant", {});
     made.xaxis.tickvals = sweep.lines[0].x;
     Plotly.react(name, traces, made, config);
   };

@@ -119,6 +119,7 @@ def _figures(found: PaperFindings, extent: Extent, images: Mapping[str, bytes]) 
 <label><input type="radio" name="view" value="reward" checked> cumulative reward</label>
 <label><input type="radio" name="view" value="difference"> difference to DORAL</label>
 </fieldset>
+<fieldset><legend>Policies</legend>{_policy_boxes()}</fieldset>
 </form>
 <div class="grid">{drawn}</div>"""
 
@@ -132,8 +133,15 @@ def _figures_note(extent: Extent) -> str:
         ),
     )
     return (
-        f"Lines are means of {count(extent.runs, 'run', 'runs')}. {spread} A click in the legend hides a policy. "
+        f"Lines are means of {count(extent.runs, 'run', 'runs')}. {spread} "
         "D-LinUCB plays every round until its budget is gone, hence its early lead and its flat end."
+    )
+
+
+def _policy_boxes() -> str:
+    return "".join(
+        f'<label><input type="checkbox" name="policy" value="{escape(shown)}" checked> {escape(shown)}</label>'
+        for shown in SHOWN_NAMES.values()
     )
 
 
@@ -155,7 +163,8 @@ def _figure(found: PaperFindings, name: str, scenario: str, title: str, images: 
     ends = ", ".join(f"{SHOWN_NAMES[row['policy']]} {number(row['reward_mean'])}" for row in rows)
     words = f"{title}. Cumulative reward by round. With what is still to come: {ends}."
     return (
-        f'<figure><div class="plot" id="{name}" role="img" aria-label="{escape(words)}"></div>'
+        f'<figure><p class="plot-title">{escape(title)}</p>'
+        f'<div class="plot" id="{name}" role="img" aria-label="{escape(words)}"></div>'
         f"{_image(name, words, images)}"
         f"<figcaption>Reward within the deadline, also after the last round: {escape(ends)}.</figcaption></figure>"
     )
@@ -165,7 +174,8 @@ def _sides(found: PaperFindings, extent: Extent, images: Mapping[str, bytes]) ->
     if found.ablation is None:
         return
     panels = "".join(
-        f'<figure><div class="plot low" id="horizon-{position}" role="img" '
+        f'<figure><p class="plot-title">{_sentence_case(SHORT_TITLES[scenario])}</p>'
+        f'<div class="plot low" id="horizon-{position}" role="img" '
         f'aria-label="{_BY_HORIZON}, {SHORT_TITLES[scenario]} delays"></div></figure>'
         for position, scenario in enumerate(SCENARIO_NAMES, start=1)
     )
@@ -186,6 +196,10 @@ printed throughout. {runs} per variant, paired.</p>
 {tables.ablation_table(found.ablation)}"""
     title = "Ablation: what each piece of the reading is worth"
     yield Section(id="ablation", title=title, menu="Ablation", html=ablation)
+
+
+def _sentence_case(words: str) -> str:
+    return words[0].upper() + words[1:]  # what is written large stays so
 
 
 def _settings(extent: Extent) -> list[tuple[str, str]]:

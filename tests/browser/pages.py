@@ -1,0 +1,60 @@
+"""The pages that are looked at: a name, and a function that writes the page into a folder. A new line is a new page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from doral.engine.presets import policy
+from doral.experiments.beyond import experiment as beyond
+from doral.experiments.beyond.cells import BeyondExtent
+from doral.experiments.kit.conduct import conduct
+from doral.experiments.kit.extent import Extent
+from doral.experiments.paper import experiment as paper
+from doral.planning.figures import dark_pictures, drawings, files_of
+from doral.planning.page import page
+from doral.planning.plan import Plan
+from doral.planning.tables import tables
+from doral.planning.values import values_of
+from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS
+from tests.experiments.pages import Silent
+from tests.planning.plans import a_plan, hostile_plan
+
+Writer = Callable[[Path], Path]
+
+
+def _reproduction(folder: Path) -> Path:
+    extent = Extent(runs=3, side_runs=2, shrink=100)
+    conduct(paper.EXPERIMENT, extent, seed=1, n_jobs=1, out=folder, progress=Silent(), command="doral reproduce")
+    return folder / "report.html"
+
+
+def _comparison(folder: Path) -> Path:
+    names = ("paper/diverse-pareto", "stress/drift", "stress/context-delays")
+    extent = BeyondExtent(
+        policies=tuple(policy(name) for name in ("doral-otf", "doral", "d-alp", "d-linucb", "random")),
+        scenarios=tuple(CLASS_SCENARIOS[name] for name in names),
+        runs=3,
+        side_runs=2,
+        shrink=100,
+    )
+    conduct(beyond.EXPERIMENT, extent, seed=1, n_jobs=1, out=folder, progress=Silent(), command="doral compare")
+    return folder / "report.html"
+
+
+def _plan(plan: Plan, folder: Path) -> Path:
+    values = values_of(plan)
+    drawn = drawings(plan, values)
+    dark = dark_pictures(plan, values)
+    written = folder / "plan.html"
+    text = page(plan, drawn=drawn, images=files_of(drawn), dark=dark, tables=tables(plan, values))
+    written.write_text(text, encoding="utf-8")
+    return written
+
+
+PAGES: dict[str, Writer] = {
+    "reproduce": _reproduction,
+    "compare": _comparison,
+    "plan": lambda folder: _plan(a_plan(), folder),
+    "plan-of-hostile-names": lambda folder: _plan(hostile_plan(), folder),
+}

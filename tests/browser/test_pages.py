@@ -1,0 +1,57 @@
+"""Every page, in a real browser: on a desk and on a phone, in the light and in the dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.browser import checks
+from tests.browser.conftest import Open, Scheme
+from tests.browser.pages import PAGES
+
+WIDTHS = (1400, 390)
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+Written = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory, browser: object) -> Written:
+    """Writes a page when it is first asked for; without a browser, none."""
+    done: dict[str, Path] = {}
+
+    def write(name: str) -> Path:
+        if name not in done:
+            done[name] = PAGES[name](tmp_path_factory.mktemp(name))
+        return done[name]
+
+    return write
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_can_be_read_and_used_by_everybody(
+    name: str, width: int, scheme: Scheme, written: Written, open_page: Open
+) -> None:
+    opened = open_page(written(name), width, scheme)
+    complaints = [words for check in checks.ALL for words in check(opened)]
+    assert not complaints, "\n".join(complaints)
+
+
+def test_the_keyboard_hides_policies_and_sorts_tables(written: Written, open_page: Open) -> None:
+    page = open_page(written("reproduce"), 1400, "light").page
+    named = page.locator("#fig2b .legendtext")
+    assert named.all_text_contents() == ["DORAL", "D-ALP", "D-LinUCB", "Random"]
+    page.locator('input[name="policy"][value="D-LinUCB"]').focus()
+    page.keyboard.press("Space")
+    assert named.all_text_contents() == ["DORAL", "D-ALP", "Random"]
+    assert page.locator("#horizon-1 .legendtext").count() == 3
+    assert page.locator("#accept .legendtext").count() == 4  # of scenarios
+    shares = page.locator("#ablation-table tbody tr td:nth-child(2)")
+    page.locator("#ablation-table thead button").nth(1).focus()
+    page.keyboard.press("Enter")
+    values = [float(one or "nan") for one in shares.evaluate_all("all => all.map((one) => one.dataset.sort)")]
+    assert values == sorted(values)
+    assert len(values) > 10
