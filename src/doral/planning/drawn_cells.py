@@ -9,11 +9,10 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib import dates
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.ticker import Locator, MaxNLocator
 
 from doral._arrays import Floats
-from doral.experiments.kit.drawing import ink_on
+from doral.experiments.kit.drawing import DEPTHS, DIGITS_COLOUR
 from doral.log.clock import SECONDS
 from doral.pages.figure import Figure
 from doral.planning.drawn import MOST_LINES, WIDTH_INCHES, Drawing, colour, finish, ink, label, sheet
@@ -23,7 +22,6 @@ from doral.planning.plan import Plan
 from doral.planning.values import CellValue
 
 MOST_CONTEXTS = 16
-_DEPTHS = LinearSegmentedColormap.from_list("depths", ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"])
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _BINS = 60  # of time, at most
 
@@ -86,10 +84,10 @@ def _map(known: Mapping[tuple[str, str], CellValue], contexts: Sequence[str], ar
     # As many digits as the largest needs for three that count.
     largest = max(abs(low), abs(high))
     digits = min(6, max(0, 2 - math.floor(math.log10(largest)))) if largest > 0.0 else 0
-    axes.imshow(depths, cmap=_DEPTHS, vmin=0.0, vmax=1.0, aspect="auto")
+    axes.imshow(depths, cmap=DEPTHS, vmin=0.0, vmax=1.0, aspect="auto")
     for row, column in np.ndindex(depths.shape):
         one = cells[row][column]
-        paint = ink() if one is None else ink_on(_DEPTHS(float(depths[row, column])))
+        paint = ink() if one is None else DIGITS_COLOUR
         words = "\N{EN DASH}" if one is None else f"{worths[row, column]:,.{digits}f}"
         if one is not None and has_room:
             words += f"\n({one.rows:,})"

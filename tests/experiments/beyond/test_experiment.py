@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from matplotlib import image
+from matplotlib.colors import LinearSegmentedColormap
 
 from doral.engine.presets import PRESETS, policy
 from doral.errors import InvalidValue
@@ -29,7 +30,7 @@ from doral.experiments.beyond.variants import INGREDIENTS
 from doral.experiments.kit.batches import CellResult
 from doral.experiments.kit.cell import Cell, shrunk
 from doral.experiments.kit.conduct import check, conduct
-from doral.experiments.kit.drawing import ink_on
+from doral.experiments.kit.drawing import DEPTHS, SIDES
 from doral.pages import shell
 from doral.simulation.api import simulate
 from doral.simulation.result import SimulationResult, interval
@@ -95,11 +96,7 @@ def test_what_an_ingredient_is_worth_is_the_paired_loss_without_it(made: tuple[P
     )
     expected = interval(shares[0] - shares[1])
     assert row["worth_points"] == pytest.approx(expected.mean)
-    assert (row["runs"], row["worth_points_low"], row["worth_points_high"]) == (
-        2,
-        None,
-        None,
-    )  # too few for an interval
+    assert (row["runs"], row["worth_points_low"], row["worth_points_high"]) == (2, None, None)  # too few for one
     assert frame.height == len(INGREDIENTS) * len(NAMES)
 
 
@@ -117,7 +114,7 @@ def test_points_of_sweeps_are_those_of_the_simulator(made: tuple[Path, BeyondFin
 
 def test_every_file_is_there_and_a_second_call_writes_the_same_bytes(made: tuple[Path, BeyondFindings]) -> None:
     folder, _ = made
-    figures = {"heatmap", "ingredients", "regret", "course", *(figure_name(sweep) for sweep in TINY.sweeps)}
+    figures = {"heatmap", "ingredients", "reward", "regret", "course", *(figure_name(sweep) for sweep in TINY.sweeps)}
     expected = {f"{name}.{kind}" for name in figures for kind in ("png", "pdf")}
     expected |= {f"{name}.csv" for name in ("shares", "ingredients", "choices", "courses")}
     expected |= {"claims.json", "settings.json", "report.html", "parts"}
@@ -253,7 +250,7 @@ def test_the_page_stands_alone_and_can_be_read_by_everybody(page: Page, made: tu
     assert {href[1:] for href in page.attributes("href")} <= set(ids)
     assert page.count("h1") == 1
     assert page.count("caption") == page.count("table") == 4 + len(TINY.sweeps)
-    assert page.count("img") == page.count("source") == 2 + len(TINY.sweeps)
+    assert page.count("img") == page.count("source") == 3 + len(TINY.sweeps)
     assert all(a.get("alt") and a.get("width") for tag, a in page.tags if tag == "img")
     text = (made[0] / "report.html").read_text(encoding="utf-8")
     assert "<b>&" not in text
@@ -265,7 +262,7 @@ def test_targets_that_are_not_reached_stand_at_the_top(made: tuple[Path, BeyondF
     top = text.partition("<nav")[0]
     missed = [claim for claim in made[1].claims if not claim.holds]
     assert missed
-    assert top.count('<span class="mark bad">') == len(missed)
+    assert len(re.findall('<span class="mark (?:bad|open)">', top)) == len(missed)
     assert f"{len(made[1].claims) - len(missed)} of {len(made[1].claims)} targets are reached" in top
 
 
@@ -298,9 +295,22 @@ def test_text_can_be_read_on_every_depth_of_colour(theme: int, hue: str) -> None
         assert (other + 0.05) / (one + 0.05) >= 4.5
 
 
-def test_ink_stands_out_in_figures() -> None:
-    assert ink_on((1.0, 1.0, 1.0, 1.0)) == "black"
-    assert ink_on((0.03, 0.19, 0.42, 1.0)) == "white"
+@pytest.mark.parametrize("colours", [DEPTHS, SIDES], ids=lambda one: one.name)
+def test_black_digits_can_be_read_on_every_colour_of_the_figures(colours: LinearSegmentedColormap) -> None:
+    backs = 255.0 * np.array([colours(depth)[:3] for depth in np.linspace(0.0, 1.0, 200)])
+    assert min((_luminance(back) + 0.05) / 0.05 for back in backs) >= 6.0
+
+
+def test_the_picture_of_rewards_shows_the_paper_s_policies_and_ours(made: tuple[Path, BeyondFindings]) -> None:
+    figure = figures(made[1], TINY)["reward"]
+    axes, (legend,) = figure.axes[0], figure.legends
+    named = [entry.get_text().partition(":")[0] for entry in legend.get_texts()]
+    assert named == ["clairvoyant", "doral-otf", "doral", "random"]
+    ends = {line.get_label(): float(np.asarray(line.get_ydata())[-1]) for line in axes.get_lines()}
+    shares = [made[1].row("paper/diverse-pareto", name)["share_percent"] for name in named[1:]]
+    assert list(ends)[1:] == [f"{n}: {s:.1f}%" for n, s in zip(named[1:], shares, strict=True)]
+    assert next(iter(ends.values())) == 100.0
+    assert all(0.0 < end <= share + 1e-9 for end, share in zip(list(ends.values())[1:], shares, strict=True))
 
 
 def test_no_cutoff_has_no_mean(make_result: MakeResult) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from doral.engine.presets import PRESETS, policy
-from doral.experiments.beyond.names import REFERENCE
+from doral.experiments.beyond.names import DIVERSE_PARETO, REFERENCE
 from doral.experiments.beyond.sweeps import SWEEPS, Sweep
 from doral.experiments.beyond.variants import INGREDIENTS
 from doral.experiments.kit.cell import Cell, base_name, shrunk
@@ -69,7 +69,13 @@ def study_of(sweep: Sweep) -> str:
 def table_cells(extent: BeyondExtent) -> Iterable[Cell]:
     """Every policy on every scenario."""
     for scenario in extent.scenarios:
-        yield Cell(study=TABLE, scenario=shrunk(scenario, extent.shrink), policies=extent.policies, runs=extent.runs)
+        yield Cell(
+            study=TABLE,
+            scenario=shrunk(scenario, extent.shrink),
+            policies=extent.policies,
+            runs=extent.runs,
+            keep_curves=scenario.name == DIVERSE_PARETO,  # which is shown over time, too
+        )
 
 
 def ingredient_cells(extent: BeyondExtent) -> Iterable[Cell]:

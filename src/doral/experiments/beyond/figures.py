@@ -10,15 +10,16 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from doral._arrays import Floats
 from doral.experiments.beyond.analysis import BeyondFindings
 from doral.experiments.beyond.cells import BeyondExtent
 from doral.experiments.beyond.heatmaps import ingredients_heatmap, shares_heatmap
 from doral.experiments.beyond.names import PAPER_SCENARIOS, short_name
+from doral.experiments.beyond.reward_figure import reward_figure, shown_policies
 from doral.experiments.beyond.sweeps import SWEEPS, Measure, Sweep
-from doral.experiments.kit.drawing import banded_line, ends_of, runs_words
+from doral.experiments.kit.drawing import banded_curve, banded_line, ends_of, runs_words
 from doral.experiments.kit.intervals import interval
 from doral.experiments.kit.shares import clairvoyant, regret
 from doral.pages.images import as_bytes
@@ -43,7 +44,7 @@ def figure_name(sweep: Sweep) -> str:
     return f"choice_{sweep.name}"
 
 
-FIGURE_NAMES = ("heatmap", "ingredients", "regret", "course", *(figure_name(sweep) for sweep in SWEEPS))
+FIGURE_NAMES = ("heatmap", "ingredients", "reward", "regret", "course", *(figure_name(sweep) for sweep in SWEEPS))
 
 
 def figures(found: BeyondFindings, extent: BeyondExtent) -> dict[str, Figure]:
@@ -57,6 +58,8 @@ def figures(found: BeyondFindings, extent: BeyondExtent) -> dict[str, Figure]:
 def _pictures(found: BeyondFindings, extent: BeyondExtent) -> dict[str, Figure]:
     """Those that the page shows as pictures; heat maps are tables there."""
     drawn = {}
+    if shown_policies(found):
+        drawn["reward"] = reward_figure(found)
     if any(name in PAPER_SCENARIOS for name in found.scenarios):
         drawn["regret"] = _regret_figure(found)
     if found.courses is not None:
@@ -96,7 +99,9 @@ def _regret_figure(found: BeyondFindings) -> Figure:
             label = short_name(scenario) if row == 0 else None
             _dot(axes, shown, row + offset, position=position, label=label)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_yticks(range(len(found.policies)), found.policies)
     axes.set_ylim(len(found.policies) - 0.5, -0.5)
     runs = len(found.compared.of(played[0], found.policies[0]))
@@ -117,12 +122,9 @@ def _course_figure(frame: pl.DataFrame) -> Figure:
         own = frame.filter(scenario=scenario)
         rounds = own["round"].to_numpy()
         passed = 100.0 * rounds / rounds[-1]
-        style = {"color": colour_of(position), "linestyle": dash_of(position), "linewidth": 1.5}
         mean, low, high = (own[f"cutoff_{end}"].cast(float).to_numpy() for end in ("mean", "low", "high"))
-        above.plot(passed, mean, label=short_name(scenario), **style)
-        if np.isfinite(low).any():
-            above.fill_between(passed, low, high, color=colour_of(position), alpha=0.15, linewidth=0)
-        below.plot(passed, own["arms_in_play"], **style)
+        banded_curve(above, passed, (mean, low, high), position=position, label=short_name(scenario))
+        below.plot(passed, own["arms_in_play"], color=colour_of(position), linestyle=dash_of(position), linewidth=1.7)
     above.set_ylim(bottom=0)
     below.set_ylim(bottom=0)
     above.set_ylabel("cut-off m, rounds")

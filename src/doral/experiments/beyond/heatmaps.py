@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 
 from doral._arrays import Floats
@@ -14,12 +14,10 @@ from doral.experiments.beyond.analysis import BeyondFindings
 from doral.experiments.beyond.heat import SIGNS, SIGNS_KEY, depth_of_share, worth_depth
 from doral.experiments.beyond.names import changed_words, short_name
 from doral.experiments.beyond.variants import INGREDIENTS
-from doral.experiments.kit.drawing import ink_on, mean_words
+from doral.experiments.kit.drawing import DEPTHS, DIGITS_COLOUR, SIDES, mean_words
 from doral.pages.numbers import number
 
-# One hue from pale to deep, and two that everybody tells apart: light and dark ends also survive in grey.
-_DEPTHS = LinearSegmentedColormap.from_list("depths", ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"])
-_SIDES = LinearSegmentedColormap.from_list("sides", ["#b35806", "#fdb863", "#f7f7f7", "#6baed6", "#08519c"])
+LEAST_WIDTH_INCHES = 6.0  # for what stands above
 
 
 def _heatmap(
@@ -33,13 +31,13 @@ def _heatmap(
     least: float,
 ) -> Figure:
     longest = max(len(name) for name in rows)
-    figure = Figure(figsize=(0.8 + 0.085 * longest + 0.82 * len(columns), 1.5 + 0.36 * len(rows)), layout="constrained")
+    width = max(LEAST_WIDTH_INCHES, 0.8 + 0.085 * longest + 0.82 * len(columns))
+    figure = Figure(figsize=(width, 1.5 + 0.36 * len(rows)), layout="constrained")
     figure.suptitle(title, fontsize="medium", x=0.01, ha="left")
     axes = figure.subplots()
     axes.imshow(depths, cmap=colours, vmin=least, vmax=1.0, aspect="auto")
     for row in range(len(rows)):
         for column in range(len(columns)):
-            back = colours((depths[row, column] - least) / (1.0 - least))
             is_bold = words[row][column].endswith((SIGNS["best"], SIGNS["tied"]))
             axes.text(
                 column,
@@ -48,7 +46,7 @@ def _heatmap(
                 ha="center",
                 va="center",
                 fontsize="small",
-                color=ink_on(back),
+                color=DIGITS_COLOUR,
                 fontweight="bold" if is_bold else "normal",
             )
     axes.set_xticks(range(len(columns)), columns, rotation=30, ha="left", rotation_mode="anchor")
@@ -75,7 +73,7 @@ def shares_heatmap(found: BeyondFindings) -> Figure:
         columns=list(found.policies),
         depths=np.array([[depth_of_share(cell["share_percent"]) for cell in row] for row in cells]),
         words=[[number(cell["share_percent"], 1) + SIGNS[cell["mark"]] for cell in row] for row in cells],
-        colours=_DEPTHS,
+        colours=DEPTHS,
         least=0.0,
     )
 
@@ -87,11 +85,11 @@ def ingredients_heatmap(frame: pl.DataFrame, scenarios: Sequence[str]) -> Figure
     cells = [[rows[name, scenario] for scenario in scenarios] for name in names]
     runs = mean_words(frame["runs"][0])
     return _heatmap(
-        title=f"Points lost with this changed, in % of the clairvoyant's reward ({runs}); pale: cannot be told from 0",
+        title=f"Points lost with this changed, in % of the clairvoyant's reward\n({runs}; pale: cannot be told from 0)",
         rows=names,
         columns=[short_name(name) for name in scenarios],
         depths=np.array([[worth_depth(cell) for cell in row] for row in cells]),
         words=[[number(cell["worth_points"], 1, signed=True) for cell in row] for row in cells],
-        colours=_SIDES,
+        colours=SIDES,
         least=-1.0,
     )

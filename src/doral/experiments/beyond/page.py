@@ -12,6 +12,7 @@ from doral.experiments.beyond.analysis import BeyondFindings
 from doral.experiments.beyond.cells import BeyondExtent
 from doral.experiments.beyond.figures import dark_pictures, figure_name
 from doral.experiments.beyond.names import REFERENCE
+from doral.experiments.beyond.reward_figure import SCENARIO, shown_policies
 from doral.experiments.beyond.sweeps import Sweep
 from doral.experiments.kit.claim import MARGIN_PERCENT, Claim, held
 from doral.experiments.kit.intervals import LEAST_RUNS, ends_note, none_words
@@ -95,8 +96,12 @@ def _list_of(rows: pl.DataFrame) -> str:
 def _sections(
     found: BeyondFindings, extent: BeyondExtent, images: Mapping[str, bytes], dark: Mapping[str, bytes]
 ) -> Iterable[Section]:
-    regret = _picture("regret", _REGRET_WORDS, images, dark) if "regret.png" in images else ""
-    html = f"{tables.shares_table(found)}\n{regret}"
+    pictures = "".join(
+        _picture(name, words, images, dark)
+        for name, words in (("reward", _reward_words(found)), ("regret", _REGRET_WORDS))
+        if f"{name}.png" in images
+    )
+    html = f'{tables.shares_table(found)}\n<div class="grid">{pictures}</div>'
     yield Section(id="shares", title="The share of the clairvoyant's reward", menu="Shares", html=html)
     if found.claims:
         yield Section(id="claims", title="The targets", menu="Targets", html=tables.claims_table(found.claims))
@@ -124,6 +129,11 @@ def _sections(
         )
         html = f'<p>{note}</p>\n<div class="grid">{"".join(shown)}</div>'
         yield Section(id="choices", title="The choices", menu="Choices", html=html)
+
+
+def _reward_words(found: BeyondFindings) -> str:
+    ends = [f"{name} {number(found.row(SCENARIO, name)['share_percent'], 1)}%" for name in shown_policies(found)]
+    return f"Reward over time under diverse Pareto delays, in % of all that the clairvoyant earns: {', '.join(ends)}"
 
 
 def _sweep(sweep: Sweep, frame: pl.DataFrame, images: Mapping[str, bytes], dark: Mapping[str, bytes]) -> str:

@@ -1,16 +1,21 @@
-"""What figures have in common: lines with their intervals, and how many runs they show."""
+"""What figures have in common: lines with their intervals, how many runs they show, colours under digits."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 
-from doral._arrays import Floats
+from doral._arrays import Floats, Ints
 from doral.experiments.kit.intervals import LEAST_RUNS
 from doral.simulation.plots import colour_of, dash_of
+
+# Black digits are read on every depth of these, at a contrast of six at least: no scale reaches into the middle, where
+# neither black nor white stands out. One hue from pale to deep, and two that everybody tells apart.
+DIGITS_COLOUR = "black"
+DEPTHS = LinearSegmentedColormap.from_list("depths", ["#f7fbff", "#d6e6f4", "#9ecae1", "#63aad6", "#4292c6"])
+SIDES = LinearSegmentedColormap.from_list("sides", ["#e08214", "#fdc98a", "#f7f7f7", "#9ecae1", "#4292c6"])
 
 
 def mean_words(runs: int) -> str:
@@ -26,10 +31,21 @@ def runs_words(runs: int) -> str:
 def banded_line(
     axes: Axes, x: Floats, values: tuple[Floats, Floats, Floats], *, position: int, label: str, marker: str = "o"
 ) -> None:
-    """Means joined by a line, between the low and the high ends of their intervals."""
+    """Means joined by a line, between the low and the high ends of their intervals where there are any."""
     mean, low, high = values
     colour = colour_of(position)
     axes.plot(x, mean, marker=marker, markersize=4, color=colour, linestyle=dash_of(position), label=label)
+    if np.isfinite(low).any():
+        axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def banded_curve(
+    axes: Axes, x: Floats | Ints, values: tuple[Floats, Floats, Floats], *, position: int, label: str | None
+) -> None:
+    """The same of so many points that none is marked."""
+    mean, low, high = values
+    colour = colour_of(position)
+    axes.plot(x, mean, color=colour, linestyle=dash_of(position), linewidth=1.7, label=label)
     if np.isfinite(low).any():
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
@@ -38,10 +54,3 @@ def ends_of(frame: pl.DataFrame, column: str) -> tuple[Floats, Floats, Floats]:
     """The mean, low and high ends of a column of intervals."""
     mean, low, high = (frame[f"{column}{end}"].cast(float).to_numpy() for end in ("", "_low", "_high"))
     return mean, low, high
-
-
-def ink_on(back: Sequence[float]) -> str:
-    """Black or white, whichever has the higher contrast (WCAG) on a colour."""
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in back[:3]]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
