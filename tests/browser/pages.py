@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import doral
 from doral.engine.presets import policy
 from doral.experiments.beyond import experiment as beyond
 from doral.experiments.beyond.cells import BeyondExtent
@@ -52,9 +53,37 @@ def _plan(plan: Plan, folder: Path) -> Path:
     return written
 
 
+def _campaign(folder: Path, *, people: int, arms: Sequence[str], contexts: Sequence[str]) -> Path:
+    """A campaign in which so many have come, one in three has been heard of, and time has gone by."""
+    problem = doral.Problem(
+        arms=[doral.Arm(name, features=[position, 1.0], cost=1.0 + position) for position, name in enumerate(arms)],
+        contexts={name: 1.0 / len(contexts) for name in contexts},
+        budget=120.0,
+        horizon=400,
+        deadline=20,
+    )
+    written = folder / "campaign.html"
+    with doral.open("memory://") as store:
+        campaign = store.create(arms[0], problem, policy="doral-otf", seed=1, clock="rounds")
+        for number in range(people):
+            made = campaign.decide(contexts[number % len(contexts)])
+            if made.arm is not None and number % 3 == 0:
+                campaign.feedback(made.id, float(number % 2))
+        campaign.page(written)
+    return written
+
+
+HOSTILE = (
+    '<script>alert("1")</script>',
+    "a name that is much longer than anybody should give to an arm " * 2,
+    "日本 [x]",
+)
+
 PAGES: dict[str, Writer] = {
     "reproduce": _reproduction,
     "compare": _comparison,
     "plan": lambda folder: _plan(a_plan(), folder),
     "plan-of-hostile-names": lambda folder: _plan(hostile_plan(), folder),
+    "campaign": lambda folder: _campaign(folder, people=90, arms=("text", "letter", "call"), contexts=("old", "young")),
+    "campaign-of-hostile-names": lambda folder: _campaign(folder, people=9, arms=HOSTILE, contexts=HOSTILE[1:]),
 }
