@@ -119,7 +119,10 @@ def _orphans(pages: dict[Path, Page], site: Path) -> Iterator[str]:
 
 def _raw(pages: dict[Path, Page], site: Path) -> Iterator[str]:
     """TeX, references and directives that were meant to become something else."""
-    raw = re.compile(r"\$[^$\s][^$]*\$|\\(?:frac|sum|log|sqrt|hat|theta|tau|le|ge)\b|^::: |\]\[\]|--8<--", re.MULTILINE)
+    raw = re.compile(
+        r"\$[^$\s](?:[^$\n]*[^$\s])?\$(?![\d$])|\\(?:frac|sum|log|sqrt|hat|theta|tau|le|ge)\b|^::: |\]\[\]|--8<--",
+        re.MULTILINE,
+    )
     for path, page in pages.items():
         found = raw.search("".join(page.text))
         if found:
