@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -20,7 +21,6 @@ HERE = {
 }
 # Whatever else it says is a warning.
 QUIET = re.compile(r"Build started|Build finished|No issues found")
-FETCHED_WORKER = "https://unpkg.com/iframe-worker/shim"
 ZENSICAL = [sys.executable, "-m", "zensical"]
 
 
@@ -41,9 +41,6 @@ def build() -> int:
     if done.returncode != 0 or unexpected:
         print("\n".join(unexpected), file=sys.stderr)
         return 1
-    for page in SITE.rglob("*.html"):  # the tool would fetch this from elsewhere
-        here = os.path.relpath(SITE / "assets" / "worker.js", page.parent)
-        page.write_text(page.read_text().replace(FETCHED_WORKER, here))
     found = complaints(SITE)
     for line in found:
         print(line, file=sys.stderr)
@@ -55,6 +52,7 @@ def build() -> int:
 
 
 def serve() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # the server below ends with this process, however it ends
     stage()
     server = subprocess.Popen([*ZENSICAL, "serve"], cwd=ROOT, env=HERE)
     try:

@@ -9,12 +9,14 @@ if (location.protocol === "file:") {
       this.frame.hidden = true;
       document.body.append(this.frame);
       const inside = this.frame.contentWindow;
-      inside.postMessage = (data) =>
+      inside.postMessage = (sent) => {
+        const data = structuredClone(sent); // as with a worker, what is sent is a copy
         setTimeout(() => {
           const message = new MessageEvent("message", { data });
           if (this.onmessage) this.onmessage(message);
           this.dispatchEvent(message);
         });
+      };
       this.ready = new Promise((loaded, failed) => {
         const script = inside.document.createElement("script");
         script.src = new URL(url, location.href).href;
@@ -25,7 +27,8 @@ if (location.protocol === "file:") {
       this.ready.catch((fault) => this.onerror && this.onerror(fault));
     }
 
-    postMessage(data) {
+    postMessage(sent) {
+      const data = structuredClone(sent);
       const inside = this.frame.contentWindow;
       const deliver = () => inside.dispatchEvent(new inside.MessageEvent("message", { data }));
       this.ready.then(() => setTimeout(deliver)).catch(() => {});
