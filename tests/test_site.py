@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from playwright.sync_api import sync_playwright
 from scipy.optimize import linprog
 
 import doral
+from doral.engine.options import OPTION_NAMES
 
 ROOT = Path(__file__).parent.parent
 SITE = ROOT / "build" / "site"
@@ -49,7 +52,32 @@ def test_the_site_is_whole() -> None:
         "reference/command_line": "doral campaign decide",
     }.items():
         assert words in (SITE / f"{page}.html").read_text(), page
-    assert "search.js" in {path.name for path in SITE.iterdir()}  # the search, for pages opened from a folder
+    described = (SITE / "reference" / "policies.html").read_text()
+    missing = [name for name in OPTION_NAMES if f'id="doral.engine.options.PolicyOptions.{name}"' not in described]
+    assert missing == []
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("no Chromium: whether the search works in a page that is opened from a folder was not tried")
+    assert search_from_a_folder(chromium, "Kaplan") > 3
+
+
+def search_from_a_folder(chromium: str, words: str) -> int:
+    """How many results a reader gets who opens a page without a server and without a network, and searches."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_context(offline=True).new_page()
+        faults: list[str] = []
+        page.on("pageerror", lambda fault: faults.append(str(fault)))
+        page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+        page.goto((SITE / "concepts" / "the_price.html").as_uri())
+        page.locator(".md-search__button").first.click()
+        page.keyboard.type(words, delay=20)
+        found = page.get_by_text(re.compile(r"^\d+ results$")).first
+        found.wait_for()
+        number = int((found.text_content() or "0").split()[0])
+        browser.close()
+    assert faults == []
+    return number
 
 
 def test_every_public_name_is_in_the_reference() -> None:
