@@ -18,7 +18,7 @@ DIRECTIVE = re.compile(r'^::: (\S+)\n    options:\n      heading: "([^"]+)"', re
 
 def _first_sentence(text: str | None) -> str:
     paragraph = " ".join((text or "").strip().split("\n\n")[0].split())
-    return re.split(r"(?<=[.;:])\s", paragraph)[0].rstrip(";:")
+    return re.split(r"(?<=[^.]\.)\s+(?=[A-Z`])", paragraph)[0]
 
 
 def _cell(text: str) -> str:
