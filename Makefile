@@ -18,7 +18,7 @@ COMPILE := $(LOCK_VENV)/bin/pip-compile --quiet --upgrade --strip-extras --no-an
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test torture reproduce compare bench docs docs-serve docs-figures gallery wheel format lock clean
+.PHONY: help setup test torture reproduce compare bench docs docs-serve docs-figures gallery notebooks wheel format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ docs-figures: $(DEV_READY) ## draw the pictures of docs/concepts again
 
 gallery: $(BASE_READY) ## run the examples, and bring their pages and pictures up to date
 	$(BIN)/python scripts/gallery.py $(ARGS)
+
+notebooks: $(DEV_READY) ## run the notebooks of examples/ anew, from scripts/notebooks/
+	$(BIN)/python scripts/make_notebooks.py
 
 wheel: setup ## a wheel for this platform that carries prepared code, into dist/
 	PYTHONPATH=src $(BIN)/python scripts/prepare_code.py

@@ -32,7 +32,7 @@ scenario = doral.Scenario(
     delays=doral.delays.Lognormal(median=1.5 * PER_DAY, sigma=0.4),
 )
 policies = ["doral-otf", "eva", "random", "oracle"]
-result = doral.simulate(policies, scenario, runs=20, keep_arrivals=True)
+result = doral.simulate(policies, scenario, runs=20, keep_decisions=True)
 
 print(f"Infected travellers found with {problem.budget:,.0f} tests, of {problem.horizon:,} who come (20 summers):")
 print(f"{'':<12}{'found':>7}{'worst summer':>15}{'of the best possible':>23}")
@@ -40,8 +40,8 @@ for row in result.summary().filter(metric="within_deadline").iter_rows(named=Tru
     worst = result.expected("border tests", row["policy"]).min()
     print(f"{row['policy']:<12}{row['expected_mean']:>7.0f}{worst:>15.0f}{row['expected_share']:>23.0%}")
 
-everybody = result.arrivals().with_columns(tested=pl.col("arm").is_not_null())
-tested = everybody.group_by("policy", "context").agg(pl.col("tested").mean()).sort("context")
+everybody = result.decisions().with_columns(tested=pl.col("arm").is_not_null())
+tested = everybody.group_by("policy", "context").agg(pl.col("tested").mean()).sort("context")  # as in the problem
 figure, axes = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
 styles = [("#0072B2", "o-"), ("#E69F00", "s--"), ("#999999", "^-."), ("#000000", "D:")]
 for policy, (colour, style) in zip(policies, styles, strict=True):

@@ -36,7 +36,7 @@ scenario = doral.Scenario(
     delays=doral.delays.Lognormal(median=9 * PER_DAY, sigma=0.6),
 )
 highest_rate = doral.rival("status-quo", shares=(0, 1, 0))  # what is often done: call everybody while there is money
-result = doral.simulate(["doral-otf", highest_rate, "random", "oracle"], scenario, runs=5, keep_arrivals=True)
+result = doral.simulate(["doral-otf", highest_rate, "random", "oracle"], scenario, runs=5, keep_decisions=True)
 
 table = result.summary().filter(metric="within_deadline")
 print(f"Visits that would not have happened, for ${problem.budget:,.0f} (mean of 5 campaigns):")
@@ -44,24 +44,26 @@ for row in table.iter_rows(named=True):
     name = "call everybody" if "status-quo" in row["policy"] else row["policy"]
     print(f"  {name:<15} {row['expected_mean']:>6,.0f}   {row['expected_share']:>4.0%} of the best possible")
 
-log = result.arrivals().filter(policy="doral-otf").fill_null(-1)  # no arm: left alone
+log = result.decisions().filter(policy="doral-otf")
 share = {}  # of a group that got this
-for (context, arm), group in log.group_by("context", "arm"):
-    share[context, arm] = group.height / log.filter(context=context).height
+for name in people:
+    group = log.filter(context=name)
+    for arm in ("text", "call"):
+        share[name, arm] = group.filter(arm=arm).height / group.height
+    share[name, "left alone"] = 1 - share[name, "text"] - share[name, "call"]
 print("doral-otf:")
-for row, name in enumerate(people):
-    text, call = share.get((row, 0), 0), share.get((row, 1), 0)
-    print(f"  {name:<14} text {text:>4.0%}, call {call:>4.0%}, left alone {1 - text - call:>4.0%}")
+names = ["left alone", "text", "call"]
+for name in people:
+    print(f"  {name:<14}", ", ".join(f"{given} {share[name, given]:>4.0%}" for given in names))
 
 figure, axes = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
-names = ["left alone", "text", "call"]
-for row in range(len(people)):
+for row, name in enumerate(people):
     rates = 100 * np.array([comes_anyway[row], *comes[row]])
     for place, (rate, colour) in enumerate(zip(rates, ["#999999", "#0072B2", "#D55E00"], strict=True)):
         y = 4 * row + place
         axes.barh(y, rates[0], color="#cccccc", height=0.8)
         axes.barh(y, rate - rates[0], left=rates[0], color=colour, height=0.8)
-        axes.text(rate + 1, y, f"{names[place]}: {share.get((row, place - 1), 0):.0%} of them", va="center")
+        axes.text(rate + 1, y, f"{names[place]}: {share[name, names[place]]:.0%} of them", va="center")
 axes.set_yticks([1, 5, 9], people)
 axes.invert_yaxis()
 axes.set(xlabel="% who come within their time (grey: they would have come anyway)", xlim=(0, 85))

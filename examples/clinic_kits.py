@@ -36,14 +36,12 @@ scenario = doral.Scenario(
     delays=delays,
 )
 policies = ["doral-otf", "a/b", "random", "oracle"]
-result = doral.simulate(policies, scenario, runs=10, keep_arrivals=True)
+result = doral.simulate(policies, scenario, runs=10, keep_decisions=True)
 
 table = result.summary().filter(metric="within_deadline")
-played = result.arrivals().drop_nulls("arm").group_by("policy", "arm").len()
-given = np.zeros((len(policies), problem.n_arms))
-for policy, arm, number in played.iter_rows():
-    given[policies.index(policy), arm] = number
-kits = given / 10  # on average over the runs
+decisions = result.decisions()
+given = [[decisions.filter(policy=policy, arm=arm).height for arm in problem.arm_names] for policy in policies]
+kits = np.array(given) / 10  # on average over the runs
 
 print(f"Usable samples within {DEADLINE_DAYS} days, for ${problem.budget:,.0f} (mean of 10 campaigns):")
 print(f"{'':<12}{'samples':>8}  {'of the best possible':>20}   kits: post / clinic / nurse")

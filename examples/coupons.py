@@ -9,6 +9,7 @@ import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
+import polars as pl
 
 import doral
 
@@ -39,7 +40,7 @@ policies = [
     doral.policy("doral-otf", cost="list", label="as if all were redeemed"),
     "random",
 ]
-result = doral.simulate(policies, scenario, runs=5, keep_arrivals=True)
+result = doral.simulate(policies, scenario, runs=5, keep_decisions=True)
 
 print(f"Purchases with a coupon, for at most ${problem.budget:,.0f} (mean of 5 campaigns of {DAYS} days):")
 print(f"{'':<26}{'purchases':>10}{'paid':>9}{'of the best possible':>22}")
@@ -48,14 +49,13 @@ for row in table.iter_rows(named=True):
     paid = f"${result.runs().filter(policy=row['policy'])['spend'].mean():,.0f}"
     print(f"{row['policy']:<26}{row['reward_mean']:>10,.0f}{paid:>9}{row['expected_share']:>22.0%}")
 
-prices = np.array([arm.cost for arm in problem.arms])
+prices = {arm.name: arm.cost for arm in problem.arms}
 days = np.arange(DAYS + 1)
 figure, axes = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
 for policy, colour, dash in zip(result.policies, ["#0072B2", "#D55E00", "#999999"], ["-", "--", "-."], strict=True):
-    log = result.arrivals().filter(policy=policy).drop_nulls("arm")
-    redeemed = log.filter(reward=1).filter(log.filter(reward=1)["delay"] <= problem.deadline)
+    redeemed = result.decisions().filter(pl.col("delay") <= problem.deadline, policy=policy, reward=1)
     paid_on = (redeemed["round"] + redeemed["delay"]).to_numpy() / PER_DAY
-    amounts = prices[redeemed["arm"].to_numpy()]
+    amounts = redeemed["arm"].replace_strict(prices).to_numpy()
     by_day = [amounts[paid_on <= day].sum() / 5 for day in days]
     axes.plot(days, by_day, color=colour, linestyle=dash, linewidth=2, label=f"paid: {policy}")
 axes.plot([0, DAYS], [0, problem.budget], color="black", linewidth=1, label="the budget, spread evenly")

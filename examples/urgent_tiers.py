@@ -45,10 +45,10 @@ worlds = {
     "weight": [make_scenario(f"weight {weight}", weight=weight) for weight in (1, 3, 4, 5, 6)],
     "reserve": [make_scenario(f"reserve {share:.0%}", reserve=share) for share in (0.2, 0.4, 0.6, 0.8)],
 }
-result = doral.simulate("doral-otf", [*worlds["weight"], *worlds["reserve"]], runs=RUNS, keep_arrivals=True)
+result = doral.simulate("doral-otf", [*worlds["weight"], *worlds["reserve"]], runs=RUNS, keep_decisions=True)
 
-deadline = pl.when(pl.col("context") == 0).then(TWO_DAYS).otherwise(THREE_WEEKS)
-in_time = result.arrivals().filter(pl.col("reward") > 0, pl.col("delay") <= deadline)
+deadline = pl.when(pl.col("context") == "urgent").then(TWO_DAYS).otherwise(THREE_WEEKS)
+in_time = result.decisions().filter(pl.col("reward") > 0, pl.col("delay") <= deadline)
 arrived = {}  # how many of each group
 for (scenario, context), group in in_time.group_by("scenario", "context"):
     arrived[scenario, context] = group.height / RUNS
@@ -57,12 +57,12 @@ n_urgent = DAYS * PER_DAY / 10
 print(f"Arrived in time, of {n_urgent:.0f} urgent and {9 * n_urgent:,.0f} other people (mean of {RUNS} runs):")
 print(f"{'':<14}{'urgent':>8}{'others':>8}")
 for one in (*worlds["weight"], *worlds["reserve"]):
-    print(f"{one.name:<14}{arrived[one.name, 0]:>8.0f}{arrived[one.name, 1]:>8,.0f}")
+    print(f"{one.name:<14}{arrived[one.name, 'urgent']:>8.0f}{arrived[one.name, 'routine']:>8,.0f}")
 
 figure, axes = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
 looks = {"weight": ("#0072B2", "o-", (8, 2)), "reserve": ("#D55E00", "s--", (-8, -12))}
 for kind, (colour, style, offset) in looks.items():
-    points = [(arrived[one.name, 1], arrived[one.name, 0]) for one in worlds[kind]]
+    points = [(arrived[one.name, "routine"], arrived[one.name, "urgent"]) for one in worlds[kind]]
     axes.plot(*zip(*points, strict=True), style, color=colour, linewidth=1.7, label=f"by {kind}")
     for one, point in zip(worlds[kind], points, strict=True):
         side = "left" if kind == "weight" else "right"
