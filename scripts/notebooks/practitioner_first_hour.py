@@ -55,6 +55,8 @@ print(expected.difference("doral-otf", "a/b"))
 expected.plot("reward")
 
 # %% [markdown]
+# `random` is ahead at first, because it spends all money in the first quarter. A round is one person; 50 of them are a day.
+#
 # ## The log that you already have
 #
 # Last year's reminders lie in a file: who was reminded how, when, and when they came. We make one up here, in which the

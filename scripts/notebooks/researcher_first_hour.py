@@ -29,6 +29,9 @@ print(result)
 result.plot("reward")
 
 # %% [markdown]
+# `d-linucb` spends as it comes, and has nothing left after half of the rounds. Bands are wide because every run draws new
+# arms, with rewards on another level; the differences between policies, run by run, are much better known (below).
+#
 # `summary()` has the same as a frame (Polars; `.to_pandas()` works where pandas is installed), with three ways to count:
 # answers within the deadline (go by this one), all that have come by the end, however late, and those within the age up
 # to which the policy itself waits.
@@ -174,9 +177,11 @@ print(again == own, doral.Scenario.from_dict(mine.to_dict()) == mine)
 
 # %%
 figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
-for policy, style in zip(own.policies, ["-", "--", "-.", ":"], strict=True):
+styles = [("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", "-."), ("#000000", ":")]  # told apart by everybody
+for policy, (colour, dash) in zip(own.policies, styles, strict=True):
     worth = np.sort(own.expected("reminders", policy))
-    axes.step(worth, np.arange(1, worth.size + 1) / worth.size, style, where="post", label=policy)
+    shares = np.arange(1, worth.size + 1) / worth.size
+    axes.step(worth, shares, color=colour, linestyle=dash, where="post", label=policy)
 axes.set(xlabel="expected reward of a run", ylabel="share of runs at or below")
 axes.legend(frameon=False)
 axes.spines[["top", "right"]].set_visible(False)
