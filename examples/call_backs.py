@@ -35,8 +35,8 @@ scenario = doral.Scenario(
     noise="bernoulli",
     delays=doral.delays.Lognormal(median=9 * PER_DAY, sigma=0.6),
 )
-highest_rate = doral.rival("status-quo", shares=(0, 1, 0))  # what is often done: call everybody while there is money
-result = doral.simulate(["doral-otf", highest_rate, "random", "oracle"], scenario, runs=5, keep_decisions=True)
+call_everybody = doral.rival("status-quo", shares=(0, 1, 0))  # what is often done: call everybody while there is money
+result = doral.simulate(["doral-otf", call_everybody, "random", "oracle"], scenario, runs=5, keep_decisions=True)
 
 table = result.summary().filter(metric="within_deadline")
 print(f"Visits that would not have happened, for ${problem.budget:,.0f} (mean of 5 campaigns):")

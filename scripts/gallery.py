@@ -26,6 +26,7 @@ ORDER = (
     "call_backs",
     "border_tests",
     "urgent_tiers",
+    "slow_bad_news",
     "live_campaign",
     "own_policy",
     "ablation",
