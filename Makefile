@@ -18,7 +18,7 @@ COMPILE := $(LOCK_VENV)/bin/pip-compile --quiet --upgrade --strip-extras --no-an
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test torture reproduce compare bench docs docs-serve docs-figures gallery notebooks wheel format lock clean
+.PHONY: help setup test torture reproduce compare bench docs docs-serve docs-figures gallery notebooks dist wheel format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,11 @@ gallery: $(BASE_READY) ## run the examples, and bring their pages and pictures u
 
 notebooks: $(DEV_READY) ## run the notebooks of examples/ anew, from scripts/notebooks/
 	$(BIN)/python scripts/make_notebooks.py
+
+dist: $(DEV_READY) ## wheel and source archive into dist/, tried in an empty environment outside this folder
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python scripts/newcomer.py docs/first_hour.md dist
 
 wheel: setup ## a wheel for this platform that carries prepared code, into dist/
 	PYTHONPATH=src $(BIN)/python scripts/prepare_code.py

@@ -54,7 +54,15 @@ def test_the_source_archive_holds_what_tests_and_documents_need(dist: Path) -> N
     (path,) = dist.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    for wanted in ("README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "Makefile", "docs/index.md", "tests/twin.py"):
+    for wanted in (
+        "README.md",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "LICENSE",
+        "Makefile",
+        "docs/index.md",
+        "tests/twin.py",
+    ):
         assert wanted in names
 
 
