@@ -49,6 +49,20 @@
     });
     return [...complaints];
   },
+  // Short words that a narrow place tears apart in the middle; what is long and has no spaces may be.
+  broken() {
+    const complaints = new Set();
+    for (const { node } of this.boxes()) {
+      const range = document.createRange();
+      for (const found of node.data.matchAll(/(?<![^\s(])[A-Za-z]{2,12}(?![^\s),.;:])/g)) {
+        range.setStart(node, found.index);
+        range.setEnd(node, found.index + found[0].length);
+        const tops = new Set([...range.getClientRects()].map((rect) => Math.round(rect.top)));
+        if (tops.size > 1) complaints.add(found[0]);
+      }
+    }
+    return [...complaints];
+  },
   // Words that nothing clips and that still lie beyond the edge of the screen, or a page that scrolls sideways.
   tooWide() {
     const wide = document.documentElement.scrollWidth;

@@ -47,6 +47,11 @@ def no_overlapping_text(opened: Opened) -> list[str]:
     return [f"overlap: {one}" for one in opened.measure("overlaps")]
 
 
+def no_broken_words(opened: Opened) -> list[str]:
+    """No short word is torn apart because its place is too narrow."""
+    return [f"torn apart: {one}" for one in opened.measure("broken")]
+
+
 def nothing_wider_than_screen(opened: Opened) -> list[str]:
     """The page itself never scrolls sideways; wide tables do so in frames of their own."""
     return list(opened.measure("tooWide"))
@@ -74,6 +79,7 @@ def axe_clean(opened: Opened) -> list[str]:
 Check = Callable[[Opened], list[str]]
 ALL: tuple[Check, ...] = (
     no_overlapping_text,
+    no_broken_words,
     nothing_wider_than_screen,
     axe_clean,
     keyboard_reachable,

@@ -22,6 +22,11 @@ BAD: dict[str, tuple[checks.Check, str, str]] = {
         '<svg width="300" height="90"><text x="9" y="40">legend</text><text x="20" y="44">title</text></svg>',
         "legend",
     ),
+    "a torn word": (
+        checks.no_broken_words,
+        '<p style="width: 30px; overflow-wrap: anywhere">a (skipped) word</p>',
+        "skipped",
+    ),
     "a wide page": (checks.nothing_wider_than_screen, '<div style="width: 900px">wide</div>', "on a screen of 390"),
     "no way to a button": (checks.keyboard_reachable, '<button tabindex="-1">hidden</button>', "hidden"),
     "no focus to be seen": (checks.keyboard_reachable, '<button style="outline: none">dim</button>', "dim"),
