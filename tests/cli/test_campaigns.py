@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 import polars as pl
@@ -47,6 +48,24 @@ def test_a_whole_campaign(doral_: Shell, tmp_path: Path) -> None:
     assert pl.read_parquet(tmp_path / "out.parquet").height == 2
     assert doral_("close", "kits") == "closed kits\n"
     assert "closed" in doral_("decide", "kits", "old", code=2)
+
+
+def test_a_campaign_is_shown_as_a_page(doral_: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    doral_("create", "kits/spring", "--problem", doral_.problem)
+    made = json.loads(doral_("decide", "kits/spring", "old", "--json"))
+    assert doral_("show", "kits/spring", "--html") == "wrote kits-spring.html\n"
+    page = (tmp_path / "kits-spring.html").read_text(encoding="utf-8")
+    assert made["id"] in page
+    assert made["reason"] in unescape(page)
+    assert doral_("show", "kits/spring", "--html", tmp_path / "own.html") == f"wrote {tmp_path / 'own.html'}\n"
+    (tmp_path / "notes.html").write_text("mine")
+    assert "no page of a campaign" in doral_("show", "kits/spring", "--html", tmp_path / "notes.html", code=2)
+    assert (tmp_path / "notes.html").read_text() == "mine"
+    assert "say --html" in doral_("show", "kits/spring", tmp_path / "x.html", code=2)
+    assert "leave out" in doral_("show", "kits/spring", "--html", "--json", code=2)
+    assert "unknown campaign" in doral_("show", "none", "--html", code=2)
+    assert all(len(line) <= 80 for line in doral_("show", "kits/spring").splitlines())
 
 
 def test_what_is_wrong_is_said_in_one_line(doral_: Shell, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from doral.estimators.shrinkage import COUNT, REWARD, SQUARE
 from doral.estimators.survival import whole_arm_curve
 
 SIGMAS = 1.959963984540054  # of a 95% interval
+_TAIL = 0.025  # of it, at each side
 
 
 class Curve(NamedTuple):
@@ -43,6 +44,9 @@ def return_curve(state: State, arm: int) -> Curve:
     width = SIGMAS * np.sqrt(error[inside]) / np.abs(np.log(silent[inside]))
     low[inside] = 1.0 - silent[inside] ** np.exp(-np.minimum(width, 50.0))
     high[inside] = 1.0 - silent[inside] ** np.exp(np.minimum(width, 50.0))
+    # Nobody has answered, or all have: of so many, a few might have done otherwise by chance.
+    low[silent <= 0.0] = _TAIL ** (1.0 / max(float(n.max()), 1.0))
+    high[silent >= 1.0] = 1.0 - _TAIL ** (1.0 / np.maximum(n[silent >= 1.0], 1.0))
     return Curve(tuple(curves.ages[seen].tolist()), tuple(returned.tolist()), tuple(low.tolist()), tuple(high.tolist()))
 
 

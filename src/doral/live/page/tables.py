@@ -14,6 +14,7 @@ from doral.pages.numbers import DASH, count
 
 _NAME = 48  # columns of a name, at most
 MOST_ROWS = 200
+_LONG, _FIRST = 20, 12  # rows: of a table that is longer, so many are shown at once
 
 
 def named(name: str, *, is_head: bool = False) -> Datum:
@@ -40,18 +41,26 @@ def bar(value: float, words: str) -> Datum:
     return Datum(html=html, sort=value, look="number")
 
 
+def _folded(*, name: str, caption: str, heads: Sequence[str], rows: Sequence[Row]) -> str:
+    """A table that can be sorted; of a long one, the first rows, and all of them for who wants them."""
+    if len(rows) <= _LONG:
+        return table(name=name, caption=caption, heads=heads, rows=rows, is_sortable=True)
+    first = table(name=name, caption=caption, heads=heads, rows=rows[:_FIRST])
+    whole = table(name=f"{name}-all", caption=caption, heads=heads, rows=rows, is_sortable=True)
+    return f"{first}<details><summary>All {len(rows):,} rows</summary>{whole}</details>"
+
+
 def left_out(shown: int, there: int, what: str) -> str:
     return "" if shown >= there else f" The {shown:,} {what} of {there:,}."
 
 
 def arms(facts: CampaignFacts) -> str:
     ranked = sorted(facts.arms, key=lambda one: -one.plays)[:MOST_ROWS]
-    return table(
+    return _folded(
         name="arms-table",
         caption=f"All arms, over all contexts.{left_out(len(ranked), len(facts.arms), 'most used')}",
         heads=("Arm", "Status", "Cost", "Plays", "Answers", "Reward", "Answered in the end", "95%"),
         rows=[Row(data=_arm(one)) for one in ranked],
-        is_sortable=True,
     )
 
 
@@ -86,7 +95,7 @@ def pairs(facts: CampaignFacts) -> str:
     chosen = facts.pairs
     if len(chosen) > MOST_ROWS:
         chosen = tuple(sorted(chosen, key=lambda one: -one.plays)[:MOST_ROWS])
-    return table(
+    return _folded(
         name="pairs-table",
         caption=(
             "A use brings the chance of an answer in time, times what an answer brings. Per unit of budget it is "
@@ -98,7 +107,6 @@ def pairs(facts: CampaignFacts) -> str:
             "A use brings", "95%", "Per unit of budget",
         ),
         rows=[Row(data=_pair(one)) for one in chosen],
-        is_sortable=True,
     )  # fmt: skip
 
 
@@ -138,12 +146,11 @@ def contexts(facts: CampaignFacts) -> str:
         )
         for one in ranked
     ]
-    return table(
+    return _folded(
         name="served-table",
         caption=f"Who came, and who got an arm.{left_out(len(ranked), len(facts.contexts), 'most frequent')}",
         heads=("Context", "Arrivals", "Served", "Share", "Spend", "Answers in time", "Reward", "Weight", "Deadline"),
         rows=rows,
-        is_sortable=True,
     )
 
 
@@ -216,7 +223,7 @@ def _decision(one: Decision, clock: str) -> Sequence[Datum]:
     return (
         Datum(html=moment(one.decided_at, clock), is_head=True, look="short"),
         named(one.context),
-        named(one.arm) if one.arm is not None else Datum(html="not served", look="name"),
+        named(one.arm) if one.arm is not None else Datum(html="not served", look="short"),
         number(one.cost if one.actual_cost is None else one.actual_cost),
         text(state),
         number(one.reward),
