@@ -124,7 +124,7 @@ def _draw_pairs(
     """A row for each arm: its name, its interval, its value."""
     names, values = min(0.34 * width, 170.0), 52.0
     low, high = min(0.0, *ends), max(0.0, *ends)
-    nice = nice_axis(low, high, most=most_ticks(width - names - values), words=figure)
+    nice = nice_axis(low, high, most=max(4, most_ticks(width - names - values)), words=figure)
     pad = 0.03 * ((high - low) or 1.0)
     inside = tuple(one for one in nice.ticks if low - pad <= one[0] <= high + pad)
     x = Axis(low=low - pad, high=high + pad, ticks=inside)

@@ -31,6 +31,7 @@ from doral.live.session import Session
 from doral.live.storage.contract import PAGE_EVENTS, Log
 from doral.live.weeks import DAY_S
 from doral.live.words import certified, figure, moment, share
+from doral.pages.numbers import count
 
 MOST_PAIRS = 1_000  # of contexts and arms that are told one by one
 MOST_PERIODS = 92
@@ -316,8 +317,8 @@ def _warnings(report: Report, overdue: int, *, is_partial: bool) -> list[str]:
         )
     if overdue:
         said.append(
-            f"{overdue:,} decisions are overdue, and their budget is still reserved: call expire(), or run `doral "
-            "campaign expire`."
+            f"{count(overdue, 'decision is', 'decisions are')} overdue, with budget still reserved: call expire() or "
+            "`doral campaign expire`."
         )
     if report.clock_went_back:
         said.append(f"The clock stood still for {report.clock_went_back:,} events, of hosts whose clocks were behind.")
