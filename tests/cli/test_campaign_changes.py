@@ -35,9 +35,9 @@ def test_arms_come_rest_and_go(kits: Shell) -> None:
         added = kits("arm", "add", "kits", "new", *features, "--cost", 0.5, "--key", "n1")
         assert added == "added new to kits\n"
     assert kits("arm", "pause", "kits", "new") == "paused new\n"
-    assert "new  paused" in kits("show", "kits")
+    assert "new: paused" in kits("show", "kits")
     assert kits("arm", "resume", "kits", "new") == "resumed new\n"
-    assert "new  active" in kits("show", "kits")
+    assert "new: active" in kits("show", "kits")
     assert kits("arm", "retire", "kits", "new") == "retired new\n"
     for words, part in (
         (("resume", "kits", "new"), "is retired, for good"),
