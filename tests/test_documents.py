@@ -31,13 +31,13 @@ def blocks(page: Path, language: str) -> list[str]:
     return [text for named, text in fenced if named == language]
 
 
-# Programs that other tests run: campaigns in tests/live, the gallery's in tests/test_examples.py.
+# Programs that other tests run: campaigns in tests/live, the gallery's in tests/test_examples.py. Those of the first hour
+# have titles, and are run in tests/release.
 ELSEWHERE = ("docs/campaigns.md", "docs/gallery/")
 PROGRAMS = [name(page) for page in PAGES if blocks(page, "python") and not name(page).startswith(ELSEWHERE)]
 
 # Something that the program of a page prints, where nothing else would show that it did what the page says.
 SHOWN = {
-    "README.md": "reward_mean",
     "docs/add_a_policy.md": "reward_mean",
     "docs/concepts/a_decisions_life.md": "kit 2.5\nreturned 2.0\ncancelled 98.0",
     "docs/concepts/silence_is_not_zero.md": "the truth:       0.82",
@@ -59,6 +59,8 @@ def test_programs_run(page: str, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=here)
     assert done.returncode == 0, done.stderr
     assert SHOWN.get(page, "") in done.stdout
+    for shown in blocks(ROOT / page, "text"):
+        assert shown in done.stdout
 
 
 def test_what_programs_show_is_asked_of_pages_that_have_some() -> None:

@@ -84,7 +84,7 @@ def test_every_public_name_is_in_the_reference() -> None:
     pages = "".join(path.read_text() for path in (ROOT / "docs" / "reference").glob("*.md"))
     described = dict(re.findall(r'^::: (\S+)\n    options:\n      heading: "([^"]+)"', pages, re.MULTILINE))
     assert set(described.values()) >= {f"doral.{name}" for name in doral.__all__ if name != "__version__"}
-    homes = {f"{home}.{name}": f"doral.{name}" for name, home in doral._HOMES.items()}
+    homes = {f"{getattr(doral, name).__module__}.{name}": f"doral.{name}" for name in doral._HOMES}
     assert {path: described[path] for path in homes} == homes
 
 

@@ -40,6 +40,7 @@ Simulation
     Bursts            those of them that come together
     Calendar          arrivals as they were observed
     SimulationResult  what `simulate` returns: tables, differences, pictures
+    load              a result that was saved
 
 Live campaigns
 
