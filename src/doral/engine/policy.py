@@ -63,7 +63,7 @@ def policy(
             Default: 512.
         basis: Where people have features: "linear": a number counts in a straight line; "splines": it may bend at
             four knots. Default: "linear".
-        products: Where people have features: pairs of numbers whose product counts, too, as "age*distance+age*visits"
+        products: Where people have features: pairs of numbers whose product counts, too, as `age*distance+age*visits`
             or as pairs of names; "all" of them, or "" for none. Default: "".
         sampling: How doubt enters the value of an arm. "optimism": the estimate plus a bonus; "thompson": draws from
             the posterior; "directed": the arm that pays least for what it teaches; "oracle": the true values, in
