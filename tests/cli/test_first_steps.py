@@ -90,8 +90,16 @@ def test_a_policy_in_full(name: str) -> None:
     assert all(len(line) <= 80 for line in text.splitlines())
     found = json.loads(said("policies", name, "--json"))
     assert set(found["defaults"]) == set(found["options"])
+    assert set(found["meanings"]) == set(found["options"])
     for option in found["options"]:
         assert option in text
+
+
+def test_what_an_option_means() -> None:
+    text = said("policies", "doral-otf", "learner")
+    assert text.startswith("learner: auto in doral-otf\n")
+    assert '"early": from silence' in text
+    assert "did you mean 'learner'" in said("policies", "doral-otf", "learnr", code=2)
 
 
 @pytest.mark.parametrize("name", ["paper/diverse-pareto", "stress/urgent", "stress/many-arms", "people/many"])

@@ -78,6 +78,7 @@ def policies(
         str | None,
         typer.Argument(metavar="[NAME]", help="One of them, in full.", autocompletion=completing.policies),
     ] = None,
+    option: Annotated[str | None, typer.Argument(metavar="[OPTION]", help="What this option of it means.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the policies; with a name, show one with all its options."""
@@ -87,8 +88,11 @@ def policies(
 
             show_policies(as_json=as_json)
             return
-        from doral.cli.policy_facts import show_policy
+        from doral.cli.policy_facts import show_option, show_policy
 
+        if option is not None:
+            show_option(name, option)
+            return
         show_policy(name, as_json=as_json)
 
 

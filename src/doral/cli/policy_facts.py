@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import re
 import types
 import typing
 from typing import Any
@@ -14,8 +16,12 @@ from doral.cli.campaign_words import json_line
 from doral.cli.listing import POLICY_WORDS, about
 from doral.cli.policy_words import parse_policy
 from doral.engine.options import OPTION_NAMES, PolicyOptions, option_words
+from doral.engine.policy import policy
+from doral.errors import UnknownName
 from doral.simulation.named import NamedPolicy
-from doral.simulation.rivals.catalogue import AT_LIST_PRICES, RIVALS, rival
+from doral.simulation.rivals.catalogue import AT_LIST_PRICES, RIVALS
+from doral.simulation.rivals.catalogue import rival as rival_of
+from doral.simulation.rivals.rival import rival
 
 _PIECES = ("screening", "learner", "return_probability", "pacing", "sampling", "cutoff")
 
@@ -44,7 +50,8 @@ def show_policy(word: str, *, as_json: bool) -> None:
     if as_json:
         facts = policy_facts(one)
         defaults = {option: value for option, (value, _) in _defaults(one).items()}
-        console.file.write(json_line({"name": one.name, "about": said, **facts, "defaults": defaults}) + "\n")
+        more = {"defaults": defaults, "meanings": _meanings(one)}
+        console.file.write(json_line({"name": one.name, "about": said, **facts, **more}) + "\n")
         return
     console.print(Text.assemble((one.name, "bold"), f": {said}" if said else ""))
     if not isinstance(one, PolicyOptions):
@@ -62,13 +69,33 @@ def show_policy(word: str, *, as_json: bool) -> None:
     console.print()
     example = next(iter(_defaults(one)))
     console.print(f"Change options as in: -p {name}:{example}={_shown(_defaults(one)[example][0])}", markup=False)
+    console.print(f"What one means: doral policies {name} {example}", markup=False)
+
+
+def show_option(word: str, option: str) -> None:
+    """What one option of a policy means, and what it is there."""
+    one = parse_policy(word)
+    meanings = _meanings(one)
+    if option not in meanings:
+        raise UnknownName("option", option, tuple(meanings))
+    value = getattr(one if isinstance(one, PolicyOptions) else one.settings, option)
+    terminal.output().print(Text.assemble((option, "bold"), f": {_shown(value)} in {one.name}"))
+    terminal.show_words(meanings[option])
+
+
+def _meanings(one: NamedPolicy) -> dict[str, str]:
+    """By option, as `help(doral.policy)` and `help(doral.rival)` tell it."""
+    doc = inspect.getdoc(policy if isinstance(one, PolicyOptions) else rival) or ""
+    told = doc.partition("Keyword Args:\n")[2].partition("\n\n")[0]
+    found = re.findall(r"^    (\w+): (.*(?:\n        .*)*)", told, flags=re.MULTILINE)
+    return {option: re.sub(r"\s+", " ", words) for option, words in found if option in _defaults(one)}
 
 
 def _defaults(one: NamedPolicy) -> dict[str, tuple[Any, str]]:
     """By option: what it is where nobody says anything, and what it can be."""
     if not isinstance(one, PolicyOptions):
         assert one.kind in RIVALS
-        usual = dataclasses.asdict(rival(one.kind).settings)
+        usual = dataclasses.asdict(rival_of(one.kind).settings)
         return {option: (value, _kind(value)) for option, value in usual.items()}
     plain, hints = PolicyOptions(), typing.get_type_hints(PolicyOptions)
     words = option_words()
