@@ -78,6 +78,19 @@ def test_a_folder_in_the_way_stays(tmp_path: Path) -> None:
     assert names(tmp_path) == ["table.csv"]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes with names")
+def test_a_device_or_a_pipe_in_the_way_stays(tmp_path: Path) -> None:
+    """Who is root would replace /dev/null for the whole machine."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(OSError, match="Not a regular file") as caught:
+            _files.write_text(tmp_path / name, "a")
+        assert caught.value.filename == str(tmp_path / name)
+    assert (tmp_path / "pipe").is_fifo()
+    assert names(tmp_path) == ["link", "pipe"]
+
+
 def test_permissions_are_those_of_any_file(tmp_path: Path) -> None:
     path, ordinary = tmp_path / "ours", tmp_path / "theirs"
     _files.write_text(path, "a")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -18,10 +19,13 @@ def replacing(path: Path | str, *, is_private: bool = False) -> Iterator[BinaryI
     """A file to write to; it takes the place of `path` when the block ends, and only if it ends well.
 
     An exception, Ctrl-C, a full disk or a killed process leaves the old file as it was. The folder must exist. A new
-    file that `is_private` is for its owner alone; one that is replaced keeps its permissions in any case.
+    file that `is_private` is for its owner alone; one that is replaced keeps its permissions in any case. A device, a
+    pipe or a socket is never replaced.
     """
     # A link stays a link: what it points to is replaced.
     target = Path(path).resolve()
+    if target.exists() and not (target.is_file() or target.is_dir()):  # root could replace /dev/null for everybody
+        raise OSError(errno.EINVAL, "Not a regular file; name another to write to", str(path))
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(8)}{UNFINISHED_SUFFIX}")
     try:
         # Exclusive, and with the permissions that any other new file would get, unless it is private.
