@@ -233,6 +233,39 @@ def test_wrong_files_are_told_what_is_wrong(tmp_path: Path) -> None:
         made.save(tmp_path / "no" / "folder")
 
 
+def test_broken_bits_are_told_as_such_or_do_no_harm(tmp_path: Path) -> None:
+    made = doral.simulate("random", scenario(), runs=1)
+    made.save(tmp_path / "whole")
+    content, rng = (tmp_path / "whole").read_bytes(), np.random.default_rng(0)
+    directory = content.index(b"PK\x01\x02")  # where most kinds of errors come from
+    for low in [0] * 100 + [directory] * 200:
+        broken = bytearray(content)
+        broken[rng.integers(low, len(content))] ^= 1 << int(rng.integers(8))
+        (tmp_path / "broken").write_bytes(broken)
+        try:
+            assert doral.load(tmp_path / "broken") == made
+        except doral.InvalidValue as error:
+            assert "cannot be read" in str(error)
+
+
+@pytest.mark.parametrize("header", [b"[1]", b"5", b"{}", b"[" * 100_000, b"\xff\xfe\x00", b""])
+def test_headers_of_something_else_are_told_as_such(header: bytes, tmp_path: Path) -> None:
+    np.savez(tmp_path / "file.npz", header=np.frombuffer(header, dtype=np.uint8))
+    with pytest.raises(doral.InvalidValue, match="cannot be read"):
+        doral.load(tmp_path / "file.npz")
+
+
+def test_columns_of_different_lengths_are_refused(tmp_path: Path) -> None:
+    made = doral.simulate("random", scenario(), runs=2)
+    made.save(tmp_path / "whole")
+    with np.load(tmp_path / "whole") as archive:
+        columns = dict(archive)
+    for changed in ({"curves": columns["curves"][:5]}, {"lengths": -columns["lengths"]}):
+        np.savez(tmp_path / "file.npz", **{**columns, **changed})
+        with pytest.raises(doral.InvalidValue, match="cannot be read: its columns have different lengths"):
+            doral.load(tmp_path / "file.npz")
+
+
 def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = doral.simulate("random", scenario(), runs=1)
     made.save(tmp_path / "result")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from doral import _files
 from doral.engine.view import Certificate
 from doral.errors import InvalidValue
-from doral.simulation.outcome import METRICS, ArrivalLog, DecisionLog, Outcome
+from doral.simulation.outcome import COURSE_COLUMNS, METRICS, ArrivalLog, DecisionLog, Outcome
 from doral.simulation.result import SimulationResult
 
 FORMAT = 4
@@ -103,39 +102,52 @@ def load(path: str | Path) -> SimulationResult:
         raise InvalidValue("path", str(path), "is a folder: name a file that result.save(path) wrote")
     if not place.exists():
         raise InvalidValue("path", str(path), "does not exist: name a file that result.save(path) wrote")
-    if not zipfile.is_zipfile(place):
-        raise InvalidValue("saved result", str(path), "cannot be read: result.save(path) did not write it, or not all")
     try:
+        if not zipfile.is_zipfile(place):
+            remedy = "cannot be read: result.save(path) did not write it, or not all"
+            raise InvalidValue("saved result", str(path), remedy)
         # Opened here: NumPy would leave a file open that it cannot read.
         with place.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             if "header" not in archive:
                 raise InvalidValue("saved result", str(path), "cannot be read: it holds something else")
             return _read(json.loads(archive["header"].tobytes()), archive, path)
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, IndexError, TypeError, ValueError) as error:
-        if isinstance(error, InvalidValue):
-            raise
+    except InvalidValue:
+        raise
+    except OSError as error:
+        raise InvalidValue("path", str(path), f"cannot be read: {error.strerror or error}") from error
+    except Exception as error:  # whatever broken bytes make zipfile, NumPy and JSON raise: a dozen kinds
         raise InvalidValue("saved result", str(path), f"cannot be read ({error}); save it again") from error
 
 
 def _checked(field: str, path: object) -> Path:
-    if not isinstance(path, str | os.PathLike) or not str(path):
+    if not isinstance(path, str | os.PathLike) or not str(path) or "\0" in str(path):
         raise InvalidValue(field, path, "must be the name of a file")
     return Path(path)
 
 
 def _read(header: Any, archive: Mapping[str, NDArray[Any]], path: object) -> SimulationResult:
+    if not isinstance(header, dict) or "format" not in header:
+        raise InvalidValue("saved result", str(path), "cannot be read: it holds something else")
     if header.get("kind", _KIND) != _KIND:
         raise InvalidValue("saved result", str(path), f"cannot be read: it holds a {header['kind']}")
     if header["format"] not in _READ or tuple(header["metrics"]) != METRICS:
         remedy = f"was written by another version of doral (format {header['format']}, not {FORMAT}); simulate again"
         raise InvalidValue("saved result", str(path), remedy)
-    ends = np.cumsum(archive["lengths"])[:-1]
-    columns = [np.split(archive[name], ends) for name in ("rounds", "curves", "courses")]
+    lengths = archive["lengths"]
+    kept = [archive[name] for name in ("rounds", "curves", "courses")]
+    if (lengths < 0).any() or {one.shape for one in kept} != _shapes(int(lengths.sum())):
+        raise InvalidValue("saved result", str(path), "cannot be read: its columns have different lengths")
+    columns = [np.split(one, np.cumsum(lengths)[:-1]) for one in kept]
     outcomes = tuple(
         Outcome(**_plain(row, i, archive), rounds=rounds, curve=curve, course=course)
         for i, (row, rounds, curve, course) in enumerate(zip(header["outcomes"], *columns, strict=True))
     )
     return SimulationResult(outcomes=outcomes, seed=header["seed"])
+
+
+def _shapes(n: int) -> set[tuple[int, ...]]:
+    """Of rounds, curves and courses with so many checkpoints."""
+    return {(n,), (n, len(METRICS)), (n, len(COURSE_COLUMNS))}
 
 
 def _plain(row: dict[str, Any], i: int, archive: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
