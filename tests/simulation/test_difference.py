@@ -11,7 +11,7 @@ from scipy import stats
 
 import doral
 from doral._arrays import Floats
-from doral.pages.numbers import MINUS
+from doral.pages.numbers import DASH, MINUS
 from doral.simulation.difference import Difference, difference_of
 from doral.simulation.outcome import Outcome
 
@@ -67,6 +67,11 @@ def result(**rewards: Any) -> doral.SimulationResult:
         ([100, 90], [100, 90], "a and b earn the same, 2 paired runs"),
         ([5, 6, 7], [0, 0, 0], "a earns 6.00 more than b [3.52, 8.48], 3 paired runs"),
         ([0, 0, 0], [5, 6, 7], "a earns 100.0% less than b [100.0, 100.0], 3 paired runs"),
+        ([101, 99], [99, 101], "a and b earn the same on average, 2 paired runs: too few for an interval"),
+        ([100.03, 100.15, 100.13], [100, 100, 100], f"{NONE} between a and b: +0.1% [{MINUS}0.1, 0.3], 3 paired runs"),
+        ([100.11, 100.10, 100.09], [100, 100, 100], "a earns 0.10% more than b [0.08, 0.12], 3 paired runs"),
+        ([1 + 2.0**-40], [1], "a earns 0.0000000000909% more than b, 1 paired run: too few for an interval"),
+        ([float("nan"), 1, 2], [1, 2, 3], f"{NONE} between a and b: {DASH} no interval, 3 paired runs"),
         ([2, 3, 1], [-5, -6, -7.5], "a earns 8.2 more than b [5.6, 10.8], 3 paired runs"),
     ],
 )  # fmt: skip

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _LINE = 80  # letters on a terminal
+_MOST_DIGITS = 15  # after the point
 _WIDEST = 14  # letters of a name at the head of a column on a terminal
 
 
@@ -65,6 +66,8 @@ class Difference:
             return f"{self.policy} and {self.than} earn the same, {pairs}"
         if self.low is None or self.is_shown:
             is_less, few = self.mean < 0.0, "" if self.low is not None else ": too few for an interval"
+            if self.mean == 0.0:
+                return f"{self.policy} and {self.than} earn the same on average, {pairs}{few}"
             words = "less" if is_less else "more"
             amount, ends = self._amount(-1.0 if is_less else 1.0)
             return f"{self.policy} earns {amount} {words} than {self.than}{ends}, {pairs}{few}"
@@ -78,8 +81,10 @@ class Difference:
         else:
             mean, ends, unit = self.mean, (self.low, self.high), ""
         low, high = ends
-        known = [one for one in (mean, low, high) if one is not None]
-        digits = 1 if unit and max(abs(one) for one in known) >= 0.1 else _digits(known)
+        known = [one for one in (mean, low, high) if one is not None and math.isfinite(one)]
+        digits = 1 if unit and max(map(abs, known), default=0.0) >= 0.1 else _digits(known)
+        if not signed:  # what is shown is more than nothing, also when it is rounded
+            digits = max([digits, *(_first_digit(one) for one in known)])
         said = number(sign * mean, digits, signed=signed) + unit
         if low is None or high is None:
             return said, ""
@@ -170,7 +175,8 @@ _LEGEND = ("Rows less columns, in percent of the column (*: in rewards).", "In b
 def _entry(one: Difference | None) -> str:
     if one is None:
         return DASH
-    told = f"{number(one.percent, 1, signed=True)}%" if one.percent is not None else _rewards(one.mean)
+    digits = max(1, _first_digit(one.percent)) if one.percent is not None and one.is_shown else 1
+    told = f"{number(one.percent, digits, signed=True)}%" if one.percent is not None else _rewards(one.mean)
     return told if one.is_shown else f"({told})"
 
 
@@ -180,8 +186,13 @@ def _rewards(mean: float) -> str:
 
 def _digits(values: Sequence[float]) -> int:
     """So many that the largest has three that mean something."""
-    largest = max(abs(one) for one in values)
-    return 1 if largest == 0.0 or largest >= 100.0 else min(9, 2 - math.floor(math.log10(largest)))
+    largest = max((abs(one) for one in values if math.isfinite(one)), default=0.0)
+    return 1 if largest == 0.0 or largest >= 100.0 else min(_MOST_DIGITS, 2 - math.floor(math.log10(largest)))
+
+
+def _first_digit(value: float) -> int:
+    """So many that it is not rounded to 0."""
+    return 0 if abs(value) >= 1.0 or value == 0.0 else min(_MOST_DIGITS, -math.floor(math.log10(abs(value))))
 
 
 def short(text: str, most: int) -> str:
