@@ -63,6 +63,7 @@ def test_commas_after_the_last_entry() -> None:
         ('{"a": "open', "is not JSON"),
         ("[" * 100_000, "nested too deeply"),
         ('{"arms": ["a"], /* no end', "is not JSON"),
+        ('{"budget": ' + "9" * 5_000 + "}", "a number has too many digits"),
     ],
 )
 def test_errors_say_where(text: str, says: str, tmp_path: Path) -> None:
