@@ -28,6 +28,7 @@ _FIXED = {
     SKIPPED_WORTHLESS: "not served: no arm is expected to bring anything here",
 }
 _SERVED = (PLAYED, PLAYED_MARGINAL, PLAYED_EXPLORING)
+_MOST_DIGITS = 7  # in which two numbers differ, or are the same
 # For counts in a report.
 SHORT = {
     MADE_ELSEWHERE: "made elsewhere",
@@ -78,8 +79,25 @@ def _weighed(reason: int, value: float, price: float, unit_cost: float | None) -
     if unit_cost is None or unit_cost <= 0.0:
         return f"a unit of budget brings {price:.3g} elsewhere; an arm brings {value:.3g} here before its cost"
     here = value / unit_cost
+    said_here, said_price = _apart(here, price)
+    if not _is_apart(here, price):  # at the margin
+        said_here = said_price
+    elif reason == SKIPPED_PACED and here > price:  # policies that draw what an arm may bring go by the draw
+        return f"a unit of budget may bring less here than the {said_here} that is expected; elsewhere {said_price}"
+    elif reason in _SERVED and here < price:
+        return f"a unit of budget may bring more here than the {said_here} that is expected; elsewhere {said_price}"
     if reason == SKIPPED_PACED:
-        return f"a unit of budget brings {price:.3g} elsewhere, here {here:.3g}"
-    if here < price and reason == PLAYED:  # policies that draw what an arm may bring go by the draw
-        return f"a unit of budget may bring more here than the {here:.3g} that is expected; elsewhere {price:.3g}"
-    return f"a unit of budget brings {here:.3g} here, elsewhere {price:.3g}"
+        return f"a unit of budget brings {said_price} elsewhere, here {said_here}"
+    return f"a unit of budget brings {said_here} here, elsewhere {said_price}"
+
+
+def _apart(one: float, other: float) -> tuple[str, str]:
+    """Both with three digits that count, and with more where they would look the same."""
+    digits = 3
+    while f"{one:.{digits}g}" == f"{other:.{digits}g}" and digits < _MOST_DIGITS and _is_apart(one, other):
+        digits += 1
+    return f"{one:.{digits}g}", f"{other:.{digits}g}"
+
+
+def _is_apart(one: float, other: float) -> bool:
+    return abs(one - other) > 10.0**-_MOST_DIGITS * max(abs(one), abs(other))
