@@ -184,6 +184,7 @@ def test_completion_of_values(tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text("{}")
     (tmp_path / "notes.txt").write_text("")
     assert completed("doral simulate stress/t", folder=tmp_path) == ["stress/tiny"]
+    (tmp_path / "mi$(touch owned).json").write_text("{}")
     assert completed("doral simulate mi", folder=tmp_path) == ["mine.json"]
     assert completed("doral simulate stress/tiny -p doral-", folder=tmp_path) == ["doral-otf", "doral-ids"]
     assert completed("doral po", folder=tmp_path) == ["policies"]
@@ -200,7 +201,7 @@ def test_completion_of_campaigns(tmp_path: Path) -> None:
     problem = tmp_path / "p.json"
     problem.write_text(content(problem))
     storage = f"sqlite:///{tmp_path / 'campaigns.db'}"
-    for name in ("spring", "summer"):
+    for name in ("spring", "summer", "s$(touch owned)", "s; true", "s*"):  # a shell would run the last ones
         said("campaign", "create", name, "-f", str(problem), "-s", storage)
     assert completed("doral campaign show su", folder=tmp_path) == ["summer"]
     elsewhere = tmp_path / "elsewhere"

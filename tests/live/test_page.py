@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -189,13 +190,14 @@ def test_a_page_is_written_whole_and_never_over_something_else(tmp_path: Path) -
         assert campaign.page(path) == path.read_text(encoding="utf-8")
         own = tmp_path / "own.html"
         own.write_text("<p>mine</p>")
-        for bad in (own, tmp_path, tmp_path / "a.txt", 7):
+        os.mkfifo(tmp_path / "pipe.html")  # nobody will ever write to it
+        for bad in (own, tmp_path, tmp_path / "a.txt", tmp_path / "pipe.html", 7):
             with pytest.raises(InvalidValue):
                 campaign.page(bad)  # type: ignore[arg-type]
         assert own.read_text() == "<p>mine</p>"
         with pytest.raises(StorageError, match="nothing was written"):
             campaign.page(tmp_path / "nowhere" / "a.html")
-        assert sorted(one.name for one in tmp_path.iterdir()) == ["kits.html", "own.html"]
+        assert sorted(one.name for one in tmp_path.iterdir()) == ["kits.html", "own.html", "pipe.html"]
 
 
 def test_a_page_does_without_an_archive_that_is_gone(tmp_path: Path, open_store: Callable[[str], Store]) -> None:

@@ -175,6 +175,7 @@ def test_a_date_is_told_in_many_ways_and_takes_the_place_of_a_horizon() -> None:
         ({"until": "2001-01-01"}, "must be after the beginning"),
         ({"until": 56 * 86_400}, "a number is seconds since 1970 here"),
         ({"until": "31 March"}, "give a date such as"),
+        ({"until": "9999-12-31"}, "is no day that ends"),
         ({"until": "2099-03-31T18:00"}, "must say its time zone"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
@@ -11,6 +12,9 @@ import typer
 
 _MOST = 200  # more than anybody reads
 _PATIENCE_S = 0.5  # with a database that somebody writes to
+
+# Shells put what is offered on the line as it is: `$(...)` in a name would be run, and a blank would end it.
+_PLAIN = re.compile(r"[\w./@%+=:,-]+")
 
 Offer = tuple[str, str]  # a value, and what it is
 
@@ -46,7 +50,8 @@ def campaigns(ctx: typer.Context, incomplete: str) -> Iterable[str]:
     storage = ctx.params.get("storage") or os.environ.get("DORAL_STORAGE") or "sqlite:///campaigns.db"
     # A shell must not show a traceback in the middle of a line that somebody types.
     with suppress(Exception):
-        return [name for name in _campaigns_of(str(storage)) if name.startswith(incomplete)][:_MOST]
+        fitting = [name for name in _campaigns_of(str(storage)) if name.startswith(incomplete)]
+        return [name for name in fitting if _PLAIN.fullmatch(name) and not name.startswith("-")][:_MOST]
     return []
 
 
@@ -72,6 +77,8 @@ def _json_files(incomplete: str) -> Iterator[Offer]:
     with suppress(OSError):
         for path in sorted(Path(typed + slash or ".").iterdir())[:_MOST]:
             if not path.name.startswith(start) or (path.name.startswith(".") and not start):
+                continue
+            if not _PLAIN.fullmatch(path.name):
                 continue
             if path.is_dir():
                 yield f"{typed}{slash}{path.name}/", "folder"

@@ -21,6 +21,8 @@ def end_timestamp(field: str, value: object) -> float:
     if isinstance(value, str):
         value = _parsed(field, value)
     if isinstance(value, date) and not isinstance(value, datetime):
+        if value == date.max:
+            raise InvalidValue(field, str(value), f"is no day that ends: {_FORMS}")
         value = datetime(value.year, value.month, value.day, tzinfo=UTC) + timedelta(days=1)
     return timestamp(field, value, in_seconds=True)
 

@@ -36,6 +36,8 @@ def page_path(path: object) -> Path:
         if found.is_dir():
             raise InvalidValue("path", str(found), "is a folder: name a file in it")
         if found.exists():
+            if not found.is_file():  # a pipe would be waited for
+                raise InvalidValue("path", str(found), "is there, and is no file: give another name")
             with found.open("rb") as file:
                 is_page = mark in file.read(_READ_BYTES)
             if not is_page:
