@@ -26,8 +26,8 @@ import doral
 from doral._arrays import Flags, Floats
 from doral.experiments.kit.drawing import runs_words
 from doral.pages.images import as_bytes
+from doral.simulation.intervals import Interval, interval
 from doral.simulation.plots import bands, clean, colour_of, dash_of
-from doral.simulation.result import Interval, interval
 from doral.simulation.scenarios.people_scenarios import SCENARIOS, one_class_each
 from doral.simulation.world import make_truth
 

@@ -34,7 +34,7 @@ import polars as pl
 import doral
 from doral._arrays import Floats
 from doral.delays import AnyLaw, ByOutcome, Empirical, Lognormal, Never
-from doral.simulation.result import interval
+from doral.simulation.intervals import interval
 from doral.simulation.world import make_truth
 
 REFERENCE = "beta-ts-lp"

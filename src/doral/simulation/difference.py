@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from doral._arrays import Floats
 from doral.pages.notebook import card, note, small_table
 from doral.pages.numbers import DASH, count, number, spread
-from doral.simulation.intervals import FEWEST_RUNS_SHOWN, interval, t_quantile
+from doral.simulation.intervals import FEWEST_RUNS, interval, t_quantile
 
 if TYPE_CHECKING:
     import polars as pl
@@ -203,7 +203,7 @@ def short(text: str, most: int) -> str:
 def difference_of(mine: Floats, theirs: Floats, *, policy: str, than: str, scenario: str, metric: str) -> Difference:
     """Of rewards by run, in the same order."""
     runs, paired = mine.size, interval(mine - theirs)
-    has_interval = runs >= FEWEST_RUNS_SHOWN
+    has_interval = runs >= FEWEST_RUNS
     ratio = _ratio(mine, theirs) if has_interval else _ratio_of_few(mine, theirs)
     percents = [None if one is None else 100.0 * (one - 1.0) for one in ratio]
     return Difference(

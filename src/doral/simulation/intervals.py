@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,12 +10,12 @@ from doral._arrays import Floats
 from doral.pages.numbers import number, spread
 
 CONFIDENCE = 0.95
-FEWEST_RUNS_SHOWN = 3  # two runs give an interval 12.7 standard errors wide: nobody is helped by seeing it
+FEWEST_RUNS = 3  # two give an interval 12.7 standard errors wide to each side: nobody is helped by seeing it
 
 
 @dataclass(frozen=True, repr=False)
 class Interval:
-    """A mean with its standard error and a 95% interval (Student's t); unknown (NaN) from a single run.
+    """A mean with its standard error and a 95% interval (Student's t); unknown (NaN) from fewer than 3 runs.
 
     Attributes:
         mean: Over the runs.
@@ -33,12 +33,15 @@ class Interval:
         return f"<Interval: {number(self.mean, 3)} {spread(self.low, self.high, 3)}>"
 
 
+UNKNOWN = Interval(float("nan"), float("nan"), float("nan"), float("nan"))
+
+
 def interval(sample: Floats) -> Interval:
-    """The mean of independent runs."""
+    """The mean of independent runs; with fewer than `FEWEST_RUNS`, nothing else is known."""
     n = sample.size
     mean = float(sample.mean()) if n else float("nan")
-    if n < 2:
-        return Interval(mean, float("nan"), float("nan"), float("nan"))
+    if n < FEWEST_RUNS:
+        return replace(UNKNOWN, mean=mean)
     se = float(sample.std(ddof=1) / np.sqrt(n))
     reach = se * t_quantile(n - 1)
     return Interval(mean, se, mean - reach, mean + reach)

@@ -12,7 +12,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from doral.errors import UnknownName
 from doral.pages.figure import Figure
 from doral.simulation.difference import short
-from doral.simulation.intervals import FEWEST_RUNS_SHOWN, interval, t_quantile
+from doral.simulation.intervals import FEWEST_RUNS, interval, t_quantile
 from doral.simulation.outcome import METRICS
 from doral.simulation.result import aligned
 
@@ -87,7 +87,7 @@ def _draw(
         _draw_curves(axes, result, scenario, policies, metric, kind=kind)
     runs = len({one.run for one in result.outcomes if one.scenario == scenario})
     spread = f"mean of {runs} runs" if runs > 1 else "one run"
-    words = f"{spread} with 95% interval" if runs >= FEWEST_RUNS_SHOWN else f"{spread}, no interval"
+    words = f"{spread} with 95% interval" if runs >= FEWEST_RUNS else f"{spread}, no interval"
     axes.set_title(f"{_label(scenario)}\n{words}", fontsize="medium", loc="left")
     clean(axes)
 
@@ -138,7 +138,7 @@ def bands(paths: Floats) -> tuple[Floats, Floats, Floats]:
     """(runs, points): the mean over runs at every point, and the ends of its 95% interval (NaN from fewer than 3)."""
     runs = paths.shape[0]
     mean: Floats = paths.mean(axis=0)
-    if runs < FEWEST_RUNS_SHOWN:
+    if runs < FEWEST_RUNS:
         unknown = np.full_like(mean, np.nan)
         return mean, unknown, unknown
     reach = paths.std(axis=0, ddof=1) / np.sqrt(runs) * t_quantile(runs - 1)
@@ -191,8 +191,8 @@ def _draw_shares(axes: Axes, result: SimulationResult, scenario: str, policies: 
             continue
         best = np.array([one.clairvoyant for one in result.of(scenario, policy)])
         share = interval(100.0 * result.rewards(scenario, policy, metric) / best)
-        reach = share.high - share.mean if best.size >= FEWEST_RUNS_SHOWN else 0.0
-        axes.errorbar(share.mean, position, xerr=reach or None, fmt="o", color=colour_of(position), capsize=3)
+        reach = None if np.isnan(share.high) else share.high - share.mean  # from few runs there is no interval
+        axes.errorbar(share.mean, position, xerr=reach, fmt="o", color=colour_of(position), capsize=3)
     axes.set_yticks(range(len(policies)), [_label(one) for one in policies])
     axes.set_ylim(len(policies) - 0.5, -0.5)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=4))

@@ -15,10 +15,7 @@ from doral.errors import InvalidValue, UnknownName
 from doral.simulation import shown
 from doral.simulation.decisions import decisions_of
 from doral.simulation.difference import Difference, Differences, difference_of, pairs_of
-from doral.simulation.intervals import CONFIDENCE as CONFIDENCE
-from doral.simulation.intervals import Interval as Interval
-from doral.simulation.intervals import interval as interval
-from doral.simulation.intervals import t_quantile as t_quantile
+from doral.simulation.intervals import interval
 from doral.simulation.outcome import METRICS, WITHIN_DEADLINE, Outcome
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from doral.pages.notebook import card, note, small_table
 from doral.pages.numbers import DASH, count, number, spread
 from doral.simulation.difference import short
-from doral.simulation.intervals import FEWEST_RUNS_SHOWN
+from doral.simulation.intervals import FEWEST_RUNS
 
 if TYPE_CHECKING:
     from doral.simulation.result import SimulationResult
@@ -96,7 +96,7 @@ def _left_out(result: SimulationResult, scenario: str) -> list[str]:
 def _notes(result: SimulationResult) -> list[str]:
     notes = ["best: the clairvoyant, who knows what every arm is worth; rewards in time"]
     if len(result.policies) > 1:
-        few = "" if _has_intervals(result) else f"; intervals from {FEWEST_RUNS_SHOWN} runs"
+        few = "" if _has_intervals(result) else f"; intervals from {FEWEST_RUNS} runs"
         notes.append(f"paired difference: to the first policy, in the same runs{few}")
     left = len(result.scenarios) - _MOST_SCENARIOS
     if left > 0:
@@ -105,4 +105,4 @@ def _notes(result: SimulationResult) -> list[str]:
 
 
 def _has_intervals(result: SimulationResult) -> bool:
-    return len({one.run for one in result.outcomes}) >= FEWEST_RUNS_SHOWN
+    return len({one.run for one in result.outcomes}) >= FEWEST_RUNS

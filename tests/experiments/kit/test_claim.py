@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doral.experiments.kit.claim import is_above, is_at_least, is_below, is_less_than, is_not_behind, is_within
-from doral.experiments.kit.intervals import interval
-from doral.simulation.result import Interval
+from doral.simulation.intervals import Interval, interval
 
 
 def between(low: float, high: float) -> Interval:

@@ -11,7 +11,8 @@ import pytest
 from doral._arrays import Floats
 from doral.experiments.kit.claim import to_json
 from doral.experiments.paper import claims
-from doral.simulation.result import SimulationResult, interval
+from doral.simulation.intervals import interval
+from doral.simulation.result import SimulationResult
 
 MakeResult = Callable[..., SimulationResult]
 

@@ -16,10 +16,10 @@ from doral.experiments.beyond.names import REFERENCE, changed_words
 from doral.experiments.beyond.variants import INGREDIENTS
 from doral.experiments.kit.batches import CellResult, Finished
 from doral.experiments.kit.claim import MARGIN_PERCENT, Claim
-from doral.experiments.kit.intervals import UNKNOWN, interval, without_few
 from doral.experiments.kit.shares import end_columns, frame_of, share_percent, together
+from doral.simulation.intervals import UNKNOWN, Interval, interval
 from doral.simulation.outcome import Outcome
-from doral.simulation.result import Interval, SimulationResult
+from doral.simulation.result import SimulationResult
 
 Standing = Literal["ahead", "tied", "behind", "unknown"]
 """Unknown: the runs are too few to say, or too different from each other."""
@@ -175,7 +175,7 @@ def sweeps_table(finished: Finished, extent: BeyondExtent) -> pl.DataFrame:
 
 def courses_table(found: Iterable[CellResult]) -> pl.DataFrame | None:
     """By scenario and round: the cut-off m and the arms in play."""
-    frames = [without_few(one.result.courses()) for one in found]
+    frames = [one.result.courses() for one in found]
     return pl.concat(frames) if frames else None
 
 

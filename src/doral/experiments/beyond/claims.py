@@ -21,9 +21,9 @@ from doral.experiments.kit.claim import (
     is_less_than,
     is_not_behind,
 )
-from doral.experiments.kit.intervals import LEAST_RUNS, UNKNOWN, interval
 from doral.experiments.kit.shares import regret, share_percent
-from doral.simulation.result import CONFIDENCE, Interval, SimulationResult
+from doral.simulation.intervals import CONFIDENCE, FEWEST_RUNS, UNKNOWN, Interval, interval
+from doral.simulation.result import SimulationResult
 
 SHARE_PERCENT = 99.2
 REGRET_RATIO = 8.0
@@ -47,7 +47,7 @@ def regret_ratio(theirs: Iterable[Floats], ours: Iterable[Floats]) -> Interval:
     pairs = [np.array(pair) for pair in zip(theirs, ours, strict=True)]
     runs = pairs[0].shape[1]
     estimate = float(np.mean([_ratio(pair.mean(axis=1)) for pair in pairs]))
-    if runs < LEAST_RUNS:
+    if runs < FEWEST_RUNS:
         return dataclasses.replace(UNKNOWN, mean=estimate)
     picks = np.random.default_rng(0).integers(runs, size=(RESAMPLES, runs))
     ratios = np.mean([_ratio(pair[:, picks].mean(axis=2)) for pair in pairs], axis=0)

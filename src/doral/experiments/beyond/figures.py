@@ -20,11 +20,10 @@ from doral.experiments.beyond.names import PAPER_SCENARIOS, short_name
 from doral.experiments.beyond.reward_figure import reward_figure, shown_policies
 from doral.experiments.beyond.sweeps import SWEEPS, Measure, Sweep
 from doral.experiments.kit.drawing import banded_curve, banded_line, ends_of, runs_words
-from doral.experiments.kit.intervals import interval
 from doral.experiments.kit.shares import clairvoyant, regret
 from doral.pages.images import as_bytes
+from doral.simulation.intervals import Interval, interval
 from doral.simulation.plots import clean, colour_of, dash_of
-from doral.simulation.result import Interval
 
 WIDTH_INCHES = 5.8  # narrow enough for its words to be read on a phone
 _MARKERS = ("o", "s", "^", "D", "v", "P")

@@ -15,12 +15,13 @@ from doral.experiments.beyond.names import REFERENCE
 from doral.experiments.beyond.reward_figure import SCENARIO, shown_policies
 from doral.experiments.beyond.sweeps import Sweep
 from doral.experiments.kit.claim import MARGIN_PERCENT, Claim, held
-from doral.experiments.kit.intervals import LEAST_RUNS, ends_note, none_words
+from doral.experiments.kit.intervals import ends_note, none_words
 from doral.experiments.kit.report import quick_banner
 from doral.experiments.kit.verdicts_table import verdict_mark
 from doral.pages.images import PNG_DOTS_PER_INCH, as_data
 from doral.pages.numbers import count, number, spread
 from doral.pages.shell import Page, Section, asset
+from doral.simulation.intervals import FEWEST_RUNS
 
 CSS_DOTS_PER_INCH = 96
 _COURSE_WORDS = "Cut-off m and number of arms in play of doral-otf, over time"
@@ -73,7 +74,7 @@ def where_not_ahead(found: BeyondFindings) -> str:
     rows = found.shares.filter(policy=REFERENCE)
     few = none_words(rows["runs"][0])
     if few:
-        return f"{few[0].upper()}{few[1:]}, which needs {LEAST_RUNS}: nothing can be said about who is ahead."
+        return f"{few[0].upper()}{few[1:]}, which needs {FEWEST_RUNS}: nothing can be said about who is ahead."
     behind, tied, ahead, open_ = (rows.filter(standing=word) for word in ("behind", "tied", "ahead", "unknown"))
     said = f"{REFERENCE} is behind on {_list_of(behind)}" if behind.height else f"{REFERENCE} is behind on none of them"
     said += (

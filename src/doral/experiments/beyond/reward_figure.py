@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from doral._arrays import Floats
 from doral.experiments.beyond.analysis import BeyondFindings
 from doral.experiments.beyond.names import DIVERSE_PARETO, REFERENCE
 from doral.experiments.kit.drawing import banded_curve, runs_words
-from doral.experiments.kit.intervals import LEAST_RUNS
 from doral.experiments.kit.shares import METRIC, clairvoyant, share_percent
 from doral.simulation.plots import bands, clean, paths_of
 
@@ -38,7 +35,7 @@ def reward_figure(found: BeyondFindings) -> Figure:
         best = clairvoyant(found.compared, SCENARIO, name)
         paths = 100.0 * paths_of(found.compared, SCENARIO, name, METRIC) / best[:, None]
         end = float(share_percent(found.compared, SCENARIO, name).mean())
-        banded_curve(axes, rounds, _ends(paths), position=position, label=f"{name}: {end:.1f}%")
+        banded_curve(axes, rounds, bands(paths), position=position, label=f"{name}: {end:.1f}%")
     runs = len(found.compared.of(SCENARIO, shown[0]))
     axes.set_title(f"Reward over time, diverse Pareto delays\n({runs_words(runs)})", fontsize="medium", loc="left")
     axes.set_xlabel("round")
@@ -53,9 +50,3 @@ def reward_figure(found: BeyondFindings) -> Figure:
     )
     legend.get_title().set_fontweight("bold")
     return figure
-
-
-def _ends(paths: Floats) -> tuple[Floats, Floats, Floats]:
-    mean, low, high = bands(paths)
-    unknown = np.full_like(mean, np.nan)
-    return (mean, low, high) if paths.shape[0] >= LEAST_RUNS else (mean, unknown, unknown)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from doral._arrays import Floats
-from doral.experiments.kit.intervals import UNKNOWN, interval
-from doral.simulation.result import Interval
+from doral.simulation.intervals import UNKNOWN, Interval, interval
 
 Verdict = Literal["holds", "fails", "not shown"]
 Rule = Callable[[Interval], Verdict]

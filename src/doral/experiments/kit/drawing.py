@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
 from doral._arrays import Floats, Ints
-from doral.experiments.kit.intervals import LEAST_RUNS
+from doral.simulation.intervals import FEWEST_RUNS
 from doral.simulation.plots import colour_of, dash_of
 
 # Black digits are read on every depth of these, at a contrast of six at least: no scale reaches into the middle, where
@@ -25,7 +25,7 @@ def mean_words(runs: int) -> str:
 
 def runs_words(runs: int) -> str:
     """How many runs a figure shows, and whether that is enough for intervals."""
-    return f"{mean_words(runs)}, {'95%' if runs >= LEAST_RUNS else 'no'} interval"
+    return f"{mean_words(runs)}, {'95%' if runs >= FEWEST_RUNS else 'no'} interval"
 
 
 def banded_line(

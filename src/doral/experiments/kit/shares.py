@@ -10,7 +10,8 @@ import polars as pl
 
 from doral._arrays import Floats
 from doral.experiments.kit.batches import CellResult
-from doral.simulation.result import Interval, SimulationResult
+from doral.simulation.intervals import Interval
+from doral.simulation.result import SimulationResult
 
 METRIC = "within_deadline"  # what the clairvoyant plays for
 

@@ -16,11 +16,11 @@ from doral.experiments.kit.batches import CellResult, Finished
 from doral.experiments.kit.cell import base_name
 from doral.experiments.kit.claim import Claim
 from doral.experiments.kit.extent import Extent
-from doral.experiments.kit.intervals import UNKNOWN, interval, without_few
 from doral.experiments.kit.shares import end_columns, frame_of, share_percent, together
 from doral.experiments.paper.cells import ABLATION_STUDY, ACCEPT_SWEEP, COMPARISON, HORIZON_SWEEP
 from doral.experiments.paper.claims import judge, judge_totals
 from doral.experiments.paper.variants import ABLATION
+from doral.simulation.intervals import UNKNOWN, interval
 from doral.simulation.result import SimulationResult
 
 
@@ -61,7 +61,7 @@ def analyse(finished: Finished, extent: Extent) -> PaperFindings:
         comparison=comparison,
         claims=judge(comparison),
         literal_claims=judge_totals(literal_result(ablated)) if extent.with_sides else None,
-        summary=without_few(comparison.summary()),
+        summary=comparison.summary(),
         runs=comparison.runs().with_columns(pl.col("accepted").list.join(";")),
         race=race_table(comparison),
         horizon=horizon_table(horizons) if extent.with_sides else None,

@@ -16,8 +16,9 @@ from doral.experiments.paper.names import (
     SIMILAR_GEOMETRIC,
     SIMILAR_PARETO,
 )
+from doral.simulation.intervals import Interval
 from doral.simulation.outcome import METRICS
-from doral.simulation.result import Interval, SimulationResult
+from doral.simulation.result import SimulationResult
 
 OVERLAP_PERCENT = MARGIN_PERCENT
 CLOSE_PERCENT = 2.0

@@ -11,7 +11,6 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from doral.experiments.kit.drawing import banded_line, ends_of, runs_words
 from doral.experiments.kit.extent import Extent
-from doral.experiments.kit.intervals import LEAST_RUNS
 from doral.experiments.kit.shares import METRIC
 from doral.experiments.paper.analysis import PaperFindings
 from doral.experiments.paper.names import FIGURES, SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES
@@ -27,8 +26,6 @@ def figures(found: PaperFindings, extent: Extent) -> dict[str, Figure]:
         figure = plot(found.comparison, kind="reward", metric=METRIC, scenario=one.scenario)
         runs = len(found.comparison.of(one.scenario, "doral"))
         axes = figure.axes[0]
-        for band in list(axes.collections) if runs < LEAST_RUNS else []:
-            band.remove()
         axes.set_title(f"{one.title} ({runs_words(runs)})", fontsize="medium", loc="left")
         for line in axes.get_lines():
             line.set_label(SHOWN_NAMES[str(line.get_label())])

@@ -9,7 +9,7 @@ from plotly.offline import get_plotlyjs
 
 from doral.experiments.kit.claim import Claim, Verdict, held
 from doral.experiments.kit.extent import Extent
-from doral.experiments.kit.intervals import LEAST_RUNS, ends_note
+from doral.experiments.kit.intervals import ends_note
 from doral.experiments.kit.report import quick_banner
 from doral.experiments.kit.shares import METRIC
 from doral.experiments.kit.verdicts_table import verdict_mark
@@ -20,6 +20,7 @@ from doral.experiments.paper.plot_data import as_script, plot_data
 from doral.pages.images import as_data
 from doral.pages.numbers import count, number
 from doral.pages.shell import Page, Section, asset
+from doral.simulation.intervals import FEWEST_RUNS
 from doral.simulation.plots import METRIC_WORDS
 from doral.simulation.scenarios.paper_scenarios import BUDGET, HORIZON, SCENARIOS
 
@@ -180,7 +181,7 @@ def _sides(found: PaperFindings, extent: Extent, images: Mapping[str, bytes]) ->
         for position, scenario in enumerate(SCENARIO_NAMES, start=1)
     )
     runs = count(extent.side_runs, "run", "runs")
-    is_few = extent.side_runs < LEAST_RUNS
+    is_few = extent.side_runs < FEWEST_RUNS
     bands = "which is too few for intervals" if is_few else "bands are 95% intervals"
     sweeps = f"""<h3>The horizon T</h3>
 <p>The paper gives the budget, not the horizon ({runs} per point, {bands}). The longer

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from doral._arrays import Floats
-from doral.experiments.kit.intervals import LEAST_RUNS
 from doral.experiments.paper.analysis import PaperFindings
 from doral.experiments.paper.names import FIGURES, SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES, PaperFigure
 from doral.simulation.outcome import METRICS
@@ -89,9 +88,8 @@ def _thinned(size: int) -> Any:
 
 
 def _band(paths: Floats) -> dict[str, list[float | None]]:
-    known = ("mean", "low", "high") if paths.shape[0] >= LEAST_RUNS else ("mean",)
     return {
-        end: [None if np.isnan(value) or end not in known else round(value, 1) for value in values.tolist()]
+        end: [None if np.isnan(value) else round(value, 1) for value in values.tolist()]
         for end, values in zip(("mean", "low", "high"), bands(paths), strict=True)
     }
 
