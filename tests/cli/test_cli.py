@@ -347,8 +347,9 @@ def on_a_terminal(variables: dict[str, str], until: str) -> str:
 
 def test_compiling_is_announced_on_a_terminal(tmp_path: Path) -> None:
     said = on_a_terminal({**environment(), "DORAL_CACHE_DIR": str(tmp_path)}, until="\n")
-    assert re.fullmatch(
-        r"doral: compiling all pieces, for policies that are no presets, for this machine, once: about \d+ s\r?\n", said
+    assert re.search(  # on a busy machine, after a line about progress
+        r"\bdoral: compiling all pieces, for policies that are no presets, for this machine, once: about \d+ s\r?\n$",
+        said,
     )
 
 

@@ -20,7 +20,7 @@ from doral.live.campaign import Campaign
 from doral.live.errors import BrokenLog, StorageError
 from doral.live.page.facts import CampaignFacts
 from doral.live.store import Store
-from doral.live.words import figure
+from doral.pages.numbers import figure
 from tests.experiments.pages import Page
 from tests.live.campaigns import ARMS, KINDS, in_days, in_rounds, of_people
 

@@ -8,8 +8,8 @@ from html import unescape
 
 import pytest
 
+from doral.pages.names import columns, printable, short
 from doral.planning.figures import dark_pictures, drawings, files_of
-from doral.planning.labels import columns, printable, short
 from doral.planning.page import page
 from doral.planning.plan import Plan
 from doral.planning.tables import tables

@@ -12,7 +12,7 @@ from doral.errors import InvalidValue
 from doral.live.errors import ClockDisagrees
 from doral.live.events import Event
 from doral.live.fold import Fold
-from doral.live.words import duration as duration
+from doral.live.words import duration
 
 logger = logging.getLogger("doral.live")
 Result = TypeVar("Result")

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from doral.errors import DoralError
-from doral.live.drafts import duration
 from doral.live.engine_name import engine_name
 from doral.live.errors import StorageError
 from doral.live.events import IS_PENDING
@@ -18,6 +17,7 @@ from doral.live.plan_changes import overdue
 from doral.live.session import Session
 from doral.live.storage.archive_file import ArchiveFile
 from doral.live.storage.contract import Log
+from doral.live.words import duration
 
 _FEW_EVENTS = 50_000  # that are read anew in about a second
 _SLOW_S = 1.0

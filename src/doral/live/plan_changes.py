@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from doral import _check
 from doral.errors import InvalidValue
 from doral.live.apply_changes import STATUS_AFTER
-from doral.live.drafts import Planned, Stamp, duration
+from doral.live.drafts import Planned, Stamp
 from doral.live.events import ARM_ADDED, CLOCK_SET, CLOSED, EXPIRED, EXTENDED, TOPPED_UP, Event, known
 from doral.live.fold import Fold
 from doral.live.keys import is_granted, note_of
 from doral.live.roster import ARM_IS_RETIRED, arm_to_json
 from doral.live.storage.contract import Log
+from doral.live.words import duration
 from doral.problem import Arm, n_given_features
 
 _DRAFT = Event(0, 0, 0.0, 0.0, 0)

@@ -27,9 +27,9 @@ from doral.live.reasons import SHORT
 from doral.live.roster import ARM_STATUS_NAMES
 from doral.live.served import MOST_GROUPS, Served, ServedTables
 from doral.live.shown_report import cost_words, report_card, report_text, report_words, wrapped
-from doral.live.words import figure
 from doral.pages.names import short
 from doral.pages.notebook import card
+from doral.pages.numbers import figure
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,10 @@ from doral.live.fold import Fold
 from doral.live.session import Session
 from doral.live.shown_report import report_card
 from doral.live.storage.contract import CampaignRow, Log, Storage
-from doral.live.words import figure, moment, share
+from doral.live.words import moment, share
 from doral.pages.names import short
 from doral.pages.notebook import card, note, small_table
+from doral.pages.numbers import figure
 
 if TYPE_CHECKING:
     from doral.live.campaign import Campaign

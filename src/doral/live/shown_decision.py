@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from doral.live.words import figure
 from doral.pages.names import short
 from doral.pages.notebook import card
+from doral.pages.numbers import figure
 
 if TYPE_CHECKING:
     from doral.live.decision import Decision

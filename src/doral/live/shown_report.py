@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from doral.live.weeks import DAY_S
-from doral.live.words import certified, figure, moment, share, span
+from doral.live.words import certified, moment, share, span
 from doral.pages.names import short
 from doral.pages.notebook import card, note, small_table
+from doral.pages.numbers import figure
 
 if TYPE_CHECKING:
     from doral.live.report import ArmReport, Report

@@ -7,29 +7,9 @@ from datetime import UTC, datetime
 
 from doral.engine.view import Certificate
 from doral.pages.names import short
-from doral.pages.numbers import DASH, MINUS
+from doral.pages.numbers import DASH, figure
 
 MONEY = "units of budget"  # a problem does not say what its budget is counted in
-
-
-def figure(value: float | None, digits: int = 4) -> str:
-    """A number with so many digits that matter, thousands separated; whole ones are never rounded below a million.
-
-    >>> figure(85_000.0), figure(0.123456), figure(12_345.678), figure(-0.5)
-    ('85,000', '0.1235', '12,346', '\\u22120.5')
-    """
-    if value is None or not math.isfinite(value):
-        return DASH
-    size = abs(value)
-    if size >= 1e15 or 0.0 < size < 1e-6:
-        text = f"{size:.{digits}g}"
-    elif size >= 10.0 ** (digits - 1) or size == round(size):
-        text = f"{size:,.0f}"
-    else:
-        whole = math.floor(math.log10(size)) if size else 0
-        text = f"{size:,.{max(0, digits - 1 - whole)}f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-    return MINUS + text if value < 0 and any(one in "123456789" for one in text) else text
 
 
 def share(value: float) -> str:

@@ -18,6 +18,26 @@ def number(value: float | None, digits: int = 0, *, signed: bool = False) -> str
     return sign + text
 
 
+def figure(value: float | None, digits: int = 4) -> str:
+    """A number with so many digits that matter, thousands separated; whole ones are never rounded below a million.
+
+    >>> figure(85_000.0), figure(0.123456), figure(12_345.678), figure(-0.5)
+    ('85,000', '0.1235', '12,346', '\\u22120.5')
+    """
+    if value is None or not math.isfinite(value):
+        return DASH
+    size = abs(value)
+    if size >= 1e15 or 0.0 < size < 1e-6:
+        text = f"{size:.{digits}g}"
+    elif size >= 10.0 ** (digits - 1) or size == round(size):
+        text = f"{size:,.0f}"
+    else:
+        whole = math.floor(math.log10(size)) if size else 0
+        text = f"{size:,.{max(0, digits - 1 - whole)}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+    return MINUS + text if value < 0 and any(one in "123456789" for one in text) else text
+
+
 def spread(low: float | None, high: float | None, digits: int = 0, *, signed: bool = False) -> str:
     """An interval in brackets; one without an upper end says so."""
     if low is not None and math.isfinite(low) and high == math.inf:
@@ -30,7 +50,7 @@ def spread(low: float | None, high: float | None, digits: int = 0, *, signed: bo
 def count(many: int, one: str, several: str) -> str:
     """So many of something.
 
-    >>> count(1, "policy", "policies"), count(3, "policy", "policies")
-    ('1 policy', '3 policies')
+    >>> count(1, "policy", "policies"), count(3_000, "policy", "policies")
+    ('1 policy', '3,000 policies')
     """
-    return f"{many} {one if many == 1 else several}"
+    return f"{many:,} {one if many == 1 else several}"

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from doral.pages.figure import Figure
-from doral.planning.labels import short
+from doral.pages.names import short
 from doral.simulation.plots import COLOURS, clean
 
 WIDTH_INCHES = 5.0  # narrow enough for its words to be read on a phone

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from doral.pages.names import printable, short
 from doral.planning.curves import ReturnCurve
 from doral.planning.drawn import (
     MARK,
@@ -25,7 +26,7 @@ from doral.planning.drawn import (
     sheet,
 )
 from doral.planning.fact import named, percent
-from doral.planning.labels import Scale, printable, scale_for, short
+from doral.planning.labels import Scale, scale_for
 from doral.planning.plan import Plan
 
 _PANEL_INCHES = 2.7

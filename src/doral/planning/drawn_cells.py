@@ -15,9 +15,10 @@ from doral._arrays import Floats
 from doral.experiments.kit.drawing import DEPTHS, DIGITS_COLOUR
 from doral.log.clock import SECONDS
 from doral.pages.figure import Figure
+from doral.pages.names import short
 from doral.planning.drawn import MOST_LINES, WIDTH_INCHES, Drawing, colour, finish, ink, label, sheet
 from doral.planning.fact import number, percent
-from doral.planning.labels import scale_for, short
+from doral.planning.labels import scale_for
 from doral.planning.plan import Plan
 from doral.planning.values import CellValue
 

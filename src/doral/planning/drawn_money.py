@@ -8,10 +8,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from doral.pages.names import printable
 from doral.planning.drawn import MARK, PLAIN, Drawing, colour, finish, ink, label, literal, mark, sheet
 from doral.planning.earnings import Earning
 from doral.planning.fact import named, number
-from doral.planning.labels import printable
 from doral.planning.leading import leading
 from doral.planning.plan import Plan
 

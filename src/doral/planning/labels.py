@@ -1,4 +1,4 @@
-"""Names and durations for people: names come from files and may be anything, durations want a unit that fits."""
+"""Durations for people, who want a unit that fits."""
 
 from __future__ import annotations
 
@@ -6,10 +6,6 @@ import math
 from dataclasses import dataclass
 
 from doral.log.clock import SECONDS, Clock
-from doral.pages.names import ELLIPSIS as ELLIPSIS
-from doral.pages.names import columns as columns
-from doral.pages.names import printable as printable
-from doral.pages.names import short as short
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from html import escape
 
 from doral.experiments.kit.settings import versions
 from doral.pages.images import PNG_DOTS_PER_INCH, as_data
+from doral.pages.names import printable, short
 from doral.pages.numbers import count
 from doral.pages.shell import Page, Section, asset, duration_words, whole
 from doral.planning.drawn import Drawing
 from doral.planning.folder import start_command
-from doral.planning.labels import printable, short
 from doral.planning.page_tables import datum_table
 from doral.planning.plan import Plan
 from doral.planning.table import Table

@@ -8,9 +8,9 @@ from typing import Any
 
 from doral.log.clock import Clock
 from doral.pages.markup import Datum, Row, table, text
+from doral.pages.names import printable, short
 from doral.pages.numbers import DASH, MINUS
 from doral.planning.fact import number, percent
-from doral.planning.labels import printable, short
 from doral.planning.table import How, Shown, Table
 
 MOST_ROWS = 50

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from doral.pages.names import ELLIPSIS, columns, printable, short
 from doral.planning.earnings import Earning
 from doral.planning.fact import number, percent
-from doral.planning.labels import ELLIPSIS, columns, printable, short
 from doral.planning.leading import difference, leading
 from doral.planning.plan import Plan
 

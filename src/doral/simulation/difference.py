@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from doral._arrays import Floats
+from doral.pages.names import short
 from doral.pages.notebook import card, note, small_table
 from doral.pages.numbers import DASH, count, number, spread
 from doral.simulation.intervals import FEWEST_RUNS, interval, t_quantile
@@ -193,11 +194,6 @@ def _digits(values: Sequence[float]) -> int:
 def _first_digit(value: float) -> int:
     """So many that it is not rounded to 0."""
     return 0 if abs(value) >= 1.0 or value == 0.0 else min(_MOST_DIGITS, -math.floor(math.log10(abs(value))))
-
-
-def short(text: str, most: int) -> str:
-    """A name that takes no more letters than these."""
-    return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def difference_of(mine: Floats, theirs: Floats, *, policy: str, than: str, scenario: str, metric: str) -> Difference:

@@ -11,7 +11,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from doral.errors import UnknownName
 from doral.pages.figure import Figure
-from doral.simulation.difference import short
+from doral.pages.names import short
 from doral.simulation.intervals import FEWEST_RUNS, interval, t_quantile
 from doral.simulation.outcome import METRICS
 from doral.simulation.result import aligned

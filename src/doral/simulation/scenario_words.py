@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from doral._problem_words import problem_in_words, short
+from doral._problem_words import called, problem_in_words
 from doral.pages.notebook import card, note, small_table
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def in_words(scenario: Scenario) -> str:
     if _is_guessed(scenario):
         n_contexts = scenario.problem.n_contexts
         asked = asked.replace(f"{n_contexts:,} contexts", f"{n_contexts:,} contexts that come equally often", 1)
-    return f"<Scenario {short(scenario.name)!r}: {asked}, {_rewards(scenario)}>"
+    return f"<Scenario {called(scenario.name)!r}: {asked}, {_rewards(scenario)}>"
 
 
 def scenario_card(scenario: Scenario) -> str:
@@ -45,7 +45,7 @@ def scenario_card(scenario: Scenario) -> str:
         facts.append(("Arrivals", repr(scenario.arrivals).strip("<>")))
     if scenario.phases > 1:
         facts.append(("Phases", str(scenario.phases)))
-    return card(f"Scenario {short(scenario.name)}", facts, parts=_tables(scenario))
+    return card(f"Scenario {called(scenario.name)}", facts, parts=_tables(scenario))
 
 
 def _tables(scenario: Scenario) -> list[str]:
@@ -55,11 +55,15 @@ def _tables(scenario: Scenario) -> list[str]:
     problem, means = scenario.problem, _known_means(scenario)
     names = problem.arm_names[:_MOST_ARMS] if means is not None else ()
     rows = [
-        (short(name), f"{share:.3g}", *(() if means is None else (f"{mean:.3g}" for mean in means[j][: len(names)])))
+        (
+            called(name),
+            f"{share:.3g}",
+            *(() if means is None else (f"{mean:.3g}" for mean in means[j][: len(names)])),
+        )
         for j, (name, share) in enumerate(zip(problem.context_names, scenario.shares, strict=True))
         if j < _MOST_CONTEXTS
     ]
-    heads = ("Context", "Share", *(f"Mean of {short(name)}" for name in names))
+    heads = ("Context", "Share", *(f"Mean of {called(name)}" for name in names))
     parts = [small_table(heads, rows, numbers=range(1, len(heads)))]
     if _is_guessed(scenario):
         parts.append(

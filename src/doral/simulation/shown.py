@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from doral.pages.names import short
 from doral.pages.notebook import card, note, small_table
 from doral.pages.numbers import DASH, count, number, spread
-from doral.simulation.difference import short
 from doral.simulation.intervals import FEWEST_RUNS
 
 if TYPE_CHECKING:

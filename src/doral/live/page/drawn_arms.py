@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from doral.live.page.facts import ArmFacts, CampaignFacts, ContextFacts, PairFacts
 from doral.live.page.figure import Figure, Key, made
 from doral.live.page.time_axis import age_axis
-from doral.live.words import figure, share, span
+from doral.live.words import share, span
 from doral.pages.names import short
+from doral.pages.numbers import figure
 from doral.pages.svg import Axis, Drawing, Mark, fitting, label, most_ticks, nice_axis
 
 MOST_ARMS = 8  # in one drawing: more cannot be told apart

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from doral.live.page.facts import CampaignFacts, Change, Period
 from doral.live.page.figure import Figure, Key, made
 from doral.live.page.time_axis import time_axis
-from doral.live.words import MONEY, figure, moment
+from doral.live.words import MONEY, moment
+from doral.pages.numbers import figure
 from doral.pages.svg import Axis, Drawing, Mark, most_ticks, nice_axis
 
 _HEIGHT = 300.0

@@ -30,8 +30,8 @@ from doral.live.served import ServedTables
 from doral.live.session import Session
 from doral.live.storage.contract import PAGE_EVENTS, Log
 from doral.live.weeks import DAY_S
-from doral.live.words import certified, figure, moment, share
-from doral.pages.numbers import count
+from doral.live.words import certified, moment, share
+from doral.pages.numbers import count, figure
 
 MOST_PAIRS = 1_000  # of contexts and arms that are told one by one
 MOST_PERIODS = 92

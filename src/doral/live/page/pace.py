@@ -21,8 +21,9 @@ from doral.live.events import (
 from doral.live.fold import Fold
 from doral.live.page.facts import Change, Point, Spending
 from doral.live.page.history import History
-from doral.live.words import MONEY, figure, moment, share
+from doral.live.words import MONEY, moment, share
 from doral.pages.names import short
+from doral.pages.numbers import figure
 
 _NEAR = 0.05  # of the budget: who is so near to the plan is on pace
 _KINDS = {

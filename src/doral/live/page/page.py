@@ -7,9 +7,9 @@ from html import escape
 
 from doral.live.page import drawn_arms, drawn_money, tables
 from doral.live.page.facts import CampaignFacts
-from doral.live.words import MONEY, figure, moment, share, span
+from doral.live.words import MONEY, moment, share, span
 from doral.pages.names import short
-from doral.pages.numbers import count
+from doral.pages.numbers import count, figure
 from doral.pages.shell import Page, Section, asset, whole
 
 _STATES = {"open": ("open", "good"), "racing": ("open, in its race", "good"), "closed": ("closed", "")}

@@ -7,10 +7,10 @@ from html import escape
 
 from doral.live.decision import Decision
 from doral.live.page.facts import ArmFacts, CampaignFacts, PairFacts, Waiting
-from doral.live.words import figure, moment, share, span
+from doral.live.words import moment, share, span
 from doral.pages.markup import Datum, Row, table, text
 from doral.pages.names import printable, short
-from doral.pages.numbers import DASH, count
+from doral.pages.numbers import DASH, count, figure
 
 _NAME = 48  # columns of a name, at most
 MOST_ROWS = 200

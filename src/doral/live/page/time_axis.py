@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime, timedelta
 
 from doral.live.weeks import DAY_S
-from doral.live.words import figure
+from doral.pages.numbers import figure
 from doral.pages.svg import Axis, most_ticks, nice_axis
 
 _HOURS = (1, 3, 6, 12)
