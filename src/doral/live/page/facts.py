@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from doral.live.decision import Decision
+from doral.live.served import Served
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,19 +141,6 @@ class Pending:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
-    """Who is served, by a feature of people."""
-
-    feature: str
-    group: str
-    arrivals: int
-    served: int
-    spend: float
-    answers: int
-    mean_reward: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class CampaignFacts:
     """A campaign at one moment."""
 
@@ -190,7 +178,7 @@ class CampaignFacts:
     notes: tuple[str, ...]  # what else a report says, in sentences
     warnings: tuple[str, ...]
     pending: Pending
-    groups: tuple[Group, ...]
+    groups: tuple[Served, ...]  # who is served, by features of people
     latest: tuple[Decision, ...]  # the newest first
     is_partial: bool  # old events could not be read: what goes by context and time is of the newer ones
 

@@ -13,25 +13,18 @@ from doral.live.events import IS_PENDING, Event
 from doral.live.fold import Fold
 from doral.live.ledger import Ledger
 from doral.live.page.beliefs import SIGMAS, Believed, believed, return_curve
-from doral.live.page.facts import (
-    ArmFacts,
-    CampaignFacts,
-    ContextFacts,
-    Group,
-    PairFacts,
-    Period,
-)
+from doral.live.page.facts import ArmFacts, CampaignFacts, ContextFacts, PairFacts, Period
 from doral.live.page.history import Day, History
 from doral.live.page.pace import Standing, spending
+from doral.live.page.sentences import notes, warnings
 from doral.live.page.waiting import pending
 from doral.live.report import Report, make_report
 from doral.live.roster import ARM_STATUS_NAMES
-from doral.live.served import ServedTables
+from doral.live.served import Served, ServedTables
 from doral.live.session import Session
 from doral.live.storage.contract import PAGE_EVENTS, Log
 from doral.live.weeks import DAY_S
-from doral.live.words import certified, moment, share
-from doral.pages.numbers import count, figure
+from doral.live.words import certified
 
 MOST_PAIRS = 1_000  # of contexts and arms that are told one by one
 MOST_PERIODS = 92
@@ -90,21 +83,9 @@ def _latest(log: Log, history: History) -> tuple[Decision, ...]:
     return tuple(reversed(made))
 
 
-def _groups(report: Report, decisions: Callable[[], ServedTables]) -> tuple[Group, ...]:
+def _groups(report: Report, decisions: Callable[[], ServedTables]) -> tuple[Served, ...]:
     tables = decisions()
-    return tuple(
-        Group(
-            feature=one.feature,
-            group=one.group,
-            arrivals=one.arrivals,
-            served=one.served,
-            spend=one.spend,
-            answers=one.answers,
-            mean_reward=one.mean_reward,
-        )
-        for feature in report.person
-        for one in tables.table(feature, 4)[:MOST_GROUPS]
-    )
+    return tuple(one for feature in report.person for one in tables.table(feature, 4)[:MOST_GROUPS])
 
 
 class _Finish:
@@ -127,7 +108,7 @@ class _Finish:
         self._standing = Standing.of(fold)
 
     def facts(
-        self, history: History, latest: tuple[Decision, ...], groups: tuple[Group, ...], *, is_partial: bool
+        self, history: History, latest: tuple[Decision, ...], groups: tuple[Served, ...], *, is_partial: bool
     ) -> CampaignFacts:
         report, definition = self.report, self._definition
         ledger = self._ledger.to_dict()
@@ -164,8 +145,8 @@ class _Finish:
             pairs=self._pairs(history),
             n_pairs=self._problem.n_arms * self._problem.n_contexts,
             certificates=tuple(certified(one) for one in report.certificates[:MOST_CERTIFICATES]),
-            notes=tuple(_notes(report)),
-            warnings=tuple(_warnings(report, open_ones.overdue, is_partial=is_partial)),
+            notes=tuple(notes(report)),
+            warnings=tuple(warnings(report, open_ones.overdue, is_partial=is_partial)),
             pending=open_ones,
             groups=groups,
             latest=latest,
@@ -268,64 +249,3 @@ def _periods(days: dict[int, Day]) -> tuple[Period, ...]:
             )
         )
     return tuple(found)
-
-
-def _notes(report: Report) -> list[str]:
-    """Sentences about what only some campaigns have."""
-    said = []
-    if report.forecast is not None and report.until is not None:
-        ahead = report.forecast
-        said.append(
-            f"{figure(round(ahead.expected))} more arrivals are expected until {moment(report.until, 'seconds')} UTC "
-            f"({figure(round(ahead.low))} to {figure(round(ahead.high))} with 90%), {figure(ahead.pace * DAY_S, 3)} a "
-            "day."
-        )
-    if report.baseline is not None:
-        said.append(f"Arms have brought {figure(report.baseline.uplift)} beyond what doing nothing would have brought.")
-    if report.is_paid_on_answer:
-        promise = "The budget holds whatever is paid"
-        if report.reserve < 1.0:
-            promise = f"The budget holds what is paid with probability {report.reserve:g}, and may be overdrawn"
-        said.append(
-            f"Costs are paid on answer. {promise}; of what is reserved, {figure(report.coming_back)} is thought to "
-            "come back."
-        )
-    if report.explored.arrivals:
-        said.append(
-            f"{report.explored.arrivals:,} arrivals got one of their options at random, to learn from it, which has "
-            f"cost a reward of about {figure(report.explored.loss)}."
-        )
-    if report.late_reward:
-        said.append(f"A reward of {figure(report.late_reward)} came too late to count.")
-    if report.corrections:
-        said.append(f"{report.corrections:,} answers were corrected.")
-    if report.decisions.get("cancelled"):
-        said.append(f"{report.decisions['cancelled']:,} decisions were cancelled, and their budget came back.")
-    if report.idle_features:
-        which = ", ".join(str(i + 1) for i in report.idle_features)
-        said.append(f"Features {which} of every arm are the same, and tell nothing of them.")
-    return said
-
-
-def _warnings(report: Report, overdue: int, *, is_partial: bool) -> list[str]:
-    """What somebody should look after."""
-    said = []
-    if is_partial:
-        said.append(
-            "An archive of old events could not be read: what goes by time, by context and by arm within a context is "
-            "of the newer events alone."
-        )
-    if overdue:
-        said.append(
-            f"{count(overdue, 'decision is', 'decisions are')} overdue, with budget still reserved: call expire() or "
-            "`doral campaign expire`."
-        )
-    if report.clock_went_back:
-        said.append(f"The clock stood still for {report.clock_went_back:,} events, of hosts whose clocks were behind.")
-    if not report.is_closed and report.time_share >= 1.0:
-        said.append("The end was reached: extend the campaign, or close it.")
-    if not report.is_closed and report.ledger.left <= 0 and report.time_share < 1.0:
-        said.append(
-            f"The budget is used up with {share(1.0 - report.time_share)} of the way to go: top it up, or close."
-        )
-    return said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from doral.live.events import (
@@ -86,15 +87,14 @@ def spending(here: Standing, history: History, points: Sequence[Point]) -> Spend
         start=start,
         now=now,
         end=end,
-        points=tuple(Point(at=start + one.at if by_date else one.at, spent=one.spent, reserved=one.reserved)
-                     for one in points),
+        points=tuple(replace(one, at=start + one.at) for one in points),
         plan=plan,
         budget=budgets,
         planned=planned,
         changes=changes,
         pace=pace,
         sentence=sentence,
-    )  # fmt: skip
+    )
 
 
 def _ends(here: Standing, history: History) -> list[tuple[float, float]]:
@@ -180,9 +180,8 @@ def _change(here: Standing, history: History, at: float, event: Event) -> Change
         words = f"topped up by {figure(known(event.value))}"
     elif event.kind == EXTENDED:
         said = json.loads(known(event.data))
-        words = f"extended to {moment(epoch + said['until'], clock)}" if "until" in said else (
-            f"extended by {said['rounds']:,} arrivals"
-        )  # fmt: skip
+        much = f"to {moment(epoch + said['until'], clock)}" if "until" in said else f"by {said['rounds']:,} arrivals"
+        words = f"extended {much}"
     elif event.kind == ARM_ADDED:
         words = f"arm {short(str(json.loads(known(event.data))['name']), 40)} added"
     elif event.kind in (ARM_PAUSED, ARM_RESUMED, ARM_RETIRED):
