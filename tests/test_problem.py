@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from doral import problem as problem_module
 from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.problem import Arm, Context, Problem
 
@@ -334,7 +333,7 @@ def test_absurd_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
         make(arms=[arm] * 100_001)
     with pytest.raises(InvalidValue, match="^number of contexts = 10001: must be from 1 to 10,000$"):
         make(contexts=["a"] * 10_001)
-    monkeypatch.setattr(problem_module, "MAX_PAIRS", 3)  # the real limit would take a second to reach
+    monkeypatch.setattr("doral.problem.problem.MAX_PAIRS", 3)  # the real limit would take a second to reach
     with pytest.raises(InvalidValue, match="^contexts x arms = 4: must be at most 3; group contexts or arms$"):
         make()
 

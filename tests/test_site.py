@@ -139,8 +139,8 @@ def test_links_out_of_the_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     assert changed("[plan](../plan.md#reading)") == "[plan](../plan.md#reading)"
     assert changed("[changes](../../CHANGELOG.md)") == "[changes](../changes.md)"
     assert changed("[start](../../README.md)") == "[start](../index.md)"
-    assert changed("[the code](../../src/doral/problem.py)") == "the code (`src/doral/problem.py`)"
-    assert changed("[`problem.py`](../../src/doral/problem.py)") == "`src/doral/problem.py`"
+    assert changed("[the code](../../src/doral/person.py)") == "the code (`src/doral/person.py`)"
+    assert changed("[`person.py`](../../src/doral/person.py)") == "`src/doral/person.py`"
     assert changed("```\n[x](../../CHANGELOG.md)\n```") == "```\n[x](../../CHANGELOG.md)\n```"
 
 

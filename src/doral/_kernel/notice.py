@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 
-from doral import _stderr_line
-
 LONG_S = 2.0  # shorter waits explain themselves
 PREPARED_SHARE = 0.4  # of the time, where bitcode is at hand: only LLVM has something to do
 
@@ -31,6 +29,8 @@ def announce_no_cache(reason: str) -> None:
 
 def _say(words: str) -> bool:
     """To a terminal or a notebook, and to nobody else; whether there was one."""
+    from doral import _stderr_line  # here: how a line is written decides nothing, and is no reason to compile anew
+
     if not _stderr_line.is_watched():
         return False
     _stderr_line.say(f"doral: {words}")

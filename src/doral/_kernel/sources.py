@@ -25,7 +25,7 @@ DECIDING = (  # relative to the package
     "estimators/*.py",
     "pacing/*.py",
     "person.py",
-    "problem.py",
+    "problem/*.py",
     "racing.py",
     "simulation/arrivals.py",
     "simulation/block_length.py",

@@ -110,12 +110,12 @@ class PolicyOptions(
                 piece.check(self)
 
     def __repr__(self) -> str:
-        from doral.engine.policy_words import in_words  # here and below: it knows the presets, which are options
+        from doral.engine.shown_policy import in_words  # here and below: it knows the presets, which are options
 
         return in_words(self)
 
     def _repr_html_(self) -> str:
-        from doral.engine.policy_words import policy_card
+        from doral.engine.shown_policy import policy_card
 
         return policy_card(self)
 

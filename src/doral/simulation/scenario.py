@@ -430,12 +430,12 @@ class Scenario:
         return made
 
     def __repr__(self) -> str:
-        from doral.simulation.scenario_words import in_words
+        from doral.simulation.shown_scenario import in_words
 
         return in_words(self)
 
     def _repr_html_(self) -> str:
-        from doral.simulation.scenario_words import scenario_card
+        from doral.simulation.shown_scenario import scenario_card
 
         return scenario_card(self)
 

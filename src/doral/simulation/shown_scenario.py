@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from doral._problem_words import called, problem_in_words
+from doral._shown_problem import called, problem_in_words
 from doral.pages.notebook import card, note, small_table
 
 if TYPE_CHECKING:

@@ -1,0 +1,93 @@
+"""Checks of what a problem is given beside arms and contexts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+from doral import _check
+from doral.errors import InvalidValue, UnknownName, shown
+from doral.problem.arm import Arm
+from doral.problem.context import Context
+from doral.problem.limits import MAX_AGE, MAX_HORIZON, MAX_REWARD, MAX_TIERS, MIN_AGE
+
+Paid = Literal["always", "on_answer"]
+
+
+def check_named_contexts(arms: tuple[Arm, ...], contexts: tuple[Context, ...]) -> None:
+    """A cost by context names all of them, and nobody else."""
+    names = {context.name: None for context in contexts}
+    for arm in arms:
+        if isinstance(arm.cost, tuple):
+            named = dict(arm.cost)
+            field = f"cost of arm {shown(arm.name)}"
+            for name in names:
+                if name not in named:
+                    raise InvalidValue(field, named, f"lacks context {shown(name)}; give every context a cost")
+            for name in named:
+                if name not in names:
+                    raise UnknownName("context", name, names)
+
+
+def checked_end(horizon: object, until: object, expected: object) -> tuple[int, float | None, int | None]:
+    """A number of arrivals or a length of time; a copy of a problem that ends with a date says 0 for the former."""
+    if until is None:
+        if horizon is None:
+            raise InvalidValue("horizon", None, "give horizon, a number of arrivals, or until, a length of time")
+        if expected is not None:
+            raise InvalidValue("expected_arrivals", expected, "is a guess for until=...; horizon already says how many")
+        return _check.whole_number("horizon", horizon, at_least=1, at_most=MAX_HORIZON), None, None
+    if horizon is not None and not (isinstance(horizon, int) and horizon == 0):
+        raise InvalidValue("until", until, f"and horizon = {shown(horizon)} are two ends: give one of them")
+    hint = (
+        ": a length of time, in units of the clock (56 * 86_400 seconds); a date belongs into store.create(..., until=)"
+    )
+    length = _check.finite_number("until", until, at_least=MIN_AGE, at_most=MAX_AGE, hint=hint)
+    if expected is not None:
+        expected = _check.whole_number("expected_arrivals", expected, at_least=1, at_most=MAX_HORIZON)
+    return 0, length, expected
+
+
+def checked_range(value: object) -> tuple[float, float]:
+    ends = _check.items("reward_range", value, what="two numbers, the lowest and the highest reward", at_most=2)
+    if len(ends) != 2:
+        raise InvalidValue("reward_range", value, "must be two numbers, the lowest and the highest reward")
+    low, high = (
+        _check.finite_number(f"{which} of reward_range", end, at_least=-MAX_REWARD, at_most=MAX_REWARD)
+        for which, end in zip(("lowest", "highest"), ends, strict=True)
+    )
+    if low >= high:
+        raise InvalidValue("reward_range", value, "the lowest reward must be below the highest")
+    return low, high
+
+
+def checked_reserves(reserves: object, contexts: tuple[Context, ...]) -> tuple[tuple[int, float], ...]:
+    try:
+        pairs = dict(reserves.items() if isinstance(reserves, Mapping) else reserves)  # type: ignore[call-overload]
+    except Exception:  # noqa: BLE001  (whatever a foreign object raises, it is no mapping)
+        raise InvalidValue("reserves", reserves, "must map tiers to shares of the budget, as in {1: 0.2}") from None
+    checked = []
+    for tier, share in pairs.items():
+        tier = _check.whole_number("tier of a reserve", tier, at_least=1, at_most=MAX_TIERS - 1)
+        if not any(context.tier >= tier for context in contexts):
+            raise InvalidValue("tier of a reserve", tier, "no context is of this tier or above; nobody could use it")
+        checked.append((tier, _check.finite_number(f"reserve of tier {tier}", share, above=0, at_most=1)))
+    total = math.fsum(share for _, share in checked)
+    if total > 1:
+        raise InvalidValue("sum of the reserves", round(total, 9), "must be at most 1, the whole budget")
+    return tuple(sorted(checked))
+
+
+def checked_reserve(reserve: object, *, paid: object, has_deadlines: bool) -> float:
+    """Which part of open decisions is reserved, after what is paid for them."""
+    if not _check.is_among(paid, get_args(Paid)):
+        raise InvalidValue("paid", paid, "must be always or on_answer")
+    if paid == "on_answer" and not has_deadlines:
+        remedy = "needs a deadline for every context: what is not answered by then is not paid for"
+        raise InvalidValue("paid", paid, remedy)
+    checked = _check.finite_number("reserve", reserve, at_least=0.5, at_most=1, hint=", a probability")
+    if checked < 1.0 and paid == "always":
+        remedy = "must be 1 where costs are always paid: nothing comes back; or say paid='on_answer'"
+        raise InvalidValue("reserve", checked, remedy)
+    return checked
