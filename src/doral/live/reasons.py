@@ -57,6 +57,8 @@ def in_words(
 
     >>> in_words(SKIPPED_PACED, value=0.62, price=0.42, probability=1.0, unit_cost=2.0)
     'not served: a unit of budget brings 0.42 elsewhere, here 0.31'
+    >>> in_words(PLAYED, value=0.5, price=0.4, probability=0.9999, unit_cost=1.0)
+    'served, by lot with probability above 0.999: a unit of budget brings 0.5 here, elsewhere 0.4'
     """
     if reason in _FIXED:
         return _FIXED[reason]
@@ -64,7 +66,8 @@ def in_words(
         return f"reason {reason}"  # of a newer engine
     begins = "served" if reason in _SERVED else "not served"
     if probability is not None and probability < 1.0:
-        begins += f", by lot with probability {probability:.3g}"
+        chance = f"{probability:.3g}"
+        begins += f", by lot with probability {'above 0.999' if chance == '1' else chance}"
     if reason in (PLAYED_EXPLORING, SKIPPED_EXPLORING):
         return f"{begins}: one of the options at random, to learn from it"
     return f"{begins}: {_weighed(reason, value, price, unit_cost)}"

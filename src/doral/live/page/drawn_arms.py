@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from doral.live.page.facts import ArmFacts, CampaignFacts, ContextFacts, PairFacts
-from doral.live.page.figure import Figure, Key, made
+from doral.live.page.framed import Key, framed
 from doral.live.page.time_axis import age_axis
 from doral.live.words import share, span
 from doral.pages.names import short
@@ -25,7 +25,7 @@ def drawn_arms(facts: CampaignFacts) -> list[tuple[int, ArmFacts]]:
     return [(place + 1, facts.arms[arm]) for place, arm in enumerate(sorted(ranked))]
 
 
-def curves(facts: CampaignFacts) -> Figure | None:
+def curves(facts: CampaignFacts) -> str | None:
     """None where no answer was waited for yet."""
     shown = [(colour, arm) for colour, arm in drawn_arms(facts) if arm.ages]
     if not shown:
@@ -33,7 +33,7 @@ def curves(facts: CampaignFacts) -> Figure | None:
     told = "; ".join(f"{short(arm.name, 30)} {share(arm.returned[-1])}" for _, arm in shown)
     left_out = len(facts.arms) - len(shown)
     more = f" The {len(shown)} most used of {len(facts.arms)} arms." if left_out and len(facts.arms) > MOST_ARMS else ""
-    return made(
+    return framed(
         name="curves",
         title="When answers come",
         sees=(
@@ -80,7 +80,7 @@ def _steps(ages: Sequence[float], values: Sequence[float]) -> list[tuple[float, 
     return [(0.0, 0.0), *zip(ages, values, strict=True)]
 
 
-def pairs(facts: CampaignFacts) -> list[Figure]:
+def pairs(facts: CampaignFacts) -> list[str]:
     """A drawing for each of the contexts in which most arrived."""
     order = {one.name: colour for colour, one in drawn_arms(facts)}
     by_context: dict[str, list[PairFacts]] = {}
@@ -102,11 +102,11 @@ def pairs(facts: CampaignFacts) -> list[Figure]:
 
 def _pair_figure(
     place: int, context: ContextFacts, rows: Sequence[PairFacts], order: dict[str, int], ends: Sequence[float]
-) -> Figure:
+) -> str:
     best = max(rows, key=lambda one: one.brings if one.brings is not None else -math.inf)
     nothing = "" if context.nothing is None else f" Doing nothing brings {figure(context.nothing, 3)} (dashed)."
     told = "; ".join(f"{short(one.arm, 30)} {figure(one.brings, 3)}" for one in rows)
-    return made(
+    return framed(
         name=f"context-{place + 1}",
         title=short(context.name, 60),
         sees=(

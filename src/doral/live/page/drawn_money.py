@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from doral.live.page.facts import CampaignFacts, Change, Period
-from doral.live.page.figure import Figure, Key, made
+from doral.live.page.framed import Key, framed
 from doral.live.page.time_axis import time_axis
 from doral.live.words import MONEY, moment
 from doral.pages.numbers import figure
@@ -15,11 +15,11 @@ _HEIGHT = 300.0
 _LOW_HEIGHT = 230.0
 
 
-def spend(facts: CampaignFacts) -> Figure:
+def spend(facts: CampaignFacts) -> str:
     """Spent and reserved so far, the even pace until the end, and the budget."""
     money = facts.spending
     unused = f"{figure(facts.left)} are left"
-    return made(
+    return framed(
         name="spend",
         title="Spend against an even pace",
         sees="The dashed line spends the budget evenly until the end, and bends where somebody changed it or the end.",
@@ -80,12 +80,12 @@ def _stairs(steps: Sequence[tuple[float, float]], end: float) -> list[tuple[floa
     return points
 
 
-def rewards(facts: CampaignFacts) -> Figure:
+def rewards(facts: CampaignFacts) -> str:
     """What answers brought, by the day on which they came."""
     days = round((facts.periods[0].ends - facts.periods[0].begins) / 86_400)
     what = "day" if days == 1 else f"{days} days"
     best = max(facts.periods, key=lambda one: one.reward)
-    return made(
+    return framed(
         name="rewards",
         title="Reward by day" if days == 1 else f"Reward by {days} days",
         sees=(

@@ -139,10 +139,10 @@ def _beginning(facts: CampaignFacts) -> str:
 
 
 def _money(facts: CampaignFacts) -> str:
-    shown = [drawn_money.spend(facts).html]
+    shown = [drawn_money.spend(facts)]
     behind = _behind("The numbers behind it", tables.spend(facts))
     if facts.periods:
-        shown.append(drawn_money.rewards(facts).html)
+        shown.append(drawn_money.rewards(facts))
         behind += _behind("The numbers by day", tables.rewards(facts))
     elif facts.clock != "seconds":
         behind += "<p>This campaign counts rounds, so that there are no days.</p>"
@@ -156,7 +156,7 @@ def _answers(facts: CampaignFacts) -> str:
     if curves is None:
         waits = "No decision is old enough yet to tell when answers come." if states else ""
         return _p(told, waits) + tables.arms(facts)
-    return f'{_p(told)}<div class="figures one">{curves.html}</div>{tables.arms(facts)}'
+    return f'{_p(told)}<div class="figures one">{curves}</div>{tables.arms(facts)}'
 
 
 def _arms(facts: CampaignFacts) -> str:
@@ -170,7 +170,7 @@ def _arms(facts: CampaignFacts) -> str:
     elif len(facts.arms) > drawn_arms.MOST_ARMS:
         more = f"Drawn are the {drawn_arms.MOST_ARMS} most used arms."
     told = "What a use of an arm is thought to bring, in units of reward, with 95% intervals."
-    drawings = "".join(one.html for one in shown)
+    drawings = "".join(shown)
     return f'{_p(told, more)}<div class="figures">{drawings}</div>{tables.pairs(facts)}'
 
 

@@ -19,15 +19,7 @@ class Key:
     look: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """Ready to be put on a page."""
-
-    name: str
-    html: str
-
-
-def made(
+def framed(
     *,
     name: str,
     title: str,
@@ -36,8 +28,8 @@ def made(
     keys: Sequence[Key],
     draw: Callable[[float], Drawing],
     notes: Sequence[str] = (),
-) -> Figure:
-    """`sees` is what to see in it, `says` the same for whoever cannot see, `notes` what its numbered marks are."""
+) -> str:
+    """HTML. `sees` is what to see in it, `says` the same for whoever cannot see, `notes` what its numbered marks are."""
     drawings = "".join(
         draw(width).svg(id=f"{name}-{look}", title=title, says=says, look=look)
         for width, look in ((WIDE, "wide"), (NARROW, "narrow"))
@@ -46,12 +38,9 @@ def made(
     listed = f'<ul class="legend">{legend}</ul>' if legend else ""
     if notes:
         listed += f'<ol class="changes">{"".join(f"<li>{escape(one)}</li>" for one in notes)}</ol>'
-    return Figure(
-        name=name,
-        html=(
-            f'<div class="shown" id="figure-{name}"><h3>{escape(title)}</h3><p>{escape(sees)}</p>'
-            f"<figure>{drawings}{listed}</figure></div>"
-        ),
+    return (
+        f'<div class="shown" id="figure-{name}"><h3>{escape(title)}</h3><p>{escape(sees)}</p>'
+        f"<figure>{drawings}{listed}</figure></div>"
     )
 
 
