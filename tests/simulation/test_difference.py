@@ -11,6 +11,7 @@ from scipy import stats
 
 import doral
 from doral._arrays import Floats
+from doral.cli.simulation_table import rows_of
 from doral.pages.numbers import DASH, MINUS
 from doral.simulation.difference import Difference, difference_of
 from doral.simulation.outcome import Outcome
@@ -185,3 +186,15 @@ def test_bad_questions_are_told_what_is_wrong() -> None:
         with pytest.raises(doral.InvalidValue, match="scenario"):
             made.differences(scenario=wrong)
     assert dataclasses.replace(made.difference("a", "a", scenario="s")).is_same
+
+
+@pytest.mark.parametrize("runs", [2, 3])
+def test_tables_have_intervals_from_three_runs_on(runs: int) -> None:
+    outcomes = tuple(outcome("s", policy, run, 10.0 + run**2 + len(policy)) for run in range(runs) for policy in "ab")
+    result = doral.SimulationResult(outcomes=outcomes, seed=0)
+    tables = (result.summary().filter(metric="within_deadline"), result.curves(), result.courses())
+    ends = [table[name] for table in tables for name in table.columns if name.endswith(("_low", "_high", "_se"))]
+    assert len(ends) > 8
+    assert {one.null_count() for one in ends} == ({0} if runs > 2 else {2})
+    said = [row["95%\ninterval"] for row in rows_of(result, "within_deadline")]
+    assert said == ["", "[0, 0]" if runs > 2 else "no interval"]

@@ -29,7 +29,7 @@ def framed(
     draw: Callable[[float], Drawing],
     notes: Sequence[str] = (),
 ) -> str:
-    """HTML. `sees` is what to see in it, `says` the same for whoever cannot see, `notes` what its numbered marks are."""
+    """HTML. `sees` is what to see in it, `says` the same for whoever cannot see, `notes` what numbered marks are."""
     drawings = "".join(
         draw(width).svg(id=f"{name}-{look}", title=title, says=says, look=look)
         for width, look in ((WIDE, "wide"), (NARROW, "narrow"))
