@@ -12,6 +12,7 @@ from scipy import stats
 import doral
 from doral import delays
 from doral.errors import InvalidValue, UnknownName
+from doral.simulation.plots import colour_of, dash_of
 from doral.simulation.python_player import BadDecision
 from doral.simulation.world import make_truth
 
@@ -212,6 +213,10 @@ def test_python_policies_run_in_processes_too() -> None:
 def test_bad_calls_name_what_is_wrong(call: Any, error: Any, says: str) -> None:
     with pytest.raises(error, match=says):
         call()
+
+
+def test_thirty_policies_look_different() -> None:
+    assert len({(colour_of(i), dash_of(i)) for i in range(30)}) == 30
 
 
 @pytest.mark.parametrize("kind", ["reward", "regret", "share"])

@@ -46,7 +46,7 @@ def colour_of(position: int) -> str:
 
 def dash_of(position: int) -> str | tuple[int, tuple[float, ...]]:
     """The line style of the policy at this position."""
-    return DASHES[position % len(DASHES)]
+    return DASHES[(position + position // len(COLOURS)) % len(DASHES)]  # 32 policies look different
 
 
 def plot(result: SimulationResult, *, kind: str, metric: str, scenario: str | Iterable[str] | None) -> Figure:

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from doral.experiments.kit.claim import is_above, is_at_least, is_below, is_less_than, is_not_behind, is_within
+from doral.experiments.kit.claim import (
+    is_above,
+    is_at_least,
+    is_below,
+    is_less_than,
+    is_not_behind,
+    is_within,
+    percent_difference,
+)
 from doral.simulation.intervals import Interval, interval
 
 
@@ -83,3 +91,14 @@ def test_fewer_runs_never_give_more_holds() -> None:
     assert tied[-1] > 0.9
     # Behind by the margin, it holds by mistake in one case of forty, however many runs there are.
     assert max(_share_of_holds(-1.0, many) for many in runs) < 0.05
+
+
+def test_who_loses_less_is_ahead() -> None:
+    losses = np.array([-10.0, -12.0, -11.0, -13.0])
+    assert percent_difference(losses + 1.0, losses).mean == pytest.approx(100 / 11.5)
+    assert is_above(percent_difference(losses + 1.0, losses)) == "holds"
+
+
+def test_one_run_that_is_no_number_shows_nothing() -> None:
+    found = percent_difference(np.array([5.0, np.nan, 6.0]), np.array([1.0, 1.0, 1.0]))
+    assert {rule(found) for rule in RULES} == {"not shown"}

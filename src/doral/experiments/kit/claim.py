@@ -106,7 +106,7 @@ def is_not_behind(margin: float) -> Rule:
 def percent_difference(ours: Floats, theirs: Floats) -> Interval:
     """The paired difference of the runs, in percent of their mean."""
     base = float(theirs.mean())
-    return UNKNOWN if base == 0 else interval(100.0 * (ours - theirs) / base)
+    return UNKNOWN if base == 0 else interval(100.0 * (ours - theirs) / abs(base))  # who loses less is ahead
 
 
 def claim(number: int, word: str, scenario: str, statement: str, found: Interval, rule: Rule, unit: str) -> Claim:
