@@ -76,12 +76,16 @@ def axe_clean(opened: Opened) -> list[str]:
     ]
 
 
+def unfold(opened: Opened) -> int:
+    """Open all that is folded; how many there were."""
+    folded = opened.page.locator("details:not([open])")
+    return int(folded.evaluate_all("all => all.map((one) => { one.open = true; }).length"))
+
+
 Check = Callable[[Opened], list[str]]
+SEEN: tuple[Check, ...] = (no_overlapping_text, no_broken_words, nothing_wider_than_screen, axe_clean)
 ALL: tuple[Check, ...] = (
-    no_overlapping_text,
-    no_broken_words,
-    nothing_wider_than_screen,
-    axe_clean,
+    *SEEN,
     keyboard_reachable,
     no_console_errors,  # last: also what the others set off
 )

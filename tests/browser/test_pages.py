@@ -42,6 +42,8 @@ def test_a_page_can_be_read_and_used_by_everybody(
 ) -> None:
     opened = open_page(written(name), width, scheme)
     complaints = [words for check in checks.ALL for words in check(opened)]
+    if checks.unfold(opened):
+        complaints += [f"unfolded: {words}" for check in checks.SEEN for words in check(opened)]
     assert not complaints, "\n".join(complaints)
 
 
