@@ -119,7 +119,7 @@ def test_many_scenarios_and_long_names_stay_short() -> None:
 def test_every_arrival_is_a_row_with_names(result: doral.SimulationResult) -> None:
     frame = result.decisions()
     assert frame.columns == [
-        "scenario", "policy", "run", "round", "time", "context", "arm", "probability", "reward", "delay",
+        "scenario", "policy", "run", "round", "time", "context", "arm", "probability", "reward", "delay", "cost",
     ]  # fmt: skip
     assert frame.height == 2 * 2 * 3 * HORIZON
     assert set(frame["arm"].unique()) == {None, "kit", "<b>call & visit</b>"}
@@ -136,9 +136,28 @@ def test_every_arrival_is_a_row_with_names(result: doral.SimulationResult) -> No
         assert mine.height == one.decisions
         in_time = mine.filter(pl.col("delay") <= 20)["reward"].sum()
         assert in_time == pytest.approx(one.rewards[0])
+        assert mine["cost"].sum() == pytest.approx(one.spend)
+    assert skipped["cost"].sum() == 0.0
     assert frame.filter(policy="Python")["probability"].is_null().all()
     assert frame.filter(policy="random")["probability"].is_between(0.0, 1.0, closed="right").all()
-    assert frame.estimated_size() < 60 * frame.height
+    assert frame.estimated_size() < 70 * frame.height
+
+
+def test_a_log_of_decisions_knows_what_was_paid() -> None:
+    """By context, and where only successes are paid for."""
+    dear = {"x": 3.0, "y $z$": 5.0}
+    arms = (doral.Arm("kit", cost=dear), doral.Arm("call", cost=2.0))
+    problem = dataclasses.replace(scenario().problem, arms=arms, paid="on_answer")
+    place = dataclasses.replace(scenario(), problem=problem, paid="on_success")
+    done = doral.simulate("random", place, runs=1, keep_decisions=True)
+    frame = done.decisions()
+    kits = frame.filter(arm="kit")
+    assert kits["cost"].to_list() == [dear[name] for name in kits["context"]]
+    assert frame["paid"].sum() == pytest.approx(done.outcomes[0].spend)
+    assert frame.filter(pl.col("paid") > 0)["reward"].to_list() == [1.0] * frame.filter(pl.col("paid") > 0).height
+    log = doral.read_log(frame)
+    assert log.paid.sum() == pytest.approx(frame["paid"].sum())
+    assert log.cost.sum() == pytest.approx(frame["cost"].sum())
 
 
 def test_the_clock_is_told_where_there_is_one() -> None:

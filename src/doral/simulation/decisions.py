@@ -12,7 +12,10 @@ from doral._arrays import Floats, Ints
 from doral.errors import InvalidValue
 from doral.simulation.outcome import ArrivalLog, DecisionLog, Outcome
 
-_COLUMNS = ("scenario", "policy", "run", "round", "time", "context", "arm", "probability", "reward", "delay", "person")
+_COLUMNS = (
+    "scenario", "policy", "run", "round", "time", "context", "arm", "probability", "reward", "delay", "cost", "paid",
+    "person",
+)  # fmt: skip
 
 
 def decisions_of(outcomes: Sequence[Outcome]) -> pl.DataFrame:
@@ -35,7 +38,7 @@ def _kept(outcome: Outcome) -> tuple[ArrivalLog, DecisionLog]:
 
 
 def _frame(one: Outcome, arrivals: ArrivalLog, log: DecisionLog, names: dict[str, pl.Series]) -> pl.DataFrame:
-    n = arrivals.arm.size
+    n, cost = arrivals.arm.size, _costs(arrivals)
     return pl.DataFrame(
         {
             "scenario": _repeated(names["scenario"], one.scenario, n),
@@ -48,6 +51,8 @@ def _frame(one: Outcome, arrivals: ArrivalLog, log: DecisionLog, names: dict[str
             "probability": pl.Series(arrivals.probability).fill_nan(None),
             "reward": _answered(log.reward, log.round, n),
             "delay": _answered(log.delay, log.round, n),
+            "cost": cost,
+            **({"paid": _paid(cost, log)} if log.paid.size else {}),
             **_of_people(arrivals),
         }
     )
@@ -78,6 +83,18 @@ def _answered(values: Floats, rounds: Ints, n: int) -> pl.Series:
     spread[rounds - 1], is_known[rounds - 1] = values, True
     column = pl.Series(spread)
     return column if is_known.all() else column.set(pl.Series(~is_known), None)
+
+
+def _costs(arrivals: ArrivalLog) -> Floats:
+    """List prices of what was done; nothing costs nothing."""
+    row = np.minimum(arrivals.context, arrivals.costs.shape[0] - 1)
+    return np.where(arrivals.arm < 0, 0.0, arrivals.costs[row, np.maximum(arrivals.arm, 0)])
+
+
+def _paid(cost: Floats, log: DecisionLog) -> Floats:
+    share = np.zeros(cost.size)
+    share[log.round - 1] = log.paid
+    return cost * share
 
 
 def _of_people(log: ArrivalLog) -> dict[str, Any]:

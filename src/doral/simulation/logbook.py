@@ -155,6 +155,7 @@ def decision_log(book: Logbook) -> DecisionLog:
         reward=entries["reward"].copy(),
         delay=entries["delay"].copy(),
         time=_clocks(book, entries),
+        paid=book.bills.share[: entries.size].copy(),
     )
 
 
@@ -197,6 +198,7 @@ def arrival_log(book: Logbook, problem: Problem) -> ArrivalLog | None:
         arm=book.arrivals["arm"].astype(np.int64),
         probability=book.arrivals["probability"].copy(),
         time=book.times.copy() if book.times.size else np.arange(1.0, book.arrivals.size + 1.0),
+        costs=problem.costs_by_context.copy(),
         contexts=problem.context_names,
         arms=problem.arm_names,
     )

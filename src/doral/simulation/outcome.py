@@ -59,6 +59,7 @@ class DecisionLog(_Compared):
     reward: Floats
     delay: Floats  # rounds, or units of the clock; infinite for never
     time: Floats  # what the clock showed
+    paid: Floats  # the share of its list price that is paid for it; empty: all of it, for every decision
     person: Ints | None = None  # the number of who it was for, where people have features
     features: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # theirs, by name
 
@@ -74,6 +75,7 @@ class ArrivalLog(_Compared):
     arm: Ints  # -1: none
     probability: Floats  # of exactly that; NaN where the policy does not say
     time: Floats  # what the clock showed; the number of the round where there is none
+    costs: Floats  # (contexts, arms) list prices; one row where they are the same in all contexts
     contexts: tuple[str, ...]  # the names of what `context` and `arm` number
     arms: tuple[str, ...]
     person: Ints | None = None

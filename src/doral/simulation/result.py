@@ -254,9 +254,10 @@ class SimulationResult:
 
         Columns: scenario, policy, run, round (1 for the first who arrives), time (what the clock showed; the round
         where there is none), context, arm (null: skipped), probability (of exactly what was done; null for policies in
-        Python, which do not say), reward, delay (in rounds, or in units of the clock; infinite: no answer ever comes)
-        and, where people have features, person (a number) and these. Who is skipped has no reward and no delay, unless
-        the problem watches what doing nothing brings. Names are of type Enum: to join them with text,
+        Python, which do not say), reward, delay (in rounds, or in units of the clock; infinite: no answer ever comes),
+        cost (list price of what was done; 0: skipped), where not all of that has to be paid also paid (what is, once
+        it is known), and where people have features person (a number) and these. Who is skipped has no reward and no
+        delay, unless the problem watches what doing nothing brings. Names are of type Enum: to join them with text,
         `.cast({"arm": pl.String})`. One scenario, policy and run of it is a log that `doral.read_log` reads.
         """
         return decisions_of(self.outcomes)

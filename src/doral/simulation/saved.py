@@ -41,8 +41,8 @@ _PLAIN_FIELDS = (
     "explored",
     "explored_loss",
 )
-_OF_DECISIONS = ("round", "context", "arm", "reward", "delay", "time")
-_OF_ARRIVALS = ("context", "arm", "probability", "time")
+_OF_DECISIONS = ("round", "context", "arm", "reward", "delay", "time", "paid")
+_OF_ARRIVALS = ("context", "arm", "probability", "time", "costs")
 _Arrays = dict[str, NDArray[Any]]
 
 
