@@ -14,9 +14,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
+from functools import lru_cache
 
 import numpy as np
 from numpy.random import Philox
@@ -83,10 +85,28 @@ def gap(numbers: Iterable[float]) -> float:
 
 def inverse_of(matrix: Floats) -> Floats:
     """Of a symmetric matrix that may be all but singular: then the condition says so, and rounding decides."""
+    return _inverted(matrix.tobytes(), len(matrix))
+
+
+def condition_of(matrix: Floats) -> float:
+    return _condition(matrix.tobytes(), len(matrix))
+
+
+# Most rounds ask for what the round before has asked for: of the same bytes it is worked out once.
+@lru_cache(maxsize=64)
+def _inverted(data: bytes, size: int) -> Floats:
+    matrix = np.frombuffer(data).reshape(size, size)
     try:
-        return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+        inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
     except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.pinv(matrix, hermitian=True), dtype=np.float64)
+        inverse = np.asarray(np.linalg.pinv(matrix, hermitian=True), dtype=np.float64)
+    inverse.setflags(write=False)
+    return inverse
+
+
+@lru_cache(maxsize=64)
+def _condition(data: bytes, size: int) -> float:
+    return float(np.linalg.cond(np.frombuffer(data).reshape(size, size)))
 
 
 @dataclass(frozen=True)
@@ -228,7 +248,7 @@ class Hierarchy:
             precision[0, :, block] = precision[block, :, 0] = -of_theta
             pull[block] = self.pull[j]
         whole = precision.reshape(blocks * k, blocks * k)
-        self.condition = max(self.condition, float(np.linalg.cond(whole)))
+        self.condition = max(self.condition, condition_of(whole))
         size = np.sqrt(np.outer(np.diag(whole), np.diag(whole)))  # after a single answer, precisions differ by 1e12
         covariance = inverse_of(whole / size) / size
         mean = np.asarray(covariance @ pull.ravel()).reshape(blocks, k)
@@ -440,6 +460,8 @@ class Twin:
         self.learned: list[Lesson] = []
         self._times_thinned = 0
         self._known_sums: dict[tuple[int, int, int], tuple[Floats, Floats]] = {}  # of the last state of the above
+        # by context: what the posterior was last worked out from, what it is, and the condition of V
+        self._known_posteriors: dict[int, tuple[bytes, tuple[Floats, Floats], float]] = {}
         self.n_learned, self.calibrate_at = 0, 1
         self._margin = math.inf  # of the decision being made
         self._condition = 1.0  # the worst of a matrix that was inverted for it
@@ -549,7 +571,8 @@ class Twin:
         """What every decision takes from the budget, as far as is known by now."""
         costs = self.list_costs[self.contexts, self.arms]
         costs[self.refunded_at <= self.now] = 0.0
-        return [float(cost) for cost in costs]
+        charges: list[float] = costs.tolist()
+        return charges
 
     @property
     def budget_left(self) -> float:
@@ -558,15 +581,15 @@ class Twin:
             left -= cost
         return left
 
-    def _can_pay(self, context: int, arm: int) -> bool:
+    def _can_pay(self, costs: Iterable[float]) -> dict[float, bool]:
         """In decimals, as people mean them."""
         with localcontext(prec=60):
             left = Decimal(repr(self.problem.budget))
-            for cost in self._charges():
-                left -= Decimal(repr(cost))
+            for cost, times in Counter(self._charges()).items():
+                left -= times * Decimal(repr(cost))
             if self.bills is not None:
                 left += Decimal(self.bills.credit())
-            return Decimal(repr(float(self.list_costs[context, arm]))) <= left
+            return {cost: Decimal(repr(cost)) <= left for cost in costs}
 
     def note(
         self, round_: int, context: int, arm: int, reward: float, delay: float, *, refunded_at: float = math.inf
@@ -1286,12 +1309,24 @@ class Twin:
     def _v(self, context: int) -> Floats:
         weight, _ = self._line_sums()
         v = self.prior_precision[context] + (self.features.T * weight[context]) @ self.features
-        self._condition = max(self._condition, float(np.linalg.cond(v)))
+        self._condition = max(self._condition, condition_of(v))
         return np.asarray(v)
 
     def _posterior(self, context: int) -> tuple[Floats, Floats]:
         """<theta, f_a> and ||f_a|| in the norm of V^-1; without features, each cell by itself."""
         weight, target = (sums[context] for sums in self._sums())
+        priors = self.prior_precision, self.prior_mean, self.noisiness, self.kappa, self.prior_effect
+        given = b"".join(one.tobytes() for one in (weight, target, *(prior[context] for prior in priors)))
+        if context not in self._known_posteriors or self._known_posteriors[context][0] != given:
+            worst, self._condition = self._condition, 1.0
+            posterior = self._posterior_from(context, weight, target)
+            self._known_posteriors[context] = given, posterior, self._condition
+            self._condition = worst
+        _, posterior, condition = self._known_posteriors[context]
+        self._condition = max(self._condition, condition)
+        return posterior
+
+    def _posterior_from(self, context: int, weight: Floats, target: Floats) -> tuple[Floats, Floats]:
         if self.n_features > 0:
             line, width = self._line(context)
             keep, norm = self._with_deviations(context, weight, width)
@@ -1881,7 +1916,7 @@ class Twin:
         self.arrivals.append(context)
         self.now = now
         costs = self.list_costs[context].tolist()
-        can_pay = {cost: self._can_pay(context, a) for a, cost in enumerate(costs)}
+        can_pay = self._can_pay(costs)
         allowed = [a for a in available if can_pay[costs[a]] and a != self.control]
         if not allowed or now > self.horizon:
             return Wish(None, math.inf, odds={None: 1.0})
