@@ -35,8 +35,8 @@ from tests.live.attacked import (
 )
 
 IS_TORTURE = "DORAL_TORTURE" in os.environ
-CASES = {"sqlite": 150, "postgres": 30}  # of each kind of log and attacker
-FLIPS = 3_000 if IS_TORTURE else 300
+CASES = {"sqlite": 80, "postgres": 20}  # of each kind of log and attacker
+FLIPS = 3_000 if IS_TORTURE else 160
 
 _WHOLE = ("sequence", "writer", "decision", "number", "engine")
 _SMALL = ("kind", "context", "arm", "round", "reason", "was", "state", "outcome")
