@@ -18,7 +18,7 @@ COMPILE := $(LOCK_VENV)/bin/pip-compile --quiet --upgrade --strip-extras --no-an
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test torture reproduce compare bench docs docs-serve docs-figures gallery notebooks dist wheel format lock clean
+.PHONY: help setup test check-types check-tests torture reproduce compare bench docs docs-serve docs-figures gallery notebooks dist wheel format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,8 +32,13 @@ setup: $(BASE_READY) ## install doral and what it needs into .venv (.venv/bin/do
 test: $(DEV_READY) ## all checks: style, types, imports between modules, tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@$(MAKE) --no-print-directory --jobs=2 check-types check-tests  # side by side: types take a minute of one core
+
+check-types:
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check-tests:
 	@sh scripts/ensure_chromium.sh
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
