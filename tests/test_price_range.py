@@ -9,6 +9,8 @@ from scipy.optimize import linprog
 from doral._arrays import Floats
 from doral.pacing import LEAST, MOST, find_prices, new_price_range
 
+pytestmark = pytest.mark.usefixtures("compiled_alone")
+
 
 def price_of(values: Floats, costs: Floats, shares: Floats, rate: float) -> float:
     """The multiplier of the budget, from HiGHS."""

@@ -27,6 +27,7 @@ from doral.estimators.shrinkage import (
 )
 from tests.estimators.ridges import first_ridge
 
+pytestmark = pytest.mark.usefixtures("compiled_alone")
 N_CONTEXTS, N_ARMS, N_FEATURES = 10, 12, 3
 
 

@@ -29,6 +29,8 @@ from doral.estimators.levels import (
 )
 from doral.estimators.line import Line, learn_line, new_line, start_variances
 
+pytestmark = pytest.mark.usefixtures("compiled_alone")
+
 
 def with_levels(n_levels: int, n_arms: int, p: int) -> LevelEffects:
     levels = new_level_effects(1, n_arms, p, 1.0)
