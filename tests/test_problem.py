@@ -310,15 +310,29 @@ def test_contexts_have_to_be_listed(value: Any) -> None:
         make(contexts=value)
 
 
-@pytest.mark.parametrize("value", ["ab", None, Arm("a", features=[1.0]), {"a": [1.0]}])
+@pytest.mark.parametrize("value", ["ab", None, Arm("a", features=[1.0]), {"a"}])
 def test_arms_have_to_be_listed(value: Any) -> None:
-    with pytest.raises(InvalidValue, match="^arms = .*: must be a list of Arm objects$"):
+    with pytest.raises(InvalidValue, match="^arms = .*: must be a list of arms: Arm objects, or names$"):
         make(arms=value)
 
 
-def test_arms_have_to_be_arms() -> None:
-    with pytest.raises(InvalidValue, match="^arms = 'clinic-a': each must be an Arm"):
-        make(arms=["clinic-a"])
+@pytest.mark.parametrize("value", [[7], [None], [Arm("a"), ["b"]]])
+def test_arms_have_to_be_arms(value: Any) -> None:
+    with pytest.raises(InvalidValue, match="^arms = .*: each must be an Arm, or a name"):
+        make(arms=value)
+
+
+def test_arms_may_be_names_or_costs_by_name() -> None:
+    assert make(arms=["a", "b"]).arms == (Arm("a"), Arm("b"))
+    assert make(arms={"a": 1, "b": {"x": 2, "y": 3}}, contexts=["x", "y"]).arms == (
+        Arm("a"),
+        Arm("b", cost={"x": 2, "y": 3}),
+    )
+    assert make(arms=["a"], baseline="observed").arm_names == ("a", "nothing")
+    with pytest.raises(InvalidValue, match="^cost of arm 'a' = 'dear'"):
+        make(arms={"a": "dear"})
+    with pytest.raises(InvalidValue, match="^number of arms = 0"):
+        make(arms={})
 
 
 @pytest.mark.parametrize("field", ["arms", "contexts"])

@@ -12,6 +12,8 @@ from doral.errors import InvalidValue, shown
 from doral.problem.limits import MAX_AMOUNT, MAX_ARMS, MAX_FEATURE_SIZE, MAX_FEATURES, MIN_AMOUNT
 
 CostLike: TypeAlias = float | Mapping[str, float] | Sequence[tuple[str, float]]
+# Not any sequence of names: a text is one, too.
+ArmsLike: TypeAlias = Sequence["Arm"] | list[str] | tuple[str, ...] | Mapping[str, CostLike]
 _OTHER_UNIT = "; count in another unit"
 
 
@@ -82,11 +84,20 @@ def arm_to_dict(arm: Arm) -> dict[str, Any]:
     return {"name": arm.name, "features": list(arm.features), "cost": cost}
 
 
-def checked_arms(arms: object) -> tuple[Arm, ...]:
-    checked = tuple(_check.items("arms", arms, what="Arm objects", at_most=MAX_ARMS))
+def arms_of(arms: object) -> list[Any]:
+    """Arms from `Arm` objects, names, or a mapping from name to cost; whatever else there is stays as it is."""
+    if isinstance(arms, Mapping):
+        _check.items("arms", list(arms), what="names", at_most=MAX_ARMS)
+        return [Arm(name, cost=cost) for name, cost in arms.items()]
+    given = _check.items("arms", arms, what="arms: Arm objects, or names", at_most=MAX_ARMS)
+    return [Arm(one) if isinstance(one, str) else one for one in given]
+
+
+def checked_arms(arms: Sequence[Any]) -> tuple[Arm, ...]:
+    checked = tuple(arms)
     for arm in checked:
         if not isinstance(arm, Arm):
-            raise InvalidValue("arms", arm, "each must be an Arm; write Arm(name), or Arm(name, features=[...])")
+            raise InvalidValue("arms", arm, "each must be an Arm, or a name; write Arm(name, cost=...)")
     _check.no_duplicates("name of an arm", (arm.name for arm in checked))
     check_alike(checked)
     return checked

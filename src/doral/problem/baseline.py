@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,18 +11,17 @@ from doral import _check
 from doral.errors import InvalidValue, UnknownName, shown
 from doral.problem.arm import Arm, check_alike
 from doral.problem.context import Context
-from doral.problem.limits import MAX_ARMS, MAX_CONTEXTS, MAX_REWARD
+from doral.problem.limits import MAX_CONTEXTS, MAX_REWARD
 
 # `baseline="observed"`: what is done with those who are skipped is an arm of the problem, of this name.
 OBSERVED, NOTHING = "observed", "nothing"
 
 
-def with_nothing(arms: object) -> object:
+def with_nothing(given: list[Any]) -> list[Any]:
     """The arms and `nothing`: it has a feature of its own, which is 0 for all others, and so shares nothing with them.
 
     Arms that were added later, and do not have that feature yet, get it.
     """
-    given = _check.items("arms", arms, what="Arm objects", at_most=MAX_ARMS)
     if not given or not all(isinstance(arm, Arm) for arm in given):
         return given
     nothing = next((arm for arm in given if arm.name == NOTHING), None)

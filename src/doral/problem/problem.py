@@ -25,7 +25,7 @@ from doral.person import (
     feature_from_dict,
     feature_to_dict,
 )
-from doral.problem.arm import Arm, arm_to_dict, checked_arms, costs_of, other_unit
+from doral.problem.arm import Arm, ArmsLike, arm_to_dict, arms_of, checked_arms, costs_of, other_unit
 from doral.problem.baseline import NOTHING, OBSERVED, checked_baseline, with_nothing
 from doral.problem.checks import (
     Paid,
@@ -57,7 +57,8 @@ class Problem:
     """What is asked of a policy: spend `budget` well over `horizon` arrivals, or until a date.
 
     Args:
-        arms: What the budget can be spent on: `Arm` objects.
+        arms: What the budget can be spent on: `Arm` objects; or names, where each costs 1 and has no features; or a
+            mapping from name to cost.
         contexts: Who arrives: a mapping from name to share, names alone (the shares are then learned), or `Context`
             objects. Given shares have to sum to 1 within 1e-6 and are kept as given, not rescaled. None: nobody is
             told apart but by `person`.
@@ -127,7 +128,7 @@ class Problem:
     def __init__(
         self,
         *,
-        arms: Sequence[Arm],
+        arms: ArmsLike,
         contexts: ContextsLike | None = None,
         budget: float,
         horizon: float | None = None,
@@ -150,7 +151,8 @@ class Problem:
             if not features:
                 raise InvalidValue("contexts", None, "say who arrives: contexts=[...], or person=[...] for features")
             contexts = [EVERYONE]
-        made_arms = checked_arms(with_nothing(arms) if _check.is_among(baseline, (OBSERVED,)) else arms)
+        given_arms = arms_of(arms)
+        made_arms = checked_arms(with_nothing(given_arms) if _check.is_among(baseline, (OBSERVED,)) else given_arms)
         made_contexts = checked_contexts(contexts)
         n_pairs = len(made_arms) * len(made_contexts)
         if n_pairs > MAX_PAIRS:
