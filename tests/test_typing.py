@@ -21,6 +21,8 @@ from doral import delays
 
 arms = [doral.Arm("a", features=[1, 0.5]), doral.Arm("b", features=np.array([0.0, 1.0]), cost={"x": 1, "y": 2.5})]
 problem = doral.Problem(arms=arms, contexts=["x", "y"], budget=10, horizon=20, deadline=5)
+doral.Problem(arms=["a", "b"], contexts=["x"], budget=10, horizon=20)
+doral.Problem(arms={"a": 1, "b": {"x": 2.0}}, contexts=["x"], budget=10, horizon=20)
 doral.Problem(arms=arms, contexts={"x": 0.3, "y": 0.7}, budget=10, until=20, person=["age", doral.Category("town")])
 doral.policy("doral-otf", exploration=1, cutoff=3, learner="auto")
 doral.policy("doral", reading="literal", label="printed", accept=None, cutoff="adaptive")
@@ -85,6 +87,8 @@ doral.Context("a", "0.3")  # wrong
 doral.Number(3)  # wrong
 doral.Category("a", levels="abc")  # wrong
 doral.Problem(arms="ab", contexts=["x"], budget=1, horizon=1)  # wrong
+doral.simulate("doral-otf", "stress/tiny").plot("pie")  # wrong
+doral.simulate("doral-otf", "stress/tiny").difference("a", "b", metric="luck")  # wrong
 doral.Problem(arms=arms, contexts="xy", budget=1, horizon=1)  # wrong
 doral.Problem(arms=arms, contexts=["x"], budget="1", horizon=1)  # wrong
 doral.Problem(arms=arms, contexts=["x"], budget=1, horizon=1, feedback="loud")  # wrong

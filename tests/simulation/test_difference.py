@@ -180,7 +180,7 @@ def test_bad_questions_are_told_what_is_wrong() -> None:
     with pytest.raises(doral.UnknownName, match="unknown scenario 'u'"):
         made.difference("a", "b", scenario="u")
     with pytest.raises(doral.UnknownName, match="unknown metric 'luck'"):
-        made.differences(metric="luck")
+        made.differences(metric="luck")  # type: ignore[arg-type]
     wrong: Any
     for wrong in (3, []):
         with pytest.raises(doral.InvalidValue, match="scenario"):

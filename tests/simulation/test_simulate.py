@@ -14,6 +14,7 @@ from doral import delays
 from doral.errors import InvalidValue, UnknownName
 from doral.simulation.plots import colour_of, dash_of
 from doral.simulation.python_player import BadDecision
+from doral.simulation.result import PlotKind
 from doral.simulation.world import make_truth
 
 ALL = ["doral", "d-alp", "d-linucb", "random"]
@@ -205,9 +206,9 @@ def test_python_policies_run_in_processes_too() -> None:
             InvalidValue,
             "cutoff = None: .* or take doral-otf",
         ),
-        (lambda: doral.simulate("random", scenario(), runs=1).curves("regret"), UnknownName, "unknown metric"),
+        (lambda: doral.simulate("random", scenario(), runs=1).curves("regret"), UnknownName, "unknown metric"),  # type: ignore[arg-type]
         (lambda: doral.simulate("random", scenario(), runs=1).decisions(), InvalidValue, "keep_decisions=True"),
-        (lambda: doral.simulate("random", scenario(), runs=1).plot("pie"), UnknownName, "kind of plot"),
+        (lambda: doral.simulate("random", scenario(), runs=1).plot("pie"), UnknownName, "kind of plot"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_calls_name_what_is_wrong(call: Any, error: Any, says: str) -> None:
@@ -220,7 +221,7 @@ def test_thirty_policies_look_different() -> None:
 
 
 @pytest.mark.parametrize("kind", ["reward", "regret", "share"])
-def test_plots_draw_every_policy(kind: str) -> None:
+def test_plots_draw_every_policy(kind: PlotKind) -> None:
     figure = doral.simulate(ALL, scenario(), runs=2).plot(kind)
     axes = figure.axes[0]
     if kind == "share":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -20,6 +20,9 @@ from doral.simulation.outcome import METRICS, WITHIN_DEADLINE, Outcome
 
 if TYPE_CHECKING:
     from doral.pages.figure import Figure
+
+Metric: TypeAlias = Literal["within_deadline", "by_end", "within_cutoff"]
+PlotKind: TypeAlias = Literal["reward", "regret", "difference", "share"]
 
 _CERTIFICATE_SCHEMA = {
     "scenario": pl.String,
@@ -185,7 +188,7 @@ class SimulationResult:
             ]
         )
 
-    def curves(self, metric: str = "within_deadline") -> pl.DataFrame:
+    def curves(self, metric: Metric = "within_deadline") -> pl.DataFrame:
         """Cumulative reward by round, averaged over runs, with the 95% interval of the mean.
 
         Args:
@@ -263,7 +266,7 @@ class SimulationResult:
         return decisions_of(self.outcomes)
 
     def difference(
-        self, policy: str, than: str, *, scenario: str | None = None, metric: str = "within_deadline"
+        self, policy: str, than: str, *, scenario: str | None = None, metric: Metric = "within_deadline"
     ) -> Difference:
         """How much more `policy` earns than `than`, over runs that both played with the same draws.
 
@@ -283,7 +286,7 @@ class SimulationResult:
         return difference_of(mine, theirs, policy=policy, than=than, scenario=places[0], metric=metric)
 
     def differences(
-        self, *, scenario: str | Iterable[str] | None = None, metric: str = "within_deadline"
+        self, *, scenario: str | Iterable[str] | None = None, metric: Metric = "within_deadline"
     ) -> Differences:
         """How much more every policy earns than every other: a matrix to look at, and a frame to work with.
 
@@ -351,9 +354,9 @@ class SimulationResult:
 
     def plot(
         self,
-        kind: str = "reward",
+        kind: PlotKind = "reward",
         *,
-        metric: str = "within_deadline",
+        metric: Metric = "within_deadline",
         scenario: str | Iterable[str] | None = None,
     ) -> Figure:
         """A picture: the last line of a notebook's cell shows it, `.show()` opens it, `.savefig("a.png")` keeps it.

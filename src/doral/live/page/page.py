@@ -109,7 +109,7 @@ def _tiles(facts: CampaignFacts) -> Iterator[tuple[str, str, str]]:
         yield "Runs for", running, f"last event {moment(facts.last_at, 'seconds')} UTC"
     yield "Reward so far", figure(facts.reward, 6), _return(facts)
     yield "Pending", f"{facts.pending.decisions:,}", _oldest(facts)
-    price = "what the next unit would bring" if facts.price is not None else "nothing competes for it so far"
+    price = "what the next unit is hoped to bring" if facts.price is not None else "nothing competes for it so far"
     yield "A unit of budget", figure(facts.price, 3), price
 
 

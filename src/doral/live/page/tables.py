@@ -98,7 +98,8 @@ def pairs(facts: CampaignFacts) -> str:
     return _folded(
         name="pairs-table",
         caption=(
-            "A use brings the chance of an answer in time, times what an answer brings. Per unit of budget it is "
+            "A use brings the chance of an answer in time (100% until a decision is as old as the deadline, or the "
+            "cut-off), times what an answer brings. Per unit of budget it is "
             "weighed as the context is, and divided by the cost: that is what competes with the price."
             f"{left_out(len(chosen), facts.n_pairs, 'most used pairs')}"
         ),
