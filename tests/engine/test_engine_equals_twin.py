@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import os
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -58,6 +60,7 @@ from tests.engine.cases import (
 from tests.small_worlds import make_scenario
 from tests.twin import Agreement, follow
 
+IS_TORTURE = "DORAL_TORTURE" in os.environ
 DIRECTED = [("sampling", "directed"), ("sampling", "oracle")]
 # Rounds that rounding may decide; more would mean that the comparison hides something.
 NEAR_TIES_ALLOWED = 1
@@ -90,11 +93,19 @@ def test_every_value_of_every_option_is_compared() -> None:
             assert getattr(options, option) == value
 
 
+def every_value(base: str, scenarios: Sequence[Scenario]) -> Iterator[Case]:
+    """Words in every scenario; the numbers of an option in one after another, with `make torture` in every one, too."""
+    is_number = [isinstance(value, int | float) and not isinstance(value, bool) for _, value in EVERY_VALUE]
+    turns = itertools.cycle(scenarios)
+    for one, in_turn in zip(EVERY_VALUE, is_number, strict=True):
+        yield from option_values(base, [next(turns)] if in_turn and not IS_TORTURE else scenarios, [one])
+
+
 CASES = distinct(
     [
         *presets(),
-        *option_values("doral", [UNIT, MIXED]),
-        *option_values("doral-otf", [URGENT, SILENT]),
+        *every_value("doral", [UNIT, MIXED]),
+        *every_value("doral-otf", [URGENT, SILENT]),
         *option_values("doral", [URGENT, SILENT], DIRECTED),
         *option_values("doral-otf", [UNIT, MIXED], DIRECTED),
         *learners(),
@@ -296,7 +307,7 @@ def policies(draw: st.DrawFn, scenario: Scenario) -> PolicyOptions:
 # The same examples in every run of the checks; others, and more, with `make torture`.
 @settings(
     max_examples=int(os.environ.get("DORAL_TORTURE", "80")),
-    derandomize="DORAL_TORTURE" not in os.environ,
+    derandomize=not IS_TORTURE,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(data=st.data(), seed=st.integers(0, MAX_SEED), run=st.integers(0, 1000))
