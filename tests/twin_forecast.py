@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.optimize import brentq
 
 from doral._arrays import Floats, Ints
 from doral.problem import Problem
@@ -67,14 +68,21 @@ class ForecastTwin:
             self.hours = factors(np.floor(times / self.day * 24).astype(np.int64), 24)
             self.weekdays = factors(np.floor(times / self.day).astype(np.int64), 7)
         exposure, passed = self.rhythm(0.0, clock), clock / (self.until / SPANS)
-        mean, weight = 0.0, 0.0
+        guess, sure = self.guess, self.guess_weight
+        self.level = guess
         if times.size > 0 and exposure > 0.0:
             mean = times.size / exposure
-            weight = 1.0 / (1.0 / times.size + 1.0 / (1.0 + passed))
             if passed >= FEWEST_SPANS:
                 now, variance = self._filtered(times, clock, mean)
-                mean, weight = mean * now, 1.0 / variance
-        self.level = (self.guess_weight * self.guess + weight * mean) / (self.guess_weight + weight)
+                self.level = (sure * guess + mean * now / variance) / (sure + 1.0 / variance)
+            else:  # a normal law of the logarithm, and Poisson's of arrivals: where the slope of both is 0
+                arrivals = 1.0 / (1.0 / times.size + 1.0 / (1.0 + passed))
+
+                def slope(y: float) -> float:
+                    return arrivals - arrivals * guess / mean * math.exp(y) - sure * y
+
+                far = abs(math.log(mean / guess)) + 1.0
+                self.level = guess * math.exp(brentq(slope, -far, far, xtol=1e-15, rtol=1e-15))
 
     def _filtered(self, times: Floats, clock: float, mean: float) -> tuple[float, float]:
         """A random walk in noise, by the textbook, from spans of time; and the variance of where it is."""

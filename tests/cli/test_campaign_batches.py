@@ -48,6 +48,8 @@ def test_arrivals_answers_and_back_again(kits: Shell) -> None:
     said = kits("feedback-many", "kits", kits.file("answers.csv", answers))
     assert said.startswith(f"took {len(played)} answer")
     assert kits("feedback-many", "kits", kits.file("answers.csv", answers)) == said
+    as_made = answers.replace("decision_id", "id", 1)  # as decide-many names the column
+    assert kits("feedback-many", "kits", kits.file("answers.csv", as_made)) == said
     assert kits.json("decisions", "kits")[0]["reward"] == -0.5
 
 

@@ -142,3 +142,14 @@ def test_a_horizon_is_what_it_was() -> None:
     assert "forecast" not in chosen_pieces(policy("doral-otf"), problem)
     assert "forecast" in chosen_pieces(policy("doral-otf"), _problem())
     assert dataclasses.replace(problem, budget=1.0).horizon == 2_000
+
+
+@pytest.mark.parametrize("at_once", [1, 71, 400])
+def test_many_at_once_in_the_beginning_are_no_pace(at_once: int) -> None:
+    """Typed in by hand, or a file of the morning: they came within a second, and nobody expects as many in the next."""
+    engine = _engine(_problem())
+    _play(engine, np.linspace(1e-4, 3e-4, at_once))
+    assert 2_000 * 0.9 < _ahead(engine) < 2_000 * 1.7
+    # Half of the budget's share for so many is spent at least: the rest is for those to come.
+    spent = 500.0 - engine.budget_left
+    assert spent >= 0.5 * 500.0 * at_once / 2_000 - 1.0

@@ -21,6 +21,8 @@ from doral.live.store import Store
 from tests.live.damage import rewrite
 from tests.live.test_campaign import make
 
+BEGAN = 1_767_225_600.0  # 2026-01-01T00:00Z
+
 Opener = Callable[[str], Store]
 
 
@@ -213,6 +215,8 @@ def test_nothing_is_printed_unless_asked_for(tmp_path: Path) -> None:
     program = f"""
 import doral, time
 from tests.live.test_campaign import make
+
+BEGAN = 1_767_225_600.0  # 2026-01-01T00:00Z
 campaign = make(doral.open("sqlite:///{tmp_path / "campaigns.db"}"), clock="seconds")
 campaign.decide("old")
 try:
@@ -222,3 +226,17 @@ except doral.InvalidValue:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "refused\n", "")
+
+
+def test_answers_that_all_come_too_late_are_told(store: Store) -> None:
+    """Fourteen was meant as days."""
+    problem = doral.Problem(arms=["a"], contexts=["x"], budget=10, horizon=20, deadline=14)
+    campaign = store.create("kits", problem, at=BEGAN)
+    made = [campaign.decide("x", at=BEGAN + i) for i in range(9)]
+    served = [one for one in made if one.arm is not None]
+    for i, one in enumerate(served):
+        campaign.feedback(one.id, reward=1.0, at=BEGAN + 3_600.0 + i)
+    said = "came after the deadline of 14 s: deadlines are in seconds, 14 days are 1209600"
+    assert any(said in one for one in campaign.health().warnings)
+    assert not campaign.health().is_well
+    assert said in campaign.page()

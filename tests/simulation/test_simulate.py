@@ -229,3 +229,15 @@ def test_plots_draw_every_policy(kind: PlotKind) -> None:
     else:
         labels = [str(line.get_label()) for line in axes.get_lines()]
     assert labels == ALL
+
+
+def test_rewards_that_all_come_too_late_are_told() -> None:
+    """A deadline that was meant in another unit."""
+    asked = scenario(deadline=14).problem
+    late = doral.Scenario(name="late", problem=asked, delays=delays.Fixed(30))
+    result = doral.simulate("random", late, runs=1)
+    assert result.too_late == ("late",)
+    assert "none within the deadline" in str(result)
+    assert "none within the deadline" in result._repr_html_()
+    in_time = doral.Scenario(name="in time", problem=asked, delays=delays.Fixed(3))
+    assert doral.simulate("random", in_time, runs=1).too_late == ()

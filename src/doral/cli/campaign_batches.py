@@ -87,7 +87,7 @@ def feedback_many(
 ) -> None:
     """Answers to many decisions.
 
-    Columns: decision_id, reward; actual_cost, key, at.
+    Columns: decision_id (or id, as decide-many writes it), reward; actual_cost, key, at.
     """
     with opened(storage, clock_tolerance=clock_tolerance, if_interrupted=_INTERRUPTED) as store:
         from doral.cli.campaign_tables import Table, number, text, time
@@ -97,6 +97,7 @@ def feedback_many(
             required={"decision_id": text, "reward": number},
             optional={"actual_cost": number, "key": text, "at": time},
             check=answer_of,
+            also={"id": "decision_id"},  # as decide-many writes it
         )
         states: Counter[str] = Counter()
         _store(path, table, batch, store.campaign(name).feedback_many, lambda made: states.update(_states(made)))

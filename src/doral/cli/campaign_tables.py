@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
@@ -40,6 +40,7 @@ class Table:
     optional: Mapping[str, Cell]
     may_be_empty: frozenset[str] = frozenset()  # of those required: an empty cell is None
     check: Callable[[dict[str, Any]], object]  # refuses what no campaign would take
+    also: Mapping[str, str] = field(default_factory=dict)  # other names of columns, as other commands write them
 
     @property
     def columns(self) -> dict[str, Cell]:
@@ -48,7 +49,7 @@ class Table:
     def rows(self, file: TextIO) -> Iterator[Row]:
         """Row by row, empty ones left out."""
         lines = _lines(file)
-        header = [name.strip() for name in next(lines, (1, []))[1]]
+        header = [self.also.get(name.strip(), name.strip()) for name in next(lines, (1, []))[1]]
         self._check_header(header)
         for number, cells in lines:
             if any(cell.strip() for cell in cells):

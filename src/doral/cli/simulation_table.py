@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from doral.cli import terminal
 from doral.pages.numbers import number, spread
+from doral.simulation.shown import TOO_LATE
 
 if TYPE_CHECKING:
     from doral.simulation.result import SimulationResult
@@ -35,6 +36,8 @@ def show(result: SimulationResult, metric: str, *, is_wide: bool) -> None:
     for name in result.worthless:
         said = "nothing is worth its cost here: the clairvoyant spends and earns nothing"
         console.print(f"{name}: {said}", markup=False)
+    for name in result.too_late:
+        console.print(f"{name}: {TOO_LATE}", markup=False)
 
 
 def rows_of(result: SimulationResult, metric: str) -> list[Row]:

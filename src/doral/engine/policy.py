@@ -57,7 +57,7 @@ def policy(
         pending: Decisions that wait for their answer. "ignored": they tell nothing yet; "expected": they narrow the
             bonus as if answered as expected, so that nobody tries the same thing again and again while waiting.
             Default: "ignored". doral-otf: "expected".
-        values: "learned": what arms bring is learned here; "given": features of a person named 'predicted: <arm>' say
+        values: "learned": what arms bring is learned here; "given": features of a person named `predicted: <arm>` say
             it, as `doral.external` makes them. Default: "learned".
         reservoir: Where people have features: over how many of those who came last the budget is paced. From 2.
             Default: 512.

@@ -11,13 +11,13 @@ from typing import Any
 from doral.errors import DoralError
 from doral.live.engine_name import engine_name
 from doral.live.errors import StorageError
-from doral.live.events import IS_PENDING
+from doral.live.events import IS_LATE, IS_PENDING, IS_RETURNED
 from doral.live.fold import Fold
 from doral.live.plan_changes import overdue
 from doral.live.session import Session
 from doral.live.storage.archive_file import ArchiveFile
 from doral.live.storage.contract import Log
-from doral.live.words import duration
+from doral.live.words import all_late, duration
 
 _FEW_EVENTS = 50_000  # that are read anew in about a second
 _SLOW_S = 1.0
@@ -123,7 +123,10 @@ def examine(session: Session) -> Health:
         found["is_writable"] = True
     except DoralError as error:
         found["error"] = str(error)
-    return Health(**found, warnings=tuple(_warnings(found, session.clock_tolerance_s)))
+    said = _warnings(found, session.clock_tolerance_s)
+    if (late := found.pop("all_late", None)) is not None:
+        said.append(late)
+    return Health(**found, warnings=tuple(said))
 
 
 def _timed(work: Callable[[], object]) -> float:
@@ -162,6 +165,12 @@ def _facts(log: Log, fold: Fold) -> dict[str, Any]:
         "budget_left_share": float(fold.ledger.left / fold.ledger.total),
         "time_left_share": max(0.0, 1.0 - (fold.time_share if until is None else shows / until)),
         "ends_by_date": until is not None,
+        "all_late": all_late(
+            returned=fold.counts.states[IS_RETURNED],
+            late=fold.counts.states[IS_LATE],
+            deadline=fold.problem.deadline,
+            is_in_seconds=definition.is_in_seconds,
+        ),
     }
 
 

@@ -186,7 +186,7 @@ class Store:
         return [row.name for row in self._storage.campaigns()]
 
     def close(self) -> None:
-        """Give all connections back. Campaigns stay as they are."""
+        """Give all connections back. Campaigns stay as they are; one that is used again opens its own."""
         with self._lock:
             for session in self._sessions:
                 session.close()

@@ -6,6 +6,7 @@ import math
 from datetime import UTC, datetime
 
 from doral.engine.view import Certificate
+from doral.live.weeks import DAY_S
 from doral.pages.names import short
 from doral.pages.numbers import DASH, figure
 
@@ -78,3 +79,18 @@ def certified(one: Certificate, *, width: int = 60) -> str:
         f"{arm} is not offered to {where} any more: after its cost it brings at most {figure(one.at_most, 3)}, "
         f"{rival} at least {figure(one.at_least, 3)} (certain since arrival {one.round:,})."
     )
+
+
+def all_late(*, returned: int, late: int, deadline: float | None, is_in_seconds: bool) -> str | None:
+    """Said where every answer so far came too late to count: the deadline may be in the wrong unit.
+
+    >>> all_late(returned=0, late=9, deadline=14.0, is_in_seconds=True)
+    'all 9 answers came after the deadline of 14 s: deadlines are in seconds, 14 days are 1209600'
+    """
+    if returned or not late or deadline is None:
+        return None
+    answers = "the only answer" if late == 1 else f"all {late:,} answers"
+    if is_in_seconds:
+        days = f"{deadline:g} days are {deadline * DAY_S:.0f}" if deadline < DAY_S else "give answers more time"
+        return f"{answers} came after the deadline of {duration(deadline)}: deadlines are in seconds, {days}"
+    return f"{answers} came after the deadline of {deadline:g} rounds: one is an arrival"

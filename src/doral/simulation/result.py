@@ -70,6 +70,14 @@ class SimulationResult:
         earning = {outcome.scenario for outcome in self.outcomes if outcome.clairvoyant > 0.0}
         return tuple(name for name in self.scenarios if name not in earning)
 
+    @property
+    def too_late(self) -> tuple[str, ...]:
+        """Scenarios in which rewards came, but none within the deadline: it may be in the wrong unit."""
+        late = METRICS.index("by_end")
+        came = {one.scenario for one in self.outcomes if one.rewards[late] > 0.0}
+        in_time = {one.scenario for one in self.outcomes if one.rewards[WITHIN_DEADLINE] != 0.0}
+        return tuple(name for name in self.scenarios if name in came - in_time)
+
     def of(self, scenario: str, policy: str) -> list[Outcome]:
         """The outcomes of one policy on one scenario, by run.
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _MOST_SCENARIOS = 12  # more are for `summary()`
 _MOST_POLICIES = 40
+TOO_LATE = "rewards came, but none within the deadline: is it in rounds (seconds where the end is a date)?"
 _WIDEST_NAME = 28  # letters; with the numbers, a line has 80 of them
 _HEADS = ("policy", "reward", "% of best", "paired difference [95%]")
 
@@ -98,6 +99,7 @@ def _notes(result: SimulationResult) -> list[str]:
     if len(result.policies) > 1:
         few = "" if _has_intervals(result) else f"; intervals from {FEWEST_RUNS} runs"
         notes.append(f"paired difference: to the first policy, in the same runs{few}")
+    notes += [f"{short(name, 50)}: {TOO_LATE}" for name in result.too_late[:_MOST_SCENARIOS]]
     left = len(result.scenarios) - _MOST_SCENARIOS
     if left > 0:
         notes.append(f"and {count(left, 'more scenario', 'more scenarios')}: result.summary() has them")

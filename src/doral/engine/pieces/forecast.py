@@ -34,6 +34,7 @@ FEWEST_SPANS = 8  # before these have passed, neither noise nor drift is known
 FEWEST_PAIRS = 4  # of spans that are far apart
 GIVEN_FACTOR, OWN_FACTOR = 2.0, 10.0  # by which a guess may be wrong: the user's, and one from the budget alone
 HOURS, WEEKDAYS = 24, 7
+NEWTON_STEPS = 40  # six are enough but where hardly anybody comes: there, each step is one of the logarithm
 MOST_WAIT, WAIT_SHARE = 32, 8  # arrivals between two looks: a share of those so far
 
 SEEN, ARRIVALS, SQUARES = 0, 1, 2  # rows of sums by hour and by weekday: how often, how many came, and their squares
@@ -219,17 +220,37 @@ def _learn_pace(state: State) -> None:
         _set_factors(forecast.hours, forecast.hour_factors)
         _set_factors(forecast.weekdays, forecast.weekday_factors)
     exposure = _rhythm_until(state.forecast, now.clock) - _rhythm_until(state.forecast, now.opened)
-    weight, mean = 0.0, 0.0
+    guess, sure = forecast.guess, forecast.guess_weight
+    weight, level = 0.0, guess
     if exposure > 0.0 and pace.counted > 0:
         mean = pace.counted / exposure
         passed = clock_passed(state) / pace.span
         if passed >= FEWEST_SPANS:
             mean *= _filtered(state, mean, min(SPANS, int(passed)))
             weight = 1.0 / pace.error
+            level = (sure * guess + weight * mean) / (sure + weight)
         else:  # however many came in a span, they may have come for the same reason
             weight = pace.counted * (1.0 + passed) / (pace.counted + 1.0 + passed)
-    pace.level = (forecast.guess_weight * forecast.guess + weight * mean) / (forecast.guess_weight + weight)
-    pace.error = 1.0 / (forecast.guess_weight + weight)
+            level = guess * math.exp(_likeliest(weight, mean / guess, sure))
+    pace.level = level
+    pace.error = 1.0 / (sure + weight)
+
+
+@kernel
+def _likeliest(weight: float, pace: float, sure: float) -> float:
+    """The likeliest logarithm of the level, in times the guess, after so many arrivals at that pace.
+
+    The guess may be wrong by a factor (a normal law of the logarithm, of this precision), arrivals are Poisson's:
+
+        weight - weight / pace e^y - sure y = 0
+
+    A hundred people in the first second are so many more than expected by then, and no pace: y stays below weight/sure.
+    """
+    y = min(weight / sure, max(0.0, math.log(pace)))  # at or above the root, from where Newton's steps only go down
+    for _ in range(NEWTON_STEPS):
+        drawn = weight / pace * math.exp(y)
+        y += (weight - drawn - sure * y) / (drawn + sure)
+    return y
 
 
 @kernel

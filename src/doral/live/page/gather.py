@@ -146,7 +146,7 @@ class _Finish:
             n_pairs=self._problem.n_arms * self._problem.n_contexts,
             certificates=tuple(certified(one) for one in report.certificates[:MOST_CERTIFICATES]),
             notes=tuple(notes(report)),
-            warnings=tuple(warnings(report, open_ones.overdue, is_partial=is_partial)),
+            warnings=tuple(warnings(report, open_ones.overdue, deadline=self._problem.deadline, is_partial=is_partial)),
             pending=open_ones,
             groups=groups,
             latest=latest,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from doral.live.report import Report
 from doral.live.weeks import DAY_S
-from doral.live.words import moment, share
+from doral.live.words import all_late, moment, share
 from doral.pages.numbers import count, figure
 
 
@@ -45,7 +45,7 @@ def notes(report: Report) -> list[str]:
     return said
 
 
-def warnings(report: Report, overdue: int, *, is_partial: bool) -> list[str]:
+def warnings(report: Report, overdue: int, *, deadline: float | None, is_partial: bool) -> list[str]:
     """What somebody should look after."""
     said = []
     if is_partial:
@@ -58,6 +58,14 @@ def warnings(report: Report, overdue: int, *, is_partial: bool) -> list[str]:
             f"{count(overdue, 'decision is', 'decisions are')} overdue, with budget still reserved: call expire() or "
             "`doral campaign expire`."
         )
+    late = all_late(
+        returned=report.decisions["returned"],
+        late=report.decisions["late"],
+        deadline=deadline,
+        is_in_seconds=report.clock == "seconds",
+    )
+    if late is not None:
+        said.append(f"{late[0].upper()}{late[1:]}.")
     if report.clock_went_back:
         said.append(f"The clock stood still for {report.clock_went_back:,} events, of hosts whose clocks were behind.")
     if not report.is_closed and report.time_share >= 1.0:
