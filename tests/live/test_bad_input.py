@@ -136,6 +136,7 @@ CASES = [
 ALSO_CALLED = {
     "name": ("arm", "campaign", "policy", "scenario"),
     "available": ("arm",),
+    "arms": ("arm",),
     "contexts": ("context",),
     "reserves": ("reserve",),
     "policies": ("policy",),

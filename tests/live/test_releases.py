@@ -17,6 +17,7 @@ import polars as pl
 import psycopg
 import pytest
 
+from doral.live.campaign import Campaign
 from doral.live.errors import StorageError
 from doral.live.store import Store
 from tests.live.checks import adds_up, log_is_whole
@@ -30,6 +31,20 @@ def said_then(release: str) -> dict[str, Any]:
     packed = (Path(__file__).parent / "releases" / release / "expected.json.gz").read_bytes()
     found: dict[str, Any] = json.loads(gzip.decompress(packed))
     return found
+
+
+def decisions_now(campaign: Campaign, expected: dict[str, Any]) -> Any:
+    """Every decision of the log, all but the sentence of its reason, which later versions word anew."""
+    fields = [field for field in expected["fields"] if field != "reason"]
+    made = adds_up(campaign)
+    assert all(one.reason for one in made)
+    return json.loads(json.dumps([[getattr(one, field) for field in fields] for one in made]))
+
+
+def decisions_then(expected: dict[str, Any], name: str) -> Any:
+    """What the version itself said of them."""
+    place = expected["fields"].index("reason")
+    return [[*row[:place], *row[place + 1 :]] for row in expected[name]["decisions"]]
 
 
 def unpack(release: str, path: Path) -> None:
@@ -76,8 +91,8 @@ def test_history_is_what_it_was(release: str, old_store: Store, tmp_path: Path) 
     assert tuple(old_store.list()) == CAMPAIGNS
     for name in CAMPAIGNS:
         campaign = old_store.campaign(name)
-        rows = [[getattr(one, field) for field in expected["fields"]] for one in adds_up(campaign)]
-        assert json.loads(json.dumps(rows)) == expected[name]["decisions"]
+        rows = decisions_now(campaign, expected)
+        assert rows == decisions_then(expected, name)
         report = campaign.report()
         assert {key: str(value) for key, value in report.ledger.to_json().items()} == expected[name]["ledger"]
         then = expected[name]["report"]
