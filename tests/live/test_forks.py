@@ -23,6 +23,7 @@ import pytest
 import doral
 from doral._forks import lock_across_forks
 from doral.live.campaign import Campaign
+from doral.live.errors import OutcomeUnknown
 from doral.live.storage import sqlite_forks
 from doral.live.store import Store
 from tests.live.checks import adds_up, log_is_whole
@@ -315,7 +316,13 @@ def test_a_signal_that_forks_in_the_middle_of_a_request(url: str, open_store: Op
 def test_files_are_still_whole_after_many_forks(tmp_path: Path, open_store: Opener) -> None:
     path = tmp_path / "campaigns.db"
     campaign = make(open_store(f"sqlite:///{path}"))
-    with threads(lambda _: campaign.decide("old"), 2):
+
+    def decide(_: int) -> None:
+        # A child that closes the last other connection in the middle of a commit takes the write-ahead log with it.
+        with contextlib.suppress(OutcomeUnknown):
+            campaign.decide("old")
+
+    with threads(decide, 2):
         for _ in range(30):
             Child(lambda: [campaign.decide("old").id]).words()
     campaign._session.close()
