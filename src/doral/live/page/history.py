@@ -157,18 +157,22 @@ class History:
         if self.by_date:
             self.round += 1
         self.latest.append(event)
-        context, arm = known(event.context), event.arm
-        came = self.contexts[context]
-        came.arrivals += 1
-        self._day(event).arrivals += 1
-        if arm is None:
+        self._arrived(event)
+        if event.arm is None:
             return
         cost = known(event.cost)
         self._reserved += cost
-        came.spend += cost
-        came.served += arm != self._control
-        self._used(context, arm).plays += 1
+        self._used(known(event.context), event.arm).plays += 1
         self._wait(event, cost)
+
+    def _arrived(self, event: Event) -> None:
+        """One more who came, and what that person was given."""
+        came = self.contexts[known(event.context)]
+        came.arrivals += 1
+        self._day(event).arrivals += 1
+        if event.arm is not None:
+            came.spend += known(event.cost)
+            came.served += event.arm != self._control
 
     def _wait(self, event: Event, cost: float) -> None:
         if self.expiries.has(event):
@@ -183,18 +187,12 @@ class History:
         self.round += is_ours
         self._pass(event)
         self.latest.append(event)
-        context, arm = known(event.context), event.arm
         if is_ours:
-            came = self.contexts[context]
-            came.arrivals += 1
-            self._day(event).arrivals += 1
-        if arm is None:
+            self._arrived(event)
+        if event.arm is None:
             return
         cost = known(event.cost)
-        if is_ours:
-            came.spend += cost
-            came.served += arm != self._control
-        self._used(context, arm).plays += 1
+        self._used(known(event.context), event.arm).plays += 1
         if event.state == IS_EXPIRED:
             self._spent += cost
             return
