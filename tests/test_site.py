@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from scipy.optimize import linprog
 
 import doral
 from doral.engine.options import OPTION_NAMES
+from tests.programs import loaded
 
 ROOT = Path(__file__).parent.parent
 SITE = ROOT / "build" / "site"
@@ -24,13 +24,8 @@ SITE = ROOT / "build" / "site"
 def load(path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A program of a folder that is run, not installed."""
     monkeypatch.syspath_prepend(str(path.parent))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, path.stem, module)
-    spec.loader.exec_module(module)
-    return module
+    monkeypatch.setitem(sys.modules, path.stem, ModuleType(path.stem))  # whatever had its name is put back
+    return loaded(path)
 
 
 def test_the_site_is_whole() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import tarfile
 import tomllib
@@ -15,17 +14,13 @@ import pytest
 import yaml
 
 import doral
+from tests.programs import loaded
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 def newcomer() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("newcomer", ROOT / "scripts" / "newcomer.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(ROOT / "scripts" / "newcomer.py")
 
 
 def wheel_of(dist: Path) -> zipfile.ZipFile:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from types import ModuleType
 import numpy as np
 import polars as pl
 import pytest
+from tests.programs import loaded
 
 import doral
 
@@ -18,13 +18,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 
 def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", FOLDER / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # its dataclasses look themselves up
-    spec.loader.exec_module(module)
-    return module
+    return loaded(FOLDER / f"{name}.py", name=f"benchmark_{name}")
 
 
 def test_absent_data_are_named(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -11,18 +10,13 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from tests.programs import loaded
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "real_data.py"
 
 
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("real_data", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["real_data"] = module  # its dataclasses look themselves up
-    spec.loader.exec_module(module)
-    return module
+    return loaded(SCRIPT)
 
 
 def test_absent_data_are_named(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from doral.simulation import shown
 from doral.simulation.decisions import decisions_of
 from doral.simulation.difference import Difference, Differences, difference_of, pairs_of
 from doral.simulation.intervals import interval
-from doral.simulation.outcome import METRICS, WITHIN_DEADLINE, Outcome
+from doral.simulation.outcome import BY_END, METRICS, WITHIN_DEADLINE, Outcome
 
 if TYPE_CHECKING:
     from doral.pages.figure import Figure
@@ -73,8 +73,7 @@ class SimulationResult:
     @property
     def too_late(self) -> tuple[str, ...]:
         """Scenarios in which rewards came, but none within the deadline: it may be in the wrong unit."""
-        late = METRICS.index("by_end")
-        came = {one.scenario for one in self.outcomes if one.rewards[late] > 0.0}
+        came = {one.scenario for one in self.outcomes if one.rewards[BY_END] > 0.0}
         in_time = {one.scenario for one in self.outcomes if one.rewards[WITHIN_DEADLINE] != 0.0}
         return tuple(name for name in self.scenarios if name in came - in_time)
 
