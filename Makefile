@@ -85,8 +85,8 @@ format: $(DEV_READY) ## rewrite the sources in the common style
 	$(BIN)/ruff format .
 
 lock: $(LOCK_VENV)/.made ## choose the newest versions that fit together and pin them in requirements/
-	$(COMPILE) --output-file build/base.txt pyproject.toml
-	$(COMPILE) --extra dev --constraint build/base.txt --output-file build/dev.txt pyproject.toml
+	$(COMPILE) --extra serve --output-file build/base.txt pyproject.toml
+	$(COMPILE) --extra serve --extra dev --constraint build/base.txt --output-file build/dev.txt pyproject.toml
 	{ echo "# Exact versions of what doral needs. Written by \`make lock\`."; cat build/base.txt; } > requirements/base.txt
 	{ echo "# Exact versions for work on doral itself. Written by \`make lock\`."; cat build/dev.txt; } > requirements/dev.txt
 

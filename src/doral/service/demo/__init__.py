@@ -1,0 +1,1 @@
+"""A made-up population that feeds a campaign, for people who want to see one move."""

@@ -1,0 +1,1 @@
+"""What whoever runs the service needs: processes, logs, counts, alarms."""

@@ -1,0 +1,31 @@
+"""Values on the wire: decisions and ledgers as JSON, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from doral.live.decision import Decision
+
+_DECISION_FIELDS = tuple(one.name for one in dataclasses.fields(Decision))
+
+
+def decision_to_dict(decision: Decision) -> dict[str, Any]:
+    """Every field, and the delay."""
+    found = {name: getattr(decision, name) for name in _DECISION_FIELDS}
+    found["delay"] = decision.delay
+    for name in ("features", "effects"):
+        if found[name] is not None:
+            found[name] = dict(found[name])
+    if found["available"] is not None:
+        found["available"] = list(found["available"])
+    return found
+
+
+def decision_from_dict(given: Mapping[str, Any]) -> Decision:
+    """The decision that a service has sent; what a newer service says beyond this version's fields is passed over."""
+    found = {name: given[name] for name in _DECISION_FIELDS if name in given}
+    if found.get("available") is not None:
+        found["available"] = tuple(found["available"])
+    return Decision(**found)

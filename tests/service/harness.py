@@ -1,0 +1,67 @@
+"""A real service on a free port of the loopback, in a thread of this process, with a key that may do everything."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import httpx2
+import uvicorn
+
+import doral
+from doral.live.store import Store
+from doral.service.app import make_app
+from doral.service.settings import ServiceSettings
+
+PROBLEM = doral.Problem(
+    arms=[doral.Arm("letter", cost=1.0), doral.Arm("call", cost=3.0)],
+    contexts={"young": 0.5, "old": 0.5},
+    budget=1_000,
+    horizon=1_000,
+    deadline=3_600,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """A service that runs."""
+
+    url: str
+    store: Store  # the very one that it uses
+    key: str  # of an administrator
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"}
+
+    @contextmanager
+    def client(self, key: str | None = None) -> Iterator[httpx2.Client]:
+        """With the administrator's key, unless another is given."""
+        headers = {"Authorization": f"Bearer {key or self.key}"}
+        with httpx2.Client(base_url=self.url, headers=headers, timeout=30.0) as client:
+            yield client
+
+
+@contextmanager
+def serving(storage: str = "memory://", settings: ServiceSettings | None = None) -> Iterator[Serving]:
+    """A service on this store, with an empty one where none is named."""
+    settings = replace(settings or ServiceSettings(storage=storage), storage=storage)
+    store = doral.open(storage)
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        server = uvicorn.Server(uvicorn.Config(make_app(settings, store), log_config=None, lifespan="on"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            while not server.started:
+                assert thread.is_alive(), "the service did not start"
+                time.sleep(0.01)
+            yield Serving(url=url, store=store, key="none")
+        finally:
+            server.should_exit = True
+            thread.join(timeout=30)
