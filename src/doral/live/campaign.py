@@ -10,6 +10,7 @@ from doral import _check
 from doral.errors import InvalidValue, UnknownName
 from doral.live.archive import Archive, archive, archives, relocate
 from doral.live.decision import Decision, read_id
+from doral.live.decision_pages import DecisionPage, find_by_key, read_page
 from doral.live.ends import end_timestamp
 from doral.live.events import (
     ANSWER_SCOPE,
@@ -373,6 +374,24 @@ class Campaign:
         if state == STATE_NAMES[IS_PENDING]:
             after = self._session.read(lambda log, fold: max(fold.expiries.all_upto, log.archived))
         return self._pages(state, after)
+
+    def decision_page(self, after: str | None = None, state: str | None = None, limit: int = 100) -> DecisionPage:
+        """Some decisions in their order, and where the next ones begin: for those who cannot keep an iterator open.
+
+        Args:
+            after: What the part before gave as `next`, or the id of a decision; None: from the first on.
+            state: As for `decisions`. Where few are in it, a part may hold fewer than asked for, though more follow.
+            limit: How many at most; up to 1,000.
+        """
+        return read_page(self._session, after=after, state=state, limit=limit)
+
+    def decision_with_key(self, key: str) -> Decision | None:
+        """The decision that was made, or recorded, with this key; None where there is none.
+
+        Args:
+            key: As it was given to `decide` or `record`.
+        """
+        return find_by_key(self._session, key)
 
     def _pages(self, state: str | None, after: int) -> Iterator[Decision]:
         def page(log: Log, fold: Fold) -> tuple[list[Decision], int]:

@@ -12,7 +12,7 @@ from doral._version import VERSION
 from doral.errors import DoralError
 from doral.live.store import Store
 from doral.live.store import open as open_store
-from doral.service.routes import health
+from doral.service.routes import answers, decisions, health, records
 from doral.service.service import Service
 from doral.service.settings import ServiceSettings
 from doral.wire.problems import MEDIA_TYPE, to_problem
@@ -40,6 +40,8 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
         openapi_url="/v1/openapi.json",
     )
     app.include_router(health.router)
+    for one in (decisions, answers, records):
+        app.include_router(one.router)
     app.add_exception_handler(DoralError, _refused)
     return app
 

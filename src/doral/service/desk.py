@@ -46,6 +46,18 @@ class Desk:
 
         return await self._run(lambda: [one(answer) for answer in answers])
 
+    async def correct(self, answer: Mapping[str, Any]) -> Decision:
+        """A later, better value for an answer."""
+        return await self._run(lambda: self.campaign.correct(**answer))
+
+    async def cancel(self, decision_id: str, key: str | None, at: object) -> Decision:
+        """A decision was not carried out."""
+        return await self._run(lambda: self.campaign.cancel(decision_id, key, at))
+
+    async def record_many(self, records: Sequence[Mapping[str, Any]]) -> list[Decision]:
+        """All of them or none."""
+        return await self._run(lambda: self.campaign.record_many(records))
+
     async def write(self, ask: Callable[[Campaign], Result]) -> Result:
         """Any other change, in its turn."""
         return await self._run(lambda: ask(self.campaign))

@@ -1,0 +1,168 @@
+"""Bodies of requests, from bytes to checked values in one step, and values to bytes.
+
+What is wrong is told as a campaign would tell it: the field, the value, the remedy. Bytes that are no JSON are a broken
+request (400); JSON that says what cannot be used is a value that was refused (422).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from fastapi import Request, Response
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import to_json
+
+from doral.errors import DoralError, InvalidValue
+from doral.wire.problems import ServiceError
+
+JSON = "application/json"
+_WORDS = {
+    "finite_number": "a finite number",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "none_required": "null",
+}
+
+
+class Body(BaseModel):
+    """Strict: no number where a text belongs, no NaN, no field that nobody knows."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+Read = TypeVar("Read", bound=Body)
+
+
+async def read_body(request: Request, model: type[Read], *, may_be_empty: bool = False) -> Read:
+    """The body as this model; where it is not one, the error that says what is wrong.
+
+    Args:
+        request: Whose body is read.
+        model: What it has to be.
+        may_be_empty: Whether no body at all is an empty object.
+    """
+    body = await request.body()
+    if may_be_empty and not body:
+        body = b"{}"
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        raise _refusal(error, body, model) from None
+
+
+def moment(field: str, given: float | str | None) -> float | datetime | None:
+    """A time of a body: seconds since 1970 (or rounds), or ISO text with its zone.
+
+    Args:
+        field: What the body calls it.
+        given: Its value.
+    """
+    if not isinstance(given, str):
+        return given
+    try:
+        return datetime.fromisoformat(given)
+    except ValueError:
+        remedy = "must be a number (seconds since 1970), or a time with its zone such as 2026-11-16T12:00:00Z"
+        raise InvalidValue(field, given, remedy) from None
+
+
+def refuse_too_many(field: str, given: Sequence[object], at_most: int) -> None:
+    """A request that asks for more than this service does at once.
+
+    Args:
+        field: What the body calls them.
+        given: What it holds.
+        at_most: How many may come in one request.
+    """
+    if len(given) > at_most:
+        remedy = f"must be at most {at_most:,} in one request here: send several requests"
+        raise InvalidValue(f"number of {field}", len(given), remedy)
+
+
+def answer(found: object, *, status: int = 200) -> Response:
+    """Plain values as a JSON answer; whatever is no number there is null."""
+    return Response(to_json(found, inf_nan_mode="null"), status_code=status, media_type=JSON)
+
+
+def takes(model: type[Body], *, may_be_empty: bool = False) -> dict[str, Any]:
+    """For `openapi_extra` of a route that reads its body by itself."""
+    schema = model.model_json_schema()
+    parts = schema.pop("$defs", {})
+    return {"requestBody": {"required": not may_be_empty, "content": {JSON: {"schema": _whole(schema, parts)}}}}
+
+
+def _whole(schema: Any, parts: dict[str, Any]) -> Any:
+    """The schema with its parts in their places: references would lead nowhere in the whole document."""
+    if isinstance(schema, list):
+        return [_whole(one, parts) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _whole(parts[schema["$ref"].rpartition("/")[2]], parts)
+    return {name: _whole(one, parts) for name, one in schema.items()}
+
+
+def _refusal(error: ValidationError, body: bytes, model: type[Body]) -> DoralError:
+    told = error.errors(include_url=False, include_context=False)
+    if told[0]["type"] == "json_invalid":
+        why = str(told[0]["msg"]).removeprefix("Invalid JSON: ")
+        return ServiceError(f"the body is no JSON: {why}; send one JSON object in UTF-8", "broken-json", 400)
+    given = json.loads(body)
+    found = [(*_walk(given, one["loc"]), one) for one in told]
+    # Where a value may be one of several things, the one that was followed furthest is what was meant.
+    furthest = max(len(path) for path, _, _ in found)
+    path, value, first = next(one for one in found if len(one[0]) == furthest)
+    alike = [one["type"] for its_path, _, one in found if its_path == path]
+    field = _shown(path)
+    if first["type"] == "missing":
+        return InvalidValue(field, None, "is missing: give it")
+    if first["type"] == "extra_forbidden":
+        return InvalidValue(field, value, _unknown_field(path, model))
+    wanted = list(dict.fromkeys(_WORDS[kind] for kind in alike if kind in _WORDS))
+    if not wanted:
+        return InvalidValue(field, value, f"cannot be used: {first['msg']}")
+    return InvalidValue(field, value, f"must be {' or '.join(wanted)}")
+
+
+def _walk(given: Any, location: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], Any]:
+    """Where in the body that is, and what stands there.
+
+    Parts of the location that are no step of the body are the names of what a value might have been.
+    """
+    path: list[int | str] = []
+    for place, step in enumerate(location):
+        if isinstance(given, dict) and step in given:
+            given = given[step]
+        elif isinstance(given, list) and isinstance(step, int) and step < len(given):
+            given = given[step]
+        elif isinstance(given, dict) and place == len(location) - 1 and isinstance(step, str):
+            given = None  # what is missing
+        else:
+            continue
+        path.append(step)
+    return tuple(path), given
+
+
+def _shown(path: tuple[int | str, ...]) -> str:
+    """Such as `arrivals[3].context`."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text[:200] or "body"
+
+
+def _unknown_field(path: tuple[int | str, ...], model: type[Body]) -> str:
+    names: list[str] = []
+    if len(path) == 1:
+        names = sorted(model.model_fields)
+    return f"is no field that is known here{': known are ' + ', '.join(names) if names else ''}; leave it out"

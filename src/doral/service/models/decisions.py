@@ -1,0 +1,145 @@
+"""Arrivals, answers, records and decisions."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from pydantic import BaseModel, Field
+
+from doral.service.bodies import Body
+
+Time: TypeAlias = Annotated[
+    float | str | None,
+    Field(description="Seconds since 1970 (or rounds, where the clock counts those), or ISO text with its zone."),
+]
+Key: TypeAlias = Annotated[
+    str | None,
+    Field(description="A name of this very request: the same key gives the same answer back. At most 200 characters."),
+]
+FeatureValue: TypeAlias = float | str | bool | None
+Features: TypeAlias = Annotated[
+    dict[str, FeatureValue] | list[FeatureValue] | None,
+    Field(description="What is known of this one, where the problem says what is known of people."),
+]
+Weight: TypeAlias = Annotated[float | None, Field(description="What a unit of this one's reward is worth.")]
+Deadline: TypeAlias = Annotated[float | None, Field(description="How long this one's answer counts.")]
+
+
+class Arrival(Body):
+    """Somebody for whom something is to be decided."""
+
+    context: str | None = Field(None, description="Name of the context; may be left out where there is one.")
+    available: list[str] | None = Field(None, description="Names of the arms that can be had now; left out: all.")
+    key: Key = None
+    at: Time = None
+    features: Features = None
+    weight: Weight = None
+    deadline: Deadline = None
+
+
+class Arrivals(Body):
+    """Many of them, decided in their order, stored together or not at all."""
+
+    arrivals: list[Arrival]
+
+
+class Answer(Body):
+    """What came of a decision."""
+
+    decision_id: str = Field(description="The `id` of the decision.")
+    reward: float = Field(description="What came of it; zero is an answer.")
+    key: Key = None
+    actual_cost: float | None = Field(None, description="What it cost, at most what was reserved.")
+    at: Time = None
+
+
+class Answers(Body):
+    """Many of them; what is wrong with one does not keep the others out."""
+
+    answers: list[Answer]
+
+
+class Cancellation(Body):
+    """A decision was not carried out."""
+
+    key: Key = None
+    at: Time = None
+
+
+class Record(Body):
+    """A decision that was made elsewhere."""
+
+    context: str | None = None
+    arm: str | None = Field(description="Name of the arm; null for somebody who got nothing.")
+    at: float | str = Field(description="When it was made.")
+    reward: float | None = None
+    answered_at: Time = None
+    cost: float | None = None
+    probability: float | None = None
+    spend: bool = Field(False, description="Whether the campaign's budget pays for it.")
+    key: Key = None
+    features: Features = None
+    weight: Weight = None
+    deadline: Deadline = None
+
+
+class Records(Body):
+    """Many of them, stored together or not at all."""
+
+    records: list[Record]
+
+
+class DecisionModel(BaseModel):
+    """What was decided for one arrival, and what became of it; the words are those of `doral.Decision`."""
+
+    id: str
+    state: str
+    context: str
+    arm: str | None
+    cost: float
+    value: float | None
+    price: float | None
+    probability: float | None
+    reason: str
+    round: int
+    decided_at: float
+    key: str | None
+    reward: float | None
+    answered_at: float | None
+    actual_cost: float | None
+    available: list[str] | None
+    is_recorded: bool
+    is_in_ledger: bool
+    features: dict[str, FeatureValue] | None
+    weight: float | None
+    deadline: float | None
+    base: float | None
+    effects: dict[str, float] | None
+    delay: float | None
+
+
+class DecisionList(BaseModel):
+    """Decisions in the order in which they were asked for."""
+
+    decisions: list[DecisionModel]
+
+
+class DecisionPart(DecisionList):
+    """Some decisions; `next` is what to give as `after` for those that follow."""
+
+    next: str | None
+
+
+class AnswerResult(BaseModel):
+    """What became of one answer: the decision, or the problem."""
+
+    decision: DecisionModel | None = None
+    problem: dict[str, object] | None = None
+
+
+class AnswerResults(BaseModel):
+    """In the order of the answers."""
+
+    results: list[AnswerResult]
+    accepted: int
+    refused: int

@@ -1,0 +1,110 @@
+"""Decisions: asked for one by one or many at once, looked up, taken back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from doral.errors import InvalidValue
+from doral.live.decision_pages import MAX_PAGE
+from doral.live.events import STATE_NAMES
+from doral.service.access.caller import Caller
+from doral.service.access.guard import needs
+from doral.service.bodies import answer, moment, read_body, refuse_too_many, takes
+from doral.service.idempotency import header_key, item_key, key_of
+from doral.service.models.decisions import Arrival, Arrivals, Cancellation, DecisionList, DecisionModel, DecisionPart
+from doral.service.service import service_of
+from doral.wire.values import decision_to_dict
+
+router = APIRouter(prefix="/v1/campaigns/{name}", tags=["decisions"])
+
+
+@router.post(
+    "/decisions",
+    summary="Decide for one arrival",
+    responses={200: {"model": DecisionModel}},
+    openapi_extra=takes(Arrival),
+)
+async def decide(request: Request, name: str, caller: Annotated[Caller, Depends(needs("decide"))]) -> Response:
+    del caller
+    body = await read_body(request, Arrival)
+    arrival = _arrival(body)
+    arrival["key"] = key_of(header_key(request), body.key)
+    desk = await service_of(request).desk(name)
+    return answer(decision_to_dict(await desk.decide(arrival)))
+
+
+@router.post(
+    "/decisions/batch",
+    summary="Decide for many arrivals, all or none",
+    responses={200: {"model": DecisionList}},
+    openapi_extra=takes(Arrivals),
+)
+async def decide_many(request: Request, name: str, caller: Annotated[Caller, Depends(needs("decide"))]) -> Response:
+    del caller
+    service = service_of(request)
+    body = await read_body(request, Arrivals)
+    refuse_too_many("arrivals", body.arrivals, service.settings.limits.batch)
+    header = header_key(request)
+    arrivals = [_arrival(one) for one in body.arrivals]
+    for index, one in enumerate(arrivals):
+        one["key"] = item_key(header, index, one["key"])
+    made = await (await service.desk(name)).decide_many(arrivals)
+    return answer({"decisions": [decision_to_dict(one) for one in made]})
+
+
+@router.get("/decisions", summary="Decisions, page by page", responses={200: {"model": DecisionPart}})
+async def decisions(
+    request: Request,
+    name: str,
+    caller: Annotated[Caller, Depends(needs("read"))],
+    state: Annotated[str | None, Query(description=f"Only those that are {', '.join(STATE_NAMES)}.")] = None,
+    key: Annotated[str | None, Query(description="Only the one that was made with this key.")] = None,
+    after: Annotated[str | None, Query(description="What the page before gave as `next`.")] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100,
+) -> Response:
+    del caller
+    desk = await service_of(request).desk(name)
+    if key is not None:
+        if state is not None or after is not None:
+            raise InvalidValue("key", key, "names one decision: leave out state and after")
+        one = await desk.read(lambda campaign: campaign.decision_with_key(key))
+        return answer({"decisions": [] if one is None else [decision_to_dict(one)], "next": None})
+    page = await desk.read(lambda campaign: campaign.decision_page(after, state, limit))
+    return answer({"decisions": [decision_to_dict(one) for one in page.decisions], "next": page.next})
+
+
+@router.get("/decisions/{decision_id}", summary="One decision as it stands", responses={200: {"model": DecisionModel}})
+async def decision(
+    request: Request,
+    name: str,
+    decision_id: str,
+    caller: Annotated[Caller, Depends(needs("read", "decide", "feedback"))],
+) -> Response:
+    del caller
+    desk = await service_of(request).desk(name)
+    return answer(decision_to_dict(await desk.read(lambda campaign: campaign.decision(decision_id))))
+
+
+@router.post(
+    "/decisions/{decision_id}/cancel",
+    summary="A decision was not carried out: its budget comes back",
+    responses={200: {"model": DecisionModel}},
+    openapi_extra=takes(Cancellation, may_be_empty=True),
+)
+async def cancel(
+    request: Request, name: str, decision_id: str, caller: Annotated[Caller, Depends(needs("decide"))]
+) -> Response:
+    del caller
+    body = await read_body(request, Cancellation, may_be_empty=True)
+    key, at = key_of(header_key(request), body.key), moment("at", body.at)
+    desk = await service_of(request).desk(name)
+    return answer(decision_to_dict(await desk.cancel(decision_id, key, at)))
+
+
+def _arrival(body: Arrival) -> dict[str, Any]:
+    found = dict(vars(body))
+    if isinstance(body.at, str):
+        found["at"] = moment("at", body.at)
+    return found
