@@ -136,7 +136,8 @@ def clear_postgres(url: str) -> None:
 
     doral.open(url).close()
     with psycopg.connect(url) as connection:
-        tables = ("campaigns", "events", "snapshots", "archives", "archived_keys")
+        tables = ["campaigns", "events", "snapshots", "archives", "archived_keys"]
+        tables += ["service_keys", "service_acts", "service_alarms"]
         connection.execute(f"TRUNCATE {', '.join(f'doral.{table}' for table in tables)} RESTART IDENTITY")
 
 

@@ -14,7 +14,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -162,8 +162,27 @@ def upgrade(url: str, campaign: str, seed: int, notes: str) -> None:
     time.sleep(1_000)
 
 
+def race_for_books(url: str, campaign: str, seed: int, notes: str) -> None:
+    """Be the first to make a key, to raise alarms, and to be given what has to be told; what one succeeded in."""
+    from doral.live.storage.books import AlarmRow, KeyRow
+
+    with doral.open(url) as store:
+        books = store.books
+        key = KeyRow(
+            id=f"{seed:012x}", name="first", roles=(), campaigns=None, digest=b"x", created_at=1.0, expires_at=None
+        )
+        won: dict[str, Any] = {"key": books.add_first_key(key)}
+        alarm = AlarmRow(campaign=campaign, rule="", subject="", since=1.0, words="x")
+        alarms = [replace(alarm, rule=f"rule-{i}") for i in range(9)]
+        won["raised"] = [one.rule for one in alarms if books.raise_alarm(one)]
+        won["claimed"] = []
+        for _ in range(9):
+            won["claimed"] += [one.rule for one in books.claim_deliveries(100.0, lease_s=50.0, limit=2)]
+    Path(notes).write_text(json.dumps(won))
+
+
 ALONE: dict[str, Work] = {"forever": write_forever, "back-up": back_up, "archive": archive, "upgrade": upgrade}
-TOGETHER: dict[str, Work] = {"shared": share_keys, "compete": compete, "tell": tell}
+TOGETHER: dict[str, Work] = {"shared": share_keys, "compete": compete, "tell": tell, "books": race_for_books}
 
 
 def fork(work: Callable[..., None], *arguments: Any) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -14,6 +14,7 @@ import uvicorn
 
 import doral
 from doral.live.store import Store
+from doral.service.access.keys import make_first_key, new_key
 from doral.service.app import make_app
 from doral.service.settings import ServiceSettings
 
@@ -38,6 +39,14 @@ class Serving:
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.key}"}
 
+    def make_key(self, *roles: str, campaigns: Sequence[str] | None = None, expires_in_s: float | None = None) -> str:
+        """Another key, with these roles; for these campaigns only, where some are given."""
+        now = time.time()
+        expires_at = None if expires_in_s is None else now + expires_in_s
+        row, key = new_key("-".join(roles), roles, now=now, campaigns=campaigns, expires_at=expires_at)
+        self.store.books.add_key(row)
+        return key
+
     @contextmanager
     def client(self, key: str | None = None) -> Iterator[httpx2.Client]:
         """With the administrator's key, unless another is given."""
@@ -51,6 +60,7 @@ def serving(storage: str = "memory://", settings: ServiceSettings | None = None)
     """A service on this store, with an empty one where none is named."""
     settings = replace(settings or ServiceSettings(storage=storage), storage=storage)
     store = doral.open(storage)
+    key = make_first_key(store.books, time.time()) or _another_key(store)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -61,7 +71,14 @@ def serving(storage: str = "memory://", settings: ServiceSettings | None = None)
             while not server.started:
                 assert thread.is_alive(), "the service did not start"
                 time.sleep(0.01)
-            yield Serving(url=url, store=store, key="none")
+            yield Serving(url=url, store=store, key=key)
         finally:
             server.should_exit = True
             thread.join(timeout=30)
+
+
+def _another_key(store: Store) -> str:
+    """Of an administrator, where the store has had keys before."""
+    row, key = new_key("another", ["admin"], now=time.time())
+    store.books.add_key(row)
+    return key

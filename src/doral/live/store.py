@@ -25,6 +25,7 @@ from doral.live.events import CREATED, Event
 from doral.live.external import ExternalCampaign
 from doral.live.session import CLOCK_TOLERANCE_S, Session
 from doral.live.shown_campaign import store_card
+from doral.live.storage.books import Books
 from doral.live.storage.connection import Timeouts
 from doral.live.storage.contract import Storage
 from doral.live.storage.urls import redacted
@@ -180,6 +181,11 @@ class Store:
                 self._sessions.append(session)
                 self._campaigns[name] = Campaign(session)
             return self._campaigns[name]
+
+    @property
+    def books(self) -> Books:
+        """What `doral serve` keeps beside the campaigns: keys, administrative acts, alarms. No backup holds them."""
+        return self._storage.books()
 
     def list(self) -> list[str]:
         """The names of all campaigns."""

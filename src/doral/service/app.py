@@ -12,10 +12,20 @@ from doral._version import VERSION
 from doral.errors import DoralError
 from doral.live.store import Store
 from doral.live.store import open as open_store
-from doral.service.routes import answers, decisions, health, records
+from doral.service.access.installing import install
+from doral.service.routes import acts, answers, decisions, health, records
 from doral.service.service import Service
 from doral.service.settings import ServiceSettings
 from doral.wire.problems import MEDIA_TYPE, to_problem
+
+# All that the service answers to; a part adds its own here.
+ROUTERS = (
+    health.router,
+    acts.router,
+    decisions.router,
+    answers.router,
+    records.router,
+)
 
 
 def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
@@ -39,10 +49,10 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
         redoc_url=None,
         openapi_url="/v1/openapi.json",
     )
-    app.include_router(health.router)
-    for one in (decisions, answers, records):
-        app.include_router(one.router)
+    for one in ROUTERS:
+        app.include_router(one)
     app.add_exception_handler(DoralError, _refused)
+    install(app, settings)
     return app
 
 

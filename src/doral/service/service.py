@@ -10,6 +10,7 @@ from typing import TypeVar
 from fastapi import Request
 
 from doral.live.store import Store
+from doral.service.access.entrance import Entrance
 from doral.service.desk import Desk
 from doral.service.operations.metrics import Metrics
 from doral.service.settings import ServiceSettings
@@ -26,6 +27,7 @@ class Service:
         self.store, self.settings = store, settings
         self.metrics = Metrics()
         self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="doral")
+        self.entrance = Entrance(store.books, settings, self.run)
         self._desks: dict[str, Desk] = {}
 
     async def run(self, work: Callable[[], Result]) -> Result:

@@ -41,12 +41,12 @@ class ActRow:
 
 @dataclass(frozen=True, kw_only=True)
 class AlarmRow:
-    """Something that somebody should look after."""
+    """Something that somebody should look after. Of the same campaign, rule and subject one is raised at a time."""
 
     campaign: str
     rule: str
     subject: str  # of the rule, such as an arm; may be empty
-    since: float
+    since: float  # tells it from earlier ones of the same subject
     words: str
     cleared_at: float | None = None
     told: int = 0  # 1: that it began was delivered; 2: and that it ended
@@ -54,22 +54,37 @@ class AlarmRow:
     next_try_at: float = 0.0
 
 
+LONGEST_UNTOLD_S = 30 * 86_400.0  # an alarm that ended is kept for whoever has to be told of it, and no longer
+
+
+def needs_telling(row: AlarmRow) -> bool:
+    """Whether somebody has to be told of it still."""
+    return row.told < (1 if row.cleared_at is None else 2)
+
+
+def after(since: float, last: float | None) -> float:
+    """When an alarm began, which is after the last one of the same subject, however coarse the clock is."""
+    return since if last is None or since > last else last + 0.001
+
+
 class Books(ABC):
     """Safe to share between threads and processes."""
 
     @abstractmethod
-    def add_key(self, row: KeyRow) -> None: ...
+    def add_key(self, row: KeyRow) -> None:
+        """One more; its id is not taken."""
 
     @abstractmethod
     def add_first_key(self, row: KeyRow) -> bool:
         """Only where there was never a key: of several processes that begin together, one succeeds."""
 
     @abstractmethod
-    def key(self, key_id: str) -> KeyRow | None: ...
+    def key(self, key_id: str) -> KeyRow | None:
+        """A key or a session, whatever has become of it."""
 
     @abstractmethod
-    def keys(self) -> list[KeyRow]:
-        """All, the oldest first; without sessions."""
+    def all_keys(self) -> list[KeyRow]:
+        """All, the oldest first; without sessions. Those that were revoked stay in the list."""
 
     @abstractmethod
     def revoke_key(self, key_id: str, at: float) -> bool:
@@ -80,11 +95,12 @@ class Books(ABC):
         """Forget sessions that ended; how many."""
 
     @abstractmethod
-    def note(self, row: ActRow) -> None: ...
+    def note(self, row: ActRow) -> None:
+        """One more; its number is given here."""
 
     @abstractmethod
     def acts(self, *, before: int | None = None, limit: int = 100) -> list[ActRow]:
-        """The newest first."""
+        """The newest first; only those with a number below `before`."""
 
     @abstractmethod
     def raise_alarm(self, row: AlarmRow) -> bool:
@@ -92,7 +108,7 @@ class Books(ABC):
 
     @abstractmethod
     def clear_alarm(self, campaign: str, rule: str, subject: str, at: float) -> bool:
-        """False where it was not raised."""
+        """False where it was not raised. Whoever was told that it began is still to be told that it ended."""
 
     @abstractmethod
     def alarms(self, *, campaign: str | None = None) -> list[AlarmRow]:
@@ -100,7 +116,7 @@ class Books(ABC):
 
     @abstractmethod
     def claim_deliveries(self, now: float, *, lease_s: float, limit: int = 20) -> list[AlarmRow]:
-        """Those of which somebody has to be told now; nobody else gets them before the lease ends."""
+        """Those of which somebody has to be told now, the oldest first; nobody else gets them before the lease ends."""
 
     @abstractmethod
     def delivered(self, row: AlarmRow, told: int) -> None:
@@ -109,3 +125,7 @@ class Books(ABC):
     @abstractmethod
     def put_off(self, row: AlarmRow, *, next_try_at: float) -> None:
         """What was claimed could not be delivered."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the connection back; whoever asks again opens another."""

@@ -12,6 +12,7 @@ from typing import Any
 from doral import _check
 
 SCHEMA_LOCK = 0  # in the place of a campaign: taken while campaigns are made, and the schema is brought up to date
+BOOKS_LOCK = -1  # likewise: taken while keys, acts and alarms are written
 _MOST_S = 1e6  # a week and more; PostgreSQL counts milliseconds in 31 bits
 _WORTH_A_LINE_S = 1.0
 _log = logging.getLogger("doral.live")

@@ -11,6 +11,7 @@ from pathlib import Path
 from doral.live.errors import BrokenLog, StorageError
 from doral.live.events import Event
 from doral.live.storage.archive_file import ArchiveFile
+from doral.live.storage.books import Books
 
 PAGE_EVENTS = 10_000  # read at a time while folding
 KEPT_SNAPSHOTS = 2  # the one before the last serves when the last is damaged
@@ -233,6 +234,10 @@ class Storage(ABC):
     @abstractmethod
     def delete(self, row: CampaignRow) -> None:
         """Take a campaign out; CampaignGone where it is not there any more."""
+
+    @abstractmethod
+    def books(self) -> Books:
+        """What a service keeps in this store beside the campaigns; the same object every time."""
 
     @abstractmethod
     def close(self) -> None:

@@ -14,7 +14,9 @@ from threading import RLock
 from doral._forks import renew_in_child
 from doral.live.errors import CampaignExists, CampaignGone, StorageBusy
 from doral.live.events import FORGOTTEN, MAKES_DECISION, Event, known
+from doral.live.storage.books import Books
 from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, Storage
+from doral.live.storage.memory_books import MemoryBooks
 
 
 class _Kept:
@@ -207,6 +209,7 @@ class MemoryStorage(Storage):
         self._kept: dict[str, _Kept] = {}
         self._lock = RLock()
         self._numbers = count(1)
+        self._books = MemoryBooks()
         renew_in_child(self)
 
     def renew(self) -> None:
@@ -262,6 +265,9 @@ class MemoryStorage(Storage):
             with log.writing():
                 log.remove_all()
             del self._kept[row.name]
+
+    def books(self) -> Books:
+        return self._books
 
     def close(self) -> None:
         """The log lives as long as this object."""

@@ -14,8 +14,8 @@ from doral.live.storage.urls import PostgresDatabase, SqliteFile
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0004"  # the revision of the tables that this version reads and writes; the last in migrations/versions
-REVISIONS = ("0001", "0002", "0003", "0004")
+HEAD = "0005"  # the revision of the tables that this version reads and writes; the last in migrations/versions
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 _one_thread = lock_across_forks()
 _FOLDER = Path(__file__).parent.parent / "migrations"
 

@@ -11,9 +11,11 @@ from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageError
 from doral.live.events import Event
 from doral.live.storage import migrating, sqlite_file, sqlite_forks
 from doral.live.storage.archived import ArchivedLog
+from doral.live.storage.books import Books
 from doral.live.storage.connection import SCHEMA_LOCK, Connection, Timeouts
 from doral.live.storage.contract import CampaignRow, Log, Pages, Storage
 from doral.live.storage.patience import Patience
+from doral.live.storage.sql_books import SqlBooks
 from doral.live.storage.sql_log import gone, put_in, rows_of
 from doral.live.storage.sqlite import SqliteConnection
 from doral.live.storage.urls import PostgresDatabase, SqliteFile, read_postgres, read_sqlite
@@ -53,6 +55,7 @@ class SqlStorage(Storage):
             migrating.bring_up_to_date(self._place, connection, self._timeouts)
         finally:
             connection.close()
+        self._books = SqlBooks(self._opened)
 
     def _opened(self) -> Connection:
         """Another connection to what was opened; a file that has become something else since is not touched."""
@@ -171,8 +174,12 @@ class SqlStorage(Storage):
         finally:
             log.close()
 
+    def books(self) -> Books:
+        return self._books
+
     def close(self) -> None:
         """Connections belong to logs, and each closes its own."""
+        self._books.close()
 
 
 def _find_or_make(path: Path, *, create: bool) -> None:

@@ -1,0 +1,286 @@
+"""Keys, acts and alarms in SQLite or PostgreSQL, through one connection that is made when somebody asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from threading import RLock
+from typing import Any, TypeVar
+
+from doral._forks import renew_in_child
+from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageError
+from doral.live.storage.books import LONGEST_UNTOLD_S, ActRow, AlarmRow, Books, KeyRow, after
+from doral.live.storage.connection import BOOKS_LOCK, Connection
+from doral.live.storage.patience import Patience
+
+Result = TypeVar("Result")
+_KEY = ", ".join(one.name for one in fields(KeyRow))
+_ACT = ", ".join(one.name for one in fields(ActRow))
+_ALARM = ", ".join(one.name for one in fields(AlarmRow))
+_THIS = "campaign = ? AND rule = ? AND subject = ?"
+_NEEDS_TELLING = "((cleared_at IS NULL AND told < 1) OR (cleared_at IS NOT NULL AND told < 2))"
+
+
+class _Asked:
+    """One transaction, or one look: SQL with `?`, and tables by their names alone.
+
+    `again`: an attempt before this one may have been stored, though its answer was lost.
+    """
+
+    def __init__(self, connection: Connection, *, again: bool) -> None:
+        self._connection, self.again = connection, again
+
+    def __call__(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:
+        sql = sql.replace("service_", f"{self._connection.schema}service_")
+        return self._connection.execute(sql.replace("?", self._connection.placeholder), given)
+
+    def change(self, sql: str, *given: Any) -> int:
+        """How many rows it has made or changed."""
+        sql = sql.replace("service_", f"{self._connection.schema}service_")
+        return self._connection.execute_many(sql.replace("?", self._connection.placeholder), [given])
+
+
+class SqlBooks(Books):
+    """Of one database. A connection that broke is made again, and what was asked is asked again."""
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._connect = connect
+        self._lock = RLock()
+        self._connection: Connection | None = None
+        self._inherited: list[Connection | None] = []
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """In a forked child: the parent's connection is not ours to use, nor to close."""
+        self._lock = RLock()
+        self._inherited.append(self._connection)
+        self._connection = None
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    # --- asking -----------------------------------------------------------------------------------------------------
+
+    def _opened(self) -> Connection:
+        if self._connection is not None and self._connection.is_lost:
+            self.close()
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    def _read(self, ask: Callable[[_Asked], Result]) -> Result:
+        patience = Patience()
+        with self._lock:
+            while True:
+                try:
+                    return ask(_Asked(self._opened(), again=False))
+                except ConnectionLost as error:
+                    self.close()
+                    patience.wait(error)
+                except StorageError:  # another file may be in its place: look at it anew the next time
+                    self.close()
+                    raise
+
+    def _write(self, ask: Callable[[_Asked], Result]) -> Result:
+        patience = Patience()
+        again = False
+        with self._lock:
+            while True:
+                try:
+                    connection = self._opened()
+                    connection.begin(BOOKS_LOCK, within_s=patience.left_s)
+                    try:
+                        found = ask(_Asked(connection, again=again))
+                        again = True
+                        connection.commit()
+                    except BaseException:
+                        connection.rollback()
+                        raise
+                except ConnectionLost as error:
+                    self.close()
+                    self._wait(patience, error, again=again)
+                except StorageError:
+                    self.close()
+                    raise
+                else:
+                    return found
+
+    @staticmethod
+    def _wait(patience: Patience, error: ConnectionLost, *, again: bool) -> None:
+        try:
+            patience.wait(error)
+        except ConnectionLost:
+            if not again:
+                raise
+            raise OutcomeUnknown(
+                f"{error}; whether it was written is not known: look, and ask again if it was not"
+            ) from error
+
+    # --- keys -------------------------------------------------------------------------------------------------------
+
+    def add_key(self, row: KeyRow) -> None:
+        def add(sql: _Asked) -> None:
+            if sql.again and _key_in(sql, row.id) == row:
+                return
+            if _key_in(sql, row.id) is not None:
+                raise StorageError(f"there is a key {row.id!r} already; nothing was changed: make another")
+            _insert_key(sql, row)
+
+        self._write(add)
+
+    def add_first_key(self, row: KeyRow) -> bool:
+        def add(sql: _Asked) -> bool:
+            if sql.again and _key_in(sql, row.id) == row:
+                return True
+            if sql("SELECT 1 FROM service_keys WHERE parent IS NULL LIMIT 1"):
+                return False
+            _insert_key(sql, row)
+            return True
+
+        return self._write(add)
+
+    def key(self, key_id: str) -> KeyRow | None:
+        return self._read(lambda sql: _key_in(sql, key_id))
+
+    def all_keys(self) -> list[KeyRow]:
+        rows = self._read(lambda sql: sql(f"SELECT {_KEY} FROM service_keys WHERE parent IS NULL"))
+        return sorted((_key(row) for row in rows), key=lambda one: (one.created_at, one.id))
+
+    def revoke_key(self, key_id: str, at: float) -> bool:
+        def revoke(sql: _Asked) -> bool:
+            row = _key_in(sql, key_id)
+            if row is None or row.revoked_at is not None:
+                return row is not None and sql.again and row.revoked_at == at
+            these = "(id = ? OR parent = ?) AND revoked_at IS NULL"
+            sql(f"UPDATE service_keys SET revoked_at = ? WHERE {these}", at, key_id, key_id)
+            return True
+
+        return self._write(revoke)
+
+    def drop_sessions(self, *, expired_before: float) -> int:
+        ended = "DELETE FROM service_keys WHERE parent IS NOT NULL AND (expires_at < ? OR revoked_at < ?)"
+        return self._write(lambda sql: sql.change(ended, expired_before, expired_before))
+
+    # --- acts -------------------------------------------------------------------------------------------------------
+
+    def note(self, row: ActRow) -> None:
+        given = (row.at, row.key_id, row.key_name, row.act, row.campaign, row.details, row.request_id, row.address)
+        columns = _ACT.removeprefix("number, ")
+
+        def add(sql: _Asked) -> None:
+            if sql.again:
+                found = sql(f"SELECT {columns} FROM service_acts ORDER BY number DESC LIMIT 1000")
+                if given in [tuple(one) for one in found]:
+                    return
+            sql(f"INSERT INTO service_acts ({columns}) VALUES ({_marks(given)})", *given)
+
+        self._write(add)
+
+    def acts(self, *, before: int | None = None, limit: int = 100) -> list[ActRow]:
+        where, given = ("", []) if before is None else ("WHERE number < ? ", [before])
+        rows = self._read(
+            lambda sql: sql(f"SELECT {_ACT} FROM service_acts {where}ORDER BY number DESC LIMIT ?", *given, limit)
+        )
+        return [ActRow(**dict(zip(_ACT.split(", "), row, strict=True))) for row in rows]
+
+    # --- alarms -----------------------------------------------------------------------------------------------------
+
+    def raise_alarm(self, row: AlarmRow) -> bool:
+        subject = (row.campaign, row.rule, row.subject)
+
+        def add(sql: _Asked) -> bool:
+            same = f"UPDATE service_alarms SET words = ? WHERE {_THIS} AND cleared_at IS NULL"
+            if sql.change(same, row.words, *subject):
+                raised = sql(f"SELECT since FROM service_alarms WHERE {_THIS} AND cleared_at IS NULL", *subject)
+                return sql.again and raised[0][0] == row.since
+            last = sql(f"SELECT max(since) FROM service_alarms WHERE {_THIS}", *subject)[0][0]
+            new = _values(replace(row, since=after(row.since, last)))
+            sql(f"INSERT INTO service_alarms ({_ALARM}) VALUES ({_marks(new)})", *new)
+            return True
+
+        return self._write(add)
+
+    def clear_alarm(self, campaign: str, rule: str, subject: str, at: float) -> bool:
+        def clear(sql: _Asked) -> bool:
+            sql("DELETE FROM service_alarms WHERE cleared_at < ?", at - LONGEST_UNTOLD_S)
+            this = (campaign, rule, subject)
+            if sql.change(f"UPDATE service_alarms SET cleared_at = ? WHERE {_THIS} AND cleared_at IS NULL", at, *this):
+                return True
+            return sql.again and bool(sql(f"SELECT 1 FROM service_alarms WHERE {_THIS} AND cleared_at = ?", *this, at))
+
+        return self._write(clear)
+
+    def alarms(self, *, campaign: str | None = None) -> list[AlarmRow]:
+        where, given = ("", []) if campaign is None else (" AND campaign = ?", [campaign])
+        rows = self._read(
+            lambda sql: sql(f"SELECT {_ALARM} FROM service_alarms WHERE cleared_at IS NULL{where}", *given)
+        )
+        return sorted(map(_alarm, rows), key=lambda one: (-one.since, one.campaign, one.rule, one.subject))
+
+    def claim_deliveries(self, now: float, *, lease_s: float, limit: int = 20) -> list[AlarmRow]:
+        def claim(sql: _Asked) -> list[AlarmRow]:
+            due = sql(
+                f"SELECT {_ALARM} FROM service_alarms WHERE next_try_at <= ? AND {_NEEDS_TELLING} "
+                "ORDER BY since, campaign, rule, subject LIMIT ?",
+                now,
+                limit,
+            )
+            claimed = [replace(_alarm(row), next_try_at=now + lease_s) for row in due]
+            for one in claimed:
+                change = f"UPDATE service_alarms SET next_try_at = ? WHERE {_THIS} AND since = ?"
+                sql(change, one.next_try_at, *_place(one))
+            return claimed
+
+        if not self._read(lambda sql: sql(f"SELECT 1 FROM service_alarms WHERE {_NEEDS_TELLING} LIMIT 1")):
+            return []  # nearly always: nobody is kept from writing for it
+        return self._write(claim)
+
+    def delivered(self, row: AlarmRow, told: int) -> None:
+        def note(sql: _Asked) -> None:
+            change = f"UPDATE service_alarms SET told = ?, tries = 0, next_try_at = 0 WHERE {_THIS} AND since = ?"
+            sql(change, told, *_place(row))
+            done = f"{_THIS} AND since = ? AND cleared_at IS NOT NULL AND told >= 2"
+            sql(f"DELETE FROM service_alarms WHERE {done}", *_place(row))
+
+        self._write(note)
+
+    def put_off(self, row: AlarmRow, *, next_try_at: float) -> None:
+        change = f"UPDATE service_alarms SET tries = ?, next_try_at = ? WHERE {_THIS} AND since = ?"
+        self._write(lambda sql: sql(change, row.tries + 1, next_try_at, *_place(row)))
+
+
+def _marks(given: Sequence[object]) -> str:
+    return ", ".join("?" * len(given))
+
+
+def _values(row: KeyRow | AlarmRow) -> tuple[Any, ...]:
+    return tuple(getattr(row, one.name) for one in fields(row))
+
+
+def _key_in(sql: _Asked, key_id: str) -> KeyRow | None:
+    rows = sql(f"SELECT {_KEY} FROM service_keys WHERE id = ?", key_id)
+    return _key(rows[0]) if rows else None
+
+
+def _insert_key(sql: _Asked, row: KeyRow) -> None:
+    given = [json.dumps(one) if isinstance(one, tuple) else one for one in _values(row)]
+    sql(f"INSERT INTO service_keys ({_KEY}) VALUES ({_marks(given)})", *given)
+
+
+def _key(row: Sequence[Any]) -> KeyRow:
+    found = dict(zip(_KEY.split(", "), row, strict=True))
+    found["roles"] = tuple(json.loads(found["roles"]))
+    found["campaigns"] = None if found["campaigns"] is None else tuple(json.loads(found["campaigns"]))
+    return KeyRow(**found)
+
+
+def _alarm(row: Sequence[Any]) -> AlarmRow:
+    return AlarmRow(**dict(zip(_ALARM.split(", "), row, strict=True)))
+
+
+def _place(row: AlarmRow) -> tuple[str, str, str, float]:
+    return row.campaign, row.rule, row.subject, row.since

@@ -1,0 +1,153 @@
+"""Where every request comes in: which key it has, and whether that is one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from doral.live.storage.books import Books
+from doral.service.access import refusals
+from doral.service.access.caller import Caller
+from doral.service.access.cookies import cookie_in, cookie_name, csrf_of
+from doral.service.access.keyring import Held, Keyring, Run
+from doral.service.access.keys import Presented, has_expired, read_key
+from doral.service.access.limits import Failures, Rates
+from doral.service.settings import ServiceSettings
+
+_CALLER = "doral.caller"  # in a request's scope, once it is known
+_READS = frozenset(("GET", "HEAD"))
+_OWN_SITE = frozenset((b"same-origin", b"none"))
+
+
+class Entrance:
+    """Of one process. What is found out of a request is found out once."""
+
+    def __init__(self, books: Books, settings: ServiceSettings, run: Run) -> None:
+        limits = settings.limits
+        self.books, self.settings = books, settings
+        self.keyring = Keyring(books, run)
+        self._rates = Rates(limits.rate_per_s, limits.burst)
+        self._failures = Failures(limits.sign_in_failures)
+        self._cookie = cookie_name(settings)
+
+    async def caller(self, scope: Mapping[str, Any]) -> Caller:
+        """By the key that was sent; for looking, by the cookie of a page of ours, too. A ServiceError says why not."""
+        known = scope.get(_CALLER)
+        if isinstance(known, Caller):
+            return known
+        sent, cookies, site = _sent(scope)
+        if sent:
+            if len(sent) > 1:
+                raise refusals.no_such_form()
+            scheme, _, word = sent[0].partition(b" ")
+            if scheme.lower() != b"bearer":
+                raise refusals.no_such_form()
+            found = await self.key(word.decode("latin-1").strip(), address_of(scope))
+        elif cookies is not None and cookie_in(cookies, self._cookie) is not None:
+            if scope["method"] not in _READS or (site is not None and site not in _OWN_SITE):
+                raise refusals.cookie_refused()
+            found = await self.session(scope)
+        else:
+            raise refusals.no_key()
+        return self._remember(scope, found)
+
+    async def page_caller(self, scope: Mapping[str, Any]) -> Caller:
+        """Of a page or a form: by the cookie; without one, by a key."""
+        known = scope.get(_CALLER)
+        if isinstance(known, Caller):
+            return known
+        _, cookies, _ = _sent(scope)
+        if cookies is not None and cookie_in(cookies, self._cookie) is not None:
+            return self._remember(scope, await self.session(scope))
+        return await self.caller(scope)
+
+    def _remember(self, scope: Mapping[str, Any], found: Caller) -> Caller:
+        wait_s = self._rates.wait_s(found.key_id)
+        if wait_s > 0:
+            raise refusals.too_many(f"key {found.key_id} asks too often: wait {wait_s:.3g} s", wait_s)
+        if isinstance(scope, dict):
+            scope[_CALLER] = found
+        return found
+
+    async def key(self, text: str, address: str) -> Caller:
+        """Whose key this is."""
+        presented = read_key(text)
+        if presented is None:
+            self._failures.add(address)
+            raise refusals.no_such_form()
+        held = await self._find(presented, address)
+        if held.row is not None and held.row.parent is not None:  # a cookie is no key
+            self._failures.add(address)
+            raise refusals.unknown_key()
+        return self._valid(presented, held, address)
+
+    def presented_session(self, scope: Mapping[str, Any]) -> Presented | None:
+        """What is in the cookie."""
+        _, cookies, _ = _sent(scope)
+        text = None if cookies is None else cookie_in(cookies, self._cookie)
+        return None if text is None else read_key(text)
+
+    async def session(self, scope: Mapping[str, Any]) -> Caller:
+        """Who has signed in."""
+        address = address_of(scope)
+        presented = self.presented_session(scope)
+        if presented is None:
+            raise refusals.unknown_key()
+        held = await self._find(presented, address)
+        if held.row is None or held.row.parent is None:
+            self._failures.add(address)
+            raise refusals.unknown_key()
+        found = self._valid(presented, held, address)
+        return Caller(
+            key_id=found.key_id,
+            name=found.name,
+            roles=found.roles,
+            campaigns=found.campaigns,
+            csrf=csrf_of(presented),
+        )
+
+    async def _find(self, presented: Presented, address: str) -> Held:
+        """Where too many were wrong, only keys that this process knows are looked at: nothing is read for guesses."""
+        wait_s = self._failures.wait_s(address)
+        if wait_s > 0 and not self.keyring.knows(presented.id):
+            raise refusals.too_many(f"too many wrong keys from this address: wait {wait_s:.0f} s", wait_s)
+        return await self.keyring.find(presented.id)
+
+    def _valid(self, presented: Presented, held: Held, address: str) -> Caller:
+        now = time.time()
+        is_known = presented.matches(held.row)
+        if not is_known or held.row is None or held.caller is None or not _is_in_force(held):
+            self._failures.add(address)
+            raise refusals.unknown_key()
+        if has_expired(held.row, now) or (held.parent is not None and has_expired(held.parent, now)):
+            raise refusals.expired_key(held.caller.key_id)
+        return held.caller
+
+
+def _is_in_force(held: Held) -> bool:
+    if held.row is None or held.row.revoked_at is not None:
+        return False
+    return held.row.parent is None or (held.parent is not None and held.parent.revoked_at is None)
+
+
+def _sent(scope: Mapping[str, Any]) -> tuple[list[bytes], str | None, bytes | None]:
+    """What a request says of who sends it."""
+    keys: list[bytes] = []
+    cookies: str | None = None
+    site: bytes | None = None
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            keys.append(value)
+        elif name == b"cookie":
+            text = value.decode("latin-1")
+            cookies = text if cookies is None else f"{cookies}; {text}"
+        elif name == b"sec-fetch-site":
+            site = value
+    return keys, cookies, site
+
+
+def address_of(scope: Mapping[str, Any]) -> str:
+    """Where a request came from; empty where the server does not say."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
