@@ -27,8 +27,8 @@ from doral.live.health import Health, examine
 from doral.live.ledger import Ledger
 from doral.live.page.facts import CampaignFacts
 from doral.live.page.file import page_path, write_page
-from doral.live.page.gather import gather
 from doral.live.page.page import page
+from doral.live.page.watch import Watch
 from doral.live.plan_amendments import plan_cancellation, plan_correction
 from doral.live.plan_answers import plan_answers
 from doral.live.plan_changes import (
@@ -79,6 +79,7 @@ class Campaign:
             session: A connection to its log.
         """
         self._session = session
+        self._watch = Watch(session)
 
     @property
     def session(self) -> Session:
@@ -439,8 +440,11 @@ class Campaign:
         return text
 
     def facts(self) -> CampaignFacts:
-        """All that `page` shows, in plain values, for those who show or send it otherwise."""
-        return gather(self._session, lambda: ServedTables(self.problem.person).read(self.decisions()))
+        """All that `page` shows, in plain values, for those who show or send it otherwise.
+
+        The log is read once: whoever asks again waits for what is new, and for nothing else.
+        """
+        return self._watch.facts()
 
     def verify(self) -> Verification:
         """Read the whole log: is it what was written, and where would this version have decided otherwise?

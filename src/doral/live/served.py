@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from doral import _check
+from doral._arrays import Floats
 from doral.errors import UnknownName
 from doral.live.decision import Decision
 from doral.live.events import IS_CANCELLED, IS_RETURNED, STATE_NAMES
@@ -58,30 +61,49 @@ class Served:
 
 
 class ServedTables:
-    """Counts while decisions of the campaign itself are read, once for all features."""
+    """Counts while decisions of the campaign itself are read, once for all features; one that is read again takes the
+    place of what it was.
+    """
 
     def __init__(self, person: tuple[Feature, ...]) -> None:
-        self._person = person
-        self._values: list[list[float | str | None]] = [[] for _ in person]
-        self._facts: list[tuple[float, ...]] = []  # served, spend, answers, reward
+        self.person = person
+        self._rows: dict[str, int] = {}  # by id
+        self._values = [array("d") for _ in person]  # numbers, or places of levels
+        self._levels: list[dict[str, int]] = [{} for _ in person]  # in the order in which they came
+        self._facts = array("d")  # served, spend, answers, reward
 
     def read(self, decisions: Iterable[Decision]) -> ServedTables:
         for one in decisions:
             if one.is_recorded:  # others have decided that
                 continue
-            for place, feature in enumerate(self._person):
-                self._values[place].append(None if one.features is None else one.features[feature.name])
-            self._facts.append(_facts(one))
+            row = self._rows.get(one.id)
+            if row is not None:
+                self._facts[4 * row : 4 * row + 4] = array("d", _facts(one))
+                continue
+            self._rows[one.id] = len(self._rows)
+            for place, feature in enumerate(self.person):
+                value = None if one.features is None else one.features[feature.name]
+                self._values[place].append(self._number(place, feature, value))
+            self._facts.extend(_facts(one))
         return self
 
+    def _number(self, place: int, feature: Feature, value: float | str | None) -> float:
+        if isinstance(feature, Category):
+            levels = self._levels[place]
+            return float(levels.setdefault(NOT_KNOWN if value is None else str(value), len(levels)))
+        return math.nan if value is None else float(value)
+
     def table(self, feature: str, bins: int) -> tuple[Served, ...]:
-        names = [one.name for one in self._person]
+        names = [one.name for one in self.person]
         if not _check.is_among(feature, names):
             raise UnknownName("feature", feature, names)
         bins = _check.whole_number("bins", bins, at_least=1, at_most=MAX_BINS)
         place = names.index(feature)
-        group_of = _levels if isinstance(self._person[place], Category) else _ranges
-        labels, group = group_of(self._values[place], bins)
+        values = np.array(self._values[place], dtype=np.float64)
+        if isinstance(self.person[place], Category):
+            labels, group = list(self._levels[place]), values.astype(np.int64)
+        else:
+            labels, group = _ranges(values, bins)
         facts = np.array(self._facts, dtype=np.float64).reshape(-1, 4)
         found = []
         for number, label in enumerate(labels):
@@ -108,16 +130,8 @@ def _facts(one: Decision) -> tuple[float, ...]:
     return float(is_served), spend, float(is_answered), one.reward or 0.0 if is_answered else 0.0
 
 
-def _levels(values: list[float | str | None], _: int) -> tuple[list[str], np.ndarray]:
-    """In the order in which they came."""
-    places: dict[str, int] = {}
-    group = [places.setdefault(NOT_KNOWN if value is None else str(value), len(places)) for value in values]
-    return list(places), np.array(group, dtype=np.int64)
-
-
-def _ranges(values: list[float | str | None], bins: int) -> tuple[list[str], np.ndarray]:
+def _ranges(numbers: Floats, bins: int) -> tuple[list[str], np.ndarray]:
     """Bins that hold equal shares of those who came, as far as equal numbers let them."""
-    numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     known = numbers[~np.isnan(numbers)]
     labels: list[str] = []
     group = np.full(numbers.size, -1, dtype=np.int64)

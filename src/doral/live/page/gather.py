@@ -1,95 +1,30 @@
-"""The facts of a campaign: from its state at one moment, and from its log up to then, read page by page."""
+"""The facts of a campaign: from its state at one moment, and from what its log up to then was counted to."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
-from functools import partial
 
-from doral.live.decision import Decision, make_decision
-from doral.live.errors import StorageError
-from doral.live.events import IS_PENDING, Event
+from doral.live.decision import Decision
+from doral.live.events import IS_PENDING
 from doral.live.fold import Fold
 from doral.live.ledger import Ledger
 from doral.live.page.beliefs import SIGMAS, Believed, believed, return_curve
 from doral.live.page.facts import ArmFacts, CampaignFacts, ContextFacts, PairFacts, Period
-from doral.live.page.history import Day, History
+from doral.live.page.history import MOST_PERIODS, History
 from doral.live.page.pace import Standing, spending
 from doral.live.page.sentences import notes, warnings
 from doral.live.page.waiting import pending
-from doral.live.report import Report, make_report
+from doral.live.report import make_report
 from doral.live.roster import ARM_STATUS_NAMES
-from doral.live.served import Served, ServedTables
-from doral.live.session import Session
-from doral.live.storage.contract import PAGE_EVENTS, Log
-from doral.live.weeks import DAY_S
+from doral.live.served import Served
 from doral.live.words import certified
 
 MOST_PAIRS = 1_000  # of contexts and arms that are told one by one
-MOST_PERIODS = 92
-MOST_GROUPS = 20  # of a feature of people
 MOST_CERTIFICATES = 200
 
 
-def gather(session: Session, decisions: Callable[[], ServedTables], *, now: float | None = None) -> CampaignFacts:
-    """The log is read in parts, so that nobody waits long; all is of the moment of the first."""
-    wall = time.time() if now is None else now
-    start, history, finish = session.read(lambda log, fold: _begin(log, fold, session.row.name, wall))
-    is_partial = _read_all(session, history, start)
-    if not is_partial:
-        history.compare(pending=finish.pending, arrivals=finish.arrivals)
-    latest = session.read(lambda log, _: _latest(log, history))
-    groups = _groups(finish.report, decisions) if finish.report.person else ()
-    return finish.facts(history, latest, groups, is_partial=is_partial)
-
-
-def _begin(log: Log, fold: Fold, name: str, wall: float) -> tuple[int, History, _Finish]:
-    return log.archived, History(fold), _Finish(fold, name, wall)
-
-
-def _read_all(session: Session, history: History, archived: int) -> bool:
-    """Whether some of it could not be read: an archive that is not where it was."""
-    after, is_partial = 0, False
-    while after < history.upto:
-        try:
-            events = session.read(partial(_next, after, history.upto))
-        except StorageError:
-            if after >= archived or is_partial:
-                raise
-            history.restart()
-            after, is_partial = archived, True
-            continue
-        history.read(events)
-        after = events[-1].sequence
-    return is_partial
-
-
-def _next(after: int, upto: int, log: Log, _: Fold) -> list[Event]:
-    return log.following(after, upto=upto, limit=PAGE_EVENTS)
-
-
-def _latest(log: Log, history: History) -> tuple[Decision, ...]:
-    about = log.about(event.sequence for event in history.latest)
-    made = [
-        make_decision(
-            history.names,
-            event,
-            [one for one in about.get(event.sequence, ()) if one.sequence <= history.upto],
-            history.expiries,
-        )
-        for event in history.latest
-    ]
-    return tuple(reversed(made))
-
-
-def _groups(report: Report, decisions: Callable[[], ServedTables]) -> tuple[Served, ...]:
-    tables = decisions()
-    return tuple(one for feature in report.person for one in tables.table(feature, 4)[:MOST_GROUPS])
-
-
-class _Finish:
-    """What is taken from the state at the first moment, before it moves on."""
+class Finish:
+    """What is taken from the state at one moment, before it moves on."""
 
     def __init__(self, fold: Fold, name: str, wall: float) -> None:
         problem, definition = fold.problem, fold.definition
@@ -107,16 +42,19 @@ class _Finish:
         self._last = definition.epoch + fold.clock
         self._standing = Standing.of(fold)
 
+    @property
+    def person(self) -> tuple[str, ...]:
+        """Features of people, by which it is told who is served."""
+        return self.report.person
+
     def facts(
         self, history: History, latest: tuple[Decision, ...], groups: tuple[Served, ...], *, is_partial: bool
     ) -> CampaignFacts:
         report, definition = self.report, self._definition
         ledger = self._ledger.to_dict()
-        points = history.finish(spent=ledger["spent"], reserved=ledger["reserved"])
+        points = history.points(spent=ledger["spent"], reserved=ledger["reserved"])
         state = "closed" if report.is_closed else "racing" if report.is_racing else "open"
-        open_ones = pending(
-            list(history.open.values()), now=self._clock_now, clock=report.clock, epoch=definition.epoch
-        )
+        open_ones = pending(history.open, now=self._clock_now, clock=report.clock, epoch=definition.epoch)
         return CampaignFacts(
             name=report.name,
             tag=self._tag,
@@ -139,7 +77,7 @@ class _Finish:
             cutoff=_finite(report.cutoff),
             price=next((one.price for one in latest if one.price > 0.0), None),
             spending=spending(self._standing, history, points),
-            periods=_periods(history.days) if report.clock == "seconds" else (),
+            periods=_periods(history) if report.clock == "seconds" else (),
             arms=self._arms(),
             contexts=self._contexts(history),
             pairs=self._pairs(history),
@@ -230,19 +168,20 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _periods(days: dict[int, Day]) -> tuple[Period, ...]:
-    """Days from the first to the last; several together where there are many."""
-    if not days:
+def _periods(history: History) -> tuple[Period, ...]:
+    """From the first to the last; several days together where there are many."""
+    bins, unit = history.bins, history.bin_s
+    if not bins:
         return ()
-    first, last = min(days), max(days)
+    first, last = min(bins), max(bins)
     length = math.ceil((last - first + 1) / MOST_PERIODS)
     found = []
     for begin in range(first, last + 1, length):
-        inside = [days[day] for day in range(begin, min(begin + length, last + 1)) if day in days]
+        inside = [bins[one] for one in range(begin, min(begin + length, last + 1)) if one in bins]
         found.append(
             Period(
-                begins=begin * DAY_S,
-                ends=(begin + length) * DAY_S,
+                begins=begin * unit,
+                ends=(begin + length) * unit,
                 reward=math.fsum(one.reward for one in inside),
                 answers=sum(one.answers for one in inside),
                 arrivals=sum(one.arrivals for one in inside),

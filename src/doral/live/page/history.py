@@ -1,4 +1,4 @@
-"""What a log tells about time: read once, from first to last, in memory that does not grow with finished decisions."""
+"""What a log tells about time: each event is read once, in memory that does not grow with finished decisions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ from doral.live.reasons import MADE_ELSEWHERE
 from doral.live.weeks import DAY_S
 
 _SAMPLES = 240
+_FIRST_STEP_S = 2.0**-6  # powers of two: multiples of a step are exact, and every second one is of the next
 LATEST = 50
+MOST_PERIODS = 92
+_PERIODS_S = (60.0, 600.0, 3_600.0, DAY_S)  # a young campaign is shown by minutes or hours; each holds the one before
 _CHANGES = (TOPPED_UP, EXTENDED, ARM_ADDED, ARM_PAUSED, ARM_RESUMED, ARM_RETIRED, CLOSED, CLOCK_SET)
 
 
@@ -68,42 +71,58 @@ class Came:
         self.arrivals, self.served, self.answers, self.reward, self.spend = 0, 0, 0, 0.0, 0.0
 
 
-class Day:
+class Bin:
+    """What happened in a minute, an hour or a day."""
+
     __slots__ = ("answers", "arrivals", "reward")
 
     def __init__(self) -> None:
         self.arrivals, self.answers, self.reward = 0, 0, 0.0
 
+    def add(self, other: Bin) -> None:
+        self.arrivals += other.arrivals
+        self.answers += other.answers
+        self.reward += other.reward
+
 
 class History:
-    """Counts while events are read. What it needs of the state is taken at the start: the state moves on."""
+    """Counts while events are read. All follows from the events and their order, and not from where reading paused:
+    samples of the money lie on a grid that is thinned out as time goes on, and so do periods.
+    """
 
     def __init__(self, fold: Fold) -> None:
         problem = fold.problem
         self.by_date = fold.engine.until is not None
-        self._now = fold.clock if self.by_date else float(fold.round)
         self._epoch, self._in_seconds = fold.definition.epoch, fold.definition.is_in_seconds
         self._weights = problem.weights.tolist()
         self._deadlines = problem.deadlines.tolist()
-        self._limits = [fold.age_limit(context) for context in range(problem.n_contexts)]
         self._control = fold.roster.control
+        self.take(fold)
+        self.restart()
+
+    def take(self, fold: Fold) -> None:
+        """What is needed of the state up to which events are read next: the state itself moves on."""
+        self._now = fold.clock if self.by_date else float(fold.round)
+        self._limits = [fold.age_limit(context) for context in range(fold.problem.n_contexts)]
         self._costs = fold.roster.costs(0)
         self.expiries = copy.deepcopy(fold.expiries)
         self.names = copy.copy(fold.names)
         self.names.repairs = list(fold.names.repairs)
         self.upto = fold.sequence
-        self.restart()
 
     def restart(self) -> None:
         """Nothing was read, or what was read before is to be left out."""
         self._spent = self._reserved = 0.0
-        self._edge = 0
+        self._step = _FIRST_STEP_S if self.by_date else 1.0
         self.round = 0
-        self.points: list[Point] = []
-        self.open: dict[int, Open] = {}
+        self._points: list[Point] = []  # at the multiples of a step, from 0 on
+        self._waiting: dict[int, Event] = {}  # of open decisions what tells how old they are, by number
+        self._has_expired = False
+        self.touched: set[int] = set()  # decisions that were made or changed since somebody emptied it
         self.uses: dict[tuple[int, int], Uses] = {}
         self.contexts = [Came() for _ in self._weights]
-        self.days: dict[int, Day] = {}
+        self.bins: dict[int, Bin] = {}
+        self.bin_s = _PERIODS_S[0]
         self.latest: deque[Event] = deque(maxlen=LATEST)
         self.changes: list[tuple[float, Event]] = []
 
@@ -129,20 +148,34 @@ class History:
 
     def _pass(self, event: Event) -> None:
         """Note where the money was at the samples that lie before this event."""
-        at = self._place(event)
-        while self._edge < _SAMPLES and self._now * self._edge / _SAMPLES < at:
-            self._note(self._now * self._edge / _SAMPLES)
-            self._edge += 1
+        self._step = self._sampled(self._points, self._step, self._place(event))
 
-    def _note(self, at: float) -> None:
-        self.points.append(Point(at=at, spent=self._spent, reserved=self._reserved))
+    def _sampled(self, points: list[Point], step: float, upto: float) -> float:
+        """Add those before this place; where they would be too many, only every second one stays. The step by then."""
+        while upto > step * _SAMPLES:
+            step *= 2.0
+            del points[1::2]
+        while (at := len(points) * step) < upto:
+            points.append(Point(at=at, spent=self._spent, reserved=self._reserved))
+        return step
 
-    def _day(self, event: Event) -> Day:
-        day = int((self._epoch + self.names.own_time(event)) // DAY_S) if self._in_seconds else 0
-        found = self.days.get(day)
+    def _bin(self, event: Event) -> Bin:
+        at = self._epoch + self.names.own_time(event) if self._in_seconds else 0.0
+        place = int(at // self.bin_s)
+        found = self.bins.get(place)
         if found is None:
-            found = self.days[day] = Day()
+            found = self.bins[place] = Bin()
+            while self.bin_s < DAY_S and max(self.bins) - min(self.bins) >= MOST_PERIODS:
+                self._coarsen()
+            found = self.bins[int(at // self.bin_s)]
         return found
+
+    def _coarsen(self) -> None:
+        longer = _PERIODS_S[_PERIODS_S.index(self.bin_s) + 1]
+        merged: dict[int, Bin] = {}
+        for place, one in sorted(self.bins.items()):
+            merged.setdefault(int(place * self.bin_s // longer), Bin()).add(one)
+        self.bins, self.bin_s = merged, longer
 
     def _used(self, context: int, arm: int) -> Uses:
         found = self.uses.get((context, arm))
@@ -157,6 +190,7 @@ class History:
         if self.by_date:
             self.round += 1
         self.latest.append(event)
+        self.touched.add(event.sequence)
         self._arrived(event)
         if event.arm is None:
             return
@@ -169,18 +203,16 @@ class History:
         """One more who came, and what that person was given."""
         came = self.contexts[known(event.context)]
         came.arrivals += 1
-        self._day(event).arrivals += 1
+        self._bin(event).arrivals += 1
         if event.arm is not None:
             came.spend += known(event.cost)
             came.served += event.arm != self._control
 
     def _wait(self, event: Event, cost: float) -> None:
-        if self.expiries.has(event):
-            return
-        context, made = known(event.context), self.names.own_time(event)
-        own = event.deadline
-        limit = self._limits[context] if own is None else own
-        self.open[event.sequence] = Open(made, made + limit, cost)
+        if not self.expiries.has(event):
+            self._waiting[event.sequence] = Event(
+                event.sequence, DECIDED, event.own, 0.0, 0, context=event.context, cost=cost, deadline=event.deadline
+            )
 
     def _recorded(self, event: Event) -> None:
         is_ours = bool(json.loads(known(event.data))["spend"])
@@ -208,7 +240,8 @@ class History:
             self._spent += after
         else:
             self._spent -= before - after
-        self.open.pop(known(event.decision), None)
+        self._waiting.pop(known(event.decision), None)
+        self.touched.add(known(event.decision))
         context, arm = known(event.context), known(event.arm)
         came, uses = self.contexts[context], self._used(context, arm)
         came.spend -= before - after
@@ -226,13 +259,13 @@ class History:
             return
         worth = reward * (self._weights[context] if event.weight is None else event.weight)
         uses.reward += worth
-        day = self._day(event)
+        period = self._bin(event)
         is_answer = event.kind == ANSWERED
-        day.answers += is_answer
+        period.answers += is_answer
         if arm != self._control:
             came.reward += worth
             came.answers += is_answer
-            day.reward += worth
+            period.reward += worth
 
     def _counts(self, event: Event, context: int) -> bool:
         if event.state == IS_RETURNED:
@@ -241,6 +274,7 @@ class History:
 
     def _expired(self, event: Event) -> None:
         self._pass(event)
+        self._has_expired = True
         said = json.loads(known(event.data))
         releases = said.get("release", False)
         if "by_arm" in said:  # as version 0.1 counted
@@ -256,11 +290,31 @@ class History:
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
-    def finish(self, *, spent: float, reserved: float) -> list[Point]:
-        """The points, moved to where the ledger has the last one: by what was not read, and by the errors of floats."""
-        while self._edge < _SAMPLES:
-            self._note(self._now * self._edge / _SAMPLES)
-            self._edge += 1
+    def settle(self) -> None:
+        """After the last event that is to be read: what has expired by then is not open any more."""
+        if self._has_expired:
+            gone = [number for number, event in self._waiting.items() if self.expiries.has(event)]
+            for number in gone:
+                del self._waiting[number]
+            self.touched.update(gone)
+            self._has_expired = False
+
+    @property
+    def open(self) -> list[Open]:
+        """Decisions of which nothing has become yet, in their order."""
+        found = []
+        for event in self._waiting.values():
+            made = self.names.own_time(event)
+            limit = self._limits[known(event.context)] if event.deadline is None else event.deadline
+            found.append(Open(made, made + limit, known(event.cost)))
+        return found
+
+    def points(self, *, spent: float, reserved: float) -> list[Point]:
+        """The samples, moved to where the ledger has the last one: by what was not read, and by the errors of
+        floats.
+        """
+        found = list(self._points)
+        self._sampled(found, self._step, self._now)
         more, held = spent - self._spent, reserved - self._reserved
         scale = 1e-9 * max(1.0, abs(spent))
         moved = [
@@ -269,15 +323,16 @@ class History:
                 spent=one.spent + (more if abs(more) > scale else 0.0),
                 reserved=max(0.0, one.reserved + (held if abs(held) > scale else 0.0)),
             )
-            for one in self.points
+            for one in found
+            if one.at < self._now  # later ones were seen before the clock was set back
         ]
         return [*moved, Point(at=self._now, spent=spent, reserved=reserved)]
 
     def compare(self, *, pending: int, arrivals: int) -> None:
         """BrokenLog where what was read is not what the state stands for."""
-        if len(self.open) != pending or self.round != arrivals:
+        if len(self._waiting) != pending or self.round != arrivals:
             raise BrokenLog(
-                f"the log has {len(self.open):,} open decisions of {self.round:,} arrivals, and should have "
+                f"the log has {len(self._waiting):,} open decisions of {self.round:,} arrivals, and should have "
                 f"{pending:,} of {arrivals:,}: events are missing or were changed; restore a backup, and see `doral "
                 "campaign verify`"
             )
