@@ -1,13 +1,52 @@
-"""The processes of a service: sockets, workers, and how they end."""
+"""`serve`: a service from the first socket to the last answer."""
 
 from __future__ import annotations
 
-import uvicorn
+import socket
+from collections.abc import Callable
 
+from doral.live.store import open as open_store
 from doral.service.app import make_app
+from doral.service.operations.listening import check, listen, tls_context, url_of
+from doral.service.operations.server import make_server
+from doral.service.operations.workers import Workers
 from doral.service.settings import ServiceSettings
 
 
-def serve(settings: ServiceSettings) -> None:
-    """Run until told to stop."""
-    uvicorn.run(make_app(settings), host=settings.host, port=settings.port, log_config=None, server_header=False)
+def serve(settings: ServiceSettings, *, when_ready: Callable[[str], None] | None = None) -> None:
+    """Run until SIGTERM or Ctrl-C; returns when everything that was acknowledged is stored and all has ended.
+
+    What is wrong with the settings, the port or the store is raised before anybody is let in.
+
+    Args:
+        settings: How it is run.
+        when_ready: Called once with the URL, when decisions can be made quickly.
+    """
+    check(settings)
+    tls_context(settings)
+    with listen(settings) as listening:
+        url = url_of(settings, listening)
+
+        def tell() -> None:
+            if when_ready is not None:
+                when_ready(url)
+
+        if settings.workers == 1:
+            run_here(settings, listening, tell)
+            return
+        open_store(settings.storage).close()  # whatever is wrong with it is said here, and its tables are made once
+        listening.listen()
+        Workers(settings, listening, tell).run()
+
+
+def run_here(settings: ServiceSettings, listening: socket.socket, when_ready: Callable[[], None]) -> None:
+    """In this process.
+
+    Args:
+        settings: How it is run.
+        listening: The socket, bound.
+        when_ready: Called once, when decisions can be made quickly.
+    """
+    app = make_app(settings, open_store(settings.storage))
+    app.state.when_ready = when_ready
+    make_server(app, settings).run(sockets=[listening])

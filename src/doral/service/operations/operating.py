@@ -1,0 +1,59 @@
+"""What runs beside the requests of one process, from its beginning to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+from fastapi import FastAPI
+
+from doral.errors import DoralError
+from doral.service.operations.warming import warm_up
+from doral.service.service import Service
+
+STARTING, READY, STOPPING = "starting", "ready", "stopping"
+
+_logger = logging.getLogger("doral.service")
+
+
+@asynccontextmanager
+async def operating(app: FastAPI, service: Service) -> AsyncIterator[None]:
+    """From before the first request until after the last one.
+
+    `app.state.readiness` says how far it is; `app.state.when_ready`, where there is one, is called once.
+    """
+    app.state.readiness = STARTING
+    tasks = [asyncio.create_task(_begin(app, service))]
+    try:
+        yield
+    finally:
+        app.state.readiness = STOPPING
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+        await _drain(service)
+
+
+async def _begin(app: FastAPI, service: Service) -> None:
+    """Ready even where something could not be warmed up: it is slow the first time, then."""
+    try:
+        await service.run(lambda: warm_up(service.store))
+    except DoralError as error:
+        _logger.warning("the store could not be read beforehand: %s", error)
+    app.state.readiness = READY
+    when_ready: Callable[[], None] | None = getattr(app.state, "when_ready", None)
+    if when_ready is not None:
+        when_ready()
+
+
+async def _drain(service: Service) -> None:
+    """What was handed in is stored before the store is closed."""
+    desks = getattr(service, "_desks", {})
+    for desk in list(desks.values()):
+        drain = getattr(desk, "drain", None)
+        if drain is not None:
+            await drain()
