@@ -8,6 +8,7 @@ from collections.abc import Callable
 from doral.live.store import open as open_store
 from doral.service.app import make_app
 from doral.service.operations.listening import check, listen, tls_context, url_of
+from doral.service.operations.logs import set_up_logs
 from doral.service.operations.server import make_server
 from doral.service.operations.workers import Workers
 from doral.service.settings import ServiceSettings
@@ -34,9 +35,11 @@ def serve(settings: ServiceSettings, *, when_ready: Callable[[str], None] | None
         if settings.workers == 1:
             run_here(settings, listening, tell)
             return
+        lines = set_up_logs()
         open_store(settings.storage).close()  # whatever is wrong with it is said here, and its tables are made once
         listening.listen()
         Workers(settings, listening, tell).run()
+        lines.flush()
 
 
 def run_here(settings: ServiceSettings, listening: socket.socket, when_ready: Callable[[], None]) -> None:
@@ -49,4 +52,8 @@ def run_here(settings: ServiceSettings, listening: socket.socket, when_ready: Ca
     """
     app = make_app(settings, open_store(settings.storage))
     app.state.when_ready = when_ready
-    make_server(app, settings).run(sockets=[listening])
+    lines = set_up_logs()
+    try:
+        make_server(app, settings).run(sockets=[listening])
+    finally:
+        lines.flush()

@@ -13,7 +13,6 @@ import socket
 import sys
 import threading
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from doral.service.settings import ServiceSettings
 
@@ -36,7 +35,7 @@ def main(socket_number: int) -> None:
 
     from doral.service.operations.running import run_here
 
-    threading.Thread(target=_end_with_parent, args=(sys.stdin.buffer,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(sys.stdin.fileno(),), daemon=True).start()
     with socket.socket(fileno=socket_number) as listening:
         run_here(orders.settings, listening, _say_ready)
 
@@ -46,6 +45,6 @@ def _say_ready() -> None:
     sys.stdout.buffer.flush()
 
 
-def _end_with_parent(pipe: BinaryIO) -> None:
-    pipe.read(1)
+def _end_with_parent(pipe: int) -> None:
+    os.read(pipe, 1)  # nothing more is sent: it returns when the other end is gone
     os.kill(os.getpid(), signal.SIGTERM)

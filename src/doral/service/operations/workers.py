@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import IO
 
+from prometheus_client.multiprocess import mark_process_dead
+
 from doral.service.operations.worker import READY, Orders
 from doral.service.settings import ServiceSettings
 
@@ -133,6 +135,8 @@ class Workers:
         process.kill()
         code = process.wait()
         _close(process)
+        # What it showed as of now is no longer so.
+        mark_process_dead(process.pid, self._counts)  # type: ignore[no-untyped-call]
         place.process = None
         lived = time.monotonic() - place.started_at
         if place.is_ready and lived >= _LONG_S:

@@ -1,0 +1,134 @@
+"""What is looked up when somebody asks for the numbers: budgets, processes, alarms. Nothing here is counted."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from doral._version import VERSION
+from doral.errors import DoralError
+from doral.live.events import IS_PENDING
+from doral.live.fold import Fold
+from doral.live.store import Store
+from doral.service.operations.metrics import MOST_CAMPAIGNS, OTHER, Metrics
+
+_WITHIN_S = 5.0  # campaigns that are not read by then are left out until the next time
+
+
+class Standing(NamedTuple):
+    """Of one campaign, or of all that have no number of their own."""
+
+    total: float
+    spent: float
+    reserved: float
+    left: float
+    pending: int
+
+    @classmethod
+    def of(cls, fold: Fold) -> Standing:
+        ledger = fold.ledger
+        return cls(
+            float(ledger.total),
+            float(ledger.spent),
+            float(ledger.reserved),
+            float(ledger.left),
+            fold.counts.states[IS_PENDING],
+        )
+
+    def plus(self, other: Standing) -> Standing:
+        return Standing(
+            self.total + other.total,
+            self.spent + other.spent,
+            self.reserved + other.reserved,
+            self.left + other.left,
+            self.pending + other.pending,
+        )
+
+
+def scrape(store: Store, metrics: Metrics) -> bytes:
+    """All numbers as Prometheus reads them. Reads the store: not for the event loop."""
+    registry = CollectorRegistry()
+    if metrics.folder is None:
+        registry.register(_Fixed(metrics.registry.collect()))
+        pids = [os.getpid()]
+    else:
+        MultiProcessCollector(registry, path=metrics.folder)  # type: ignore[no-untyped-call]
+        pids = _alive(Path(metrics.folder))
+    registry.register(_Fixed([*_about(), *_processes(pids), *_budgets(store)]))
+    return generate_latest(registry)
+
+
+class _Fixed(Collector):
+    """Families that are made already."""
+
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = list(families)
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._families
+
+    def describe(self) -> Iterator[Metric]:
+        return iter(())
+
+
+def _about() -> list[Metric]:
+    info = InfoMetricFamily("doral_build", "What runs here.")
+    info.add_metric((), {"version": VERSION, "python": platform.python_version()})
+    return [info]
+
+
+def _alive(folder: Path) -> list[int]:
+    """The workers that have counted something and still run."""
+    found = {int(match[1]) for path in folder.iterdir() if (match := re.search(r"_(\d+)\.db$", path.name))}
+    return sorted(pid for pid in found if Path(f"/proc/{pid}").exists())
+
+
+def _processes(pids: list[int]) -> list[Metric]:
+    """Processor time, memory and files of each process."""
+    merged: dict[str, Metric] = {}
+    for pid in pids:
+        for family in ProcessCollector(pid=lambda pid=pid: pid, registry=None).collect():  # type: ignore[misc]
+            into = merged.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+            for sample in family.samples:
+                into.add_sample(sample.name, {**sample.labels, "worker": str(pid)}, sample.value)
+    return list(merged.values())
+
+
+def _budgets(store: Store) -> list[Metric]:
+    until = time.monotonic() + _WITHIN_S
+    found: dict[str, Standing] = {}
+    for name in store.list():
+        if time.monotonic() > until:
+            break
+        try:
+            here = store.campaign(name).session.read(lambda _, fold: Standing.of(fold))
+        except DoralError:  # its health tells of it
+            continue
+        label = name if len(found) < MOST_CAMPAIGNS else OTHER
+        found[label] = found[label].plus(here) if label in found else here
+    families: list[Metric] = []
+    for field, words in (
+        ("total", "The whole budget of a campaign."),
+        ("spent", "What is spent of it."),
+        ("reserved", "What is reserved for open decisions."),
+        ("left", "What can still be reserved."),
+    ):
+        family = GaugeMetricFamily(f"doral_budget_{field}", words, labels=("campaign",))
+        for name, one in found.items():
+            family.add_metric((name,), getattr(one, field))
+        families.append(family)
+    pending = GaugeMetricFamily("doral_pending", "Decisions that wait for an answer.", labels=("campaign",))
+    for name, one in found.items():
+        pending.add_metric((name,), one.pending)
+    return [*families, pending]
