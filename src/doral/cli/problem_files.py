@@ -1,38 +1,13 @@
-"""Problems out of files, for campaigns: what `doral init` writes, what `Problem.to_dict` writes, or by hand."""
+"""Problems out of files, for campaigns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from doral.errors import DoralError, InvalidValue
-from doral.problem import Problem
-from doral.simulation import json_text, written
-
-_FIELD = "problem file"
-
-
-@dataclass(frozen=True)
-class ReadProblem:
-    """A problem, and the date at which it ends, where the file says one."""
-
-    problem: Problem
-    until: str | None
+from doral.simulation import json_text
+from doral.simulation.problem_text import FIELD, ReadProblem, problem_of
 
 
 def read_problem(path: Path, *, clock: str = "seconds", until: str | None = None) -> ReadProblem:
     """Of a JSON file that holds a problem, or a scenario with one. `until` takes the place of the end that it says."""
-    data = json_text.read(_FIELD, path)
-    if isinstance(data, Mapping) and "problem" in data and "arms" not in data:
-        data = data["problem"]  # the rest is for simulations
-    if not isinstance(data, Mapping):
-        raise InvalidValue(_FIELD, str(path), 'must hold a mapping, {"arms": ..., "budget": ...}, as `doral init` does')
-    try:
-        found = written.problem(data, clock="rounds" if clock == "rounds" else "seconds")
-        date = until or found.until
-        if date is not None and found.data.get("until") is None and found.data.get("horizon") is None:
-            found.data["until"] = 1.0  # the date says how long it is
-        return ReadProblem(Problem.from_dict(found.data), date)
-    except DoralError as error:
-        raise InvalidValue(_FIELD, str(path), str(error)) from None
+    return problem_of(json_text.read(FIELD, path), source=str(path), clock=clock, until=until)

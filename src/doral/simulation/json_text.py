@@ -27,20 +27,25 @@ def read(field: str, path: Path) -> Any:
     except OSError as error:
         missing = "; `doral init` writes one to start from" if isinstance(error, FileNotFoundError) else ""
         raise InvalidValue(field, str(path), f"cannot be read: {error.strerror or error}{missing}") from None
+    return read_text(field, str(path), text)
+
+
+def read_text(field: str, source: str, text: str) -> Any:
+    """The value of a text that somebody gave; `source` is where it came from, in messages."""
     try:
         return parse(text)
     except InvalidValue as error:
-        raise InvalidValue(field, str(path), f"{error}") from None
+        raise InvalidValue(field, source, f"{error}") from None
     except json.JSONDecodeError as error:
         if not blanked(text).strip():
             remedy = "is not JSON: it is empty; `doral init` writes one to start from"
-            raise InvalidValue(field, str(path), remedy) from None
+            raise InvalidValue(field, source, remedy) from None
         where = f"line {error.lineno}, column {error.colno}"
-        raise InvalidValue(field, str(path), f"is not JSON: {error.msg}, {where}{_hint(text, error.pos)}") from None
+        raise InvalidValue(field, source, f"is not JSON: {error.msg}, {where}{_hint(text, error.pos)}") from None
     except RecursionError:
-        raise InvalidValue(field, str(path), "is not JSON that can be read: it is nested too deeply") from None
+        raise InvalidValue(field, source, "is not JSON that can be read: it is nested too deeply") from None
     except ValueError:  # Python reads whole numbers of up to 4,300 digits
-        raise InvalidValue(field, str(path), "is not JSON that can be read: a number has too many digits") from None
+        raise InvalidValue(field, source, "is not JSON that can be read: a number has too many digits") from None
 
 
 def parse(text: str) -> Any:
