@@ -18,11 +18,17 @@ _TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-
 _PACKAGE = "doral.service.pages"
 # What each file is made of: the looks of a static page come first, so that a live one looks the same.
 _PARTS: dict[str, tuple[tuple[str, str], ...]] = {
-    "service.css": (("shell.css", "doral.pages"), ("page.css", "doral.live.page"), ("service.css", _PACKAGE)),
+    "service.css": (
+        ("shell.css", "doral.pages"),
+        ("page.css", "doral.live.page"),
+        ("service.css", _PACKAGE),
+        ("forms.css", _PACKAGE),
+    ),
     "theme.js": (("theme.js", _PACKAGE),),
     "sorting.js": (("sorting.js", "doral.pages"),),
     "campaign.js": (("campaign.js", _PACKAGE),),
     "overview.js": (("overview.js", _PACKAGE),),
+    "forms.js": (("forms.js", _PACKAGE),),
     "mark.svg": (("mark.svg", _PACKAGE),),
 }
 _DARK = re.compile(r"@media \(prefers-color-scheme: dark\) \{\s*:root \{([^}]*)\}\s*\}")

@@ -6,11 +6,13 @@ does not hide another; then all of them together.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from doral import _check
@@ -53,8 +55,7 @@ LABELS: Mapping[str, str] = {
 }
 # Where an error is told that names something of the library's own.
 _ELSEWHERE = {"reward_range": "reward_low", "lowest of reward_range": "reward_low", "name of a campaign": "name"}
-_PLAIN = ("name", "budget", "end", "horizon", "until", "expected_arrivals", "deadline", "policy", "feedback", "paid",
-          "reserve", "counted", "return_at_least", "baseline", "reward_low", "reward_high", "clock", "options")  # fmt: skip
+_PLAIN = (*(name for name in LABELS if name not in ("arms", "contexts")), "end")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,15 +202,11 @@ class _Reading:
         for row, (name, cost) in enumerate(self.typed.arms):
             if not name and not cost:
                 continue
-            ids, label = (f"arm-name-{row}", f"arm-cost-{row}"), f"Arm {row + 1}"
-            arm = self.check(ids[0], lambda name=name: _new(Arm(name), made), label=label)  # type: ignore[misc]
-            priced = self.check(
-                ids[1],
-                lambda name=name, cost=cost: Arm(name or "it", cost=_number("cost", cost) if cost else 1.0),  # type: ignore[misc]
-                label=f"Cost of arm {row + 1}",
-            )
-            if arm is not None and priced is not None:
-                made.append(priced)
+            before = [one.name for one in made]
+            named = self.check(f"arm-name-{row}", partial(_arm_name, name, before), label=f"Arm {row + 1}")
+            arm = self.check(f"arm-cost-{row}", partial(_arm, named or "it", cost), label=f"Cost of arm {row + 1}")
+            if named is not None and arm is not None:
+                made.append(arm)
         if not made and not self.mistakes:
             self.mistakes.add("arm-name-0", "Name at least one: what can the budget be spent on?", label="Arms")
         return made
@@ -219,54 +216,46 @@ class _Reading:
         for row, (name, share) in enumerate(self.typed.contexts):
             if not name and not share:
                 continue
-            ids, label = (f"context-name-{row}", f"context-share-{row}"), f"Context {row + 1}"
-            named = self.check(ids[0], lambda name=name: _new(Context(name), made), label=label)  # type: ignore[misc]
-            shared = self.check(
-                ids[1],
-                lambda name=name, share=share: Context(name or "it", _share(share)),  # type: ignore[misc]
-                label=f"Share of context {row + 1}",
-            )
-            if named is not None and shared is not None:
-                made.append(shared)
+            before = [one.name for one in made]
+            id_, label = f"context-share-{row}", f"Share of context {row + 1}"
+            named = self.check(f"context-name-{row}", partial(_context_name, name, before), label=f"Context {row + 1}")
+            context = self.check(id_, partial(_context, named or "it", share), label=label)
+            if named is not None and context is not None:
+                made.append(context)
         return made or [Context(EVERYONE)]
 
     def alone(self, clock: str) -> dict[str, Any]:
         """Everything else that a problem is given, each checked in a problem that is otherwise right."""
-        given: dict[str, Any] = {}
-
-        def take(id_: str, work: Callable[[], Any], *, at: str | None = None) -> None:
-            value = self.check(id_, lambda: _tried(at or id_, work()))
-            if value is not None:
-                given[at or id_] = value
-
         typed = self.typed
-        take("budget", lambda: _number("budget", typed.one("budget")))
+        given: dict[str, Any] = {"budget": self._tried("budget")}
         if typed.one("end") == "date":
             self.check("until", lambda: _later("until", typed.one("until")))
             given["until"] = 1.0  # the date says how long it is
             if typed.one("expected_arrivals"):
-                take("expected_arrivals", lambda: _number("expected_arrivals", typed.one("expected_arrivals")))
+                given["expected_arrivals"] = self._tried("expected_arrivals")
         else:
-            take("horizon", lambda: _number("horizon", typed.one("horizon")))
+            given["horizon"] = self._tried("horizon")
         if typed.one("deadline"):
-            take("deadline", lambda: _deadline(typed.one("deadline"), clock=clock))
-        for name in ("feedback", "counted"):
+            given["deadline"] = self.check(
+                "deadline", lambda: _try("deadline", _deadline(typed.one("deadline"), clock))
+            )
+        for name in ("feedback", "counted", "paid"):  # the last is told together with deadline and reserve
             if typed.one(name):
-                take(name, lambda name=name: typed.one(name))  # type: ignore[misc]
-        if typed.one("paid"):
-            given["paid"] = typed.one("paid")  # is told with the deadline and the reserve
+                given[name] = typed.one(name)
         for name in ("return_at_least", "reserve"):
             if typed.one(name):
-                number = self.check(name, lambda name=name: _number(name, typed.one(name)))  # type: ignore[misc]
-                if number is not None:
-                    given[name] = number
+                given[name] = self.check(name, partial(_number, name, typed.one(name)))
         if typed.one("baseline"):
             given["baseline"] = _number_or_word(typed.one("baseline"))
         if typed.one("reward_low") or typed.one("reward_high"):
-            ends = [self.check(one, lambda one=one: _number(one, typed.one(one))) for one in ("reward_low", "reward_high")]  # type: ignore[misc]
-            if None not in ends:
-                given["reward_range"] = ends
+            ends = ("reward_low", "reward_high")
+            given["reward_range"] = [self.check(one, partial(_number, one, typed.one(one))) for one in ends]
         return given
+
+    def _tried(self, name: str) -> float | None:
+        """A number that a problem takes."""
+        found: float | None = self.check(name, lambda: _try(name, _number(name, self.typed.one(name))))
+        return found
 
     def policy(self) -> tuple[str, dict[str, Any]] | None:
         name = self.typed.one("policy") or "doral-otf"
@@ -278,20 +267,29 @@ class _Reading:
         return name, options
 
 
-def _tried(name: str, value: Any) -> Any:
+def _try(name: str, value: Any) -> Any:
     """The value, if a problem takes it."""
-    usual: dict[str, Any] = {"budget": 1.0, "horizon": 1}
-    if name == "expected_arrivals":
-        usual = {"budget": 1.0, "until": 1.0}
-    Problem(arms=["a"], contexts=["b"], **{**usual, name: value})
+    end = {"until": 1.0} if name == "expected_arrivals" else {"horizon": 1}
+    Problem(arms=["a"], contexts=["b"], **{"budget": 1.0, **end, name: value})
     return value
 
 
-def _new(one: Value, before: list[Value]) -> Value:
-    """An arm or a context whose name none has before it."""
-    kind = "arm" if isinstance(one, Arm) else "context"
-    _check.no_duplicates(f"name of an {kind}", [*(each.name for each in before), one.name])  # type: ignore[attr-defined]
-    return one
+def _arm_name(name: str, before: list[str]) -> str:
+    _check.no_duplicates("name of an arm", [*before, Arm(name).name])
+    return name
+
+
+def _arm(name: str, cost: str) -> Arm:
+    return Arm(name, cost=_number("cost", cost) if cost else 1.0)
+
+
+def _context_name(name: str, before: list[str]) -> str:
+    _check.no_duplicates("name of a context", [*before, Context(name).name])
+    return name
+
+
+def _context(name: str, share: str) -> Context:
+    return Context(name, _share(share))
 
 
 def _free_name(name: str, taken: set[str]) -> str:
@@ -333,7 +331,7 @@ def _share(text: str) -> float | None:
     return _number("share", text)
 
 
-def _deadline(text: str, *, clock: str) -> float:
+def _deadline(text: str, clock: str) -> float:
     if clock == "rounds":
         return _number("deadline", text)
     if text.replace(".", "", 1).isdecimal():
@@ -370,6 +368,4 @@ def _options(text: str) -> dict[str, Any]:
 
 def seed_of(key: str) -> int:
     """The seed of the campaign that a form with this key creates: sent twice, it is known again by it."""
-    import hashlib
-
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8]) % _SEEDS

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from doral.errors import DoralError, InvalidValue, UnknownName, shown
+from doral.errors import DoralError, InvalidValue, shown
 from doral.service.access.caller import Caller
+from doral.service.pages.shell import csrf_field
 
-CSRF_FIELD = "csrf"
 KEY_FIELD = "key"
 _KEY_BYTES = 18
+_EXACT = 2.0**53
 
 
 def fresh_key() -> str:
@@ -51,19 +52,19 @@ class Mistakes:
 def words_of(error: DoralError) -> str:
     """What a person reads next to the field: the value and the remedy, since the field is in sight."""
     if isinstance(error, InvalidValue):
-        is_empty = error.value is None or error.value == ""
-        return f"{_upper(error.remedy)}." if is_empty else f"{shown(error.value)} {_lower(error.remedy)}."
-    if isinstance(error, UnknownName):
-        return f"{_upper(str(error))}{'' if str(error).endswith('?') else '.'}"
-    return f"{_upper(str(error))}."
+        remedy = error.remedy.rstrip(".")
+        if error.value is None or error.value == "":
+            return f"{remedy[:1].upper()}{remedy[1:]}."
+        return f"{_as_typed(error.value)}: {remedy}."
+    words = str(error)
+    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith(('.', '?')) else '.'}"
 
 
-def _upper(words: str) -> str:
-    return (words[:1].upper() + words[1:]).rstrip(".")
-
-
-def _lower(words: str) -> str:
-    return words.rstrip(".")
+def _as_typed(value: object) -> str:
+    """People type 7 and no 7.0, and no quotes."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return f"{value:.0f}"
+    return shown(value)[1:-1] if isinstance(value, str) else shown(value)
 
 
 # --- fields -----------------------------------------------------------------------------------------------------------
@@ -97,9 +98,7 @@ def wrapped(id_: str, label: str, control: str, *, help_: str = "", mistakes: Mi
     wrong = f'<p class="mistake" id="{escape(id_)}-mistake">{escape(words)}</p>' if words else ""
     help_line = f'<p class="help" id="{escape(id_)}-help">{escape(help_)}</p>' if help_ else ""
     looks = " ".join(one for one in ("field", look, "wrong" if words else "") if one)
-    return (
-        f'<div class="{looks}"><label for="{escape(id_)}">{escape(label)}</label>{help_line}{control}{wrong}</div>'
-    )
+    return f'<div class="{looks}"><label for="{escape(id_)}">{escape(label)}</label>{help_line}{control}{wrong}</div>'
 
 
 def text_field(
@@ -205,7 +204,7 @@ def form(
         "novalidate": True,
         **(more or {}),
     }
-    token = hidden(CSRF_FIELD, caller.csrf) if caller is not None and caller.csrf is not None else ""
+    token = "" if caller is None else csrf_field(caller)
     return f"<form{attributes(given)}>{token}{inner}</form>"
 
 

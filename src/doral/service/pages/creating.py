@@ -1,0 +1,140 @@
+"""`/new`: a campaign is described by a form or a file, shown in words, and then created."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from doral.errors import DoralError, InvalidValue
+from doral.live.campaign import Campaign
+from doral.live.errors import CampaignExists
+from doral.service.access.caller import Caller
+from doral.service.access.guard import form_caller, page_caller
+from doral.service.pages.creating_files import asked_of_file
+from doral.service.pages.creating_page import describing
+from doral.service.pages.creating_review import reviewing
+from doral.service.pages.creating_values import MORE_ROWS, Asked, Typed, asked_of, seed_of
+from doral.service.pages.forms import KEY_FIELD, Mistakes
+from doral.service.pages.forms_answers import campaign_path, forbidden, refusal, see
+from doral.service.pages.forms_reading import Sent, read_form
+from doral.service.pages.shell import shell
+from doral.service.service import Service, service_of
+
+router = APIRouter(include_in_schema=False)
+_TITLE = "New campaign"
+_SCRIPTS = ("forms.js",)
+
+
+@router.get("/new")
+async def describe(request: Request, caller: Annotated[Caller, Depends(page_caller)]) -> Response:
+    """The empty form."""
+    if not caller.may("admin"):
+        return refusal(request, caller, forbidden(caller, "create campaigns"))
+    return shell(request, caller, title=_TITLE, main=describing(caller), scripts=_SCRIPTS)
+
+
+@router.post("/new")
+async def take_form(
+    request: Request,
+    caller: Annotated[Caller, Depends(form_caller)],
+    service: Annotated[Service, Depends(service_of)],
+) -> Response:
+    """Check it, show it again, or create what was shown."""
+    if not caller.may("admin"):
+        return refusal(request, caller, forbidden(caller, "create campaigns"))
+    sent = await read_form(request)
+    typed = Typed.of(sent)
+    step = sent.one("step")
+    if step == "create":
+        return await _create(request, caller, service, sent)
+    if step in ("rows", "edit"):
+        main = describing(caller, typed=typed, more_rows=MORE_ROWS if step == "rows" else 0)
+        return shell(request, caller, title=_TITLE, main=main, scripts=_SCRIPTS)
+    asked, mistakes = await service.run(lambda: asked_of(typed, taken=set(service.store.list())))
+    if asked is None:
+        main = describing(caller, typed=typed, mistakes=mistakes)
+        return shell(request, caller, title=_TITLE, main=main, scripts=_SCRIPTS, status=422)
+    return shell(request, caller, title=asked.name, main=reviewing(caller, asked, typed=typed))
+
+
+@router.post("/new/file")
+async def take_file(
+    request: Request,
+    caller: Annotated[Caller, Depends(form_caller)],
+    service: Annotated[Service, Depends(service_of)],
+) -> Response:
+    """Show what a file asks for."""
+    if not caller.may("admin"):
+        return refusal(request, caller, forbidden(caller, "create campaigns"))
+    sent = await read_form(request)
+
+    def read() -> Asked:
+        asked = asked_of_file(
+            sent.files.get("file"), name=sent.one("name"), policy=sent.one("policy"), clock=sent.one("clock")
+        )
+        asked.check()
+        if asked.name in service.store.list():
+            raise InvalidValue("name", asked.name, "is the name of a campaign that is there already; give another")
+        return asked
+
+    try:
+        asked = await service.run(read)
+    except DoralError as error:
+        mistakes = Mistakes()
+        is_name = isinstance(error, InvalidValue) and error.field in ("name", "name of a campaign")
+        if is_name:
+            mistakes.take("file-name", error, label="Name")
+        elif isinstance(error, InvalidValue) and error.field == "problem file":
+            mistakes.take("file", error, label="File")
+        else:
+            mistakes.add("file", f"{error}.", label="File")
+        main = describing(caller, file_mistakes=mistakes, file_values=Typed.of(sent))
+        return shell(request, caller, title=_TITLE, main=main, scripts=_SCRIPTS, status=422)
+    return shell(request, caller, title=asked.name, main=reviewing(caller, asked, typed=None))
+
+
+async def _create(request: Request, caller: Caller, service: Service, sent: Sent) -> Response:
+    seed = seed_of(sent.one(KEY_FIELD))
+
+    def create() -> str:
+        asked = Asked.from_json(sent.raw("asked"))
+        asked.check()
+        try:
+            made = service.store.create(
+                asked.name,
+                asked.problem,
+                policy=asked.policy_options,
+                seed=seed,
+                clock=asked.clock,
+                until=asked.until,
+            )
+        except CampaignExists:
+            if not _is_that(service.store.campaign(asked.name), asked, seed):
+                raise
+            return asked.name  # the same form, sent twice
+        return made.name
+
+    try:
+        name = await service.run(create)
+    except DoralError as error:
+        return refusal(request, caller, error, back="/new")
+    return see(campaign_path(name))
+
+
+def _is_that(there: Campaign, asked: Asked, seed: int) -> bool:
+    """Whether the campaign that is there was made by this very form."""
+    definition = there.session.read(lambda _, fold: fold.definition)
+    if (definition.seed, definition.policy, definition.clock) != (seed, asked.policy_options, asked.clock):
+        return False
+    problem = definition.problem
+    if asked.until is not None:  # how long it lasts depends on when it was made
+        wanted = dataclasses.replace(
+            asked.problem,
+            horizon=0,
+            until=problem.until,
+            expected_arrivals=asked.problem.horizon or asked.problem.expected_arrivals,
+        )
+        return problem == wanted
+    return problem == asked.problem
