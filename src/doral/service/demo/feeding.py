@@ -1,0 +1,118 @@
+"""The demonstration while it runs: people come, and answer when they do. All of it goes through the service's desks."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import time
+from functools import partial
+
+from doral.errors import DoralError, UnknownName
+from doral.live.campaign import Campaign
+from doral.live.errors import CampaignClosed, CampaignError, CampaignGone
+from doral.service.demo.history import Crowd, Due, prepare, refuse_others
+from doral.service.demo.population import Population, populations
+from doral.service.desk import Desk
+from doral.service.service import Service
+
+logger = logging.getLogger("doral.service.demo")
+
+_MOST_BEHIND_S = 2.0  # a machine that slept does not see everybody come at once
+_EXTENDED_FROM = 0.85  # of what was expected
+_LOOK_EVERY = 50  # arrivals
+_AGAIN_AFTER_S = 2.0
+_IDLE_S = 5.0
+
+
+class Feeding:
+    """The people of all campaigns of the demonstration, until `end`."""
+
+    def __init__(self) -> None:
+        self._ending = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @classmethod
+    async def begin(cls, service: Service, *, seed: int = 0) -> Feeding:
+        """Half an hour is told at once; from then on people come by themselves.
+
+        Args:
+            service: Whose store is fed; one that has campaigns of others is refused.
+            seed: Of who comes, and what they do.
+        """
+        everybody = populations(seed)
+        await service.run(partial(refuse_others, service.store, everybody))
+        feeding = cls()
+        for population in everybody:
+            crowd = await service.run(partial(prepare, service.store, population, now=time.time()))
+            feeding._tasks.append(asyncio.create_task(feeding._feed(service, population, crowd)))
+        return feeding
+
+    async def end(self) -> None:
+        """What was begun is finished; nobody comes any more."""
+        self._ending.set()
+        await asyncio.gather(*self._tasks)
+
+    async def _feed(self, service: Service, population: Population, crowd: Crowd) -> None:
+        gap_s, arrival = crowd.next_arrival()
+        next_at: float | None = time.time() + gap_s
+        while not self._ending.is_set():
+            try:
+                desk = await service.desk(population.name)
+                while crowd.due and crowd.due[0].at <= time.time():
+                    await _tell(desk, crowd.due[0])
+                    heapq.heappop(crowd.due)  # not before it was told: what fails is told again
+                if next_at is not None and next_at <= time.time():
+                    crowd.hear(await desk.decide(arrival))
+                    if crowd.came % _LOOK_EVERY == 0:
+                        await desk.write(lambda campaign: _go_on(campaign, population))
+                    gap_s, arrival = crowd.next_arrival()
+                    next_at = max(next_at + gap_s, time.time() - _MOST_BEHIND_S)
+            except CampaignClosed:
+                next_at = None  # answers to what is open are still taken
+            except (CampaignGone, UnknownName):
+                logger.info("campaign %r: it was deleted; nobody comes any more", population.name)
+                return
+            except DoralError as error:  # a store that is busy, or full: it may get well
+                logger.warning("campaign %r: the demonstration waits: %s", population.name, error)
+                await self._sleep(_AGAIN_AFTER_S)
+            except Exception:
+                logger.exception("campaign %r: the demonstration of it has ended", population.name)
+                return
+            await self._sleep(_pause_s(next_at, crowd))
+
+    async def _sleep(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._ending.wait(), timeout=seconds)
+        except TimeoutError:
+            return
+
+
+def _pause_s(next_at: float | None, crowd: Crowd) -> float:
+    """Until something happens."""
+    times = [time.time() + _IDLE_S]
+    if next_at is not None:
+        times.append(next_at)
+    if crowd.due:
+        times.append(crowd.due[0].at)
+    return max(0.0, min(times) - time.time())
+
+
+async def _tell(desk: Desk, due: Due) -> None:
+    try:
+        if due.reward is None:
+            await desk.write(lambda campaign: campaign.cancel(due.decision_id))
+        else:
+            await desk.feedback(due.answer)
+    except CampaignError as error:  # somebody who plays with it has answered or cancelled it before
+        logger.info("a person of the demonstration was not heard: %s", error)
+
+
+def _go_on(campaign: Campaign, population: Population) -> None:
+    """Shortly before its end the campaign gets half as much again, of people and of money."""
+    share, came = campaign.session.read(lambda _, fold: (fold.time_share, fold.round))
+    if share < _EXTENDED_FROM:
+        return
+    own = population.problem
+    campaign.extend(own.horizon // 2, key=f"demo/extend/{came}")
+    campaign.top_up(own.budget / 2, key=f"demo/top-up/{came}")
