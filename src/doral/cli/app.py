@@ -16,6 +16,7 @@ from doral.cli.exits import check_jobs, exit_codes
 from doral.cli.help_text import Grouped
 from doral.cli.initial import init
 from doral.cli.plan import plan
+from doral.cli.serve import serve
 
 app = typer.Typer(
     name="doral",
@@ -230,3 +231,4 @@ def compare(
 app.command(rich_help_panel=_OWN_DATA)(plan)
 app.command(rich_help_panel=_OWN_DATA)(evaluate)
 app.add_typer(campaigns, rich_help_panel=_LIVE)
+app.command(rich_help_panel=_LIVE)(serve)

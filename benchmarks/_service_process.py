@@ -1,0 +1,119 @@
+"""A real `doral serve` in a process of its own, for those who measure it or kill it."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+_START_S = 60.0  # on a busy machine, with code to load
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+def free_port() -> int:
+    """One that nobody listens on now."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class Served:
+    """A service that can be started, killed and started again on the same port and the same store."""
+
+    def __init__(self, storage: str, *, workers: int = 1, words: tuple[str, ...] = ()) -> None:
+        self.storage, self.port, self.key = storage, free_port(), ""
+        self._words = ("--workers", str(workers), *words)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `stop`)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def said(self) -> str:
+        """What it has printed since it was first started."""
+        self._said.seek(0)
+        return self._said.read().decode(errors="replace")
+
+    def start(self) -> float:
+        """Returns how long it took until the store could be used."""
+        began = time.monotonic()
+        words = ["serve", "--storage", self.storage, "--port", str(self.port), *self._words]
+        self._said.seek(0, os.SEEK_END)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "doral.cli", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=self._said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # so that all its processes can be killed at once
+        )
+        while not self._is_ready():
+            if self._process.poll() is not None or time.monotonic() - began > _START_S:
+                raise SystemExit(f"the service did not start:\n{self.said}")
+            time.sleep(0.02)
+        if not self.key:
+            found = re.search(r"doral_\S+", self.said)
+            self.key = found[0] if found else ""
+        return time.monotonic() - began
+
+    def _is_ready(self) -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def workers(self) -> list[int]:
+        """The processes that it has started itself; on Linux."""
+        listed = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
+        return [int(pid) for pid in listed.split()]
+
+    def kill(self) -> None:
+        """All its processes, by `kill -9`."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def processor_s(self) -> float:
+        """That its processes have used so far; on Linux."""
+        return sum(_processor_s(pid) for pid in [self.pid, *self.workers()])
+
+    def stop(self) -> int:
+        """As an operator does it; the exit code."""
+        assert self._process is not None
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        return self._process.returncode
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            self.stop()
+        self._said.close()
+
+
+def _processor_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
