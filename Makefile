@@ -18,7 +18,7 @@ COMPILE := $(LOCK_VENV)/bin/pip-compile --quiet --upgrade --strip-extras --no-an
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test check-types check-tests torture reproduce compare bench docs docs-serve docs-figures gallery notebooks dist wheel format lock clean
+.PHONY: help setup test check-types check-tests torture reproduce compare serve bench docs docs-serve docs-figures gallery notebooks dist wheel format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,7 @@ setup: $(BASE_READY) ## install doral and what it needs into .venv (.venv/bin/do
 	@$(if $(filter setup,$(MAKECMDGOALS)),printf '%s\n' "doral is in $(BIN). What to type next:" \
 		"  $(BIN)/doral init my.json      write a problem of your own to start from" \
 		"  $(BIN)/doral simulate my.json  let policies play it" \
+		"  make serve                     watch a live campaign in a browser" \
 		"  $(BIN)/doral --help            see everything else",:)
 
 test: $(DEV_READY) ## all checks: style, types, imports between modules, tests
@@ -53,7 +54,10 @@ reproduce: setup ## the experiments of the paper, figures and report (extra word
 compare: setup ## every policy on every scenario, and what doral-otf is made of (extra words: ARGS="...")
 	$(BIN)/doral compare $(ARGS)
 
-bench: setup ## how fast the simulator is on this machine
+serve: setup ## a live page that moves by itself: made-up people come to made-up campaigns (extra words: ARGS="...")
+	$(BIN)/doral serve --demo $(ARGS)
+
+bench: setup ## how fast simulator, campaigns and service are on this machine, and whether they survive kills
 	$(BIN)/python benchmarks/bench.py $(ARGS)
 
 docs: $(DEV_READY) ## the documents as a site, into build/site; a broken link or an unknown name fails

@@ -103,7 +103,7 @@ def serve(
                 demo_token=secrets.token_urlsafe(32) if demo else None,
                 public_url=public_url,
             )
-            _refuse_far_demo(settings)
+            _refuse_wrong_demo(settings)
             _run(settings, log_format)
 
 
@@ -148,7 +148,7 @@ def _stored(storage: str | None, *, demo: bool) -> Iterator[str]:
         yield f"sqlite:///{quote(folder)}/campaigns.db"
 
 
-def _refuse_far_demo(settings: ServiceSettings) -> None:
+def _refuse_wrong_demo(settings: ServiceSettings) -> None:
     """Whoever has the link of a demonstration may do everything in it: it is for this machine alone."""
     if not settings.is_demo:
         return
@@ -156,6 +156,12 @@ def _refuse_far_demo(settings: ServiceSettings) -> None:
         raise InvalidValue("host", settings.host, "a demonstration is for this machine alone: leave --host out")
     if settings.workers != 1:
         raise InvalidValue("workers", settings.workers, "a demonstration has one: leave --workers out")
+    from doral.live.store import open as open_store
+    from doral.service.demo.history import refuse_others
+    from doral.service.demo.population import populations
+
+    with open_store(settings.storage) as store:
+        refuse_others(store, populations())
 
 
 def _run(settings: ServiceSettings, log_format: str) -> None:

@@ -6,6 +6,8 @@ import asyncio
 import heapq
 import logging
 import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 
 from doral.errors import DoralError, UnknownName
@@ -25,40 +27,49 @@ _AGAIN_AFTER_S = 2.0
 _IDLE_S = 5.0
 
 
-class Feeding:
-    """The people of all campaigns of the demonstration, until `end`."""
+async def begin(service: Service, *, seed: int = 0) -> list[Crowd]:
+    """Half an hour of each campaign is told at once; a store that has campaigns of others is refused.
 
-    def __init__(self) -> None:
-        self._ending = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
+    Args:
+        service: Whose store is fed.
+        seed: Of who comes, and what they do.
+    """
+    everybody = populations(seed)
+    await service.run(partial(refuse_others, service.store, everybody))
+    now = time.time()
+    return [await service.run(partial(prepare, service.store, one, now=now)) for one in everybody]
 
-    @classmethod
-    async def begin(cls, service: Service, *, seed: int = 0) -> Feeding:
-        """Half an hour is told at once; from then on people come by themselves.
 
-        Args:
-            service: Whose store is fed; one that has campaigns of others is refused.
-            seed: Of who comes, and what they do.
-        """
-        everybody = populations(seed)
-        await service.run(partial(refuse_others, service.store, everybody))
-        feeding = cls()
-        for population in everybody:
-            crowd = await service.run(partial(prepare, service.store, population, now=time.time()))
-            feeding._tasks.append(asyncio.create_task(feeding._feed(service, population, crowd)))
-        return feeding
+@asynccontextmanager
+async def feeding(service: Service, crowds: Sequence[Crowd]) -> AsyncIterator[None]:
+    """People come by themselves; at the end what was begun is finished.
 
-    async def end(self) -> None:
-        """What was begun is finished; nobody comes any more."""
-        self._ending.set()
-        await asyncio.gather(*self._tasks)
+    Args:
+        service: Whose campaigns they come to.
+        crowds: As `begin` has them; none where nothing is demonstrated.
+    """
+    feeder = _Feeder(service)
+    tasks = [asyncio.create_task(feeder.feed(crowd)) for crowd in crowds]
+    try:
+        yield
+    finally:
+        feeder.ending.set()
+        await asyncio.gather(*tasks)
 
-    async def _feed(self, service: Service, population: Population, crowd: Crowd) -> None:
+
+class _Feeder:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self.ending = asyncio.Event()
+
+    async def feed(self, crowd: Crowd) -> None:
+        """One campaign, until the end."""
+        population = crowd.population
         gap_s, arrival = crowd.next_arrival()
         next_at: float | None = time.time() + gap_s
-        while not self._ending.is_set():
+        while not self.ending.is_set():
             try:
-                desk = await service.desk(population.name)
+                desk = await self._service.desk(population.name)
                 while crowd.due and crowd.due[0].at <= time.time():
                     await _tell(desk, crowd.due[0])
                     heapq.heappop(crowd.due)  # not before it was told: what fails is told again
@@ -83,7 +94,7 @@ class Feeding:
 
     async def _sleep(self, seconds: float) -> None:
         try:
-            await asyncio.wait_for(self._ending.wait(), timeout=seconds)
+            await asyncio.wait_for(self.ending.wait(), timeout=seconds)
         except TimeoutError:
             return
 
