@@ -13,7 +13,12 @@ from doral.errors import DoralError
 from doral.live.store import Store
 from doral.live.store import open as open_store
 from doral.service.access.installing import install
-from doral.service.routes import acts, answers, decisions, health, records
+from doral.service.demo.feeding import begin as begin_demo
+from doral.service.demo.feeding import feeding
+from doral.service.operations.observed import observe
+from doral.service.operations.operating import operating
+from doral.service.pages import assets, creating
+from doral.service.routes import acts, answers, decisions, health, metrics, records
 from doral.service.service import Service
 from doral.service.settings import ServiceSettings
 from doral.wire.problems import MEDIA_TYPE, to_problem
@@ -21,10 +26,13 @@ from doral.wire.problems import MEDIA_TYPE, to_problem
 # All that the service answers to; a part adds its own here.
 ROUTERS = (
     health.router,
+    metrics.router,
     acts.router,
     decisions.router,
     answers.router,
     records.router,
+    assets.router,
+    creating.router,
 )
 
 
@@ -36,7 +44,9 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
         service = Service(open_store(settings.storage) if store is None else store, settings)
         app.state.service = service
         try:
-            yield
+            crowds = await begin_demo(service) if settings.is_demo else []
+            async with operating(app, service), feeding(service, crowds):
+                yield
         finally:
             service.close()
 
@@ -53,6 +63,7 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
         app.include_router(one)
     app.add_exception_handler(DoralError, _refused)
     install(app, settings)
+    observe(app)
     return app
 
 
