@@ -11,7 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 Answered = Callable[[bytes], None]
 
@@ -42,8 +42,7 @@ class Connection(asyncio.Protocol):
         self._began = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # (uvloop's are none by their class)
         self._load.open += 1
         self._send()
 

@@ -71,7 +71,7 @@ class Served:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
         try:
             connection.request("GET", "/readyz")
-            return connection.getresponse().status == 200
+            return connection.getresponse().status != 503
         except (OSError, http.client.HTTPException):
             return False
         finally:
