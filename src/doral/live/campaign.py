@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from doral import _check
-from doral.errors import InvalidValue, UnknownName
+from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.live.archive import Archive, archive, archives, relocate
 from doral.live.decision import Decision, read_id
 from doral.live.decision_pages import DecisionPage, find_by_key, read_page
@@ -30,7 +30,7 @@ from doral.live.page.file import page_path, write_page
 from doral.live.page.page import page
 from doral.live.page.watch import Watch
 from doral.live.plan_amendments import plan_cancellation, plan_correction
-from doral.live.plan_answers import plan_answers
+from doral.live.plan_answers import plan_answer, plan_answers
 from doral.live.plan_changes import (
     plan_arm_status,
     plan_clock_repair,
@@ -62,6 +62,9 @@ from doral.live.shown_campaign import campaign_card, campaign_repr
 from doral.live.storage.contract import Log
 from doral.live.subject import Subject
 from doral.live.tally import Tally
+from doral.live.together import answer as ask_answer
+from doral.live.together import decision as ask_decision
+from doral.live.together import each, store_each
 from doral.live.verify import Verification, Verifier
 from doral.person import FeaturesLike
 from doral.problem import MAX_HORIZON, Arm, Problem
@@ -146,6 +149,17 @@ class Campaign:
         asked = [arrival_of(one) for one in as_batch("arrivals", arrivals)]
         return self._session.write(plan_decisions, asked) if asked else []
 
+    def decide_each(self, arrivals: Iterable[str | Mapping[str, Any]]) -> list[Decision | DoralError]:
+        """Many arrivals in their order, stored together; what is wrong with one does not keep the others out.
+
+        The result of an arrival that is refused is the error that `decide` would have raised. All others are decided as
+        if they had come one after the other.
+
+        Args:
+            arrivals: As for `decide_many`.
+        """
+        return store_each(self._session, each(ask_decision, as_batch("arrivals", arrivals)))
+
     # --- answers ----------------------------------------------------------------------------------------------------
 
     def feedback(
@@ -166,7 +180,7 @@ class Campaign:
                 where costs are paid on answer what the problem says.
             at: When the answer came, for back-fill, as for `decide`; None: now.
         """
-        return self._session.write(plan_answers, [make_answer(decision_id, reward, key, actual_cost, at)])[0]
+        return self._session.write(plan_answer, make_answer(decision_id, reward, key, actual_cost, at))
 
     def feedback_many(self, answers: Iterable[tuple[str, float] | Mapping[str, Any]]) -> list[Decision]:
         """Many answers in their order, stored together or not at all.
@@ -177,6 +191,16 @@ class Campaign:
         """
         asked = [answer_of(one) for one in as_batch("answers", answers)]
         return self._session.write(plan_answers, asked) if asked else []
+
+    def feedback_each(self, answers: Iterable[tuple[str, float] | Mapping[str, Any]]) -> list[Decision | DoralError]:
+        """Many answers in their order, stored together; what is wrong with one does not keep the others out.
+
+        The result of an answer that is refused is the error that `feedback` would have raised.
+
+        Args:
+            answers: As for `feedback_many`.
+        """
+        return store_each(self._session, each(ask_answer, as_batch("answers", answers)))
 
     def correct(
         self,

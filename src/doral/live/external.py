@@ -18,7 +18,7 @@ import numpy as np
 from doral._forks import renew_in_child
 from doral.engine.pieces.predicted import PREFIX
 from doral.engine.state import longest
-from doral.errors import InvalidValue
+from doral.errors import DoralError, InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
 from doral.live.events import DECIDE_SCOPE, STATE_NAMES
@@ -28,6 +28,8 @@ from doral.live.people import context_for, features_of
 from doral.live.requests import as_batch, scoped_key
 from doral.live.session import Session
 from doral.live.storage.contract import Log
+from doral.live.together import decision as ask_decision
+from doral.live.together import each, store_each
 from doral.person import FeaturesLike, Levels, checked_features, traits_of
 from doral.prediction.external import External
 from doral.prediction.models import Known
@@ -94,6 +96,24 @@ class ExternalCampaign(Campaign):
                 raise InvalidValue("arrival", one, "must be a context, or a mapping")
         told = self._foretold(asked)
         made = super().decide_many([{**one, "features": said} for one, said in zip(asked, told, strict=True)])
+        self._follow()
+        return made
+
+    def decide_each(self, arrivals: Iterable[str | Mapping[str, Any]]) -> list[Decision | DoralError]:
+        """As `Campaign.decide_each`; one model predicts for all of them.
+
+        Args:
+            arrivals: As for `Campaign.decide_many`.
+        """
+
+        def told(one: object) -> dict[str, Any]:
+            asked = {"context": one} if isinstance(one, str) else one
+            if not isinstance(asked, Mapping):
+                raise InvalidValue("arrival", one, "must be a context, or a mapping")
+            return {**asked, "features": self._foretold([asked])[0]}
+
+        asked = each(lambda one: ask_decision(told(one)), as_batch("arrivals", arrivals))
+        made = store_each(self._session, asked)
         self._follow()
         return made
 

@@ -72,7 +72,7 @@ def _complete_correction(subject: Subject, asked: Event) -> Event | None:
         )
     if reward == subject.reward and actual_cost in (None, subject.actual_cost):
         return None
-    subject.check_cost(actual_cost)
+    subject.check_cost(actual_cost, subject.fold.ledger.left)
     return asked._replace(
         previous=subject.reward,
         previous_cost=subject.actual_cost,

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import RLock
-from typing import Any
+from typing import Any, TypeAlias
 
 from doral._forks import renew_in_child
 from doral.errors import DoralError
@@ -38,6 +38,9 @@ logger = logging.getLogger("doral.live")
 CLOCK_TOLERANCE_S = 300.0  # how far clocks may disagree
 SNAPSHOT_EVERY_EVENTS = 20_000
 _SNAPSHOT_BYTES_PER_EVENT = 100  # a large state is saved less often, so that saving never dominates
+
+
+Ask: TypeAlias = tuple[Callable[..., Planned[Any]], Sequence[Any]]  # a plan, and what was asked
 
 
 class Session:
@@ -97,11 +100,28 @@ class Session:
 
         `plan` changes nothing. It is called again if the connection broke and nothing was stored.
         """
+        found = self.write_together(((plan, asked),))[0]
+        if isinstance(found, DoralError):
+            raise found
+        answer: Result = found
+        return answer
+
+    def write_together(self, requests: Sequence[Ask]) -> list[Any]:
+        """The same for several requests in one transaction: one wait for the lock, one for the disk.
+
+        Each is planned on the state and on the log that the ones before it have left, as if they had been stored one
+        after the other. The result of a request that is refused is its error; it has changed nothing, and the others
+        go on. Whatever else fails, fails all of them, and nothing is stored.
+
+        Args:
+            requests: Plans, each with what was asked. One that forgets people has to be the last: the state that the
+                others need does not exist before all is read anew.
+        """
         with self._lock:
             patience = Patience()
             events: list[Event] = []
+            found: list[Any] = []
             is_open = False  # whether they may have been stored through a connection that broke
-            answer: Callable[[Sequence[Event]], Result]
             while True:
                 try:
                     log = self._open()
@@ -110,14 +130,10 @@ class Session:
                         fold = self._catch_up(log)
                         # Under the lock nobody is left who could still be committing: what is not there never will be.
                         if not events or not self._is_stored(log, events):
-                            events = self._join(fold)
-                            stamp = Stamp(self.writer, time.time(), self.clock_tolerance_s)
-                            with self._understanding():
-                                drafts, answer = plan(log, fold, *asked, stamp)
-                            joined = len(events)
-                            events += self._apply(fold, drafts)
-                            if events:
-                                log.append(events)
+                            events, found = [], []
+                            if not self._do_all(log, fold, requests, events, found):
+                                log.rollback()
+                                return found
                         self._refuse_if_forked(log)
                         log.commit()
                     except BaseException:
@@ -142,8 +158,37 @@ class Session:
             self._tell_of(events, fold)
             if not fold.knows_forgotten:
                 self._save_if_due(log, fold)
+            return found
+
+    def _do_all(self, log: Log, fold: Fold, requests: Sequence[Ask], events: list[Event], found: list[Any]) -> bool:
+        """Inside a transaction. Fills in the events that were appended and the results; False where all were refused,
+        and there is nothing to commit.
+        """
+        unstored = self._join(fold)
+        events += unstored
+        is_any = False
+        for plan, asked in requests:
+            if fold.knows_forgotten:
+                raise ValueError("a request that forgets people must be the last of those that are stored together")
+            stamp = Stamp(self.writer, time.time(), self.clock_tolerance_s)
+            try:
+                with self._understanding():
+                    drafts, answer = plan(log, fold, *asked, stamp)
+            except StorageError:
+                raise
+            except DoralError as error:
+                found.append(error)
+                continue
+            is_any = True
+            made = self._apply(fold, drafts)
+            events += made
+            unstored += made
+            if unstored:
+                log.append(unstored)  # the next one has to see its keys and identifiers
+                unstored = []
             with self._understanding():
-                return answer(events[joined:])
+                found.append(answer(made))
+        return is_any
 
     @contextmanager
     def _understanding(self) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 
 from doral.errors import InvalidValue, shown
 from doral.live.decision import Decision, is_released, make_decision, make_id, state_of
@@ -105,15 +106,17 @@ class Subject:
         """
         return moment.own < self.fold.engine.clock or known(self.decided.number) < self.fold.swept
 
-    def check_cost(self, actual_cost: float | None) -> None:
-        """It costs at most what was reserved for it; and if more than it was taken to cost, there must be budget."""
+    def check_cost(self, actual_cost: float | None, left: Decimal) -> None:
+        """It costs at most what was reserved for it; and if more than it was taken to cost, there must be budget left
+        by then.
+        """
         if actual_cost is None:
             return
         if actual_cost > self.reserved:
             raise self.refuse(f"reserved {self.reserved!r}: its actual_cost can be at most that, not {actual_cost!r}")
         more = minus(exact(actual_cost), exact(self.actual_cost))
-        if more > self.fold.ledger.left and not self.fold.ledger.may_overdraw:
-            remedy = f"the budget has only {self.fold.ledger.left} left; say what was paid with actual_cost"
+        if more > left and not self.fold.ledger.may_overdraw:
+            remedy = f"the budget has only {left} left; say what was paid with actual_cost"
             raise self.refuse(f"cannot cost {actual_cost!r}: {remedy}")
 
     def decision(self) -> Decision:

@@ -141,9 +141,8 @@ def _walk(given: Any, location: tuple[int | str, ...]) -> tuple[tuple[int | str,
     """
     path: list[int | str] = []
     for place, step in enumerate(location):
-        if isinstance(given, dict) and step in given:
-            given = given[step]
-        elif isinstance(given, list) and isinstance(step, int) and step < len(given):
+        is_in_list = isinstance(given, list) and isinstance(step, int) and step < len(given)
+        if is_in_list or (isinstance(given, dict) and step in given):
             given = given[step]
         elif isinstance(given, dict) and place == len(location) - 1 and isinstance(step, str):
             given = None  # what is missing

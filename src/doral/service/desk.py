@@ -1,67 +1,251 @@
-"""Where the requests about one campaign are handed in: single ones that come together are stored together."""
+"""Where the requests about one campaign are handed in: those that come together are stored together.
+
+While one group is being stored in a thread, others gather; the next group takes what waits. So a campaign waits for the
+disk once for many requests, in the order in which they came, and needs one thread however many they are.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from doral.errors import DoralError
+from doral.live import together
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
+from doral.live.session import Ask
 from doral.service.operations.metrics import Metrics
+from doral.wire.problems import ServiceError
 
 Result = TypeVar("Result")
+
+QUEUE = 10_000
+_MOST_ITEMS = 2_000  # decisions, answers or records in one group, unless a single request has more
+_MOST_WAITING_ITEMS = 200_000  # of all requests that wait: each may bring thousands
+_MOST_READERS = 4  # threads that look at one campaign at once: other campaigns need some, too
+_RETRY_AFTER_S = 1.0
 
 
 class _Run(Protocol):
     def __call__(self, work: Callable[[], Result]) -> Awaitable[Result]: ...
 
 
-class Desk:
-    """Requests about one campaign, in their order."""
+class _Slip:
+    """One request that waits, and whoever waits for its result."""
 
-    def __init__(self, campaign: Campaign, run: _Run, metrics: Metrics) -> None:
-        self.campaign, self._run, self._metrics = campaign, run, metrics
+    __slots__ = ("future", "items", "since")
+
+    def __init__(self, items: int) -> None:
+        self.items, self.since = items, time.monotonic()
+        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+
+class _Asked(_Slip):
+    """A request that can be stored with others."""
+
+    __slots__ = ("ask", "tell")
+
+    def __init__(self, ask: Callable[[], Ask], tell: _Tell | None, items: int = 1) -> None:
+        super().__init__(items)
+        self.ask, self.tell = ask, tell
+
+
+class _AskedEach(_Slip):
+    """Several requests of one caller, with a result for each."""
+
+    __slots__ = ("asks", "tell")
+
+    def __init__(self, asks: Callable[[], list[Ask | DoralError]], tell: _Tell | None, items: int) -> None:
+        super().__init__(items)
+        self.asks, self.tell = asks, tell
+
+
+class _Work(_Slip):
+    """A request that needs a transaction of its own, or several."""
+
+    __slots__ = ("work",)
+
+    def __init__(self, work: Callable[[Campaign], Any]) -> None:
+        super().__init__(1)
+        self.work = work
+
+
+_Tell = Callable[[str, Sequence[Decision]], None]
+
+
+class Desk:
+    """Requests about one campaign, in their order.
+
+    Args:
+        campaign: Which.
+        run: Has something done in a thread.
+        metrics: Are told what was done.
+        queue: How many requests may wait.
+    """
+
+    def __init__(self, campaign: Campaign, run: _Run, metrics: Metrics, *, queue: int = QUEUE) -> None:
+        self.campaign, self._run, self._metrics, self._queue = campaign, run, metrics, queue
+        self._waiting: deque[_Slip] = deque()
+        self._waiting_items = 0
+        self._worker: asyncio.Task[None] | None = None
+        self._readers = asyncio.Semaphore(_MOST_READERS)
+
+    # --- changes, in the order in which they are handed in ----------------------------------------------------------
 
     async def decide(self, arrival: Mapping[str, Any]) -> Decision:
         """One arrival; stored with others that wait."""
-        return await self._run(lambda: self.campaign.decide(**arrival))
+        found: Decision = await self._hand_in(_Asked(lambda: together.decision(arrival), self._metrics.decided))
+        return found
 
     async def decide_many(self, arrivals: Sequence[Mapping[str, Any]]) -> list[Decision]:
         """All of them or none."""
-        return await self._run(lambda: self.campaign.decide_many(arrivals))
+        slip = _Asked(lambda: together.decisions(arrivals), self._metrics.decided, len(arrivals))
+        found: list[Decision] = await self._hand_in(slip) if arrivals else []
+        return found
 
     async def feedback(self, answer: Mapping[str, Any]) -> Decision:
         """One answer; stored with others that wait."""
-        return await self._run(lambda: self.campaign.feedback(**answer))
+        found: Decision = await self._hand_in(_Asked(lambda: together.answer(answer), self._metrics.answered))
+        return found
 
     async def feedback_each(self, answers: Sequence[Mapping[str, Any]]) -> list[Decision | DoralError]:
         """Each for itself: what is wrong with one does not keep the others out."""
-
-        def one(answer: Mapping[str, Any]) -> Decision | DoralError:
-            try:
-                return self.campaign.feedback(**answer)
-            except DoralError as error:
-                return error
-
-        return await self._run(lambda: [one(answer) for answer in answers])
+        slip = _AskedEach(lambda: together.each(together.answer, answers), self._metrics.answered, len(answers))
+        found: list[Decision | DoralError] = await self._hand_in(slip) if answers else []
+        return found
 
     async def correct(self, answer: Mapping[str, Any]) -> Decision:
         """A later, better value for an answer."""
-        return await self._run(lambda: self.campaign.correct(**answer))
+        found: Decision = await self._hand_in(_Asked(lambda: together.correction(answer), None))
+        return found
 
     async def cancel(self, decision_id: str, key: str | None, at: object) -> Decision:
         """A decision was not carried out."""
-        return await self._run(lambda: self.campaign.cancel(decision_id, key, at))
+        found: Decision = await self._hand_in(_Asked(lambda: together.cancellation(decision_id, key, at), None))
+        return found
 
     async def record_many(self, records: Sequence[Mapping[str, Any]]) -> list[Decision]:
         """All of them or none."""
-        return await self._run(lambda: self.campaign.record_many(records))
+        slip = _Asked(lambda: together.records(records), None, len(records))
+        found: list[Decision] = await self._hand_in(slip) if records else []
+        return found
 
     async def write(self, ask: Callable[[Campaign], Result]) -> Result:
         """Any other change, in its turn."""
-        return await self._run(lambda: ask(self.campaign))
+        found: Result = await self._hand_in(_Work(ask))
+        return found
+
+    # --- looking ----------------------------------------------------------------------------------------------------
 
     async def read(self, ask: Callable[[Campaign], Result]) -> Result:
-        """Look at something."""
-        return await self._run(lambda: ask(self.campaign))
+        """Look at something; it waits for what is being stored, and not for what waits to be."""
+        async with self._readers:
+            return await self._run(lambda: ask(self.campaign))
+
+    async def drain(self) -> None:
+        """Come back when nothing waits any more."""
+        while self._worker is not None:
+            await asyncio.wait((self._worker,))
+
+    # --- groups -----------------------------------------------------------------------------------------------------
+
+    def _hand_in(self, slip: _Slip) -> asyncio.Future[Any]:
+        if len(self._waiting) >= self._queue or self._waiting_items >= _MOST_WAITING_ITEMS:
+            words = f"{len(self._waiting)} requests of this campaign are waiting: try again a little later"
+            raise ServiceError(words, "overloaded", 503, _RETRY_AFTER_S)
+        self._waiting.append(slip)
+        self._waiting_items += slip.items
+        if self._worker is None:
+            self._worker = asyncio.get_running_loop().create_task(self._work())
+        return slip.future
+
+    async def _work(self) -> None:
+        """Group after group, until nobody waits."""
+        group: list[_Slip] = []
+        try:
+            while self._waiting:
+                group = self._next_group()
+                if group:
+                    await self._do(group)
+        finally:
+            self._worker = None
+            for slip in (*group, *self._waiting):  # only where this was ended from outside
+                slip.future.cancel()
+
+    def _next_group(self) -> list[_Slip]:
+        """Those that have waited longest. Whoever has gone away before anything was done for him is passed over."""
+        group: list[_Slip] = []
+        items = 0
+        while self._waiting and (not group or items + self._waiting[0].items <= _MOST_ITEMS):
+            slip = self._waiting.popleft()
+            self._waiting_items -= slip.items
+            if not slip.future.cancelled():
+                group.append(slip)
+                items += slip.items
+        return group
+
+    async def _do(self, group: list[_Slip]) -> None:
+        began = time.monotonic()
+        try:
+            found = await self._run(lambda: _done(self.campaign, group))
+        except Exception as error:  # noqa: BLE001  (whoever waits has to hear of it)
+            found = [error] * len(group)
+        for slip, one in zip(group, found, strict=True):
+            if slip.future.done():  # gone away meanwhile; what was stored stays stored
+                continue
+            if isinstance(one, Exception):
+                slip.future.set_exception(one)
+            else:
+                slip.future.set_result(one)
+        self._count(group, found, began)
+
+    def _count(self, group: list[_Slip], found: list[Any], began: float) -> None:
+        name = self.campaign.name
+        told: dict[_Tell, list[Decision]] = {}
+        for slip, one in zip(group, found, strict=True):
+            tell = getattr(slip, "tell", None)
+            if tell is not None:
+                some = one if isinstance(one, list) else [one]
+                told.setdefault(tell, []).extend(each for each in some if isinstance(each, Decision))
+        for tell, decisions in told.items():
+            tell(name, decisions)
+        stored_s = time.monotonic() - began
+        self._metrics.grouped(name, len(group), waited_s=began - group[0].since, stored_s=stored_s)
+
+
+def _done(campaign: Campaign, group: Sequence[_Slip]) -> list[Any]:
+    """In a thread: the result of each, or what went wrong with it. What can be stored together, is."""
+    found: list[Any] = []
+    asked: list[tuple[_Slip, list[Ask | DoralError]]] = []
+    for slip in group:
+        if isinstance(slip, _Work):
+            found += _stored(campaign, asked)
+            asked = []
+            found.append(_outcome(lambda slip=slip: slip.work(campaign)))  # type: ignore[misc]
+        elif isinstance(slip, _AskedEach):
+            asked.append((slip, slip.asks()))
+        elif isinstance(slip, _Asked):
+            asked.append((slip, together.each(lambda ask: ask(), [slip.ask])))
+    return found + _stored(campaign, asked)
+
+
+def _stored(campaign: Campaign, asked: Sequence[tuple[_Slip, list[Ask | DoralError]]]) -> list[Any]:
+    """In one transaction; where that fails, it fails for all of them."""
+    everything = [one for _, asks in asked for one in asks]
+    results = _outcome(lambda: together.store_each(campaign.session, everything))
+    if isinstance(results, Exception):
+        return [results] * len(asked)
+    following = iter(results)
+    return [
+        [next(following) for _ in asks] if isinstance(slip, _AskedEach) else next(following) for slip, asks in asked
+    ]
+
+
+def _outcome(work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001  (it is handed to whoever asked)
+        return error

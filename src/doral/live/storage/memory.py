@@ -70,7 +70,7 @@ class _Kept:
 class MemoryLog(Log):
     def __init__(self, kept: _Kept) -> None:
         self._kept = kept
-        self._appended: list[Event] = []
+        self._own = _Kept(kept.row)  # what this transaction has appended, which nobody else sees before it ends
         self._is_open = False
 
     def begin(self, *, within_s: float | None = None) -> None:
@@ -79,8 +79,8 @@ class MemoryLog(Log):
         self._is_open = True
 
     def commit(self) -> None:
-        self._kept.append(self._appended)
-        for event in self._appended:
+        self._kept.append(self._own.events)
+        for event in self._own.events:
             if event.kind == FORGOTTEN:
                 said = json.loads(known(event.data))
                 self._kept.erase(keys=said["events"], people=said.get("people", ()))
@@ -90,54 +90,75 @@ class MemoryLog(Log):
 
     def rollback(self) -> None:
         if self._is_open:
-            self._appended = []
+            if self._own.events:
+                self._own = _Kept(self._kept.row)
             self._is_open = False
             self._kept.lock.release()
 
     def head(self) -> tuple[int, bytes]:
         if self._kept.is_deleted:
             raise CampaignGone("the campaign is no longer there: it was deleted")
-        last = self._kept.events[-1]
+        last = (self._own.events or self._kept.events)[-1]
         return last.sequence, known(last.chain)
 
     def count(self, *, upto: int) -> tuple[int, int, int] | None:
-        events = self._kept.events[:upto]
+        events = self._some(0, upto)
         about = sum(event.decision is not None for event in events)
         return len(events), about, sum(event.key_hash is not None for event in events)
 
     def append(self, events: Sequence[Event]) -> None:
-        self._appended.extend(events)
+        self._own.append(events)
+
+    def _some(self, after: int, upto: int) -> list[Event]:
+        """The events after one, up to another."""
+        kept, own = self._kept.events, self._own.events
+        if not own or upto <= len(kept):
+            return kept[after:upto]
+        return kept[after:] + own[max(0, after - len(kept)) : upto - len(kept)]
 
     def after(self, sequence: int, *, upto: int | None = None, limit: int = PAGE_EVENTS) -> list[Event]:
-        stop = sequence + limit if upto is None else min(upto, sequence + limit)
-        return self._kept.events[sequence:stop]
+        return self._some(sequence, sequence + limit if upto is None else min(upto, sequence + limit))
 
     def events(self, sequences: Iterable[int]) -> dict[int, Event]:
-        kept = self._kept.events
-        return {sequence: kept[sequence - 1] for sequence in sequences if 1 <= sequence <= len(kept)}
+        kept, own = self._kept.events, self._own.events
+        n_kept, n = len(kept), len(kept) + len(own)
+        return {
+            sequence: kept[sequence - 1] if sequence <= n_kept else own[sequence - 1 - n_kept]
+            for sequence in sequences
+            if 1 <= sequence <= n
+        }
 
     def about(self, decisions: Iterable[int]) -> dict[int, list[Event]]:
-        about = self._kept.about
-        return {decision: list(about[decision]) for decision in decisions if decision in about}
+        kept, own = self._kept.about, self._own.about
+        return {
+            decision: [*kept.get(decision, ()), *own.get(decision, ())]
+            for decision in decisions
+            if decision in kept or decision in own
+        }
 
     def about_range(self, first: int, last: int) -> dict[int, list[Event]]:
         return self.about(range(first, last + 1))
 
     def by_keys(self, hashes: Iterable[bytes]) -> dict[bytes, Event]:
-        used = self._kept.keys
-        return {hashed: used[hashed] for hashed in hashes if hashed in used}
+        kept, own = self._kept.keys, self._own.keys
+        return {
+            hashed: own[hashed] if hashed in own else kept[hashed]
+            for hashed in hashes
+            if hashed in kept or hashed in own
+        }
 
     def decided_after(self, sequence: int, *, upto: int, limit: int) -> list[Event]:
         found: list[Event] = []
-        events = self._kept.events
-        while sequence < min(upto, len(events)) and len(found) < limit:
-            if events[sequence].kind in MAKES_DECISION:
-                found.append(events[sequence])
-            sequence += 1
-        return found
+        while sequence < upto and len(found) < limit:
+            some = self._some(sequence, min(upto, sequence + limit))
+            if not some:
+                break
+            found += [event for event in some if event.kind in MAKES_DECISION]
+            sequence += len(some)
+        return found[:limit]
 
     def of_kinds(self, kinds: Sequence[int]) -> list[Event]:
-        return [event for event in self._kept.events if event.kind in kinds]
+        return [event for event in (*self._kept.events, *self._own.events) if event.kind in kinds]
 
     def overdue(
         self,
@@ -153,7 +174,7 @@ class MemoryLog(Log):
             return after, []
         last = upto
         found: dict[tuple[int, float], int] = {}
-        for event in self._kept.events[after:upto]:
+        for event in self._some(after, upto):
             if event.kind not in MAKES_DECISION or (contexts is not None and event.context not in contexts):
                 continue
             if event.deadline is not None:
@@ -162,7 +183,7 @@ class MemoryLog(Log):
             if not clock - made > age_limit:
                 last = event.sequence - 1
                 break
-            if event.arm is not None and event.state is None and event.sequence not in self._kept.about:
+            if event.arm is not None and event.state is None and not self.about((event.sequence,)):
                 group = (known(event.context), known(event.cost))
                 found[group] = found.get(group, 0) + 1
         return last, [(context, cost, count) for (context, cost), count in sorted(found.items())]
@@ -170,12 +191,12 @@ class MemoryLog(Log):
     def own_deadlines(self, *, after: int, upto: int) -> list[Event]:
         return [
             event
-            for event in self._kept.events[after:upto]
+            for event in self._some(after, upto)
             if event.kind in MAKES_DECISION
             and event.deadline is not None
             and event.arm is not None
             and event.state is None
-            and event.sequence not in self._kept.about
+            and not self.about((event.sequence,))
         ]
 
     def save_snapshot(self, sequence: int, data: bytes) -> None:
