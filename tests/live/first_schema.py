@@ -44,7 +44,17 @@ def downgrade_to_first(url: str) -> None:
     campaigns = connection.execute(f"SELECT id, name, tag, created_at FROM {schema}campaigns")
     columns = ", ".join(("campaign_id", *COLUMNS))
     events = connection.execute(f"SELECT {columns} FROM {schema}events")
-    for table in ("archived_keys", "archives", "snapshots", "events", "campaigns", "alembic_version"):
+    for table in (
+        "service_alarms",
+        "service_acts",
+        "service_keys",
+        "archived_keys",
+        "archives",
+        "snapshots",
+        "events",
+        "campaigns",
+        "alembic_version",
+    ):
         connection.execute(f"DROP TABLE {schema}{table}")
     if not is_sqlite:
         connection.execute("DROP SCHEMA doral")

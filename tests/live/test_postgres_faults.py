@@ -259,9 +259,9 @@ def test_a_server_that_stays_away_is_given_up(
 
 # --- a schema of its own ------------------------------------------------------------------------------------------
 
-OURS = [
-    f"doral.{table}" for table in ("alembic_version", "archived_keys", "archives", "campaigns", "events", "snapshots")
-]
+_OURS = ["alembic_version", "archived_keys", "archives", "campaigns", "events"]
+_OURS += ["service_acts", "service_alarms", "service_keys", "snapshots"]
+OURS = [f"doral.{table}" for table in _OURS]
 
 
 def test_a_schema_of_its_own(new_database: MakeDatabase) -> None:

@@ -64,7 +64,9 @@ def serving(storage: str = "memory://", settings: ServiceSettings | None = None)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        server = uvicorn.Server(uvicorn.Config(make_app(settings, store), log_config=None, lifespan="on"))
+        server = uvicorn.Server(
+            uvicorn.Config(make_app(settings, store), log_config=None, lifespan="on", server_header=False)
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

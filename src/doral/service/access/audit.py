@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from typing import Any
 
 from fastapi import Request
 
-from doral.live.storage.books import ActRow
+from doral.service.access.acts import act_row
 from doral.service.access.caller import Caller
 from doral.service.access.entrance import address_of
 from doral.service.service import service_of
 
-_LONGEST = 4_000  # characters of details
 _log = logging.getLogger("doral.service.audit")
 
 
 async def noted(request: Request, caller: Caller, act: str, campaign: str | None, **details: Any) -> None:
     """Note an act, after it has succeeded and before the caller is told.
+
+    Where it cannot be noted, the caller is told that the store failed, asks again with the same key, and is noted then.
 
     Args:
         request: That asked for it.
@@ -28,27 +28,16 @@ async def noted(request: Request, caller: Caller, act: str, campaign: str | None
         campaign: Its name; None where it concerns none.
         details: What else to know; nothing secret, and no person.
     """
-    row = ActRow(
-        number=0,
+    row = act_row(
+        act,
+        campaign,
+        details,
         at=time.time(),
         key_id=caller.key_id,
         key_name=caller.name,
-        act=act,
-        campaign=campaign,
-        details=written(details),
         request_id=str(getattr(request.state, "request_id", "")),
         address=address_of(request.scope),
     )
     service = service_of(request)
     await service.run(lambda: service.entrance.books.note(row))
     _log.info("%s (key %s, campaign %s)", act, caller.key_id, campaign)
-
-
-def written(details: dict[str, Any]) -> str:
-    """As JSON of bounded length.
-
-    >>> written({"arm": "letter"})
-    '{"arm": "letter"}'
-    """
-    text = json.dumps(details, default=str, ensure_ascii=False, sort_keys=True)
-    return text if len(text) <= _LONGEST else json.dumps({"begins": text[:_LONGEST]}, ensure_ascii=False)

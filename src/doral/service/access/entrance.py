@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import MutableMapping
 from typing import Any
 
 from doral.live.storage.books import Books
@@ -15,7 +15,7 @@ from doral.service.access.keys import Presented, has_expired, read_key
 from doral.service.access.limits import Failures, Rates
 from doral.service.settings import ServiceSettings
 
-_CALLER = "doral.caller"  # in a request's scope, once it is known
+_CALLER = "caller"  # in a request's state, once it is known
 _READS = frozenset(("GET", "HEAD"))
 _OWN_SITE = frozenset((b"same-origin", b"none"))
 
@@ -31,10 +31,11 @@ class Entrance:
         self._failures = Failures(limits.sign_in_failures)
         self._cookie = cookie_name(settings)
 
-    async def caller(self, scope: Mapping[str, Any]) -> Caller:
+    async def caller(self, scope: MutableMapping[str, Any]) -> Caller:
         """By the key that was sent; for looking, by the cookie of a page of ours, too. A ServiceError says why not."""
-        known = scope.get(_CALLER)
-        if isinstance(known, Caller):
+        known = _known(scope)
+        # A form's sender was found by a cookie: that is no key for anything else.
+        if known is not None and (known.csrf is None or scope["method"] in _READS):
             return known
         sent, cookies, site = _sent(scope)
         if sent:
@@ -52,22 +53,21 @@ class Entrance:
             raise refusals.no_key()
         return self._remember(scope, found)
 
-    async def page_caller(self, scope: Mapping[str, Any]) -> Caller:
+    async def page_caller(self, scope: MutableMapping[str, Any]) -> Caller:
         """Of a page or a form: by the cookie; without one, by a key."""
-        known = scope.get(_CALLER)
-        if isinstance(known, Caller):
+        known = _known(scope)
+        if known is not None:
             return known
         _, cookies, _ = _sent(scope)
         if cookies is not None and cookie_in(cookies, self._cookie) is not None:
             return self._remember(scope, await self.session(scope))
         return await self.caller(scope)
 
-    def _remember(self, scope: Mapping[str, Any], found: Caller) -> Caller:
+    def _remember(self, scope: MutableMapping[str, Any], found: Caller) -> Caller:
         wait_s = self._rates.wait_s(found.key_id)
         if wait_s > 0:
             raise refusals.too_many(f"key {found.key_id} asks too often: wait {wait_s:.3g} s", wait_s)
-        if isinstance(scope, dict):
-            scope[_CALLER] = found
+        scope.setdefault("state", {})[_CALLER] = found
         return found
 
     async def key(self, text: str, address: str) -> Caller:
@@ -82,13 +82,13 @@ class Entrance:
             raise refusals.unknown_key()
         return self._valid(presented, held, address)
 
-    def presented_session(self, scope: Mapping[str, Any]) -> Presented | None:
+    def presented_session(self, scope: MutableMapping[str, Any]) -> Presented | None:
         """What is in the cookie."""
         _, cookies, _ = _sent(scope)
         text = None if cookies is None else cookie_in(cookies, self._cookie)
         return None if text is None else read_key(text)
 
-    async def session(self, scope: Mapping[str, Any]) -> Caller:
+    async def session(self, scope: MutableMapping[str, Any]) -> Caller:
         """Who has signed in."""
         address = address_of(scope)
         presented = self.presented_session(scope)
@@ -125,13 +125,18 @@ class Entrance:
         return held.caller
 
 
+def _known(scope: MutableMapping[str, Any]) -> Caller | None:
+    found = scope.get("state", {}).get(_CALLER)
+    return found if isinstance(found, Caller) else None
+
+
 def _is_in_force(held: Held) -> bool:
     if held.row is None or held.row.revoked_at is not None:
         return False
     return held.row.parent is None or (held.parent is not None and held.parent.revoked_at is None)
 
 
-def _sent(scope: Mapping[str, Any]) -> tuple[list[bytes], str | None, bytes | None]:
+def _sent(scope: MutableMapping[str, Any]) -> tuple[list[bytes], str | None, bytes | None]:
     """What a request says of who sends it."""
     keys: list[bytes] = []
     cookies: str | None = None
@@ -147,7 +152,7 @@ def _sent(scope: Mapping[str, Any]) -> tuple[list[bytes], str | None, bytes | No
     return keys, cookies, site
 
 
-def address_of(scope: Mapping[str, Any]) -> str:
+def address_of(scope: MutableMapping[str, Any]) -> str:
     """Where a request came from; empty where the server does not say."""
     client = scope.get("client")
     return str(client[0]) if client else ""

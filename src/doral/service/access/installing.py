@@ -6,16 +6,21 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
 from doral.errors import DoralError
+from doral.service.access.bodies import Bodies
+from doral.service.access.headers import Headers
+from doral.service.access.hosts import Hosts
 from doral.service.access.refusals import SignInFirst, headers_of
 from doral.service.settings import ServiceSettings
 from doral.wire.problems import MEDIA_TYPE, ServiceError, to_problem
 
 
 def install(app: FastAPI, settings: ServiceSettings) -> None:
-    """Answers for those who are not let in."""
-    del settings
+    """Answers for those who are not let in, and what is looked at before any route. To be called last."""
     app.add_exception_handler(ServiceError, _refused)
     app.add_exception_handler(SignInFirst, _to_sign_in)
+    app.add_middleware(Bodies, limits=settings.limits)
+    app.add_middleware(Hosts, settings=settings)
+    app.add_middleware(Headers, settings=settings)  # the last one stands outermost: refusals have them, too
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from doral import _check
 from doral.errors import InvalidValue, UnknownName
 from doral.live.storage.books import Books, KeyRow
+from doral.service.access.acts import note_by_hand
 from doral.service.access.caller import ROLES
 
 if TYPE_CHECKING:
@@ -99,7 +100,23 @@ def make_first_key(books: Books, now: float) -> str | None:
     if books.all_keys():
         return None
     row, key = new_key("first", ["admin"], now=now)
-    return key if books.add_first_key(row) else None
+    if not books.add_first_key(row):
+        return None
+    note_by_hand(books, "key created", described(row), at=now, who="first start")
+    return key
+
+
+def described(row: KeyRow) -> dict[str, object]:
+    """What may be told of a key."""
+    campaigns = None if row.campaigns is None else list(row.campaigns)
+    return {
+        "id": row.id,
+        "name": row.name,
+        "roles": list(row.roles),
+        "campaigns": campaigns,
+        "created_at": row.created_at,
+        "expires_at": row.expires_at,
+    }
 
 
 def has_expired(row: KeyRow, now: float) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from fastapi import Request
 
+from doral.service.access import refusals
 from doral.service.access.audit import noted
 from doral.service.access.caller import Caller
 from doral.service.access.cookies import csrf_of, set_cookie
@@ -28,6 +29,8 @@ async def sign_in(request: Request, key: str) -> tuple[Caller, str]:
     refuse_other_sites(request)
     service = service_of(request)
     caller = await service.entrance.key(key.strip(), address_of(request.scope))
+    if caller.roles.isdisjoint(("admin", "read")):
+        raise refusals.not_allowed(f"key {caller.key_id} ({caller.name}) may not look at pages: it needs the role read")
     now = time.time()
     books = service.entrance.books
     parent = await service.run(lambda: books.key(caller.key_id))

@@ -1,0 +1,56 @@
+"""What every answer says to browsers: what a page may do, who may show it, and that nothing is kept."""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from doral.service.access.binding import is_loopback
+from doral.service.access.cookies import is_encrypted
+from doral.service.settings import ServiceSettings
+
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+ASSETS = "/assets/"
+_ALWAYS = {
+    "content-security-policy": CONTENT_POLICY,
+    "x-content-type-options": "nosniff",
+    # Nothing is told to other sites. (With `no-referrer`, browsers send `Origin: null` with our own forms, too.)
+    "referrer-policy": "same-origin",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+_YEAR_S = 365 * 86_400
+
+
+class Headers:
+    """Adds them; what a route has set of these is replaced."""
+
+    def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
+        self._app = app
+        found = dict(_ALWAYS)
+        # Not for this machine alone: browsers would ask for TLS of everything else that runs on it.
+        if is_encrypted(settings) and (settings.public_url is not None or not is_loopback(settings.host)):
+            found["strict-transport-security"] = f"max-age={_YEAR_S}"
+        self._asset = [(name.encode(), value.encode()) for name, value in found.items()]
+        self._other = [*self._asset, (b"cache-control", b"no-store")]
+        self._asset_names = frozenset(name for name, _ in self._asset)
+        self._other_names = frozenset(name for name, _ in self._other)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        is_asset = scope["path"].startswith(ASSETS)
+
+        async def send_all(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                is_kept = is_asset and message["status"] < 400
+                own, names = (self._asset, self._asset_names) if is_kept else (self._other, self._other_names)
+                message["headers"] = [one for one in message.get("headers", ()) if one[0] not in names] + own
+            await send(message)
+
+        await self._app(scope, receive, send_all)
