@@ -122,6 +122,12 @@ def write_csv_rows(
     _write_csv(file, _Counted(decisions, _Layout(person)), has_header=has_header)
 
 
+def write_parquet_rows(file: BinaryIO, decisions: Iterable[Decision], *, person: Sequence[Feature] = ()) -> None:
+    """The whole Parquet file, into something that is only ever written to at its end."""
+    counted = _Counted(decisions, _Layout(person))
+    write_parquet(file, counted, counted.layout.schema(), group_rows=_PAGE)
+
+
 def read_decisions(path: str | Path) -> pl.DataFrame:
     """The rows of an exported file as they were, whichever of the two it is; in CSV, a feature of people is a number
     where all its words are.

@@ -5,32 +5,52 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, FastAPI
 
 from doral._version import VERSION
-from doral.errors import DoralError
 from doral.live.store import Store
 from doral.live.store import open as open_store
+from doral.service import errors, openapi
 from doral.service.access.installing import install
 from doral.service.demo.feeding import begin as begin_demo
 from doral.service.demo.feeding import feeding
+from doral.service.following import Nudging
+from doral.service.media import JsonOnly
 from doral.service.operations.observed import observe
 from doral.service.operations.operating import operating
 from doral.service.pages import assets, creating
-from doral.service.routes import acts, answers, decisions, health, metrics, records
+from doral.service.paths import WholeNames
+from doral.service.routes import (
+    acts,
+    answers,
+    campaigns,
+    changes,
+    decisions,
+    events,
+    export,
+    health,
+    looks,
+    me,
+    metrics,
+    records,
+)
 from doral.service.service import Service
 from doral.service.settings import ServiceSettings
-from doral.wire.problems import MEDIA_TYPE, to_problem
 
 # All that the service answers to; a part adds its own here.
-ROUTERS = (
+ROUTERS: tuple[APIRouter, ...] = (
     health.router,
     metrics.router,
+    me.router,
     acts.router,
+    campaigns.router,
+    changes.router,
     decisions.router,
     answers.router,
     records.router,
+    looks.router,
+    export.router,
+    events.router,
     assets.router,
     creating.router,
 )
@@ -43,11 +63,13 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service = Service(open_store(settings.storage) if store is None else store, settings)
         app.state.service = service
+        app.state.streams = service.following
         try:
             crowds = await begin_demo(service) if settings.is_demo else []
             async with operating(app, service), feeding(service, crowds):
                 yield
         finally:
+            await service.following.close()
             service.close()
 
     app = FastAPI(
@@ -57,17 +79,17 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        openapi_url="/v1/openapi.json",
+        openapi_url=None,
+        redirect_slashes=False,
     )
-    for one in ROUTERS:
-        app.include_router(one)
-    app.add_exception_handler(DoralError, _refused)
+    for router in ROUTERS:
+        app.include_router(router)
+    openapi.describe(app)
+    errors.add_handlers(app)
+    # The last one stands outermost.
+    app.add_middleware(Nudging)
+    app.add_middleware(JsonOnly)
+    app.add_middleware(WholeNames)
     install(app, settings)
     observe(app)
     return app
-
-
-async def _refused(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, DoralError)
-    found = to_problem(error, instance=request.url.path)
-    return JSONResponse(found, status_code=found["status"], media_type=MEDIA_TYPE)

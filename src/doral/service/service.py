@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fastapi import Request
 
+from doral.errors import DoralError
+from doral.live.campaign import Campaign
 from doral.live.store import Store
 from doral.service.access.entrance import Entrance
 from doral.service.desk import Desk
+from doral.service.exporting import Exports
+from doral.service.following import Following
 from doral.service.operations.metrics import Metrics
 from doral.service.settings import ServiceSettings
+from doral.service.summaries import summary
 
 Result = TypeVar("Result")
 _THREADS = 16
-_POLL_S = 0.5
+_FOREVER_S = 3_600.0
+_SUMMARIES_S = 0.5  # that a list of campaigns takes at most, but for the one that is being read
+_MOST_OPENED = 100  # campaigns that a list opens: each has a connection of its own
 
 
 class Service:
@@ -28,7 +36,10 @@ class Service:
         self.metrics = Metrics()
         self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="doral")
         self.entrance = Entrance(store.books, settings, self.run)
+        self.following = Following(most=settings.limits.streams)
+        self.exports = Exports()
         self._desks: dict[str, Desk] = {}
+        self._listed: set[str] = set()  # campaigns that were opened for a list
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Something that takes a while, in a thread."""
@@ -39,24 +50,69 @@ class Service:
         found = self._desks.get(name)
         if found is None or found.campaign.is_gone:
             campaign = await self.run(lambda: self.store.campaign(name))
-            found = self._desks[name] = Desk(campaign, self.run, self.metrics)
+            found = self._desks.get(name)  # others may have asked meanwhile
+            if found is None or found.campaign is not campaign:
+                found = self._desks[name] = Desk(campaign, self.run, self.metrics)
         return found
 
     async def follow(self, name: str) -> AsyncIterator[int]:
         """The number of the last event, now and whenever there are more."""
         desk = await self.desk(name)
         seen = -1
-        while True:
-            last = await desk.read(lambda campaign: campaign.session.read(lambda _, fold: fold.sequence))
-            if last != seen:
-                seen = last
-                yield last
-            await asyncio.sleep(_POLL_S)
+        async with self.following.listen(name, lambda: desk.read(last_event)) as follower:
+            while follower.ended is None:
+                last = await desk.read(last_event) if seen < 0 else follower.last
+                if last > seen:
+                    seen = last
+                    yield last
+                await follower.wait(beyond=seen, within_s=_FOREVER_S)
+
+    async def summaries(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Of campaigns, as far as that is quick: what is not read says no more than its name."""
+        return await self.run(lambda: self._summaries(names, time.monotonic() + _SUMMARIES_S))
+
+    def _summaries(self, names: Sequence[str], until: float) -> list[dict[str, Any]]:
+        found = []
+        for name in names:
+            one: dict[str, Any] | None = None
+            if time.monotonic() < until:
+                one = self._summary(name)
+            elif (desk := self._desks.get(name)) is not None and (fold := desk.campaign.session.last_seen) is not None:
+                one = summary(name, fold)
+            found.append({"name": name} if one is None else one)
+        return found
+
+    def _summary(self, name: str) -> dict[str, Any] | None:
+        """None where it cannot be read, or too many campaigns are open."""
+        desk = self._desks.get(name)
+        if desk is None and name not in self._listed:
+            if len(self._listed) >= _MOST_OPENED:
+                return None
+            self._listed.add(name)
+        try:
+            campaign = self.store.campaign(name) if desk is None or desk.campaign.is_gone else desk.campaign
+            return campaign.session.read(lambda _, fold: summary(name, fold))
+        except DoralError:
+            return None
+
+    async def try_store(self) -> None:
+        """StorageError where the store cannot be used."""
+        await self.run(self._try_store)
+
+    def _try_store(self) -> None:
+        names = self.store.list()
+        if names:
+            self.store.campaign(names[0]).session.try_to_write()
 
     def close(self) -> None:
         """After the last request."""
         self.threads.shutdown(wait=True)
         self.store.close()
+
+
+def last_event(campaign: Campaign) -> int:
+    """The number of the last event of a campaign."""
+    return campaign.session.read(lambda _, fold: fold.sequence)
 
 
 def service_of(request: Request) -> Service:

@@ -1,0 +1,107 @@
+"""Whatever goes wrong in a request becomes a problem document: one handler for each kind of error."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from doral.errors import DoralError, InvalidValue, UnknownName
+from doral.service.replies import problem_reply
+from doral.wire.problems import ServiceError, plain_or_shown
+
+logger = logging.getLogger("doral.service")
+
+_MOST_ERRORS = 20  # that one answer lists
+_WORDS = {
+    404: "there is nothing at this path: see /v1/openapi.json for what there is",
+    405: "this path does not take this method: the header Allow says which it takes",
+}
+
+
+def add_handlers(app: FastAPI) -> None:
+    """To an application."""
+    app.add_exception_handler(DoralError, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unforeseen)
+
+
+def request_id(request: Request) -> str:
+    """By which an answer and the lines of the log are found together; made where nobody has given one yet."""
+    given = getattr(request.state, "request_id", None)
+    if not isinstance(given, str):
+        given = request.state.request_id = secrets.token_hex(8)
+    return given
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, DoralError)
+    return problem_reply(error, instance=_path(request), status=404 if _is_of_path(request, error) else None)
+
+
+def _path(request: Request) -> str:
+    raw = request.scope.get("raw_path")
+    return raw.decode("latin-1").partition("?")[0][:1_000] if isinstance(raw, bytes) else str(request.url.path)
+
+
+def _is_of_path(request: Request, error: DoralError) -> bool:
+    """Whether the path itself names what there is none of."""
+    if not isinstance(error, UnknownName):
+        return False
+    named = {"campaign": "name", "arm": "arm"}.get(error.kind)
+    return named is not None and request.path_params.get(named) == error.name
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return invalid_reply(error.errors(), instance=_path(request))
+
+
+def invalid_reply(errors: Sequence[Mapping[str, Any]], *, instance: str | None) -> Response:
+    """What pydantic says of a request; the first fault is the one that is told in the usual members."""
+    told = [_told(one) for one in errors[:_MOST_ERRORS]] or [InvalidValue("request", None, "cannot be used")]
+    first = told[0]
+    more = [{"field": one.field, "value": plain_or_shown(one.value), "remedy": one.remedy} for one in told]
+    return problem_reply(first, instance=instance, more={"errors": more, "n_errors": len(errors)})
+
+
+def _told(error: Mapping[str, Any]) -> InvalidValue:
+    *_, place = ("request", *(str(one) for one in error["loc"][-1:]))
+    path = ".".join(str(one)[:100] for one in error["loc"] if one not in ("body", "path", "query"))[:300]
+    words = str(error["msg"])
+    remedy = {
+        "extra_forbidden": "is not a field of this request: leave it out",
+        "missing": "must be given",
+    }.get(error["type"], words[:1].lower() + words[1:])
+    return InvalidValue(path or place, None if error["type"] == "missing" else error.get("input"), remedy[:300])
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status = error.status_code
+    try:
+        name = HTTPStatus(status).phrase
+    except ValueError:
+        name = "refused"
+    if isinstance(error.__cause__, DoralError):
+        return problem_reply(error.__cause__, instance=_path(request))
+    words = _WORDS.get(status) or str(error.detail)[:300]
+    code = "-".join(name.lower().replace("'", "").split())
+    told = ServiceError(words, code, status)
+    return problem_reply(told, headers=error.headers, more={"instance": _path(request)})
+
+
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    """There should be none. What went wrong inside is for the log alone; whoever asked gets a number to tell us."""
+    found = request_id(request)
+    logger.error("request %s failed: %s", found, type(error).__name__)
+    told = ServiceError(f"the service has failed; tell its operator the request id {found}", "failed", 500)
+    return problem_reply(told, more={"instance": _path(request), "request_id": found})

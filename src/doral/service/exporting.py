@@ -1,0 +1,137 @@
+"""A file on its way: a thread of its own writes it, the connection takes it, and neither gets ahead of the other.
+
+The thread is none of those that requests share: whoever takes an hour for a file keeps nobody else waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, BinaryIO, cast
+
+from doral.live.campaign import Campaign
+from doral.live.errors import StorageError
+from doral.live.export import write_csv_rows, write_parquet_rows
+from doral.person import Feature
+from doral.wire.problems import ServiceError
+
+_MOST = 8  # at once
+_PARTS_AHEAD = 4
+_PART_BYTES = 256 * 1024
+_STALLED_S = 120.0  # after which nobody is waited for who takes nothing
+_RETRY_S = 10.0
+
+
+class _Stopped(Exception):
+    """Nobody takes the file any more."""
+
+
+class _Parts(io.RawIOBase):
+    """What is written in a thread, handed to the event loop in parts; `None` is the end, an error is a bad one."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.is_stopped = False
+        self.queue: asyncio.Queue[bytes | BaseException | None] = asyncio.Queue(_PARTS_AHEAD)
+        self._loop, self._collected = loop, bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._collected += data
+        if len(self._collected) >= _PART_BYTES:
+            self._hand_over()
+        return len(memoryview(data).cast("B"))
+
+    def _hand_over(self) -> None:
+        if self._collected:
+            part, self._collected = bytes(self._collected), bytearray()
+            self._put(part)
+
+    def _put(self, part: bytes | BaseException | None) -> None:
+        if self.is_stopped:
+            raise _Stopped
+        put = asyncio.run_coroutine_threadsafe(self.queue.put(part), self._loop)
+        try:
+            put.result(_STALLED_S)
+        except TimeoutError:
+            put.cancel()
+            raise _Stopped from None
+
+    def run(self, write: Callable[[BinaryIO], None]) -> None:
+        """In a thread: the whole file."""
+        end: BaseException | None = None
+        try:
+            write(cast(BinaryIO, self))
+            self._hand_over()
+        except _Stopped:
+            return
+        except BaseException as error:  # noqa: BLE001  (whoever takes the file raises it)
+            end = error
+        if not self.is_stopped:
+            try:
+                self._put(end)
+            except (_Stopped, RuntimeError):  # nobody is there any more, nor is the loop
+                return
+
+    def stop(self) -> None:
+        """From the event loop: nobody takes it any more."""
+        self.is_stopped = True
+        while not self.queue.empty():  # what waits to be put can go on, and finds out
+            self.queue.get_nowait()
+
+
+class Exports:
+    """The files that one process is sending."""
+
+    def __init__(self) -> None:
+        self._running = 0
+
+    @asynccontextmanager
+    async def sending(
+        self,
+        campaign: Campaign,
+        person: Sequence[Feature],
+        format: str,  # noqa: A002
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The parts of a file. What is wrong from the start is raised before there is a part.
+
+        Args:
+            campaign: Whose decisions.
+            person: What is known of people there.
+            format: "csv" or "parquet".
+        """
+        if self._running >= _MOST:
+            words = f"{_MOST} files are being sent, and there may be no more: try again later"
+            raise ServiceError(words, "too-many-exports", 503, _RETRY_S)
+        parts = _Parts(asyncio.get_running_loop())
+
+        def write(file: BinaryIO) -> None:
+            if format == "csv":
+                write_csv_rows(file, campaign.decisions(), has_header=True, person=person)
+            else:
+                write_parquet_rows(file, campaign.decisions(), person=person)
+
+        self._running += 1
+        try:
+            threading.Thread(target=parts.run, args=(write,), name="doral-export", daemon=True).start()
+            first = await parts.queue.get()
+            if isinstance(first, BaseException):
+                raise first
+            yield _following(first, parts)
+        finally:
+            self._running -= 1
+            parts.stop()
+
+
+async def _following(first: bytes | None, parts: _Parts) -> AsyncIterator[bytes]:
+    part: bytes | BaseException | None = first
+    while part is not None:
+        if isinstance(part, BaseException):
+            # The answer has begun: all that is left is to break it off, which whoever takes it sees.
+            raise StorageError("a file could not be sent to its end") from part
+        yield part
+        part = await parts.queue.get()

@@ -1,0 +1,154 @@
+"""Following a campaign: one look at its log for all who listen in this process, and a signal when there is more.
+
+Listeners read the log themselves, page by page, as fast as they can send: nothing is queued for those who are slow.
+Requests of this process nudge the follower; what others write is found by looking now and then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from doral.errors import DoralError, UnknownName
+from doral.live.errors import CampaignGone
+from doral.wire.problems import ServiceError
+
+POLL_S = 0.5
+_AT_MOST_EVERY_S = 0.05  # however many requests come
+_RETRY_S = 5.0
+
+ReadLast = Callable[[], Awaitable[int]]
+
+
+class Follower:
+    """Of one campaign. `last` is the number of its last event that is known here."""
+
+    def __init__(self, read_last: ReadLast, poll_s: float) -> None:
+        self.last = 0
+        self.ended: str | None = None  # why there will be no more
+        self.listeners = 0
+        self._read_last, self._poll_s = read_last, poll_s
+        self._changed = asyncio.Event()
+        self._nudged = asyncio.Event()
+        self._task = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        while self.ended is None:
+            began = time.monotonic()
+            try:
+                last = await self._read_last()
+            except (CampaignGone, UnknownName):
+                self.end("deleted")
+                return
+            except DoralError:  # the store cannot be read now: it is tried again
+                last = self.last
+            if last != self.last:
+                self.last = last
+                self._tell()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._nudged.wait(), self._poll_s)
+            self._nudged.clear()
+            await asyncio.sleep(max(0.0, _AT_MOST_EVERY_S - (time.monotonic() - began)))
+
+    def _tell(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    def nudge(self) -> None:
+        """There may be more."""
+        self._nudged.set()
+
+    def end(self, why: str) -> None:
+        """There will be no more."""
+        if self.ended is None:
+            self.ended = why
+            self._tell()
+
+    async def wait(self, beyond: int, within_s: float) -> None:
+        """Until there are events beyond this one, it is over, or the time is."""
+        until = time.monotonic() + within_s
+        while self.last <= beyond and self.ended is None and (left := until - time.monotonic()) > 0.0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), left)
+
+    async def stop(self) -> None:
+        """Nobody listens any more."""
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+
+class Following:
+    """The followers of one process; used from its event loop alone."""
+
+    def __init__(self, *, most: int, poll_s: float = POLL_S) -> None:
+        self._most, self._poll_s = most, poll_s
+        self._followers: dict[str, Follower] = {}
+        self._listeners = 0
+        self._is_ending = False
+
+    @property
+    def listeners(self) -> int:
+        """How many streams are open."""
+        return self._listeners
+
+    @asynccontextmanager
+    async def listen(self, name: str, read_last: ReadLast) -> AsyncIterator[Follower]:
+        """The follower of a campaign; ServiceError where there are too many streams."""
+        if self._is_ending:
+            raise ServiceError("the service is being stopped", "stopping", 503, _RETRY_S)
+        if self._listeners >= self._most:
+            words = f"{self._most:,} event streams are open, and there may be no more: close some, or try again later"
+            raise ServiceError(words, "too-many-streams", 503, _RETRY_S)
+        follower = self._followers.get(name)
+        if follower is None or follower.ended is not None:
+            follower = self._followers[name] = Follower(read_last, self._poll_s)
+        follower.listeners += 1
+        self._listeners += 1
+        try:
+            yield follower
+        finally:
+            self._listeners -= 1
+            follower.listeners -= 1
+            if follower.listeners == 0:
+                if self._followers.get(name) is follower:
+                    del self._followers[name]
+                await follower.stop()
+
+    def nudge(self, name: str) -> None:
+        """This process may have written to a campaign."""
+        follower = self._followers.get(name)
+        if follower is not None:
+            follower.nudge()
+
+    def end(self) -> None:
+        """All streams, at once: whoever listens comes again, and goes on where he was."""
+        self._is_ending = True
+        for follower in list(self._followers.values()):
+            follower.end("stopping")
+
+    async def close(self) -> None:
+        """After the last request."""
+        self.end()
+        for follower in list(self._followers.values()):
+            await follower.stop()
+
+
+class Nudging:
+    """After a request that may have changed a campaign, its followers look."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
+                name = scope.get("path_params", {}).get("name")
+                if name is not None:
+                    scope["app"].state.service.following.nudge(name)

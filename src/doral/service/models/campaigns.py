@@ -1,0 +1,98 @@
+"""Campaigns as they are created and shown."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from doral.service.bodies import Body
+from doral.service.models.base import Name, Time, Told
+
+_PROBLEM: JsonDict = {
+    "arms": [{"name": "letter", "cost": 1}, {"name": "call", "cost": 3}],
+    "contexts": {"young": 0.5, "old": 0.5},
+    "budget": 1000,
+    "horizon": 1000,
+    "deadline": "14d",
+}
+_ALIKE: JsonDict = {"type": "object", "required": ["arms", "budget"], "additionalProperties": True}
+
+ProblemGiven = Annotated[
+    dict[str, Any],
+    Field(
+        description="As `Problem.to_dict` writes it, or as people write it by hand: arms (objects, names, or a mapping "
+        "from name to cost), contexts (likewise, with shares), budget, horizon or until, deadline (seconds, or text "
+        "such as 14d), and whatever else a problem says.",
+        examples=[_PROBLEM],
+        json_schema_extra=_ALIKE,
+    ),
+]
+
+
+class CampaignGiven(Body):
+    """A campaign to create."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"name": "autumn", "problem": _PROBLEM, "policy": "doral-otf", "options": {}, "seed": 7}]
+        }
+    )
+
+    name: Name = Field(description="No other campaign of the store may have it.")
+    problem: ProblemGiven
+    policy: str = Field("doral-otf", description="A name as `doral policies` lists them.", max_length=100)
+    options: dict[str, Any] = Field(default_factory=dict, description="Of the policy, by name.")
+    seed: int | None = Field(None, ge=0, description="Of the policy's coin; drawn if not given.")
+    clock: Literal["seconds", "rounds"] = Field("seconds", description="What delays and deadlines are measured in.")
+    at: Time | None = Field(None, description="Where a clock in seconds starts; now if not given.")
+    until: Time | None = Field(None, description="Ends the campaign with a date in place of the problem's end.")
+
+
+class Summary(Told):
+    """Where a campaign stands. What is null was not read for this answer: ask for the campaign itself."""
+
+    name: str
+    created_at: float = Field(description="Seconds since 1970: where its clock starts.")
+    state: Literal["racing", "open", "closed"] | None = None
+    policy: str | None = None
+    clock: Literal["seconds", "rounds"] | None = None
+    events: int | None = Field(None, description="In the log; all else is as of the last of them.")
+    arrivals: int | None = None
+    horizon: int | None = Field(None, description="Arrivals that are planned for, or forecast.")
+    ends_at: float | None = Field(None, description="Seconds since 1970, where the end is a date.")
+    total: float | None = Field(None, description="The budget.")
+    spent: float | None = None
+    reserved: float | None = None
+    left: float | None = None
+    reward: float | None = None
+    pending: int | None = Field(None, description="Decisions that wait for an answer.")
+
+
+class Campaigns(Told):
+    """Some of the campaigns, by name."""
+
+    campaigns: list[Summary]
+    next: str | None = Field(description="Give it as `after` for those that follow; null: there are no more.")
+
+
+class ArmShown(Told):
+    """An arm as it is now."""
+
+    name: str
+    status: Literal["active", "paused", "retired"]
+
+
+class CampaignShown(Told):
+    """What a campaign is, and where it stands."""
+
+    name: str
+    summary: Summary
+    problem: dict[str, Any] = Field(description="As `Problem.from_dict` reads it, with the arms that were added.")
+    policy: dict[str, Any] = Field(description="Its name, and every option.")
+    seed: int
+    clock: Literal["seconds", "rounds"]
+    created_at: float = Field(description="Seconds since 1970: where its clock starts.")
+    arms: list[ArmShown]
+    engine: str = Field(description="The version of doral that made it.")

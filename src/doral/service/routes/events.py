@@ -1,0 +1,137 @@
+"""Events of a campaign as they are written: server-sent events that can be taken up again where they were left."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query
+from starlette.responses import Response, StreamingResponse
+
+from doral.errors import DoralError, InvalidValue, UnknownName
+from doral.live.campaign import Campaign
+from doral.live.errors import CampaignGone
+from doral.live.fold import Fold
+from doral.live.storage.contract import Log
+from doral.service.access.caller import Caller
+from doral.service.access.guard import needs
+from doral.service.desk import Desk
+from doral.service.following import Follower
+from doral.service.models.events import EventTold
+from doral.service.replies import encoded
+from doral.service.service import Service, last_event, service_of
+from doral.service.streams import OwningStream
+from doral.service.told_events import told
+
+router = APIRouter(tags=["looking"])
+
+PAGE_EVENTS = 200  # that are read at a time
+BEAT_S = 15.0  # after which a comment says that the stream still lives
+_RETRY_MS = 1_000  # after which a browser comes again
+_MOST_DIGITS = 18
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+_EXAMPLE = (
+    'id: 17\nevent: decided\ndata: {"sequence":17,"kind":"decided","written_at":1770000000.0,"at":1770000000.0,'
+    '"context":"old","arm":"letter","state":"pending","decision_id":"3f2a9c01-17"}\n\n'
+)
+
+
+@router.get(
+    "/v1/campaigns/{name}/events",
+    summary="Follow a campaign",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "Server-sent events, for as long as the campaign is there and the service runs. "
+            f"`data` is JSON: {EventTold.__doc__}",
+            "content": {"text/event-stream": {"schema": {"type": "string"}, "example": _EXAMPLE}},
+        }
+    },
+)
+async def events(
+    name: str,
+    service: Annotated[Service, Depends(service_of)],
+    caller: Annotated[Caller, Depends(needs("read"))],
+    after: Annotated[
+        str | None,
+        Query(description="The number of the last event that is known; without it, only what comes from now on."),
+    ] = None,
+    last_event_id: Annotated[
+        str | None, Header(description="What browsers send when they come again; it goes before `after`.")
+    ] = None,
+) -> Response:
+    """In order, none twice and none left out. Whoever was cut off sends the `id` of the last event that he has seen.
+
+    A stream ends with the event `end` when the campaign is deleted, or the service is stopped: `data` says why.
+    """
+    del caller
+    desk = await service.desk(name)
+    last = await desk.read(last_event)
+    start = _start("Last-Event-ID", last_event_id, last)
+    if start is None:
+        start = _start("after", after, last)
+    async with AsyncExitStack() as stack:
+        listening = service.following.listen(name, lambda: desk.read(last_event))
+        follower = await stack.enter_async_context(listening)
+        content = _stream(desk, follower, last if start is None else start)
+        return OwningStream(content, stack.pop_all(), media_type="text/event-stream", headers=_HEADERS)
+
+
+def _start(field: str, given: str | None, last: int) -> int | None:
+    if given is None or given == "":
+        return None
+    if not (given.isascii() and given.isdigit() and len(given) <= _MOST_DIGITS):
+        raise InvalidValue(field, given, "must be the number of an event, 0 or more")
+    if int(given) > last:
+        remedy = f"the log has {last:,} events: it may have been replaced by a backup; begin anew"
+        raise InvalidValue(field, int(given), remedy)
+    return int(given)
+
+
+async def _stream(desk: Desk, follower: Follower, seen: int) -> AsyncIterator[bytes]:
+    yield b"retry: %d\n\n" % _RETRY_MS
+    while True:
+        # Where the other side is slow, this waits for it: what is read next is not kept back until it may be sent, so
+        # that a key which is forgotten meanwhile is not among it.
+        yield b""
+        if follower.ended is not None:
+            yield _end(follower.ended)
+            return
+        try:
+            page, last = await desk.read(lambda campaign, after=seen: _page(campaign, after))  # type: ignore[misc]
+        except (CampaignGone, UnknownName):
+            yield _end("deleted")
+            return
+        except DoralError:  # the store cannot be read now; who listens keeps his place
+            yield _end("failed")
+            return
+        if last < seen:
+            yield _end("replaced")
+            return
+        if page:
+            seen = page[-1]["sequence"]
+            yield b"".join(map(_written, page))
+            continue
+        await follower.wait(beyond=seen, within_s=BEAT_S)
+        if follower.last <= seen and follower.ended is None:
+            yield b": still here\n\n"
+
+
+def _page(campaign: Campaign, after: int) -> tuple[list[dict[str, Any]], int]:
+    """The next events, and the number of the last one."""
+
+    def look(log: Log, fold: Fold) -> tuple[list[dict[str, Any]], int]:
+        found = log.after(after, upto=fold.sequence, limit=PAGE_EVENTS) if after < fold.sequence else []
+        return [told(event, fold.names) for event in found], fold.sequence
+
+    return campaign.session.read(look)
+
+
+def _written(event: dict[str, Any]) -> bytes:
+    return b"id: %d\nevent: %b\ndata: %b\n\n" % (event["sequence"], event["kind"].encode(), encoded(event))
+
+
+def _end(why: str) -> bytes:
+    return b"event: end\ndata: %b\n\n" % encoded({"why": why})

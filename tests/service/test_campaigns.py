@@ -1,0 +1,238 @@
+"""Campaigns over HTTP: created, listed, shown, changed, looked at, closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import httpx2
+import pytest
+
+from doral.live.campaign import Campaign
+from tests.service.harness import PROBLEM, Serving, serving
+
+WRITTEN = {
+    "arms": {"letter": 1, "call": 3},
+    "contexts": {"young": 0.5, "old": 0.5},
+    "budget": 1_000,
+    "horizon": 1_000,
+    "deadline": "14d",
+}
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Serving]:
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def client(service: Serving) -> Iterator[httpx2.Client]:
+    with service.client() as found:
+        yield found
+
+
+@pytest.fixture
+def campaign(service: Serving, request: pytest.FixtureRequest) -> Campaign:
+    return service.store.create(request.node.name, PROBLEM, seed=1)
+
+
+def path(campaign: Campaign, rest: str = "") -> str:
+    return f"/v1/campaigns/{campaign.name}{rest}"
+
+
+def events(campaign: Campaign) -> int:
+    return campaign.session.read(lambda _, fold: fold.sequence)
+
+
+def test_a_campaign_is_created_as_people_write_problems(service: Serving, client: httpx2.Client) -> None:
+    body = {"name": "written", "problem": WRITTEN, "policy": "doral", "options": {"accept": 1}, "seed": 3}
+    answer = client.post("/v1/campaigns", json=body)
+    assert answer.status_code == 201, answer.text
+    assert answer.headers["location"] == "/v1/campaigns/written"
+    shown = answer.json()
+    assert shown["problem"]["deadline"] == 14 * 86_400
+    assert shown["policy"]["accept"] == 1
+    assert shown["seed"] == 3
+    assert shown["summary"]["total"] == 1_000
+    assert client.get(answer.headers["location"]).json() == shown
+    assert service.store.campaign("written").problem.arm_names == ("letter", "call")
+
+
+def test_what_to_dict_writes_is_taken(client: httpx2.Client) -> None:
+    answer = client.post("/v1/campaigns", json={"name": "stored", "problem": PROBLEM.to_dict()})
+    assert answer.status_code == 201
+    assert answer.json()["problem"] == PROBLEM.to_dict()
+
+
+def test_a_name_that_is_taken_is_refused_unless_it_is_the_same_request_again(client: httpx2.Client) -> None:
+    body: dict[str, Any] = {"name": "twice", "problem": WRITTEN}
+    key = {"Idempotency-Key": "one"}
+    first = client.post("/v1/campaigns", json=body, headers=key)
+    assert first.status_code == 201
+    assert client.post("/v1/campaigns", json=body).status_code == 409
+    again = client.post("/v1/campaigns", json=body, headers=key)
+    assert (again.status_code, again.json()) == (200, first.json())
+    for other in ({"problem": {**WRITTEN, "budget": 1_001}}, {"policy": "random"}, {"seed": 5}, {"at": 0}):
+        refused = client.post("/v1/campaigns", json={**body, **other}, headers=key)
+        assert refused.status_code == 409, other
+        assert refused.json()["type"] == "urn:doral:problem:campaign-exists"
+
+
+def test_a_date_for_its_end(client: httpx2.Client) -> None:
+    problem = {name: value for name, value in WRITTEN.items() if name != "horizon"}
+    body = {"name": "dated", "problem": problem, "until": "2097-03-31", "at": "2026-01-01T00:00Z"}
+    first = client.post("/v1/campaigns", json=body, headers={"Idempotency-Key": "d"})
+    assert first.status_code == 201, first.text
+    assert first.json()["summary"]["ends_at"] == 4_015_612_800
+    assert first.json()["created_at"] == 1_767_225_600
+    assert client.post("/v1/campaigns", json=body, headers={"Idempotency-Key": "d"}).status_code == 200
+    later = client.post("/v1/campaigns/dated/horizon", json={"until": "2098-03-31"})
+    assert later.json()["summary"]["ends_at"] == 4_015_612_800 + 365 * 86_400
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"name": ""}, "name"),
+        ({"name": "x" * 201}, "name"),
+        ({"name": 7}, "name"),
+        ({"problem": []}, "problem"),
+        ({"problem": {**WRITTEN, "budget": -1}}, "budget"),
+        ({"problem": {**WRITTEN, "arms": [{"name": "a", "costs": 1}]}}, "arm"),
+        ({"problem": {**WRITTEN, "deadline": "soon"}}, "deadline"),
+        ({"policy": "doral-on-the-moon"}, "policy"),
+        ({"options": {"accepts": 1}}, "policy option"),
+        ({"options": {"accept": "many"}}, "accept"),
+        ({"clock": "weeks"}, "clock"),
+        ({"seed": -1}, "seed"),
+        ({"at": "yesterday"}, "at"),
+        ({"at": "2026-01-01T00:00"}, "at"),
+        ({"until": "1999-01-01"}, "until"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_what_cannot_be_used_is_named(client: httpx2.Client, changed: dict[str, Any], field: str) -> None:
+    before = client.get("/v1/campaigns").json()["campaigns"]
+    answer = client.post("/v1/campaigns", json={"name": "refused", "problem": WRITTEN, **changed})
+    found = answer.json()
+    assert answer.status_code == 422, found
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert field in found["field"]
+    assert found["remedy"]
+    assert client.get("/v1/campaigns").json()["campaigns"] == before
+
+
+def test_campaigns_come_in_pages(client: httpx2.Client, service: Serving) -> None:
+    for name in ("page-1", "page-2", "page-3"):
+        service.store.create(name, PROBLEM)
+    names: list[str] = []
+    after: str | None = None
+    while True:
+        params: dict[str, str | int] = {"limit": 2, **({} if after is None else {"after": after})}
+        page = client.get("/v1/campaigns", params=params).json()
+        assert len(page["campaigns"]) <= 2
+        names += [one["name"] for one in page["campaigns"]]
+        after = page["next"]
+        if after is None:
+            break
+    assert names == sorted(service.store.list())
+    assert client.get("/v1/campaigns", params={"limit": 0}).status_code == 422
+
+
+def test_arms_come_rest_and_go(client: httpx2.Client, campaign: Campaign) -> None:
+    body = {"name": "visit", "cost": 5, "key": "add"}
+    for _ in range(2):
+        answer = client.post(path(campaign, "/arms"), json=body)
+        assert answer.status_code == 200, answer.text
+    assert [one["name"] for one in answer.json()["arms"]] == ["letter", "call", "visit"]
+    for act, status in (("pause", "paused"), ("resume", "active"), ("retire", "retired")):
+        shown = client.post(path(campaign, f"/arms/visit/{act}")).json()
+        assert shown["arms"][2] == {"name": "visit", "status": status}
+    assert client.post(path(campaign, "/arms/visit/resume")).status_code == 422
+    unknown = client.post(path(campaign, "/arms/vist/pause"))
+    assert unknown.status_code == 404
+    assert unknown.json()["known"] == ["letter", "call", "visit"]
+    assert client.post(path(campaign, "/arms"), json={**body, "cost": 6}).status_code == 409
+
+
+def test_a_budget_is_topped_up_once_per_key(client: httpx2.Client, campaign: Campaign) -> None:
+    for sent in ({"json": {"amount": 0.1, "key": "k"}}, {"json": {"amount": 0.1}, "headers": {"Idempotency-Key": "k"}}):
+        assert client.post(path(campaign, "/budget"), **sent).json()["summary"]["total"] == 1_000.1
+    both = client.post(path(campaign, "/budget"), json={"amount": 0.1, "key": "k"}, headers={"Idempotency-Key": "l"})
+    assert both.status_code == 422
+    assert client.post(path(campaign, "/budget"), json={"amount": 7, "key": "k"}).status_code == 409
+    client.post(path(campaign, "/budget"), json={"amount": 0.2})
+    ledger = client.get(path(campaign, "/ledger")).json()
+    assert Decimal(ledger["total"]) == Decimal("1000.3")
+    assert set(ledger) == {"total", "spent", "reserved", "released", "left"}
+
+
+def test_more_arrivals_are_expected(client: httpx2.Client, campaign: Campaign) -> None:
+    assert client.post(path(campaign, "/horizon"), json={"rounds": 5}).json()["summary"]["horizon"] == 1_005
+    assert client.post(path(campaign, "/horizon"), json={}).status_code == 422
+    assert client.post(path(campaign, "/horizon"), json={"until": "2097-01-01"}).status_code == 422
+
+
+def test_decisions_expire_and_keys_are_forgotten(client: httpx2.Client, service: Serving) -> None:
+    campaign = service.store.create("expiring", PROBLEM, at=1_700_000_000.0)
+    campaign.decide("young", key="a-person", at=1_700_000_001.0)
+    assert client.post(path(campaign, "/expire"), json={"release": True}).json() == {"expired": 1}
+    assert client.post(path(campaign, "/expire")).json() == {"expired": 0}
+    assert client.post(path(campaign, "/forget"), json={"keys": ["a-person"]}).json() == {"forgotten": 1}
+    assert client.post(path(campaign, "/forget"), json={"keys": ["nobody"]}).status_code == 422
+    assert next(campaign.decisions()).key is None
+
+
+def test_a_clock_that_is_right_needs_no_repair(client: httpx2.Client, campaign: Campaign) -> None:
+    answer = client.post(path(campaign, "/clock"), json={"to": "2026-01-01T00:00:00Z"})
+    assert answer.status_code == 422
+    assert answer.json()["field"] == "to"
+
+
+def test_looks_are_those_of_the_library(client: httpx2.Client, campaign: Campaign) -> None:
+    for _ in range(20):
+        decision = campaign.decide("young")
+        if decision.state == "pending":
+            campaign.feedback(decision.id, 1.0)
+    report = client.get(path(campaign, "/report")).json()
+    assert report["arrivals"] == 20
+    assert report["decisions"] == campaign.report().decisions
+    facts = client.get(path(campaign, "/facts")).json()
+    assert facts["arrivals"] == 20
+    assert len(facts["latest"]) == len(campaign.facts().latest)
+    health = client.get(path(campaign, "/health")).json()
+    assert health["is_well"] is True
+    assert health["events"] == events(campaign)
+    verified = client.get(path(campaign, "/verify")).json()
+    assert verified["events"] == events(campaign)
+    assert verified["n_differences"] == 0
+
+
+def test_a_closed_campaign_stays_closed(client: httpx2.Client, campaign: Campaign) -> None:
+    for _ in range(2):
+        assert client.post(path(campaign, "/close")).json()["summary"]["state"] == "closed"
+    assert client.post(path(campaign, "/budget"), json={"amount": 1}).status_code == 409
+
+
+def test_a_campaign_that_was_deleted_is_unknown_and_one_of_its_name_is_another(
+    client: httpx2.Client, service: Serving
+) -> None:
+    service.store.create("gone", PROBLEM, seed=1)
+    assert client.get("/v1/campaigns/gone").json()["seed"] == 1
+    service.store.delete("gone")
+    assert client.get("/v1/campaigns/gone/ledger").status_code in (404, 410)
+    assert client.get("/v1/campaigns/gone").status_code == 404
+    service.store.create("gone", PROBLEM, seed=2)
+    assert client.get("/v1/campaigns/gone").json()["seed"] == 2
+
+
+def test_me(client: httpx2.Client) -> None:
+    found = client.get("/v1/me").json()
+    assert found["roles"] == ["admin"]
+    assert found["campaigns"] is None
+
+
+def test_ready(client: httpx2.Client) -> None:
+    assert client.get("/readyz").json() == {"status": "ready"}
