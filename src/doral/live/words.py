@@ -51,8 +51,8 @@ def span(length: float | None, clock: str) -> str:
     return f"{figure(length)} {'round' if length == 1 else 'rounds'}"
 
 
-def moment(at: float | None, clock: str) -> str:
-    """A time: as a date in UTC, or as a round.
+def moment(at: float | None, clock: str, *, seconds: bool = False) -> str:
+    """A time: as a date in UTC, to the minute or to the second, or as a round.
 
     >>> moment(0.0, "seconds"), moment(12.0, "rounds")
     ('1970-01-01 00:00', 'round 12')
@@ -62,7 +62,7 @@ def moment(at: float | None, clock: str) -> str:
     if clock != "seconds":
         return f"round {figure(at)}"
     try:
-        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M")
     except (OverflowError, OSError, ValueError):
         return "a time that no calendar shows"
 

@@ -38,6 +38,8 @@ class Row:
 
     data: Sequence[Datum]
     metric: str = ""
+    key: str = ""
+    """What it is about, by which a page that moves knows it again."""
 
 
 def table(*, name: str, caption: str, heads: Sequence[str], rows: Iterable[Row], is_sortable: bool = False) -> str:
@@ -65,6 +67,7 @@ def _class(look: str) -> str:
 
 def _row(row: Row) -> str:
     mark = f' data-metric="{escape(row.metric)}"' if row.metric else ""
+    mark += f' data-key="{escape(row.key)}"' if row.key else ""
     return f"<tr{mark}>{''.join(_datum(datum) for datum in row.data)}</tr>"
 
 

@@ -55,12 +55,13 @@ def whole(page: Page, sections: Sequence[Section]) -> str:
         banner=f'<p class="banner" role="note">{page.banner}</p>' if page.banner else "",
         answer=page.answer,
         contents="".join(f'<li><a href="#{one.id}">{escape(one.menu)}</a></li>' for one in sections),
-        main="\n".join(_section(one) for one in sections),
+        main="\n".join(section(one) for one in sections),
         scripts=page.scripts,
     )
 
 
-def _section(one: Section) -> str:
+def section(one: Section) -> str:
+    """As it stands in a page."""
     return (
         f'<section id="{one.id}" aria-labelledby="{one.id}-title">\n'
         f'<h2 id="{one.id}-title">{escape(one.title)}</h2>\n{one.html}\n</section>'

@@ -10,14 +10,15 @@
       return isAscending ? order : -order;
     });
     body.append(...rows);
+    const head = table.tHead.rows[0].cells;
+    for (const other of head) other.removeAttribute("aria-sort");
+    head[column].setAttribute("aria-sort", isAscending ? "ascending" : "descending");
   };
-  for (const button of document.querySelectorAll("table.sortable thead button")) {
-    button.addEventListener("click", () => {
-      const head = button.parentElement;
-      const isAscending = head.getAttribute("aria-sort") !== "ascending";
-      for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
-      head.setAttribute("aria-sort", isAscending ? "ascending" : "descending");
-      sortBy(head.closest("table"), head.cellIndex, isAscending);
-    });
-  }
+  window.doralSortBy = sortBy; // a page that moves sorts its tables again
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("table.sortable thead button");
+    if (!button) return;
+    const head = button.parentElement;
+    sortBy(head.closest("table"), head.cellIndex, head.getAttribute("aria-sort") !== "ascending");
+  });
 })();

@@ -1,4 +1,4 @@
-"""Drawings of a campaign's money: what was spent against an even pace, and what came back day by day."""
+"""Drawings of a campaign's money: what was spent against an even pace, and what came back over time."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from doral.live.page.facts import CampaignFacts, Change, Period
 from doral.live.page.framed import Key, framed
+from doral.live.page.periods import period_begins, period_name
 from doral.live.page.time_axis import time_axis
-from doral.live.words import MONEY, moment
+from doral.live.words import MONEY
 from doral.pages.numbers import figure
 from doral.pages.svg import Axis, Drawing, Mark, most_ticks, nice_axis
 
@@ -81,25 +82,19 @@ def _stairs(steps: Sequence[tuple[float, float]], end: float) -> list[tuple[floa
 
 
 def rewards(facts: CampaignFacts) -> str:
-    """What answers brought, by the day on which they came."""
-    days = round((facts.periods[0].ends - facts.periods[0].begins) / 86_400)
-    what = "day" if days == 1 else f"{days} days"
+    """What answers brought, by when they came."""
+    what = period_name(facts.periods)
     best = max(facts.periods, key=lambda one: one.reward)
     return framed(
         name="rewards",
-        title="Reward by day" if days == 1 else f"Reward by {days} days",
+        title=f"Reward by {what}",
         sees=(
-            f"{figure(facts.reward)} in all, by the day on which answers came (UTC). The best {what} brought "
-            f"{figure(best.reward)}."
+            f"{figure(facts.reward)} in all, by when answers came (UTC). The best {what} brought {figure(best.reward)}."
         ),
-        says=f"A bar for each {what}; the highest, {_dates(best)}, brought {figure(best.reward)}.",
+        says=f"A bar for each {what}; the highest, {period_begins(best)}, brought {figure(best.reward)}.",
         keys=(),
         draw=lambda width: _draw_rewards(facts.periods, width),
     )
-
-
-def _dates(one: Period) -> str:
-    return moment(one.begins, "seconds")[:10]
 
 
 def _draw_rewards(periods: Sequence[Period], width: float) -> Drawing:
@@ -109,6 +104,8 @@ def _draw_rewards(periods: Sequence[Period], width: float) -> Drawing:
     drawing = Drawing(width=width, height=_LOW_HEIGHT, x=x, y=y)
     for one in periods:
         pad = 0.1 * (one.ends - one.begins)
-        title = f"{_dates(one)}: reward {figure(one.reward)} of {one.answers:,} answers, {one.arrivals:,} arrivals"
+        title = (
+            f"{period_begins(one)}: reward {figure(one.reward)} of {one.answers:,} answers, {one.arrivals:,} arrivals"
+        )
         drawing.bar(one.begins + pad, one.ends - pad, one.reward, "bar", title)
     return drawing

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 
 from doral.live.page import drawn_arms, drawn_money, tables
 from doral.live.page.facts import CampaignFacts
+from doral.live.page.periods import period_name
 from doral.live.words import MONEY, moment, share, span
+from doral.pages.meters import meter
 from doral.pages.names import short
 from doral.pages.numbers import count, figure
 from doral.pages.shell import Page, Section, asset, whole
@@ -17,24 +20,56 @@ _PACES = {"on pace": "good", "ahead": "warn", "behind": "warn", "used up": "bad"
 _MOST_STEPS = 8
 
 
-def page(facts: CampaignFacts) -> str:
-    """The whole page."""
-    shown = Page(
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What a page shows, part by part: the same for one that is a file and for one that a service keeps up to date."""
+
+    headline: str
+    kicker: str
+    banner: str
+    """Markup, as the two that follow; empty where nothing is to be looked after."""
+    glance: str
+    sections: tuple[Section, ...]
+
+
+def parts(facts: CampaignFacts, *, link: tables.Link | None = None) -> Parts:
+    """The parts of the page.
+
+    Args:
+        facts: What they show.
+        link: Where more is told of a decision, by its id; None: nowhere.
+    """
+    return Parts(
         headline=short(facts.name, 80),
         kicker=(
             f"A live campaign under {facts.policy}, begun {moment(facts.began_at, 'seconds')}; as of "
             f"{moment(facts.made_at, 'seconds')} UTC"
         ),
         banner=" ".join(escape(one) for one in facts.warnings),
-        answer=_glance(facts),
+        glance=_glance(facts),
+        sections=tuple(_sections(facts, link)),
+    )
+
+
+def page(facts: CampaignFacts) -> str:
+    """The whole page."""
+    found = parts(facts)
+    shown = Page(
+        headline=found.headline,
+        kicker=found.kicker,
+        banner=found.banner,
+        answer=found.glance,
         sections=(),
         scripts=f"<script>\n{asset('sorting.js')}\n</script>",
         css=asset("page.css", package="doral.live.page"),
     )
-    return whole(shown, list(_sections(facts)))
+    return whole(shown, list(found.sections))
 
 
-def _sections(facts: CampaignFacts) -> Iterator[Section]:
+SECTIONS = ("beginning", "money", "answers", "arms", "certain", "pending", "served", "latest")  # that there may be
+
+
+def _sections(facts: CampaignFacts, link: tables.Link | None) -> Iterator[Section]:
     if not facts.states or not any(facts.states.values()):
         yield Section(id="beginning", title="Nothing has happened yet", menu="Beginning", html=_beginning(facts))
     yield Section(id="money", title="Money and time", menu="Money", html=_money(facts))
@@ -44,7 +79,7 @@ def _sections(facts: CampaignFacts) -> Iterator[Section]:
     yield Section(id="pending", title="Pending", menu="Pending", html=_pending(facts))
     yield Section(id="served", title="Who is served", menu="Served", html=_served(facts))
     if facts.latest:
-        html = tables.latest(facts) + _reasons(facts)
+        html = tables.latest(facts, link) + _reasons(facts)
         yield Section(id="latest", title="Latest decisions", menu="Latest", html=html)
 
 
@@ -78,18 +113,19 @@ def _glance(facts: CampaignFacts) -> str:
 
 
 def _meter(facts: CampaignFacts) -> str:
-    """Budget and time as two bars above each other."""
-    spent, reserved = (100.0 * min(max(one / facts.total, 0.0), 1.0) for one in (facts.spent, facts.reserved))
-    reserved = min(reserved, 100.0 - spent)
-    gone = 100.0 * min(max(facts.time_share, 0.0), 1.0)
+    """Budget and time as two bars above each other; where the plan is, a mark."""
     what = "time" if facts.ends_at is not None else "arrivals"
+    planned = facts.spending.planned / facts.total
+    spent = meter(
+        [("spent", facts.spent / facts.total), ("reserved", facts.reserved / facts.total)], look="track", mark=planned
+    )
+    gone = meter([("gone", facts.time_share)], look="track")
     return (
-        f'<div class="meters" role="img" aria-label="{share(facts.spent_share)} of the budget is used, '
-        f'{share(facts.time_share)} of the {what} gone">'
-        f'<span>budget</span><div class="track"><i class="spent" style="width:{spent:.2f}%"></i>'
-        f'<i class="reserved" style="width:{reserved:.2f}%"></i></div><span>{share(facts.spent_share)}</span>'
-        f'<span>{what}</span><div class="track"><i class="gone" style="width:{gone:.2f}%"></i></div>'
-        f"<span>{share(facts.time_share)}</span></div>"
+        f'<div class="meters" role="img" aria-label="{share(facts.spent_share)} of the budget is used, an even pace '
+        f'has {share(planned)}; {share(facts.time_share)} of the {what} gone">'
+        f"<span>budget</span>{spent}<span>{share(facts.spent_share)}</span>"
+        f"<span>{what}</span>{gone}<span>{share(facts.time_share)}</span>"
+        "<span></span><small>The mark is where an even pace would be.</small><span></span></div>"
     )
 
 
@@ -143,9 +179,9 @@ def _money(facts: CampaignFacts) -> str:
     behind = _behind("The numbers behind it", tables.spend(facts))
     if facts.periods:
         shown.append(drawn_money.rewards(facts))
-        behind += _behind("The numbers by day", tables.rewards(facts))
+        behind += _behind(f"The numbers by {period_name(facts.periods)}", tables.rewards(facts))
     elif facts.clock != "seconds":
-        behind += "<p>This campaign counts rounds, so that there are no days.</p>"
+        behind += "<p>This campaign counts rounds, so that nothing is told by day.</p>"
     return f'<div class="figures">{"".join(shown)}</div>{behind}{tables.changes(facts)}'
 
 

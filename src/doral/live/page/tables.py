@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from doral.live.decision import Decision
 from doral.live.page.facts import ArmFacts, CampaignFacts, PairFacts, Waiting
+from doral.live.page.periods import period_begins, period_name
 from doral.live.words import moment, share, span
 from doral.pages.markup import Datum, Row, table, text
+from doral.pages.meters import meter
 from doral.pages.names import printable, short
 from doral.pages.numbers import DASH, count, figure
 
 _NAME = 48  # columns of a name, at most
 MOST_ROWS = 200
+Link = Callable[[str], str]  # the address of a page about a decision, by its id
 _LONG, _FIRST = 20, 12  # rows: of a table that is longer, so many are shown at once
 
 
@@ -34,11 +37,7 @@ def counted(value: int) -> Datum:
 
 def bar(value: float, words: str) -> Datum:
     """A share as a number and as a bar."""
-    width = min(max(value, 0.0), 1.0)
-    html = (
-        f'{escape(words)}<span class="meter" aria-hidden="true"><span style="width:{100 * width:.1f}%"></span></span>'
-    )
-    return Datum(html=html, sort=value, look="number")
+    return Datum(html=f"{escape(words)}{meter([('part', value)], look='meter')}", sort=value, look="number")
 
 
 def _folded(*, name: str, caption: str, heads: Sequence[str], rows: Sequence[Row]) -> str:
@@ -204,12 +203,13 @@ def waiting(name: str, caption: str, head: str, found: Iterable[Waiting], total:
     return table(name=name, caption=caption, heads=(head, "Decisions", "Share", "Reserved"), rows=rows)
 
 
-def latest(facts: CampaignFacts) -> str:
+def latest(facts: CampaignFacts, link: Link | None = None) -> str:
+    """`link` says where more is told of a decision."""
     return table(
         name="latest-table",
         caption=f"The latest {count(len(facts.latest), 'decision', 'decisions')}, newest first. {_zone(facts)}",
         heads=("When", "Context", "Arm", "Cost", "State", "Reward", "Why", "Key or id"),
-        rows=[Row(data=_decision(one, facts.clock)) for one in facts.latest],
+        rows=[Row(data=_decision(one, facts.clock, link), key=one.id) for one in facts.latest],
     )
 
 
@@ -217,20 +217,25 @@ def _zone(facts: CampaignFacts) -> str:
     return "Times are in UTC." if facts.clock == "seconds" else "Times are rounds."
 
 
-def _decision(one: Decision, clock: str) -> Sequence[Datum]:
+def _decision(one: Decision, clock: str, link: Link | None) -> Sequence[Datum]:
     state = one.state
     if one.delay is not None and one.state in ("returned", "late"):
         state += f" after {span(one.delay, clock)}"
     return (
-        Datum(html=moment(one.decided_at, clock), is_head=True, look="short"),
+        Datum(html=moment(one.decided_at, clock, seconds=True), is_head=True, look="short"),
         named(one.context),
         named(one.arm) if one.arm is not None else Datum(html="not served", look="short"),
         number(one.cost if one.actual_cost is None else one.actual_cost),
         text(state),
         number(one.reward),
         text(one.reason, look="why"),
-        Datum(html=escape(short(one.key if one.key is not None else one.id, 24)), look="short", title=one.id),
+        Datum(html=_linked(one, link), look="short", title=one.id),
     )
+
+
+def _linked(one: Decision, link: Link | None) -> str:
+    words = escape(short(one.key if one.key is not None else one.id, 24))
+    return words if link is None else f'<a href="{escape(link(one.id))}">{words}</a>'
 
 
 def changes(facts: CampaignFacts) -> str:
@@ -278,7 +283,7 @@ def rewards(facts: CampaignFacts) -> str:
     rows = [
         Row(
             data=(
-                Datum(html=moment(one.begins, "seconds")[:10], is_head=True, look="short"),
+                Datum(html=period_begins(one), is_head=True, look="short"),
                 number(one.reward),
                 counted(one.answers),
                 counted(one.arrivals),
@@ -288,7 +293,7 @@ def rewards(facts: CampaignFacts) -> str:
     ]
     return table(
         name="rewards-table",
-        caption="What came, by the day on which it came (UTC).",
+        caption=f"What came, by {period_name(facts.periods)} (UTC).",
         heads=("From", "Reward", "Answers", "Arrivals"),
         rows=rows,
     )

@@ -9,6 +9,7 @@ from doral.live.weeks import DAY_S
 from doral.pages.numbers import figure
 from doral.pages.svg import Axis, most_ticks, nice_axis
 
+_MINUTES = (1, 2, 5, 10, 15, 30)
 _HOURS = (1, 3, 6, 12)
 _DAYS = (1, 2, 7, 14)
 _MONTHS = (1, 3, 6, 12, 24, 60, 120)
@@ -19,6 +20,10 @@ def time_axis(start: float, end: float, *, width: float) -> Axis:
     """From one moment to another, in seconds since 1970."""
     most = most_ticks(width)
     length = end - start
+    for minutes in _MINUTES:
+        if length / (minutes * 60.0) <= most:
+            ticks = _even(start, end, minutes * 60.0, "%H:%M")
+            return Axis(low=start, high=end, ticks=ticks, name=_day_of(start, end))
     for hours in _HOURS:
         if length / (hours * 3_600.0) <= most:
             return Axis(
