@@ -15,6 +15,7 @@ from doral.cli.evaluation import evaluate
 from doral.cli.exits import check_jobs, exit_codes
 from doral.cli.help_text import Grouped
 from doral.cli.initial import init
+from doral.cli.keys import app as keys
 from doral.cli.plan import plan
 from doral.cli.serve import serve
 
@@ -232,3 +233,4 @@ app.command(rich_help_panel=_OWN_DATA)(plan)
 app.command(rich_help_panel=_OWN_DATA)(evaluate)
 app.add_typer(campaigns, rich_help_panel=_LIVE)
 app.command(rich_help_panel=_LIVE)(serve)
+app.add_typer(keys, rich_help_panel=_LIVE)
