@@ -10,6 +10,7 @@ from doral.service.access.bodies import Bodies
 from doral.service.access.headers import Headers
 from doral.service.access.hosts import Hosts
 from doral.service.access.refusals import SignInFirst, headers_of
+from doral.service.pages.forms_answers import is_for_page, known_caller, refusal
 from doral.service.settings import ServiceSettings
 from doral.wire.problems import MEDIA_TYPE, ServiceError, to_problem
 
@@ -25,6 +26,8 @@ def install(app: FastAPI, settings: ServiceSettings) -> None:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, DoralError)
+    if is_for_page(request):
+        return refusal(request, known_caller(request), error, headers=headers_of(error))
     found = to_problem(error, instance=request.url.path)
     return JSONResponse(found, status_code=found["status"], media_type=MEDIA_TYPE, headers=headers_of(error))
 

@@ -122,9 +122,7 @@ def _send(words: str, look: str = "primary") -> str:
     return f'<div class="send">{button(words, look=look)}</div>'
 
 
-def top_up_form(
-    caller: Caller, campaign: str, *, total: float, value: str = "", mistakes: Mistakes = _NONE
-) -> str:
+def top_up_form(caller: Caller, campaign: str, *, total: float, value: str = "", mistakes: Mistakes = _NONE) -> str:
     """More budget; what it becomes is shown before it is done."""
     field = text_field(
         "amount",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from doral import _check
 from doral.errors import DoralError, InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.ends import end_timestamp
 from doral.live.words import MONEY, moment
 from doral.pages.numbers import count, figure
 from doral.problem import Arm
+from doral.problem.limits import MAX_AMOUNT
 from doral.service.pages.forms_reading import Sent
 
 _RELEASES: Mapping[str, bool | None] = {"": None, "yes": True, "no": False}
@@ -111,9 +113,7 @@ def _amount(sent: Sent) -> float:
     if not sent.one("amount"):
         raise InvalidValue("amount", "", "say how much, such as 250")
     amount = number("amount", sent.one("amount"))
-    if not 0.0 < amount < float("inf"):
-        raise InvalidValue("amount", sent.one("amount"), "must be a finite number above 0")
-    return amount
+    return _check.finite_number("amount", amount, above=0, at_most=MAX_AMOUNT)
 
 
 def _top_up(campaign: Campaign, sent: Sent, key: str | None) -> Done:

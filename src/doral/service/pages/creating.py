@@ -10,14 +10,16 @@ from fastapi import APIRouter, Depends, Request, Response
 from doral.errors import DoralError, InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.errors import CampaignExists
+from doral.service.access.audit import noted
 from doral.service.access.caller import Caller
-from doral.service.access.guard import form_caller, page_caller
+from doral.service.access.guard import form_needs, page_needs
+from doral.service.pages.acting_messages import telling
 from doral.service.pages.creating_files import asked_of_file
 from doral.service.pages.creating_page import describing
 from doral.service.pages.creating_review import reviewing
 from doral.service.pages.creating_values import MORE_ROWS, Asked, Typed, asked_of, seed_of
 from doral.service.pages.forms import KEY_FIELD, Mistakes
-from doral.service.pages.forms_answers import campaign_path, forbidden, refusal, see
+from doral.service.pages.forms_answers import campaign_path, refusal, see
 from doral.service.pages.forms_reading import Sent, read_form
 from doral.service.pages.shell import shell
 from doral.service.service import Service, service_of
@@ -28,22 +30,18 @@ _SCRIPTS = ("forms.js",)
 
 
 @router.get("/new")
-async def describe(request: Request, caller: Annotated[Caller, Depends(page_caller)]) -> Response:
+async def describe(request: Request, caller: Annotated[Caller, Depends(page_needs("admin"))]) -> Response:
     """The empty form."""
-    if not caller.may("admin"):
-        return refusal(request, caller, forbidden(caller, "create campaigns"))
     return shell(request, caller, title=_TITLE, main=describing(caller), scripts=_SCRIPTS)
 
 
 @router.post("/new")
 async def take_form(
     request: Request,
-    caller: Annotated[Caller, Depends(form_caller)],
+    caller: Annotated[Caller, Depends(form_needs("admin"))],
     service: Annotated[Service, Depends(service_of)],
 ) -> Response:
     """Check it, show it again, or create what was shown."""
-    if not caller.may("admin"):
-        return refusal(request, caller, forbidden(caller, "create campaigns"))
     sent = await read_form(request)
     typed = Typed.of(sent)
     step = sent.one("step")
@@ -62,12 +60,10 @@ async def take_form(
 @router.post("/new/file")
 async def take_file(
     request: Request,
-    caller: Annotated[Caller, Depends(form_caller)],
+    caller: Annotated[Caller, Depends(form_needs("admin"))],
     service: Annotated[Service, Depends(service_of)],
 ) -> Response:
     """Show what a file asks for."""
-    if not caller.may("admin"):
-        return refusal(request, caller, forbidden(caller, "create campaigns"))
     sent = await read_form(request)
 
     def read() -> Asked:
@@ -120,7 +116,8 @@ async def _create(request: Request, caller: Caller, service: Service, sent: Sent
         name = await service.run(create)
     except DoralError as error:
         return refusal(request, caller, error, back="/new")
-    return see(campaign_path(name))
+    await noted(request, caller, "campaign created", name)
+    return see(telling(caller, campaign_path(name), "created"))
 
 
 def _is_that(there: Campaign, asked: Asked, seed: int) -> bool:

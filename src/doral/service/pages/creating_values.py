@@ -199,11 +199,12 @@ class _Reading:
 
     def arms(self) -> list[Arm]:
         made: list[Arm] = []
+        before: list[str] = []
         for row, (name, cost) in enumerate(self.typed.arms):
             if not name and not cost:
                 continue
-            before = [one.name for one in made]
             named = self.check(f"arm-name-{row}", partial(_arm_name, name, before), label=f"Arm {row + 1}")
+            before += [] if named is None else [named]
             arm = self.check(f"arm-cost-{row}", partial(_arm, named or "it", cost), label=f"Cost of arm {row + 1}")
             if named is not None and arm is not None:
                 made.append(arm)
@@ -213,12 +214,13 @@ class _Reading:
 
     def contexts(self) -> list[Context]:
         made: list[Context] = []
+        before: list[str] = []
         for row, (name, share) in enumerate(self.typed.contexts):
             if not name and not share:
                 continue
-            before = [one.name for one in made]
             id_, label = f"context-share-{row}", f"Share of context {row + 1}"
             named = self.check(f"context-name-{row}", partial(_context_name, name, before), label=f"Context {row + 1}")
+            before += [] if named is None else [named]
             context = self.check(id_, partial(_context, named or "it", share), label=label)
             if named is not None and context is not None:
                 made.append(context)

@@ -49,9 +49,9 @@ class Mistakes:
         return next(iter(self.by_field), None)
 
 
-def words_of(error: DoralError) -> str:
-    """What a person reads next to the field: the value and the remedy, since the field is in sight."""
-    if isinstance(error, InvalidValue):
+def words_of(error: DoralError, *, is_at_field: bool = True) -> str:
+    """What a person reads: next to the field, which is in sight, the value and the remedy alone."""
+    if isinstance(error, InvalidValue) and is_at_field:
         remedy = error.remedy.rstrip(".")
         if error.value is None or error.value == "":
             return f"{remedy[:1].upper()}{remedy[1:]}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from urllib.parse import quote
 
@@ -12,7 +13,7 @@ from doral.errors import DoralError
 from doral.service.access.caller import Caller
 from doral.service.pages.forms import words_of
 from doral.service.pages.shell import shell
-from doral.wire.problems import ServiceError, to_problem
+from doral.wire.problems import to_problem
 
 
 def campaign_path(name: str, *more: str) -> str:
@@ -25,17 +26,30 @@ def see(path: str) -> RedirectResponse:
     return RedirectResponse(path, status_code=303, headers={"Cache-Control": "no-store"})
 
 
-def forbidden(caller: Caller, what: str) -> ServiceError:
-    """The caller's key may not do this."""
-    words = f"the key {caller.name!r} may not {what}; ask whoever gave it to you for one that may"
-    return ServiceError(words, "forbidden", 403)
+def is_for_page(request: Request) -> bool:
+    """Whether a person is told, who sees a page, and no program."""
+    return not request.url.path.startswith("/v1/") and "text/html" in request.headers.get("accept", "")
 
 
-def refusal(request: Request, caller: Caller | None, error: DoralError, *, back: str = "/") -> Response:
+def known_caller(request: Request) -> Caller | None:
+    """Who is signed in, where that was found out before something went wrong."""
+    found = request.scope.get("doral.caller")
+    return found if isinstance(found, Caller) else None
+
+
+def refusal(
+    request: Request,
+    caller: Caller | None,
+    error: DoralError,
+    *,
+    back: str = "/",
+    headers: Mapping[str, str] | None = None,
+) -> Response:
     """A page that says what is wrong, with the status that the API would answer."""
     found = to_problem(error)
+    title = str(found["title"])
     main = (
-        f'<h1>{escape(str(found["title"]))}</h1><p class="told bad" role="alert">{escape(words_of(error))}</p>'
+        f'<h1>{escape(title)}</h1><p class="told bad" role="alert">{escape(words_of(error, is_at_field=False))}</p>'
         f'<p><a class="button" href="{escape(back)}">Back</a></p>'
     )
-    return shell(request, caller, title=str(found["title"]), main=main, status=int(found["status"]))
+    return shell(request, caller, title=title, main=main, status=int(found["status"]), headers=headers)
