@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,11 +34,11 @@ _WEBHOOK_HELP = "URL that is told when an alarm begins and ends."
 _SECRET_HELP = "File with the secret that signs what is sent there. Or put it into DORAL_WEBHOOK_SECRET."
 _STOP_HELP = "Seconds that requests get to end when the service is stopped."
 _PUBLIC_HELP = "Under which people reach it, as https://campaigns.example.org, where a proxy stands before it."
-_LOG_HELP = "How lines of the log look: text, or json."
+_LOG_HELP = "How lines of the log look, on standard error: text, json, or auto: text at a terminal, json elsewhere."
 _DEMO_HELP = "A try-out that moves by itself: made-up people come to made-up campaigns. The link signs you in."
 
 _SECRET_VARIABLE = "DORAL_WEBHOOK_SECRET"
-_LOG_FORMATS = ("text", "json")
+_LOG_FORMATS = ("auto", "text", "json")
 _EXTRA = "doral serve needs more than the library: pip install 'doral[serve]'"
 _MODULES = ("fastapi", "uvicorn", "starlette", "httptools", "uvloop", "prometheus_client", "python_multipart")
 _DEMO_EXPIRE_EVERY_S, _DEMO_WATCH_EVERY_S = 15.0, 5.0  # things happen within minutes there
@@ -70,13 +71,13 @@ def serve(
     webhook_secret_file: Annotated[Path | None, typer.Option(metavar="FILE", help=_SECRET_HELP)] = None,
     stop_within: Annotated[float, typer.Option(min=0, metavar="SECONDS", help=_STOP_HELP)] = 20.0,
     public_url: Annotated[str | None, typer.Option(metavar="URL", help=_PUBLIC_HELP)] = None,
-    log_format: Annotated[str, typer.Option(help=_LOG_HELP)] = "text",
+    log_format: Annotated[str, typer.Option(help=_LOG_HELP)] = "auto",
     demo: Annotated[bool, typer.Option("--demo", help=_DEMO_HELP)] = False,
 ) -> None:
     """Serve campaigns over HTTP, with live pages. At the first start it prints the key of an administrator."""
     with exit_codes(), _with_extra():
         if log_format not in _LOG_FORMATS:
-            raise InvalidValue("log_format", log_format, "must be text or json")
+            raise InvalidValue("log_format", log_format, "must be auto, text or json")
         if public_url is not None and not public_url.startswith(("http://", "https://")):
             raise InvalidValue("public_url", public_url, "must begin with https:// (or http://)")
         if storage is not None:
@@ -99,12 +100,13 @@ def serve(
                 webhook=webhook,
                 webhook_secret=secret,
                 stop_within_s=stop_within,
+                log_format=log_format,
                 is_demo=demo,
                 demo_token=secrets.token_urlsafe(32) if demo else None,
                 public_url=public_url,
             )
             _refuse_wrong_demo(settings)
-            _run(settings, log_format)
+            _run(settings)
 
 
 def _first(given: float | None, otherwise: float) -> float:
@@ -164,17 +166,31 @@ def _refuse_wrong_demo(settings: ServiceSettings) -> None:
         refuse_others(store, populations())
 
 
-def _run(settings: ServiceSettings, log_format: str) -> None:
+def _run(settings: ServiceSettings) -> None:
+    from doral.service.demo.signing_in import PATH
     from doral.service.operations.running import serve as run
 
     def tell(url: str) -> None:
-        """Where it is, once it is there."""
-        address = settings.public_url or url
-        if settings.demo_token is not None:
-            typer.echo(f"page   {address}/demo?token={settings.demo_token}")
-            typer.echo("The link signs one browser in, once. People come by themselves; Ctrl-C ends it.")
+        """Where it is, once it is there; and the first key, which nobody could ask for otherwise."""
+        address = (settings.public_url or url).rstrip("/")
+        key = _first_key(settings.storage)
+        if settings.demo_token is None:
+            typer.echo(f"page  {address}/")
         else:
-            typer.echo(f"page   {address}/")
+            typer.echo(f"page  {address}{PATH}?token={settings.demo_token}")
+        if key is not None:
+            typer.echo(f"key   {key}")
+            typer.echo("      of an administrator, shown this once: keep it, and make others with `doral keys create`")
+        if settings.demo_token is not None:
+            typer.echo("The link signs one browser in, once. People come by themselves; Ctrl-C ends it.")
         sys.stdout.flush()
 
     run(settings, when_ready=tell)
+
+
+def _first_key(storage: str) -> str | None:
+    from doral.live.store import open as open_store
+    from doral.service.access.keys import make_first_key
+
+    with open_store(storage) as store:
+        return make_first_key(store.books, time.time())

@@ -49,6 +49,7 @@ class ServiceSettings:
         webhook: URL that is told of alarms.
         webhook_secret: By which what is sent there is signed.
         stop_within_s: Seconds that requests get to end when the service is stopped.
+        log_format: "json", "text", or "auto": text at a terminal, JSON elsewhere.
         is_demo: Whether a made-up population feeds a campaign.
         demo_token: What a link has to carry that signs in to a demonstration, once.
         public_url: Under which people reach it, where a proxy stands before it.
@@ -67,6 +68,7 @@ class ServiceSettings:
     webhook: str | None = None
     webhook_secret: str | None = field(default=None, repr=False)
     stop_within_s: float = 20.0
+    log_format: str = "auto"
     is_demo: bool = False
     demo_token: str | None = field(default=None, repr=False)
     public_url: str | None = None

@@ -17,6 +17,7 @@ import numpy as np
 from doral.delays import Law, Never, Pareto
 from doral.problem import Arm, Context, Problem
 
+MAIN = "test-kits"  # the campaign that is shown first
 _CANCELLED = 0.01  # of those who are served
 _CANCELLED_WITHIN_S = 30.0
 _SAVING = 0.3  # of the uses of an arm that may cost less
@@ -93,7 +94,7 @@ def main_population(seed: int) -> Population:
     per_s, planned_h, per_arrival = 2.0, 2.0, 1.4
     horizon = round(per_s * _HOUR_S * planned_h)
     return Population(
-        name="test-kits",
+        name=MAIN,
         problem=Problem(
             arms=[Arm("by post", cost=1.0), Arm("pharmacy", cost=2.0), Arm("home visit", cost=5.0)],
             contexts=[
