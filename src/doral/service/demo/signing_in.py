@@ -20,6 +20,7 @@ from doral.service.access.sessions import LONGEST_S
 from doral.service.service import service_of
 
 PATH = "/demo"
+_PRIVATE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 _NAME, _ROLES = "demonstration", ("admin",)
 
 
@@ -39,7 +40,7 @@ def link_router(token: str, *, leads_to: str) -> APIRouter:
             # Whoever is signed in sees the campaigns there, and everybody else is asked for a key.
             return RedirectResponse("/", status_code=303)
         unused.clear()
-        answer = RedirectResponse(leads_to, status_code=303)
+        answer = RedirectResponse(leads_to, status_code=303, headers=_PRIVATE)
         answer.headers["set-cookie"] = await _open_session(request)
         return answer
 

@@ -164,15 +164,16 @@ def request_log() -> RequestLog | None:
     return _request_log
 
 
-def set_up_logs(stream: TextIO | None = None) -> Lines:
+def set_up_logs(stream: TextIO | None = None, *, log_format: str = "auto") -> Lines:
     """For the whole process, which is the service's own.
 
     Args:
         stream: Where lines go; None: standard error.
+        log_format: "json", "text", or "auto": text at a terminal, JSON elsewhere.
     """
     global _request_log
     stream = sys.stderr if stream is None else stream
-    is_json = not stream.isatty()
+    is_json = not stream.isatty() if log_format == "auto" else log_format == "json"
     lines = Lines(stream)
     root = logging.getLogger()
     for old in [one for one in root.handlers if isinstance(one, _Handler)]:

@@ -35,7 +35,7 @@ def serve(settings: ServiceSettings, *, when_ready: Callable[[str], None] | None
         if settings.workers == 1:
             run_here(settings, listening, tell)
             return
-        lines = set_up_logs()
+        lines = set_up_logs(log_format=settings.log_format)
         open_store(settings.storage).close()  # whatever is wrong with it is said here, and its tables are made once
         listening.listen()
         Workers(settings, listening, tell).run()
@@ -52,7 +52,7 @@ def run_here(settings: ServiceSettings, listening: socket.socket, when_ready: Ca
     """
     app = make_app(settings, open_store(settings.storage))
     app.state.when_ready = when_ready
-    lines = set_up_logs()
+    lines = set_up_logs(log_format=settings.log_format)
     try:
         make_server(app, settings).run(sockets=[listening])
     finally:
