@@ -13,7 +13,7 @@ import doral
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "doral"
-HEAVY = ("numba", "scipy", "polars", "matplotlib", "plotly", "joblib", "typer", "rich")
+HEAVY = ("numba", "scipy", "polars", "matplotlib", "plotly", "joblib", "typer", "rich", "httpx2", "fastapi")
 
 
 def test_every_public_name_is_there_and_no_other() -> None:
@@ -22,6 +22,8 @@ def test_every_public_name_is_there_and_no_other() -> None:
         "Arm",
         "Arrival",
         "Arrivals",
+        "AsyncCampaign",
+        "AsyncStore",
         "Bursts",
         "Calendar",
         "Campaign",
@@ -37,11 +39,15 @@ def test_every_public_name_is_there_and_no_other() -> None:
         "PolicyOptions",
         "Problem",
         "PythonPolicy",
+        "RemoteCampaign",
+        "RemoteStore",
         "Scenario",
         "SimulationResult",
         "Store",
         "UnknownName",
         "__version__",
+        "connect",
+        "connect_async",
         "delays",
         "evaluate",
         "external",

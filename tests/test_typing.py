@@ -44,6 +44,15 @@ doral.read_log(pl.DataFrame({"arm": ["a"]}))
 doral.plan({"arm": ["a"]}, deadline=timedelta(days=1), reward="paid")
 doral.evaluate("log.csv", deadline=14, propensities="estimated", estimators=["dr"])
 doral.Calendar([1, 2.5], day=24)
+remote = doral.connect("https://doral.example.org", key="k", timeout_s=5).campaign("c")
+spent: float = remote.decide("x", ["a"], key="k", weight=2.0).cost + float(remote.ledger().spent)
+costs: list[float] = [one.cost for one in remote.decisions("pending")]
+
+
+async def awaited(store: doral.AsyncStore) -> float:
+    campaign = await store.create("c", problem)
+    return sum([one.cost async for one in campaign.decisions()]) + (await campaign.decide("x")).cost
+
 
 doral.policy("doral-oft")  # wrong
 doral.policy(str(problem))  # wrong
@@ -79,6 +88,11 @@ doral.plan("log.csv", arn="offer")  # wrong
 doral.evaluate("log.csv", propensities="nonsense")  # wrong
 doral.external(3)  # wrong
 doral.Calendar("nonsense")  # wrong
+doral.connect(3)  # wrong
+remote.decide(3)  # wrong
+remote.decide("x", contxt="x")  # wrong
+remote.feedback("id", "much")  # wrong
+words = remote.feedback("id", 1.0)  # wrong
 doral.Arrivals(number="3")  # wrong
 doral.Arrivals(number=3, hours="nonsense")  # wrong
 doral.Arm("a", cost="much")  # wrong

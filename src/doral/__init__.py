@@ -49,6 +49,15 @@ Live campaigns
     Campaign          decides about whoever arrives, and learns from answers
     Decision          what was decided, why, and what became of it
 
+Campaigns behind a service
+
+    connect           a service, with the calls of a store
+    RemoteStore       what `connect` returns
+    RemoteCampaign    a campaign there, with the calls of a local one
+    connect_async     the same, for programs that go on meanwhile
+    AsyncStore        what `connect_async` returns
+    AsyncCampaign     a campaign there, with calls that are awaited
+
 Logs
 
     read_log          a log out of a file or a data frame
@@ -74,6 +83,12 @@ from doral._version import VERSION
 
 if TYPE_CHECKING:
     from doral import delays as delays
+    from doral.client.connect import connect as connect
+    from doral.client.connect import connect_async as connect_async
+    from doral.client.remote import RemoteCampaign as RemoteCampaign
+    from doral.client.remote import RemoteStore as RemoteStore
+    from doral.client.remote_async import AsyncCampaign as AsyncCampaign
+    from doral.client.remote_async import AsyncStore as AsyncStore
     from doral.engine.options import PolicyOptions as PolicyOptions
     from doral.engine.policy import policy as policy
     from doral.errors import DoralError as DoralError
@@ -116,6 +131,8 @@ _HOMES = {
     "Arm": "doral.problem",
     "Arrival": "doral.simulation.python_policy",
     "Arrivals": "doral.simulation.arrivals",
+    "AsyncCampaign": "doral.client.remote_async",
+    "AsyncStore": "doral.client.remote_async",
     "Bursts": "doral.simulation.arrivals",
     "Calendar": "doral.simulation.calendar",
     "Campaign": "doral.live.campaign",
@@ -131,10 +148,14 @@ _HOMES = {
     "PolicyOptions": "doral.engine.policy",
     "Problem": "doral.problem",
     "PythonPolicy": "doral.simulation.python_policy",
+    "RemoteCampaign": "doral.client.remote",
+    "RemoteStore": "doral.client.remote",
     "Scenario": "doral.simulation.scenario",
     "SimulationResult": "doral.simulation.result",
     "Store": "doral.live.store",
     "UnknownName": "doral.errors",
+    "connect": "doral.client.connect",
+    "connect_async": "doral.client.connect",
     "evaluate": "doral.planning.evaluating",
     "external": "doral.prediction.external",
     "load": "doral.simulation.saved",

@@ -12,27 +12,12 @@ from typing import Any
 
 from doral.errors import DoralError, InvalidValue, UnknownName, shown
 from doral.live import errors as live
+from doral.wire.errors import NotAllowed as NotAllowed
+from doral.wire.errors import ServiceError as ServiceError
+from doral.wire.errors import TooManyRequests as TooManyRequests
 
 MEDIA_TYPE = "application/problem+json"
 _PREFIX = "urn:doral:problem:"
-
-
-class ServiceError(DoralError):
-    """The service has refused a request, or could not carry it out, for a reason that a local campaign does not have.
-
-    Args:
-        words: What is wrong, and what to do.
-        code: By which programs tell it from others.
-        status: Of the answer, as HTTP counts.
-        retry_after_s: When to try again, where the service said so.
-    """
-
-    def __init__(self, words: str, code: str = "failed", status: int = 500, retry_after_s: float | None = None) -> None:
-        super().__init__(words, code, status, retry_after_s)
-        self.code, self.status, self.retry_after_s = code, status, retry_after_s
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 # The first class that fits decides: those that are special stand before those that are general.
@@ -56,6 +41,7 @@ _TABLE: tuple[tuple[type[DoralError], str, int, str], ...] = (
     (live.StorageError, "storage-failed", 503, "The store cannot be used"),
 )
 _CLASSES = {code: kind for kind, code, _, _ in _TABLE}
+_BY_STATUS: dict[int, type[ServiceError]] = {401: NotAllowed, 403: NotAllowed, 429: TooManyRequests}
 
 
 def to_problem(error: DoralError, *, instance: str | None = None) -> dict[str, Any]:
@@ -72,16 +58,42 @@ def to_problem(error: DoralError, *, instance: str | None = None) -> dict[str, A
 
 def from_problem(document: Mapping[str, Any], *, status: int) -> DoralError:
     """The error that this document tells of."""
-    code = str(document.get("type", "")).removeprefix(_PREFIX)
+    code = code_of(document)
     words = str(document.get("detail") or document.get("title") or f"the service answered {status}")
     kind = _CLASSES.get(code)
     if kind is InvalidValue:
-        return InvalidValue(str(document.get("field")), document.get("value"), str(document.get("remedy")))
+        return _invalid_value(document, words)
     if kind is UnknownName:
         return UnknownName(str(document.get("kind")), document.get("value"), document.get("known") or ())
     if kind is not None:
         return kind(words)
-    return ServiceError(words, code or "failed", status, document.get("retry_after_s"))
+    refused = _BY_STATUS.get(status, ServiceError)
+    retry_after_s = document.get("retry_after_s")
+    return refused(words, code or "failed", status, retry_after_s if isinstance(retry_after_s, int | float) else None)
+
+
+def code_of(document: Mapping[str, Any]) -> str:
+    """By which programs tell one problem from another."""
+    return str(document.get("type", "")).removeprefix(_PREFIX)
+
+
+class Told:
+    """A value that only its description has come across of."""
+
+    def __init__(self, words: str) -> None:
+        self._words = words
+
+    def __repr__(self) -> str:
+        return self._words
+
+
+def _invalid_value(document: Mapping[str, Any], words: str) -> InvalidValue:
+    field, value, remedy = str(document.get("field")), document.get("value"), str(document.get("remedy"))
+    error = InvalidValue(field, value, remedy)
+    if isinstance(value, str) and str(error) != words:  # it was no text: a date, a list
+        told = InvalidValue(field, Told(value), remedy)
+        return told if str(told) == words else error
+    return error
 
 
 def _head(code: str, title: str, status: int, error: DoralError) -> dict[str, Any]:

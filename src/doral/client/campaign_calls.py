@@ -1,0 +1,400 @@
+"""What a remote campaign asks of its service: each call of `Campaign` as a request. Arguments are checked as there.
+
+Whatever changes something carries a key: the caller's, or one that is drawn for the call and stays the same however
+often it is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from doral import _check
+from doral.client import plain
+from doral.client.calls import Call, Download, Page, body_of, nothing, path_of
+from doral.client.described import described_as
+from doral.client.following import Feed
+from doral.errors import DoralError, InvalidValue, UnknownName
+from doral.live.campaign import Campaign
+from doral.live.decision import Decision
+from doral.live.events import DECIDE_SCOPE, STATE_NAMES
+from doral.live.health import Health
+from doral.live.ledger import Ledger
+from doral.live.page.facts import CampaignFacts
+from doral.live.paths import given_path
+from doral.live.report import Report
+from doral.live.requests import (
+    AnswerRequest,
+    ArrivalRequest,
+    RecordRequest,
+    answer_of,
+    arrival_of,
+    as_batch,
+    make_answer,
+    make_arrival,
+    make_record,
+    record_of,
+)
+from doral.live.verify import Verification
+from doral.person import FeaturesLike
+from doral.problem import MAX_HORIZON, Arm, Problem
+from doral.problem.arm import arm_to_dict
+from doral.wire.problems import from_problem
+from doral.wire.reading import read_as, read_ledger
+from doral.wire.values import decision_from_dict
+
+MAX_ITEMS = 10_000  # of a batch, as services take them
+_PAGE_DECISIONS = 1_000
+_SCOPE_CHARACTERS = len(DECIDE_SCOPE)  # all scopes are as long
+
+
+@described_as(Campaign)
+class CampaignCalls:
+    """The requests about one campaign."""
+
+    def __init__(self, name: str, draw_key: Callable[[], str]) -> None:
+        self.name, self._draw_key = name, draw_key
+
+    # --- decisions --------------------------------------------------------------------------------------------------
+
+    def decide(
+        self,
+        context: str | None = None,
+        available: Iterable[str] | None = None,
+        key: str | None = None,
+        at: object = None,
+        *,
+        features: FeaturesLike | None = None,
+        weight: float | None = None,
+        deadline: float | None = None,
+    ) -> Call[Decision]:
+        asked = make_arrival(context, available, key, at, features=features, weight=weight, deadline=deadline)
+        return self._change("decisions", body=_arrival(asked), read=decision_from_dict, key=key)
+
+    def decide_many(self, arrivals: Iterable[str | Mapping[str, Any]]) -> Call[list[Decision]]:
+        """Many arrivals in their order, stored together or not at all.
+
+        Args:
+            arrivals: Each is the name of a context, or a mapping with the arguments of `decide`; at most 10,000, since
+                one request carries them all.
+        """
+        asked = [arrival_of(one) for one in _batch("arrivals", arrivals)]
+        return self._batch("decisions", {"arrivals": list(map(_arrival, asked))}, _decisions)
+
+    # --- answers ----------------------------------------------------------------------------------------------------
+
+    def feedback(
+        self,
+        decision_id: str,
+        reward: float,
+        key: str | None = None,
+        actual_cost: float | None = None,
+        at: object = None,
+    ) -> Call[Decision]:
+        body = _answer(make_answer(decision_id, reward, key, actual_cost, at))
+        return self._change("feedback", body=body, read=decision_from_dict, key=key)
+
+    def feedback_many(self, answers: Iterable[tuple[str, float] | Mapping[str, Any]]) -> Call[list[Decision]]:
+        """Many answers in their order, stored together or not at all.
+
+        Args:
+            answers: Each is a pair (decision_id, reward), or a mapping with the arguments of `feedback`; at most
+                10,000, since one request carries them all.
+        """
+        asked = [answer_of(one) for one in _batch("answers", answers)]
+        body = {"answers": list(map(_answer, asked)), "all_or_none": True}
+        return self._batch("feedback", body, _whole_results)
+
+    def feedback_each(
+        self, answers: Iterable[tuple[str, float] | Mapping[str, Any]]
+    ) -> Call[list[Decision | DoralError]]:
+        """Many answers in their order, each for itself: what is wrong with one does not keep the others out.
+
+        Returns for each the decision, or the error that `feedback` would have raised.
+
+        Args:
+            answers: Each is a pair (decision_id, reward), or a mapping with the arguments of `feedback`; at most
+                10,000, since one request carries them all.
+        """
+        asked = [answer_of(one) for one in _batch("answers", answers)]
+        return self._batch("feedback", {"answers": list(map(_answer, asked))}, _results)
+
+    def correct(
+        self,
+        decision_id: str,
+        reward: float,
+        key: str | None = None,
+        actual_cost: float | None = None,
+        at: object = None,
+    ) -> Call[Decision]:
+        body = _answer(make_answer(decision_id, reward, key, actual_cost, at))
+        return self._change("feedback", "correct", body=body, read=decision_from_dict, key=key)
+
+    def cancel(self, decision_id: str, key: str | None = None, at: object = None) -> Call[Decision]:
+        body = _given(at=plain.moment("at", at))
+        path = ("decisions", _id(decision_id), "cancel")
+        return self._change(*path, body=body, read=decision_from_dict, key=_key(key))
+
+    def expire(self, now: object = None, release: bool | None = None) -> Call[int]:
+        if release is not None and not isinstance(release, bool):
+            raise InvalidValue("release", release, "must be True or False")
+        body = _given(now=plain.moment("now", now), release=release)
+        return self._change("expire", body=body, read=lambda given: int(given["expired"]), draws=False)
+
+    # --- decisions that were made elsewhere -------------------------------------------------------------------------
+
+    def record(
+        self,
+        context: str | None,
+        arm: str | None,
+        at: object,
+        reward: float | None = None,
+        answered_at: object = None,
+        cost: float | None = None,
+        probability: float | None = None,
+        spend: bool = False,
+        key: str | None = None,
+        *,
+        features: FeaturesLike | None = None,
+        weight: float | None = None,
+        deadline: float | None = None,
+    ) -> Call[Decision]:
+        asked = make_record(
+            context, arm, at, reward, answered_at, cost, probability, spend, key,
+            features=features, weight=weight, deadline=deadline,
+        )  # fmt: skip
+        return self._change("records", body=_record(asked), read=decision_from_dict, key=key)
+
+    def record_many(self, records: Iterable[Mapping[str, Any]]) -> Call[list[Decision]]:
+        """Many of them, entered in the order in which they happened, stored together or not at all.
+
+        Args:
+            records: Each is a mapping with the arguments of `record`; at most 10,000, since one request carries them
+                all.
+        """
+        asked = [record_of(one) for one in _batch("records", records)]
+        return self._batch("records", {"records": list(map(_record, asked))}, _decisions)
+
+    # --- changes while it runs --------------------------------------------------------------------------------------
+
+    def add_arm(self, arm: Arm, key: str | None = None) -> Call[None]:
+        if not isinstance(arm, Arm):
+            raise InvalidValue("arm", arm, "must be an Arm; write Arm(name, features=[...])")
+        return self._change("arms", body=arm_to_dict(arm), read=nothing, key=_key(key))
+
+    def pause_arm(self, name: str) -> Call[None]:
+        return self._change("arms", _check.name("arm", name), "pause", read=nothing, draws=False)
+
+    def resume_arm(self, name: str) -> Call[None]:
+        return self._change("arms", _check.name("arm", name), "resume", read=nothing, draws=False)
+
+    def retire_arm(self, name: str) -> Call[None]:
+        return self._change("arms", _check.name("arm", name), "retire", read=nothing, draws=False)
+
+    def top_up(self, amount: float, key: str | None = None) -> Call[None]:
+        amount = _check.finite_number("amount", amount, above=0)
+        return self._change("budget", body={"amount": amount}, read=nothing, key=_key(key))
+
+    def extend(self, rounds: int | None = None, key: str | None = None, until: object = None) -> Call[None]:
+        key = _key(key)
+        if (rounds is None) == (until is None):
+            raise InvalidValue("until", until, f"and rounds = {rounds!r}: give one of them; a key comes with it")
+        if rounds is not None:
+            rounds = _check.whole_number("rounds", rounds, at_least=1, at_most=MAX_HORIZON)
+        body = _given(rounds=rounds, until=plain.end(until))
+        return self._change("horizon", body=body, read=nothing, key=key)
+
+    def repair_clock(self, to: object = None) -> Call[None]:
+        return self._change("clock", body=_given(to=plain.moment("to", to)), read=nothing, draws=False)
+
+    def forget(self, key: str | Iterable[str]) -> Call[int]:
+        keys = [key] if isinstance(key, str) else as_batch("key", key)
+        body = {"keys": [_check.name("key", one) for one in keys]}
+        return self._change("forget", body=body, read=lambda given: int(given["forgotten"]), draws=False)
+
+    def close(self) -> Call[None]:
+        return self._change("close", read=nothing, draws=False)
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    def definition(self) -> Call[Mapping[str, Any]]:
+        """What the campaign is, in plain values: problem, policy, seed, clock, and how it stands."""
+        return self._look(read=dict)
+
+    def problem(self) -> Call[Problem]:
+        """The problem as it is now, with the arms that were added."""
+        return self._look(read=lambda given: Problem.from_dict(given["problem"]))
+
+    def decision(self, decision_id: str) -> Call[Decision]:
+        return self._look("decisions", _id(decision_id), read=decision_from_dict)
+
+    def decisions(self, state: str | None = None) -> Call[Page[Decision]]:
+        if state is not None and not _check.is_among(state, STATE_NAMES):
+            raise UnknownName("state", state, STATE_NAMES)
+        return self._page_of_decisions(state, None)
+
+    def _page_of_decisions(self, state: str | None, after: str | int | None) -> Call[Page[Decision]]:
+        def read(given: Mapping[str, Any]) -> Page[Decision]:
+            following = given["next"]
+            return Page(
+                items=_decisions(given),
+                following=None if following is None else self._page_of_decisions(state, following),
+            )
+
+        return self._look("decisions", read=read, is_long=True, state=state, after=after, limit=_PAGE_DECISIONS)
+
+    def ledger(self) -> Call[Ledger]:
+        return self._look("ledger", read=read_ledger)
+
+    def report(self) -> Call[Report]:
+        return self._look("report", read=lambda given: read_as(Report, given), is_long=True)
+
+    def facts(self) -> Call[CampaignFacts]:
+        return self._look("facts", read=lambda given: read_as(CampaignFacts, given), is_long=True)
+
+    def verify(self) -> Call[Verification]:
+        return self._look("verify", read=lambda given: read_as(Verification, given), is_long=True)
+
+    def health(self) -> Call[Health]:
+        """Whether the store can be used, how the clocks stand, and what somebody should look after.
+
+        A store that the service cannot reach is not well; a service that cannot be reached is an error.
+        """
+        return self._look("health", read=lambda given: read_as(Health, given), is_long=True)
+
+    def alarms(self) -> Call[list[dict[str, Any]]]:
+        """What the service has raised an alarm about in this campaign, in plain values."""
+        return self._look("alarms", read=lambda given: [dict(one) for one in given["alarms"]])
+
+    def export(self, path: str | Path) -> tuple[Path, Download]:
+        file = given_path(path, suffixes=(".parquet", ".csv"))
+        kind = file.suffix.removeprefix(".")
+        return file, Download(path=path_of("campaigns", self.name, "export", format=kind), format=kind)
+
+    def events(self, after: int | None = None) -> Feed:
+        """What happens to the campaign, while it happens, without an end; a lost connection is made anew.
+
+        Args:
+            after: Only what comes after this event, by its sequence number; None: only what comes from now on.
+        """
+        if after is not None:
+            after = _check.whole_number("after", after, at_least=0, at_most=2**53)
+        return Feed(path=path_of("campaigns", self.name, "events"), after=after)
+
+    # --- how requests are made --------------------------------------------------------------------------------------
+
+    def _look(
+        self, *parts: str, read: Callable[[Any], Any], is_long: bool = False, **query: str | int | None
+    ) -> Call[Any]:
+        return Call(method="GET", path=path_of("campaigns", self.name, *parts, **query), read=read, is_long=is_long)
+
+    def _change(
+        self,
+        *parts: str,
+        read: Callable[[Any], Any],
+        body: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        draws: bool = True,
+    ) -> Call[Any]:
+        """`draws`: a key, where the caller has given none."""
+        key = self._draw_key() if draws and key is None else key
+        sent = {**(body or {}), **_given(key=key)}
+        path = path_of("campaigns", self.name, *parts)
+        return Call(method="POST", path=path, read=read, body=body_of(sent), key=key, is_change=True)
+
+    def _batch(self, what: str, body: Mapping[str, Any], read: Callable[[Any], Any]) -> Call[Any]:
+        """One key is drawn for all items; each that has none of its own gets it with its place added."""
+        items: Sequence[Mapping[str, Any]] = next(iter(body.values()))
+        lacks_keys = any("key" not in one for one in items)
+        return Call(
+            method="POST",
+            path=path_of("campaigns", self.name, what, "batch"),
+            read=read,
+            body=body_of(body),
+            header_key=self._draw_key() if lacks_keys else None,
+            is_change=True,
+            is_long=True,
+        )
+
+
+def _batch(field: str, given: Iterable[Any]) -> Sequence[Any]:
+    found = as_batch(field, given)
+    if len(found) > MAX_ITEMS:
+        remedy = f"must be at most {MAX_ITEMS:,} at once through a service: they are stored together or not at all"
+        raise InvalidValue(f"number of {field}", len(found), remedy)
+    return found
+
+
+def _key(key: str | None) -> str | None:
+    return None if key is None else _check.name("key", key)
+
+
+def _id(decision_id: object) -> str:
+    """Whatever it is, the service says what is wrong with it."""
+    return decision_id if isinstance(decision_id, str) and decision_id else repr(decision_id)
+
+
+def _given(**fields: object) -> dict[str, Any]:
+    """Those that were given."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _own_key(scoped: str | None) -> str | None:
+    return None if scoped is None else scoped[_SCOPE_CHARACTERS:]
+
+
+def _arrival(asked: ArrivalRequest) -> dict[str, Any]:
+    return _given(
+        context=plain.word("context", asked.context),
+        available=None if asked.available is None else [plain.word("available", one) for one in asked.available],
+        key=_own_key(asked.key),
+        at=plain.moment("at", asked.at),
+        features=plain.features(asked.who.features),
+        weight=asked.who.weight,
+        deadline=asked.who.deadline,
+    )
+
+
+def _answer(asked: AnswerRequest) -> dict[str, Any]:
+    return _given(
+        decision_id=_id(asked.decision_id),
+        reward=asked.reward,
+        key=_own_key(asked.key),
+        actual_cost=asked.actual_cost,
+        at=plain.moment("at", asked.at),
+    )
+
+
+def _record(asked: RecordRequest) -> dict[str, Any]:
+    # That nobody was served is said, not left out.
+    return {"arm": plain.word("arm", asked.arm)} | _given(
+        context=plain.word("context", asked.context),
+        at=plain.moment("at", asked.at),
+        reward=asked.reward,
+        answered_at=plain.moment("answered_at", asked.answered_at),
+        cost=asked.cost,
+        probability=asked.probability,
+        spend=asked.spend,
+        key=_own_key(asked.key),
+        features=plain.features(asked.who.features),
+        weight=asked.who.weight,
+        deadline=asked.who.deadline,
+    )
+
+
+def _decisions(given: Mapping[str, Any]) -> list[Decision]:
+    return [decision_from_dict(one) for one in given["decisions"]]
+
+
+def _results(given: Mapping[str, Any]) -> list[Decision | DoralError]:
+    return [
+        decision_from_dict(one["decision"])
+        if one.get("decision") is not None
+        else from_problem(one["problem"], status=int(one["problem"].get("status", 422)))
+        for one in given["results"]
+    ]
+
+
+def _whole_results(given: Mapping[str, Any]) -> list[Decision]:
+    return [decision_from_dict(one["decision"]) for one in given["results"]]

@@ -1,0 +1,90 @@
+"""Events as a service sends them: `text/event-stream`, read as it comes, in parts of any length."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+_MOST_CHARACTERS = 4_000_000  # of one event; whatever sends more is no service of ours
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignEvent:
+    """Something that has happened to a campaign.
+
+    Attributes:
+        sequence: Its number in the log.
+        kind: What it is, in a word.
+        data: What is said of it, in plain values.
+    """
+
+    sequence: int
+    kind: str
+    data: Any = field(default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feed:
+    """What is asked for: events of a path, after one of them."""
+
+    path: str
+    after: int | None = None
+
+
+class EventReader:
+    """Lines into events. It knows the last of them, after which to go on when a connection is lost."""
+
+    def __init__(self, after: int | None) -> None:
+        self.after = after
+        self.begin()
+
+    def begin(self) -> None:
+        """A new connection: of an event that was cut in two, nothing is kept."""
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._rest = ""
+        self._kind, self._id = "", ""
+        self._lines: list[str] = []
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """With which a connection asks for what follows."""
+        going_on = {} if self.after is None else {"Last-Event-ID": str(self.after)}
+        return {"Accept": "text/event-stream", **going_on}
+
+    def feed(self, part: bytes) -> Iterator[CampaignEvent]:
+        """The events that are whole with this part; ValueError for what is no such stream."""
+        text = self._rest + self._decoder.decode(part)
+        if len(text) > _MOST_CHARACTERS:
+            raise ValueError("an event without an end")
+        whole = text.removesuffix("\r")  # a line may end in two characters, and the part between them
+        lines = whole.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self._rest = lines.pop() + text[len(whole) :]
+        for line in lines:
+            found = self._hear(line)
+            if found is not None:
+                yield found
+
+    def _hear(self, line: str) -> CampaignEvent | None:
+        if line == "":
+            return self._whole()
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            self._lines.append(value)
+        elif name == "event":
+            self._kind = value
+        elif name == "id":
+            self._id = value
+        return None
+
+    def _whole(self) -> CampaignEvent | None:
+        lines, kind, self._lines, self._kind = self._lines, self._kind, [], ""
+        if self._id.isdecimal():
+            self.after = int(self._id)
+        if not lines or self.after is None:
+            return None
+        text = "\n".join(lines)
+        return CampaignEvent(sequence=self.after, kind=kind or "message", data=json.loads(text) if text else None)
