@@ -13,9 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 _START_S = 60.0  # on a busy machine, with code to load
+_PAGE = rb"(?m)^page +\S+$"  # printed when decisions can be made
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -33,7 +34,8 @@ class Served:
         self.storage, self.port, self.key = storage, free_port(), ""
         self._words = ("--workers", str(workers), *words)
         self._process: subprocess.Popen[bytes] | None = None
-        self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `stop`)
+        self._folder = tempfile.TemporaryDirectory(prefix="doral-served-")
+        self._output = Path(self._folder.name) / "output"
 
     @property
     def pid(self) -> int:
@@ -43,35 +45,35 @@ class Served:
     @property
     def said(self) -> str:
         """What it has printed since it was first started."""
-        self._said.seek(0)
-        return self._said.read().decode(errors="replace")
+        return self._output.read_text(errors="replace")
 
     def start(self) -> float:
         """Returns how long it took until the store could be used."""
         began = time.monotonic()
         words = ["serve", "--storage", self.storage, "--port", str(self.port), *self._words]
-        self._said.seek(0, os.SEEK_END)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "doral.cli", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=self._said,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # so that all its processes can be killed at once
-        )
-        while not self._is_ready():
+        with self._output.open("ab") as output:
+            before = output.tell()
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "doral.cli", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # so that all its processes can be killed at once
+            )
+        while not (re.search(_PAGE, self._output.read_bytes()[before:]) and self._is_ready()):
             if self._process.poll() is not None or time.monotonic() - began > _START_S:
                 raise SystemExit(f"the service did not start:\n{self.said}")
             time.sleep(0.02)
         if not self.key:
-            found = re.search(r"doral_\S+", self.said)
-            self.key = found[0] if found else ""
+            found = re.search(r"(?m)^key +(doral_\S+)$", self.said)
+            self.key = found[1] if found else ""
         return time.monotonic() - began
 
     def _is_ready(self) -> bool:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
         try:
             connection.request("GET", "/readyz")
-            return connection.getresponse().status != 503
+            return connection.getresponse().status == 200
         except (OSError, http.client.HTTPException):
             return False
         finally:
@@ -111,7 +113,7 @@ class Served:
     ) -> None:
         if self._process is not None:
             self.stop()
-        self._said.close()
+        self._folder.cleanup()
 
 
 def _processor_s(pid: int) -> float:

@@ -159,7 +159,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of each kind of request")
     for name, figure, target, said in rows(seconds=parser.parse_args().seconds):
-        is_missed = target is not None and figure < target
-        print(
-            f"{name:<36}{figure:>12,.2f} {'' if target is None else f'>= {target:g}':>10}  {said}{'  MISSED' if is_missed else ''}"
-        )
+        aim = "" if target is None else f">= {target:g}"
+        missed = "  MISSED" if target is not None and figure < target else ""
+        print(f"{name:<36}{figure:>12,.2f} {aim:>10}  {said}{missed}")
