@@ -33,7 +33,7 @@ def observe(app: FastAPI) -> None:
 
 
 class Observed:
-    """`scope["state"]["request_id"]` is there for whoever answers; they may put there as `caller` who calls."""
+    """`scope["state"]["request_id"]` is there for whoever answers; who calls is in `scope["doral.caller"]`."""
 
     def __init__(self, app: ASGIApp, state: Any) -> None:
         self._app, self._state = app, state
@@ -120,7 +120,7 @@ class Observed:
         found = scope.get("route")
         route: str = NO_ROUTE if found is None else getattr(found, "path", NO_ROUTE)
         method = scope["method"] if scope["method"] in _METHODS else "OTHER"
-        metrics, state = self._metrics, scope["state"]
+        metrics = self._metrics
         if not is_stream:  # how long somebody has listened says nothing of how quick the service is
             metrics.answered_request(route, method, status, seconds)
         if status >= 400:
@@ -128,7 +128,7 @@ class Observed:
         log = request_log()
         if log is None or (route in _NOT_TOLD and status < 500):
             return
-        caller = state.get("caller")
+        caller = scope.get("doral.caller")
         campaign = scope.get("path_params", {}).get("name")
         log.tell(
             request_id=request_id,

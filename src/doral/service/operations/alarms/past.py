@@ -1,0 +1,129 @@
+"""What alarms need of a campaign's past, read once: as each event comes, in memory that does not grow with the log."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doral.live.events import (
+    ANSWERED,
+    CANCELLED,
+    CORRECTED,
+    DECIDED,
+    EXPIRED,
+    RECORDED,
+    Event,
+    known,
+)
+
+MOST_LIVES = 4_000  # decisions of one arm that are kept
+MOST_POINTS = 2_048  # of spending
+FIRST_READ = 100_000  # events: of a log that was never read here, only so much of its end
+
+
+class Lives(NamedTuple):
+    """Decisions of one arm, the oldest first."""
+
+    made: NDArray[np.float64]  # on the campaign's clock
+    context: NDArray[np.int64]
+    delay: NDArray[np.float64]  # until the answer, as it was told; NaN: there is none
+    heard: NDArray[np.float64]  # when it was heard of, on the campaign's clock; NaN
+
+    def where(self, chosen: NDArray[np.bool_]) -> Lives:
+        """Some of them."""
+        return Lives(self.made[chosen], self.context[chosen], self.delay[chosen], self.heard[chosen])
+
+
+class Past:
+    """Of one campaign."""
+
+    def __init__(self, sequence: int = 0) -> None:
+        self.sequence = sequence
+        self._lives: dict[int, dict[int, list[float]]] = {}  # arm -> sequence of the decision -> its life
+        self._used = 0.0
+        self._arrivals = 0
+        self._stride = 1
+        self._points: list[float] = [0.0]  # what was used, net, after every `_stride` arrivals that were read
+
+    def read(self, events: Sequence[Event]) -> None:
+        """The next ones."""
+        for event in events:
+            kind = event.kind
+            if kind == DECIDED:
+                self._decided(event)
+            elif kind in (ANSWERED, CORRECTED, CANCELLED):
+                self._settled(event)
+            elif kind == RECORDED:
+                self._recorded(event)
+            elif kind == EXPIRED:
+                self._expired(event)
+        if events:
+            self.sequence = events[-1].sequence
+
+    def _arrived(self) -> None:
+        self._arrivals += 1
+        if self._arrivals % self._stride == 0:
+            self._points.append(self._used)
+            if len(self._points) > MOST_POINTS:
+                self._points = self._points[::2]
+                self._stride *= 2
+
+    def _decided(self, event: Event) -> None:
+        if event.arm is not None:
+            self._used += known(event.cost)
+            lives = self._lives.setdefault(event.arm, {})
+            lives[event.sequence] = [event.own, float(known(event.context)), math.nan, math.nan]
+            if len(lives) > MOST_LIVES:
+                del lives[next(iter(lives))]
+        self._arrived()
+
+    def _recorded(self, event: Event) -> None:
+        """One that was made elsewhere says nothing of how answers come in here; what it cost does count."""
+        self._used += event.cost or 0.0
+        if json.loads(known(event.data))["spend"]:
+            self._arrived()
+
+    def _settled(self, event: Event) -> None:
+        before = known(event.previous_cost)
+        self._used -= before - (before if event.actual_cost is None else event.actual_cost)
+        lives = self._lives.get(known(event.arm), {})
+        life = lives.get(known(event.decision))
+        if event.kind == CANCELLED:
+            lives.pop(known(event.decision), None)
+        elif event.kind == ANSWERED and life is not None and event.delay is not None:
+            life[2], life[3] = event.delay, event.clock
+
+    def _expired(self, event: Event) -> None:
+        said = json.loads(known(event.data))
+        if said.get("release", False):
+            self._used -= sum(cost * count for _, cost, count in said.get("expired", ()))
+
+    def lives(self, arm: int) -> Lives:
+        """Those that are kept."""
+        table = np.array(list(self._lives.get(arm, {}).values()), dtype=float).reshape(-1, 4)
+        return Lives(table[:, 0], table[:, 1].astype(np.int64), table[:, 2], table[:, 3])
+
+    @property
+    def arms(self) -> list[int]:
+        """Those with decisions."""
+        return sorted(self._lives)
+
+    @property
+    def arrivals(self) -> int:
+        """That were read."""
+        return self._arrivals
+
+    def rates(self, n_blocks: int) -> tuple[NDArray[np.float64], int] | None:
+        """What an arrival has cost on average, in so many equal blocks of the last third of arrivals, and how many of
+        these there are; None: too few were read.
+        """
+        per_block = (len(self._points) - 1) // 3 // n_blocks
+        if per_block < 1:
+            return None
+        edges = np.array(self._points)[len(self._points) - 1 - per_block * n_blocks :: per_block]
+        return np.diff(edges) / (per_block * self._stride), per_block * n_blocks * self._stride

@@ -1,0 +1,162 @@
+"""One campaign under watch: what was read of it, which rules hold, and what is raised or cleared because of that.
+
+A rule that judges chance looks when enough more has happened, and not at every moment: otherwise it would be wrong more
+often than it says. What it has raised stays until its own opposite holds, so that nothing flaps.
+"""
+
+from __future__ import annotations
+
+from doral.engine.view_forecast import view_forecast
+from doral.live.campaign import Campaign
+from doral.live.fold import Fold
+from doral.live.health import Health
+from doral.live.storage.books import AlarmRow, Books
+from doral.live.storage.contract import Log
+from doral.service.operations.alarms import (
+    arm_silent,
+    budget_early,
+    clock_wrong,
+    curve_moved,
+    overdue,
+    pace_off,
+    store_ails,
+    used_up,
+)
+from doral.service.operations.alarms.facts import Facts
+from doral.service.operations.alarms.finding import Finding
+from doral.service.operations.alarms.past import FIRST_READ, Past
+
+_PAGE = 10_000  # events at a time: others who want the campaign get their turn in between
+_QUIET_LOOKS = 2  # times in a row that something has to be found no more before it is cleared
+RULES = tuple(
+    one.RULE for one in (arm_silent, budget_early, clock_wrong, curve_moved, overdue, pace_off, store_ails, used_up)
+)
+
+Place = tuple[str, str]  # rule and subject
+
+
+class Watched:
+    """One campaign, in the memory of whoever watches."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+        self._past: Past | None = None
+        self._looks: dict[Place, int] = {}  # the last one that was used
+        self._quiet: dict[Place, int] = {}
+        self._overdue_since: float | None = None
+
+    def look(self, books: Books, now: float) -> None:
+        """Raise what is found, and clear what is over."""
+        raised = {(row.rule, row.subject): row for row in books.alarms(campaign=self._campaign.name)}
+        found, over = self.judge(set(raised), now)
+        for one in found:
+            books.raise_alarm(
+                AlarmRow(campaign=self._campaign.name, rule=one.rule, subject=one.subject, since=now, words=one.words)
+            )
+        for rule, subject in over:
+            books.clear_alarm(self._campaign.name, rule, subject, now)
+
+    def judge(self, raised: set[Place], now: float) -> tuple[list[Finding], list[Place]]:
+        """What is found now, and which of those that are raised are over."""
+        health = self._campaign.health()
+        found = store_ails.find(health)
+        if not health.is_readable:
+            return found, []  # of all else nothing is known
+        facts = self._facts(health, now)
+        found += clock_wrong.find(facts) + overdue.find(facts) + used_up.find(facts)
+        found += [] if facts.is_closed else arm_silent.find(facts)
+        over = self._gone([place for place in raised if not _is_by_look(place)], found)
+        self._judge_spending(facts, raised, found, over)
+        self._judge_curves(facts, raised, found, over)
+        return found, over
+
+    def _judge_spending(self, facts: Facts, raised: set[Place], found: list[Finding], over: list[Place]) -> None:
+        for rule, due, find, is_over in (
+            (budget_early.RULE, budget_early.look, budget_early.find, budget_early.is_over),
+            (pace_off.RULE, pace_off.look, pace_off.find, pace_off.is_over),
+        ):
+            place = (rule, "")
+            if place in raised:
+                if facts.is_closed or is_over(facts):
+                    over.append(place)
+            elif self._is_due(place, due(facts)) and (one := find(facts, due(facts))) is not None:
+                found.append(one)
+
+    def _judge_curves(self, facts: Facts, raised: set[Place], found: list[Finding], over: list[Place]) -> None:
+        for arm in facts.past.arms:
+            place = (curve_moved.RULE, facts.arms[arm])
+            look = curve_moved.look(facts, arm)
+            if place in raised:
+                if facts.is_closed or curve_moved.is_over(facts, arm):
+                    over.append(place)
+            elif facts.is_closed or arm in facts.silent_arms or not self._is_due(place, look):
+                continue
+            elif (one := curve_moved.find(facts, arm, look)) is not None:
+                found.append(one)
+
+    def _is_due(self, place: Place, look: int) -> bool:
+        """Whether this look was not used yet."""
+        was, self._looks[place] = self._looks.get(place, 0), look
+        return look > was
+
+    def _gone(self, raised: list[Place], found: list[Finding]) -> list[Place]:
+        """Those that were not found several times in a row."""
+        here = {(one.rule, one.subject) for one in found}
+        self._quiet = {place: self._quiet.get(place, 0) + 1 for place in raised if place not in here}
+        return [place for place, times in self._quiet.items() if times >= _QUIET_LOOKS]
+
+    def _facts(self, health: Health, now: float) -> Facts:
+        session = self._campaign.session
+        past = self._read_on()
+        if not health.overdue:
+            self._overdue_since = None
+        elif self._overdue_since is None:
+            self._overdue_since = now
+
+        def take(log: Log, fold: Fold) -> Facts:
+            definition = fold.definition
+            ahead = view_forecast(fold.engine.state)
+            to_come = max(0.0, float(fold.engine.horizon - fold.round))
+            clock = max(fold.clock, now - definition.epoch) if definition.is_in_seconds else fold.clock
+            nothing = fold.names.nothing
+            return Facts(
+                name=session.row.name,
+                now=clock,
+                is_in_seconds=definition.is_in_seconds,
+                is_closed=fold.closed,
+                arrivals=fold.round,
+                fewest_to_come=to_come if ahead is None else ahead.low,
+                most_to_come=to_come if ahead is None else ahead.high,
+                time_share=fold.time_share,
+                total=float(fold.ledger.total),
+                left=float(fold.ledger.left),
+                arms=tuple(fold.problem.arm_names),
+                plays=tuple(fold.counts.arm_plays),
+                answers=tuple(fold.counts.arm_answers),
+                silent_arms=frozenset() if nothing is None else frozenset((nothing,)),
+                past=past,
+                health=health,
+                tolerance_s=session.clock_tolerance_s,
+                overdue_since_s=0.0 if self._overdue_since is None else now - self._overdue_since,
+            )
+
+        return session.read(take)
+
+    def _read_on(self) -> Past:
+        """All that is new, in parts."""
+        while True:
+            past, is_done = self._campaign.session.read(self._read_page)
+            if is_done:
+                return past
+
+    def _read_page(self, log: Log, fold: Fold) -> tuple[Past, bool]:
+        past = self._past
+        if past is None or past.sequence > fold.sequence:  # a backup may have taken the place of what was read
+            past = self._past = Past(max(fold.sequence - FIRST_READ, log.archived, 0))
+        if past.sequence < fold.sequence:
+            past.read(log.after(past.sequence, upto=fold.sequence, limit=_PAGE))
+        return past, past.sequence >= fold.sequence
+
+
+def _is_by_look(place: Place) -> bool:
+    return place[0] in (budget_early.RULE, pace_off.RULE, curve_moved.RULE)
