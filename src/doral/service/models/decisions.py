@@ -54,9 +54,10 @@ class Answer(Body):
 
 
 class Answers(Body):
-    """Many of them; what is wrong with one does not keep the others out."""
+    """Many of them; what is wrong with one does not keep the others out, unless all are asked for together."""
 
     answers: list[Answer]
+    all_or_none: bool = Field(False, description="Store all of them, or none where something is wrong with one.")
 
 
 class Cancellation(Body):

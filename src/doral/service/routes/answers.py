@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -61,7 +62,12 @@ async def feedback_many(request: Request, name: str, caller: Annotated[Caller, D
     answers = [_answer(one) for one in body.answers]
     for index, one in enumerate(answers):
         one["key"] = item_key(header, index, one["key"])
-    found = await (await service.desk(name)).feedback_each(answers)
+    desk = await service.desk(name)
+    found: Sequence[Decision | DoralError]
+    if body.all_or_none:
+        found = await desk.write(lambda campaign: campaign.feedback_many(answers))
+    else:
+        found = await desk.feedback_each(answers)
     refused = sum(isinstance(one, DoralError) for one in found)
     results = [_result(one) for one in found]
     return answer({"results": results, "accepted": len(results) - refused, "refused": refused})
