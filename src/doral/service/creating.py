@@ -26,7 +26,7 @@ def create(store: Store, asked: CampaignGiven, *, may_be_there: bool) -> tuple[d
     itself says what it was created as, so that this holds in every process, and after a restart.
     """
     read = plain_problem(asked.problem, clock=asked.clock, until=None if asked.until is None else str(asked.until))
-    policy = PolicyOptions.named(asked.policy, asked.options)
+    policy = PolicyOptions.named(asked.policy, asked.options, label=asked.label)
     at = moment("at", asked.at)
     try:
         made = store.create(

@@ -44,6 +44,7 @@ class CampaignGiven(Body):
     problem: ProblemGiven
     policy: str = Field("doral-otf", description="A name as `doral policies` lists them.", max_length=100)
     options: dict[str, Any] = Field(default_factory=dict, description="Of the policy, by name.")
+    label: str | None = Field(None, description="What the policy is called, if not by its name and options.")
     seed: int | None = Field(None, ge=0, description="Of the policy's coin; drawn if not given.")
     clock: Literal["seconds", "rounds"] = Field("seconds", description="What delays and deadlines are measured in.")
     at: Time | None = Field(None, description="Where a clock in seconds starts; now if not given.")
