@@ -41,7 +41,7 @@ from doral.person import FeaturesLike
 from doral.problem import MAX_HORIZON, Arm, Problem
 from doral.problem.arm import arm_to_dict
 from doral.wire.problems import from_problem
-from doral.wire.reading import read_as, read_ledger
+from doral.wire.reading import read_as, read_ledger, read_report
 from doral.wire.values import decision_from_dict
 
 MAX_ITEMS = 10_000  # of a batch, as services take them
@@ -248,7 +248,7 @@ class CampaignCalls:
         return self._look("ledger", read=read_ledger)
 
     def report(self) -> Call[Report]:
-        return self._look("report", read=lambda given: read_as(Report, given), is_long=True)
+        return self._look("report", read=read_report, is_long=True)
 
     def facts(self) -> Call[CampaignFacts]:
         return self._look("facts", read=lambda given: read_as(CampaignFacts, given), is_long=True)
@@ -280,7 +280,8 @@ class CampaignCalls:
         """
         if after is not None:
             after = _check.whole_number("after", after, at_least=0, at_most=2**53)
-        return Feed(path=path_of("campaigns", self.name, "events"), after=after)
+        last: Call[int] = self._look(read=lambda given: int(given["summary"]["events"]))
+        return Feed(path=path_of("campaigns", self.name, "events"), after=after, last=last)
 
     # --- how requests are made --------------------------------------------------------------------------------------
 

@@ -91,7 +91,7 @@ class Connection:
 
     def follow(self, feed: Feed) -> Iterator[CampaignEvent]:
         """Events without an end; a stream that breaks off is taken up after the last event that came."""
-        reader = EventReader(feed.after)
+        reader = EventReader(self.send(feed.last) if feed.after is None else feed.after)
         attempts = self._attempts(looking(feed.path))
         while True:
             outcome: Reply | Failure

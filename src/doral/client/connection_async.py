@@ -78,7 +78,7 @@ class AsyncConnection:
 
     async def follow(self, feed: Feed) -> AsyncIterator[CampaignEvent]:
         """Events without an end; a stream that breaks off is taken up after the last event that came."""
-        reader = EventReader(feed.after)
+        reader = EventReader(await self.send(feed.last) if feed.after is None else feed.after)
         attempts = self._attempts(looking(feed.path))
         while True:
             outcome: Reply | Failure

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
+
+from doral.client.calls import Call
+from doral.live.errors import CampaignGone
 
 _MOST_CHARACTERS = 4_000_000  # of one event; whatever sends more is no service of ours
 
@@ -23,21 +26,26 @@ class CampaignEvent:
 
     sequence: int
     kind: str
-    data: Any = field(default=None)
+    data: Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Feed:
-    """What is asked for: events of a path, after one of them."""
+    """What is asked for: events of a path, after one of them.
+
+    `last` asks for the number of the last one that there is: whoever begins now is not to miss what happens while a
+    connection is lost.
+    """
 
     path: str
-    after: int | None = None
+    after: int | None
+    last: Call[int]
 
 
 class EventReader:
     """Lines into events. It knows the last of them, after which to go on when a connection is lost."""
 
-    def __init__(self, after: int | None) -> None:
+    def __init__(self, after: int) -> None:
         self.after = after
         self.begin()
 
@@ -51,8 +59,7 @@ class EventReader:
     @property
     def headers(self) -> dict[str, str]:
         """With which a connection asks for what follows."""
-        going_on = {} if self.after is None else {"Last-Event-ID": str(self.after)}
-        return {"Accept": "text/event-stream", **going_on}
+        return {"Accept": "text/event-stream", "Last-Event-ID": str(self.after)}
 
     def feed(self, part: bytes) -> Iterator[CampaignEvent]:
         """The events that are whole with this part; ValueError for what is no such stream."""
@@ -82,9 +89,13 @@ class EventReader:
 
     def _whole(self) -> CampaignEvent | None:
         lines, kind, self._lines, self._kind = self._lines, self._kind, [], ""
-        if self._id.isdecimal():
-            self.after = int(self._id)
-        if not lines or self.after is None:
+        number, self._id = self._id, ""
+        if not lines:
             return None
-        text = "\n".join(lines)
-        return CampaignEvent(sequence=self.after, kind=kind or "message", data=json.loads(text) if text else None)
+        data = json.loads("\n".join(lines))
+        if kind == "end":
+            if data.get("why") == "deleted":
+                raise CampaignGone("the campaign was deleted: there are no more events")
+            return None  # of this connection alone
+        self.after = int(number)
+        return CampaignEvent(sequence=self.after, kind=kind, data=data)

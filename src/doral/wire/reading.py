@@ -16,6 +16,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 
 from doral.live.decision import Decision
 from doral.live.ledger import Ledger, exact
+from doral.live.report import Report
 from doral.wire.values import decision_from_dict
 
 Kind = TypeVar("Kind")
@@ -42,6 +43,12 @@ def read_ledger(given: Mapping[str, Any]) -> Ledger:
             for name, amount in amounts.items()
         }
     )
+
+
+def read_report(given: Mapping[str, Any]) -> Report:
+    """JSON has no number for answers that are waited for without end: there is no cut-off only while a race runs."""
+    found = read_as(Report, given)
+    return found if found.is_racing or found.cutoff is not None else dataclasses.replace(found, cutoff=math.inf)
 
 
 def _read(kind: Any, given: Any, name: str) -> Any:
