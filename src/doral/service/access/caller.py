@@ -17,6 +17,7 @@ class Caller:
         roles: Of `ROLES`; "admin" may do all.
         campaigns: Those that the key is for; None: all.
         csrf: What forms of this caller's pages have to send; None where a key was sent with the request itself.
+        expires_at: When the key ends, in seconds since 1970; None: never.
     """
 
     key_id: str
@@ -24,6 +25,7 @@ class Caller:
     roles: frozenset[str]
     campaigns: frozenset[str] | None = None
     csrf: str | None = None
+    expires_at: float | None = None
 
     def may(self, *roles: str, campaign: str | None = None) -> bool:
         """Whether one of these roles is the caller's, for this campaign (None: for all of them)."""

@@ -23,11 +23,12 @@ _ALWAYS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
+_POLICY = b"content-security-policy"  # of several, browsers obey all
 _YEAR_S = 365 * 86_400
 
 
 class Headers:
-    """Adds them; what a route has set of these is replaced."""
+    """Adds them. No route can say otherwise: its own policy for a page holds beside this one, the rest is replaced."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self._app = app
@@ -37,8 +38,8 @@ class Headers:
             found["strict-transport-security"] = f"max-age={_YEAR_S}"
         self._asset = [(name.encode(), value.encode()) for name, value in found.items()]
         self._other = [*self._asset, (b"cache-control", b"no-store")]
-        self._asset_names = frozenset(name for name, _ in self._asset)
-        self._other_names = frozenset(name for name, _ in self._other)
+        self._asset_names = frozenset(name for name, _ in self._asset if name != _POLICY)
+        self._other_names = self._asset_names | {b"cache-control"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -98,4 +98,5 @@ def _caller(row: KeyRow, parent: KeyRow | None) -> Caller:
         name=row.name,
         roles=frozenset(row.roles),
         campaigns=None if row.campaigns is None else frozenset(row.campaigns),
+        expires_at=row.expires_at,
     )
