@@ -23,6 +23,7 @@ from doral.service.pages.forms_answers import campaign_path
 from doral.service.pages.fragments import FRAGMENTS, Boards, Shown, boards_of
 from doral.service.pages.refused import refused_page
 from doral.service.pages.shell import shell
+from doral.service.pages.why import search
 from doral.service.service import Service, service_of
 from doral.wire.problems import MEDIA_TYPE, to_problem
 
@@ -141,17 +142,11 @@ def _main(request: Request, caller: Caller, boards: Boards, shown: Shown) -> str
     parts = {name: f'<div class="fragment" data-fragment="{name}">{shown.fragments[name]}</div>' for name in FRAGMENTS}
     head = ("kicker", "alarms", "banner", "glance")
     body = [name for name in FRAGMENTS if name not in (*head, "contents")]
-    search = (
-        f'<form class="find" role="search" action="{path}/find" method="get">'
-        '<label for="find">Decision by id or key</label> '
-        f'<input id="find" name="q" type="search" required maxlength="1000" autocomplete="off" '
-        f'placeholder="{escape(facts.tag)}-12"> <button type="submit">Why?</button></form>'
-    )
     status = (
         '<div class="status"><p class="pill" id="status" role="status" aria-live="polite" data-state="plain">'
         'As loaded</p><span id="as-of"></span>'
         "<noscript><p>Without scripts this page does not move by itself: load it again to see what is new.</p>"
-        f"</noscript>{search}</div>"
+        f"</noscript>{search(facts.name, facts.tag)}</div>"
     )
     return (
         f"{message(request, caller)}{parts['kicker']}<h1>{escape(short(facts.name, 80))}</h1>"
