@@ -39,6 +39,8 @@ def check(settings: ServiceSettings) -> None:
         )
     if settings.webhook is not None and not settings.webhook.startswith(("http://", "https://")):
         raise InvalidValue("webhook", "...", "must begin with http:// or https://")
+    if settings.webhook is not None and not settings.webhook_secret:
+        raise InvalidValue("webhook_secret", None, "is needed with a webhook: what is sent there is signed with it")
 
 
 def _is_loopback(host: str) -> bool:

@@ -10,7 +10,9 @@ from contextlib import asynccontextmanager, suppress
 from fastapi import FastAPI
 
 from doral.errors import DoralError
+from doral.service.operations.keeper import Keeper
 from doral.service.operations.warming import warm_up
+from doral.service.operations.webhook import Webhook
 from doral.service.service import Service
 
 STARTING, READY, STOPPING = "starting", "ready", "stopping"
@@ -25,7 +27,10 @@ async def operating(app: FastAPI, service: Service) -> AsyncIterator[None]:
     `app.state.readiness` says how far it is; `app.state.when_ready`, where there is one, is called once.
     """
     app.state.readiness = STARTING
-    tasks = [asyncio.create_task(_begin(app, service))]
+    settings, keeper = service.settings, Keeper(service, service.metrics.folder)
+    tasks = [asyncio.create_task(one) for one in (_begin(app, service), keeper.watch(), keeper.expire())]
+    if settings.webhook is not None and settings.webhook_secret is not None:
+        tasks.append(asyncio.create_task(Webhook(service, settings.webhook, settings.webhook_secret).run()))
     try:
         yield
     finally:
@@ -36,6 +41,7 @@ async def operating(app: FastAPI, service: Service) -> AsyncIterator[None]:
             with suppress(asyncio.CancelledError):
                 await task
         await _drain(service)
+        keeper.close()
 
 
 async def _begin(app: FastAPI, service: Service) -> None:
@@ -47,7 +53,7 @@ async def _begin(app: FastAPI, service: Service) -> None:
     app.state.readiness = READY
     when_ready: Callable[[], None] | None = getattr(app.state, "when_ready", None)
     if when_ready is not None:
-        when_ready()
+        await service.run(when_ready)
 
 
 async def _drain(service: Service) -> None:

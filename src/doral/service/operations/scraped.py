@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import time
+from collections import Counter as Tally
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from doral.errors import DoralError
 from doral.live.events import IS_PENDING
 from doral.live.fold import Fold
 from doral.live.store import Store
+from doral.service.operations.briefly import briefly
 from doral.service.operations.metrics import MOST_CAMPAIGNS, OTHER, Metrics
 
 _WITHIN_S = 5.0  # campaigns that are not read by then are left out until the next time
@@ -108,11 +110,13 @@ def _processes(pids: list[int]) -> list[Metric]:
 def _budgets(store: Store) -> list[Metric]:
     until = time.monotonic() + _WITHIN_S
     found: dict[str, Standing] = {}
-    for name in store.list():
+    names = store.list()
+    for name in names:
         if time.monotonic() > until:
             break
         try:
-            here = store.campaign(name).session.read(lambda _, fold: Standing.of(fold))
+            with briefly(store, name, of=len(names)) as campaign:
+                here = campaign.session.read(lambda _, fold: Standing.of(fold))
         except DoralError:  # its health tells of it
             continue
         label = name if len(found) < MOST_CAMPAIGNS else OTHER
@@ -128,7 +132,10 @@ def _budgets(store: Store) -> list[Metric]:
         for name, one in found.items():
             family.add_metric((name,), getattr(one, field))
         families.append(family)
+    raised = GaugeMetricFamily("doral_alarms", "Alarms that are raised, by rule.", labels=("rule",))
+    for rule, count in Tally(row.rule for row in store.books.alarms()).items():
+        raised.add_metric((rule,), count)
     pending = GaugeMetricFamily("doral_pending", "Decisions that wait for an answer.", labels=("campaign",))
     for name, one in found.items():
         pending.add_metric((name,), one.pending)
-    return [*families, pending]
+    return [*families, pending, raised]

@@ -45,6 +45,10 @@ class Watched:
         self._quiet: dict[Place, int] = {}
         self._overdue_since: float | None = None
 
+    def is_of(self, campaign: Campaign) -> bool:
+        """Whether it is this very campaign, and not one of the same name before it."""
+        return self._campaign.session.row.tag == campaign.session.row.tag
+
     def look(self, books: Books, now: float) -> None:
         """Raise what is found, and clear what is over."""
         raised = {(row.rule, row.subject): row for row in books.alarms(campaign=self._campaign.name)}

@@ -1,0 +1,29 @@
+"""Campaigns that are looked at in passing: where there are many, they are not all kept open for that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from doral.live.campaign import Campaign
+from doral.live.store import Store
+
+KEPT_OPEN = 50  # campaigns; each holds a connection to the store, and its state in memory
+
+
+@contextmanager
+def briefly(store: Store, name: str, *, of: int) -> Iterator[Campaign]:
+    """The campaign; given back afterwards where nobody else in this process uses it, and there are many of them.
+
+    Args:
+        store: That holds it.
+        name: Of the campaign.
+        of: How many campaigns there are.
+    """
+    campaign = store.campaign(name)
+    was_in_use = campaign.session.last_seen is not None
+    try:
+        yield campaign
+    finally:
+        if of > KEPT_OPEN and not was_in_use:
+            campaign.session.close()

@@ -1,0 +1,140 @@
+"""Who looks after all campaigns, every now and then: alarms, and decisions that are too old. One process does it."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from doral.errors import DoralError
+from doral.live.campaign import Campaign
+from doral.live.fold import Fold
+from doral.live.plan_changes import overdue
+from doral.live.storage.contract import Log
+from doral.service.operations.briefly import briefly
+from doral.service.operations.watching import Watched
+from doral.service.service import Service
+
+_LOCK = "keeper.lock"
+_ROUND_S = 5.0  # in which campaigns are looked at; the others have their turn in the next round
+_MOST_WATCHED = 2_000  # campaigns of which something is remembered
+_DAY_S = 86_400.0
+
+_logger = logging.getLogger("doral.service")
+
+
+class Keeper:
+    """Of one process. Among the workers of a machine, the one that holds a lock does the work, and the next one does
+    when it is gone. On several machines each has one: what they raise is the same, and is raised once.
+    """
+
+    def __init__(self, service: Service, folder: str | None) -> None:
+        self._service = service
+        self._lock_path = None if folder is None else Path(folder) / _LOCK
+        self._lock: int | None = None
+        self._watched: dict[str, Watched] = {}
+        self._to_watch: deque[str] = deque()
+        self._to_expire: deque[str] = deque()
+        self._swept_at = 0.0
+
+    async def watch(self) -> None:
+        """For ever."""
+        await self._every(self._service.settings.watch_every_s, self.watch_once)
+
+    async def expire(self) -> None:
+        """For ever, unless that was not wanted."""
+        every_s = self._service.settings.expire_every_s
+        if every_s > 0:
+            await self._every(every_s, self.expire_once)
+
+    async def _every(self, seconds: float, work: Callable[[], None]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await self._service.run(lambda: work() if self._is_it_us() else None)
+            except DoralError as error:
+                _logger.warning("campaigns could not be looked after: %s", error)
+            except Exception:  # whatever it is, the next round comes
+                _logger.exception("campaigns could not be looked after")
+
+    def _is_it_us(self) -> bool:
+        if self._lock_path is None or self._lock is not None:
+            return True
+        file = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(file)
+            return False
+        self._lock = file
+        return True
+
+    def close(self) -> None:
+        """Let another do it."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    # --- rounds, in a thread ----------------------------------------------------------------------------------------
+
+    def watch_once(self) -> None:
+        """Alarms of as many campaigns as there is time for."""
+        now = time.time()
+        if now - self._swept_at > _DAY_S / 24:
+            self._swept_at = now
+            self._service.store.books.drop_sessions(expired_before=now - _DAY_S)
+        self._clear_alarms_of_the_gone(now)
+        self._round(self._to_watch, self._watch)
+
+    def expire_once(self) -> None:
+        """Settle what is too old in as many campaigns as there is time for."""
+        self._round(self._to_expire, _expire)
+
+    def _round(self, names: deque[str], work: Callable[[Campaign], None]) -> None:
+        store = self._service.store
+        there = store.list()
+        if not names:
+            names.extend(there)
+        until, known = time.monotonic() + _ROUND_S, set(there)
+        while names and time.monotonic() < until:
+            name = names.popleft()
+            if name not in known:
+                continue
+            try:
+                with briefly(store, name, of=len(known)) as campaign:
+                    work(campaign)
+            except DoralError as error:
+                _logger.warning("campaign %r could not be looked after: %s", name, error)
+
+    def _watch(self, campaign: Campaign) -> None:
+        watched = self._watched.pop(campaign.name, None)
+        if watched is None or not watched.is_of(campaign):
+            watched = Watched(campaign)
+        self._watched[campaign.name] = watched  # the last one, so that the first is the one that waited longest
+        while len(self._watched) > _MOST_WATCHED:
+            del self._watched[next(iter(self._watched))]
+        watched.look(self._service.store.books, time.time())
+
+    def _clear_alarms_of_the_gone(self, now: float) -> None:
+        """Nobody can look after a campaign that was deleted."""
+        books, there = self._service.store.books, set(self._service.store.list())
+        for row in books.alarms():
+            if row.campaign not in there:
+                books.clear_alarm(row.campaign, row.rule, row.subject, now)
+                self._watched.pop(row.campaign, None)
+
+
+def _expire(campaign: Campaign) -> None:
+    def is_due(log: Log, fold: Fold) -> bool:
+        in_seconds = fold.definition.is_in_seconds
+        now = max(fold.clock, time.time() - fold.definition.epoch) if in_seconds else fold.clock
+        return bool(overdue(log, fold, now)[2])
+
+    if campaign.session.read(is_due):  # only then is the campaign locked
+        count = campaign.expire()
+        _logger.info("campaign %r: %d decisions have expired", campaign.name, count)
