@@ -6,7 +6,8 @@ learned from n answers, which makes that a Pareto tail: no answer while e are ex
 k-th spell may use up FALSE_ALARMS / (k (k + 1)), shared by the arms.
 
 Assumed: answers do not depend on the hour. Where they do (nobody answers at night), a spell has to be twice as long, on
-this scale, as any spell before: the first night may be told of, later ones are not.
+this scale, as any spell before: the first night may be told of, later ones are not. Answers that were heard of at the
+same moment are one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from doral.service.operations.alarms.past import Lives
 
 RULE = "arm-silent"
 FEWEST = 10  # answers, from which a curve can be learned
+_FEWEST_MOMENTS = 5  # at which some were heard of
 _LONGER = 2.0  # than the longest spell before
 _SPELLS = 200  # the last ones, that are compared with
 
@@ -62,7 +64,7 @@ def threshold(spells: int, learned_from: int, n_arms: int) -> float:
 def missing(lives: Lives, now: float) -> tuple[float, int]:
     """How many answers were to be expected since the last one, and from how many that is known."""
     heard = lives.heard[~np.isnan(lives.heard)]
-    if heard.size < FEWEST:
+    if heard.size < FEWEST or np.unique(heard).size < _FEWEST_MOMENTS:
         return 0.0, heard.size
     last = float(heard.max())
     total, pooled = 0.0, _learned(lives, last)
@@ -74,8 +76,9 @@ def missing(lives: Lives, now: float) -> tuple[float, int]:
 
 
 def longest_spell(lives: Lives) -> float:
-    """Of those between the last answers, in answers that were to be expected."""
-    moments = np.unique(lives.heard[~np.isnan(lives.heard)])[-_SPELLS:]
+    """Of those until and between the last answers, in answers that were to be expected."""
+    heard = lives.heard[~np.isnan(lives.heard)]
+    moments = np.unique(np.append(heard, lives.made.min()))[-_SPELLS:]
     last = float(moments[-1])
     done = np.zeros(moments.size)
     for own, known in _strata(lives, last, _learned(lives, last)):

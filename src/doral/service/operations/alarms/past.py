@@ -45,6 +45,7 @@ class Past:
     def __init__(self, sequence: int = 0) -> None:
         self.sequence = sequence
         self._lives: dict[int, dict[int, list[float]]] = {}  # arm -> sequence of the decision -> its life
+        self.last_heard = 0.0  # of an answer, to whichever arm, on the campaign's clock
         self._used = 0.0
         self._arrivals = 0
         self._stride = 1
@@ -97,6 +98,7 @@ class Past:
             lives.pop(known(event.decision), None)
         elif event.kind == ANSWERED and life is not None and event.delay is not None:
             life[2], life[3] = event.delay, event.clock
+            self.last_heard = max(self.last_heard, event.clock)
 
     def _expired(self, event: Event) -> None:
         said = json.loads(known(event.data))
