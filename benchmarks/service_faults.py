@@ -27,10 +27,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from _service_client import Client
 from _service_process import Served
 
 import doral
+from doral import Decision, RemoteCampaign, RemoteStore
 from doral.live.campaign import Campaign
 
 CAMPAIGN = "faults"
@@ -50,7 +50,7 @@ PROBLEM = doral.Problem(
 class Witness:
     """What one client was told; and in the end nothing is left that it was not told."""
 
-    decided: dict[str, dict[str, Any]] = field(default_factory=dict)  # by key
+    decided: dict[str, Decision] = field(default_factory=dict)  # by key
     answered: dict[str, tuple[float, float | None]] = field(default_factory=dict)  # by decision: reward, cost
     cancelled: set[str] = field(default_factory=set)
     requests: int = 0
@@ -81,73 +81,91 @@ class Found:
         )
 
 
+class Counted:
+    """How often a client has sent something: more often than it was asked to, where it has tried again."""
+
+    def __init__(self, store: RemoteStore) -> None:
+        self.sent = 0
+        connection = store._connection
+        exchange = connection._exchange
+
+        def counted(*asked: Any) -> Any:
+            self.sent += 1
+            return exchange(*asked)
+
+        connection._exchange = counted  # type: ignore[method-assign]
+
+
 def _client(served: Served, number: int, witness: Witness, ending: threading.Event) -> None:
     """One client: what it has begun it brings to its end, whatever happens to the service."""
     draws = random.Random(number)
-    open_decisions: list[dict[str, Any]] = []
+    waiting: list[Decision] = []
     try:
-        with Client(f"http://127.0.0.1:{served.port}", served.key, CAMPAIGN) as client:
+        with doral.connect(f"http://127.0.0.1:{served.port}", served.key, try_timeout_s=10.0) as store:
+            campaign, counted = store.campaign(CAMPAIGN), Counted(store)
             step = 0
             while not ending.is_set():
                 step += 1
                 began = time.monotonic()
-                _step(client, f"{number}-{step}", draws, witness, open_decisions)
-                witness.requests += 1
+                _step(campaign, f"{number}-{step}", draws, witness, waiting)
                 witness.longest_s = max(witness.longest_s, time.monotonic() - began)
-            witness.retries = client.retries
+            witness.retries = counted.sent - witness.requests
     except BaseException as error:  # noqa: BLE001  (told by whoever waits)
         witness.failure = error
 
 
-def _step(client: Client, key: str, draws: random.Random, witness: Witness, waiting: list[dict[str, Any]]) -> None:
+def _step(campaign: RemoteCampaign, key: str, draws: random.Random, witness: Witness, waiting: list[Decision]) -> None:
     """One request."""
-    kind = draws.choices(("decide", "decide_many", "feedback", "feedback_many", "cancel"), (40, 10, 35, 8, 7))[0]
+    kind = draws.choices(("decide", "decide_many", "feedback", "feedback_each", "cancel"), (40, 10, 35, 8, 7))[0]
+    if kind not in ("decide", "decide_many") and not waiting:
+        return
     if kind == "decide":
-        _decided([client.decide(_context(draws), key=key)], witness, waiting)
+        _decided([campaign.decide(_context(draws), key=key)], witness, waiting)
     elif kind == "decide_many":
         arrivals = [{"context": _context(draws), "key": f"{key}-{i}"} for i in range(draws.randint(2, 30))]
-        _decided(client.decide_many(arrivals), witness, waiting)
-    elif kind == "cancel" and waiting:
-        decision_id = _taken(waiting, draws)["id"]
-        assert client.cancel(decision_id, key=key)["state"] == "cancelled"
+        _decided(campaign.decide_many(arrivals), witness, waiting)
+    elif kind == "cancel":
+        decision_id = _taken(waiting, draws).id
+        assert campaign.cancel(decision_id, key=key).state == "cancelled"
         witness.cancelled.add(decision_id)
-    elif waiting:
-        some = [_taken(waiting, draws) for _ in range(min(len(waiting), draws.randint(2, 20)))][
-            : None if kind == "feedback_many" else 1
-        ]
-        asked = [_answer(one, f"{key}-{i}", draws) for i, one in enumerate(some)]
-        told = client.feedback_many(asked) if kind == "feedback_many" else [client.feedback(asked[0])]
+    else:
+        many = min(len(waiting), draws.randint(2, 20)) if kind == "feedback_each" else 1
+        asked = [_answer(_taken(waiting, draws), f"{key}-{i}", draws) for i in range(many)]
+        told = campaign.feedback_each(asked) if kind == "feedback_each" else [campaign.feedback(**asked[0])]
         for given, one in zip(asked, told, strict=True):
-            assert one["id"] == given["decision_id"]
-            assert one["reward"] == given["reward"]
-            witness.answered[one["id"]] = (given["reward"], one["actual_cost"])
+            assert isinstance(one, Decision), f"an answer was refused: {one}"
+            assert one.id == given["decision_id"]
+            assert one.reward == given["reward"]
+            witness.answered[one.id] = (given["reward"], one.actual_cost)
+    witness.requests += 1
 
 
 def _context(draws: random.Random) -> str:
     return draws.choice(PROBLEM.context_names)
 
 
-def _taken(waiting: list[dict[str, Any]], draws: random.Random) -> dict[str, Any]:
+def _taken(waiting: list[Decision], draws: random.Random) -> Decision:
     place = draws.randrange(len(waiting))
     waiting[place], waiting[-1] = waiting[-1], waiting[place]
     return waiting.pop()
 
 
-def _answer(decision: dict[str, Any], key: str, draws: random.Random) -> dict[str, Any]:
-    cheaper = draws.random() < 0.3
+def _answer(decision: Decision, key: str, draws: random.Random) -> dict[str, Any]:
+    is_cheaper = draws.random() < 0.3
     return {
-        "decision_id": decision["id"],
+        "decision_id": decision.id,
         "reward": round(draws.uniform(-1.0, 2.0), 3),
         "key": key,
-        "actual_cost": round(decision["cost"] * 0.37, 4) if cheaper else None,
+        "actual_cost": round(decision.cost * 0.37, 4) if is_cheaper else None,
     }
 
 
-def _decided(told: list[dict[str, Any]], witness: Witness, waiting: list[dict[str, Any]]) -> None:
+def _decided(told: list[Decision], witness: Witness, waiting: list[Decision]) -> None:
     for one in told:
-        assert one["key"] not in witness.decided, f"key {one['key']} was answered twice"
-        witness.decided[one["key"]] = one
-        if one["state"] == "pending":
+        assert one.key is not None
+        assert one.key not in witness.decided, f"key {one.key} was answered twice"
+        witness.decided[one.key] = one
+        if one.state == "pending":
             waiting.append(one)
 
 
@@ -220,9 +238,9 @@ def check(campaign: Campaign, witnesses: list[Witness]) -> int:
     told = {key: one for witness in witnesses for key, one in witness.decided.items()}
     assert set(keys) == set(told), f"{len(set(keys) ^ set(told))} decisions are not what clients were told of"
     for key, said in told.items():
-        one = there[said["id"]]
+        one = there[said.id]
         for name in ("context", "arm", "cost", "probability", "round", "decided_at", "value", "price"):
-            assert getattr(one, name) == said[name], f"decision {one.id}: {name}"
+            assert getattr(one, name) == getattr(said, name), f"decision {one.id}: {name}"
         assert one.key == key
     answered = {key: value for witness in witnesses for key, value in witness.answered.items()}
     cancelled = {one for witness in witnesses for one in witness.cancelled}
@@ -239,7 +257,7 @@ def check(campaign: Campaign, witnesses: list[Witness]) -> int:
     return found.events
 
 
-def _adds_up(campaign: Campaign, decisions: list[doral.Decision]) -> None:
+def _adds_up(campaign: Campaign, decisions: list[Decision]) -> None:
     """The ledger, computed anew from the decisions, to the last digit."""
     ledger = campaign.ledger()
     spent = sum((Decimal(repr(one.actual_cost)) for one in decisions if one.actual_cost is not None), Decimal(0))
