@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +14,6 @@ from doral.errors import DoralError
 from doral.live import together
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
-from doral.live.errors import KeyReused, OutcomeUnknown, StorageError, UnknownDecision
 from doral.live.events import Event
 from doral.live.session import Ask
 from doral.live.store import Store

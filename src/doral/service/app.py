@@ -14,14 +14,17 @@ from doral.service import errors, openapi
 from doral.service.access.installing import install
 from doral.service.demo.feeding import begin as begin_demo
 from doral.service.demo.feeding import feeding
+from doral.service.demo.population import MAIN
+from doral.service.demo.signing_in import link_router
 from doral.service.following import Nudging
 from doral.service.media import JsonOnly
 from doral.service.operations.observed import observe
 from doral.service.operations.operating import operating
-from doral.service.pages import assets, creating
+from doral.service.pages import acting_routes, assets, campaign, creating, signing_in, why
 from doral.service.paths import WholeNames
 from doral.service.routes import (
     acts,
+    alarms,
     answers,
     campaigns,
     changes,
@@ -43,6 +46,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     metrics.router,
     me.router,
     acts.router,
+    alarms.router,
     campaigns.router,
     changes.router,
     decisions.router,
@@ -52,7 +56,11 @@ ROUTERS: tuple[APIRouter, ...] = (
     export.router,
     events.router,
     assets.router,
+    signing_in.router,
+    campaign.router,
+    why.router,
     creating.router,
+    acting_routes.router,
 )
 
 
@@ -84,6 +92,8 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
     )
     for router in ROUTERS:
         app.include_router(router)
+    if settings.demo_token is not None:
+        app.include_router(link_router(settings.demo_token, leads_to=f"/campaigns/{MAIN}"))
     openapi.describe(app)
     errors.add_handlers(app)
     # The last one stands outermost.

@@ -1,4 +1,6 @@
-"""Whatever goes wrong in a request becomes a problem document: one handler for each kind of error."""
+"""Whatever goes wrong in a request becomes a problem document, or a page for people: one handler for each kind of
+error.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,11 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from doral.errors import DoralError, InvalidValue, UnknownName
+from doral.service.access.refusals import SignInFirst
+from doral.service.pages.forms_answers import is_for_page, known_caller, refusal
 from doral.service.replies import problem_reply
 from doral.wire.problems import ServiceError, plain_or_shown
 
@@ -44,6 +48,10 @@ def request_id(request: Request) -> str:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, DoralError)
+    if isinstance(error, SignInFirst):
+        return RedirectResponse(error.address, status_code=303)
+    if is_for_page(request):
+        return refusal(request, known_caller(request), error)
     return problem_reply(error, instance=_path(request), status=404 if _is_of_path(request, error) else None)
 
 
@@ -96,6 +104,8 @@ async def _http(request: Request, error: Exception) -> Response:
     words = _WORDS.get(status) or str(error.detail)[:300]
     code = "-".join(name.lower().replace("'", "").split())
     told = ServiceError(words, code, status)
+    if is_for_page(request):
+        return refusal(request, known_caller(request), told, headers=error.headers)
     return problem_reply(told, headers=error.headers, more={"instance": _path(request)})
 
 

@@ -11,7 +11,8 @@ from starlette.responses import Response
 
 from doral.errors import DoralError
 from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageBusy
-from doral.wire.problems import MEDIA_TYPE, ServiceError, to_problem
+from doral.service.access.refusals import headers_of
+from doral.wire.problems import MEDIA_TYPE, to_problem
 
 _RETRY_S = 1  # after which trying again may help
 _HELPS_TO_RETRY = (StorageBusy, ConnectionLost, OutcomeUnknown)
@@ -60,10 +61,7 @@ def problem_reply(
     found = {**to_problem(error, instance=instance), **(more or {})}
     if status is not None:
         found["status"] = status
-    own = dict(headers or {})
-    if isinstance(error, ServiceError):
-        if error.retry_after_s is not None:
-            own.setdefault("Retry-After", str(max(1, math.ceil(error.retry_after_s))))
-    elif isinstance(error, _HELPS_TO_RETRY):
+    own = {**headers_of(error), **(headers or {})}
+    if isinstance(error, _HELPS_TO_RETRY):
         own.setdefault("Retry-After", str(_RETRY_S))
     return Response(encoded(found), found["status"], own, media_type=MEDIA_TYPE)
