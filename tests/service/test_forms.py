@@ -430,7 +430,7 @@ def test_arms_are_paused_resumed_added_and_retired(service: Serving, admin: Brow
         assert send("add-arm", arm=HOSTILE, cost="2").status_code == 303
     assert statuses()[HOSTILE] == "active"
     assert send("launch").status_code == 422
-    assert admin.send(act_path("nobody", "pause"), {"csrf": csrf, "arm": "a"}).status_code == 422
+    assert admin.send(act_path("nobody", "pause"), {"csrf": csrf, "arm": "a"}).status_code == 404
 
 
 def test_an_end_is_moved_what_is_overdue_is_settled_and_a_campaign_is_closed(
@@ -569,7 +569,7 @@ def test_a_page_as_a_file_is_a_file(service: Serving, admin: Browser) -> None:
     assert "caf%C3%A9" in answer.headers["content-disposition"]
     assert answer.headers["content-security-policy"] == "sandbox"
     assert "<style>" in answer.text
-    assert admin.get(campaign_path("nobody", "page.html")).status_code == 422
+    assert admin.get(campaign_path("nobody", "page.html")).status_code == 404
 
 
 def test_every_page_forbids_what_it_does_not_need(admin: Browser) -> None:

@@ -184,10 +184,10 @@ def add_arm_form(
     name: str = "",
     cost: str = "",
     features: str = "",
-    n_features: int | None = None,
+    has_features: bool = False,
     mistakes: Mistakes = _NONE,
 ) -> str:
-    """A new arm. `n_features`: how many numbers describe an arm here; None: that is not known on this page."""
+    """A new arm. `has_features`: whether numbers may describe it; where they are due, they are asked for then."""
     fields = text_field("arm", "Name", value=name, mistakes=mistakes, is_required=True, more={"maxlength": "200"})
     fields += text_field(
         "cost",
@@ -197,7 +197,7 @@ def add_arm_form(
         mistakes=mistakes,
         more={"inputmode": "decimal"},
     )
-    if n_features != 0:
+    if has_features:
         fields += text_field(
             "features",
             "Features",
@@ -211,6 +211,8 @@ def add_arm_form(
 def expire_form(caller: Caller, campaign: str, *, overdue: int, mistakes: Mistakes = _NONE) -> str:
     """Decisions whose answer would come too late now."""
     now = f"{count(overdue, 'open decision is', 'open decisions are')} too old for an answer to count."
+    if not overdue:
+        now = "No open decision is too old for an answer to count."
     field = select_field(
         "release", "What was reserved for them", _RELEASE, mistakes=mistakes, help_="A late answer is still noted."
     )
@@ -243,7 +245,7 @@ def cancel_form(caller: Caller, campaign: str, decision: Decision) -> str:
     inner = hidden(KEY_FIELD, fresh_key()) + button("Cancel this decision")
     words = "Was it not carried out? Its cost then comes back to the budget, and it is forgotten as far as possible."
     return (
-        f'<div class="acting"><p class="help">{words}</p>'
+        f'<div class="acting cancel"><p class="help">{words}</p>'
         f"{form(campaign_path(campaign, 'decisions', decision.id, 'cancel'), caller, inner)}</div>"
     )
 

@@ -28,7 +28,6 @@ from doral.service.pages.forms import (
     form,
     fresh_key,
     hidden,
-    mistakes_summary,
     words_of,
 )
 from doral.service.pages.forms_answers import campaign_path, refusal, see
@@ -213,11 +212,12 @@ def _alone(
             name=sent.one("arm"),
             cost=sent.one("cost"),
             features=sent.one("features"),
+            has_features=True,
             mistakes=mistakes,
         ),
         "expire": lambda: acting.expire_form(caller, name, overdue=facts.pending.overdue, mistakes=mistakes),
         "close": lambda: acting.close_form(caller, name, value=sent.one("confirm"), mistakes=mistakes),
     }[act]()
     back = f'<p><a href="{escape(campaign_path(name))}">Back to {escape(short(name, 60))}</a></p>'
-    main = f'<div class="alone"><h1>{escape(title)}</h1>{mistakes_summary(mistakes)}{made}{back}</div>'
+    main = f'<div class="alone"><h1>{escape(title)}</h1>{made}{back}</div>'
     return shell(request, caller, title=title, main=main, status=422 if mistakes else 200, scripts=("forms.js",))

@@ -32,7 +32,7 @@ router = APIRouter(include_in_schema=False)
 _TICK_S = 1.0
 _SILENCE_S = 15.0  # after which a stream says that it is alive
 _LONGEST_S = 300.0  # of a stream: whoever comes again shows his key again
-_SCRIPTS = ("sorting.js", "campaign.js")
+_SCRIPTS = ("sorting.js", "campaign.js", "forms.js")
 
 
 @router.get("/campaigns/{name}")

@@ -220,7 +220,7 @@ def _money_and_time(typed: Typed, mistakes: Mistakes) -> str:
         "deadline",
         LABELS["deadline"],
         value=typed.one("deadline"),
-        help_="An answer counts if it comes within this time: 14d, 36h, 90min.",
+        help_="An answer counts within this time: 14d, 36h, 90min.",
         mistakes=mistakes,
         is_required=True,
         more={"placeholder": "14d"},
@@ -350,7 +350,7 @@ def _by_file(caller: Caller, values: Typed, mistakes: Mistakes) -> str:
         '<p class="help">A plan gives its problem and the policy that it advises. What its log has taught is not in '
         "these files: <code>doral plan LOG --create NAME --storage URL</code> creates a campaign that knows it.</p>"
     )
-    inner = f'<fieldset class="panel"><legend>From a file</legend>{file}{name}{policy}{plan}{send}</fieldset>'
+    inner = f'<div class="panel">{file}{name}{policy}{plan}{send}</div>'
     return (
         '<section id="from-file" aria-labelledby="from-file-title"><h2 id="from-file-title">Or start from a file</h2>'
         f"{form('/new/file', caller, inner, look='describe', is_upload=True)}</section>"

@@ -33,7 +33,7 @@ def reviewing(caller: Caller, asked: Asked, *, typed: Typed | None) -> str:
     return (
         f"<h1>{escape(short(asked.name, 80))}</h1>"
         '<p class="lead">This is how it was understood. Nothing is created yet.</p>'
-        f"{facts_list(_facts(asked))}{_arms(asked.problem)}{_contexts(asked)}"
+        f'<div class="review">{facts_list(_facts(asked))}{_arms(asked.problem)}{_contexts(asked)}</div>'
         f"{form('/new', caller, ''.join(inner), look='review')}"
     )
 

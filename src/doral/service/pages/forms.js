@@ -71,6 +71,8 @@
       form.dataset.sent = "yes";
     });
   }
+  // What was done just now is said once: loading the page again need not say it again.
+  if (new URLSearchParams(location.search).has("did")) history.replaceState(null, "", location.pathname + location.hash);
   addEventListener("pageshow", () => {
     for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
   });

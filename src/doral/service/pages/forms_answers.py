@@ -9,7 +9,7 @@ from urllib.parse import quote
 from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 
-from doral.errors import DoralError
+from doral.errors import DoralError, UnknownName
 from doral.service.access.caller import Caller
 from doral.service.pages.forms import words_of
 from doral.service.pages.shell import shell
@@ -47,9 +47,11 @@ def refusal(
 ) -> Response:
     """A page that says what is wrong, with the status that the API would answer."""
     found = to_problem(error)
-    title = str(found["title"])
+    title, status = str(found["title"]), int(found["status"])
+    if isinstance(error, UnknownName) and error.kind == "campaign":  # it is the address that is wrong
+        status = 404
     main = (
         f'<h1>{escape(title)}</h1><p class="told bad" role="alert">{escape(words_of(error, is_at_field=False))}</p>'
         f'<p><a class="button" href="{escape(back)}">Back</a></p>'
     )
-    return shell(request, caller, title=title, main=main, status=int(found["status"]), headers=headers)
+    return shell(request, caller, title=title, main=main, status=status, headers=headers)

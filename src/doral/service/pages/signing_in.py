@@ -10,7 +10,7 @@ from doral.service.access.caller import Caller
 from doral.service.access.guard import form_needs, safe_next
 from doral.service.access.refusals import headers_of
 from doral.service.access.sessions import sign_in, sign_out
-from doral.service.pages.forms import Mistakes, button, form, hidden, mistakes_summary, text_field, words_of
+from doral.service.pages.forms import Mistakes, button, form, hidden, text_field, words_of
 from doral.service.pages.forms_answers import see
 from doral.service.pages.forms_reading import read_form
 from doral.service.pages.shell import shell
@@ -79,7 +79,7 @@ def _page(request: Request, wanted: str, mistakes: Mistakes, error: ServiceError
     main = (
         f'<div class="signing-in"><h1>{_TITLE}</h1>'
         '<p class="lead">Campaigns are for people who have a key. Whoever runs the service makes one with '
-        f"<code>doral keys create</code>.</p>{mistakes_summary(mistakes)}{form('/sign-in', None, inner)}</div>"
+        f"<code>doral keys create</code>.</p>{form('/sign-in', None, inner)}</div>"
     )
     if error is None:
         return shell(request, None, title=_TITLE, main=main)
