@@ -82,6 +82,7 @@ PAGES: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("GET", PAGE + "/changes"): (READ, ONE),
     ("GET", PAGE + "/page.html"): (READ, ONE),
     ("GET", PAGE + "/decisions/{decision_id}"): (READ, ONE),
+    ("GET", PAGE + "/find"): (READ, ONE),
     ("GET", PAGE + "/acts/{act}"): (ADMIN, ONE),
     ("POST", PAGE + "/acts/{act}"): (ADMIN, ONE),
     ("POST", PAGE + "/decisions/{decision_id}/cancel"): (DECIDE, ONE),

@@ -71,7 +71,6 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service = Service(open_store(settings.storage) if store is None else store, settings)
         app.state.service = service
-        app.state.streams = service.following
         try:
             crowds = await begin_demo(service) if settings.is_demo else []
             async with operating(app, service), feeding(service, crowds):
