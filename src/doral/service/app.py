@@ -89,6 +89,7 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
     )
+    app.router.routes[:0] = [*decisions.quick_routes(), *answers.quick_routes()]
     for router in ROUTERS:
         app.include_router(router)
     if settings.demo_token is not None:

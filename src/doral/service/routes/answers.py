@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
+from starlette.routing import Route
 
 from doral.errors import DoralError
 from doral.live.decision import Decision
@@ -14,11 +15,18 @@ from doral.service.access.guard import needs
 from doral.service.bodies import answer, moment, read_body, refuse_too_many, takes
 from doral.service.idempotency import header_key, item_key, key_of
 from doral.service.models.decisions import Answer, AnswerResults, Answers, DecisionModel
+from doral.service.quick import quick_route
 from doral.service.service import service_of
 from doral.wire.problems import to_problem
 from doral.wire.values import decision_to_dict
 
-router = APIRouter(prefix="/v1/campaigns/{name}", tags=["feedback"])
+_CAMPAIGN = "/v1/campaigns/{name}"
+router = APIRouter(prefix=_CAMPAIGN, tags=["feedback"])
+
+
+def quick_routes() -> list[Route]:
+    """What is asked most."""
+    return [quick_route(f"{_CAMPAIGN}/feedback", feedback, needs("feedback"))]
 
 
 @router.post(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from starlette.routing import Route
 
 from doral.errors import InvalidValue
 from doral.live.decision_pages import MAX_PAGE
@@ -14,10 +15,17 @@ from doral.service.access.guard import needs
 from doral.service.bodies import answer, moment, read_body, refuse_too_many, takes
 from doral.service.idempotency import header_key, item_key, key_of
 from doral.service.models.decisions import Arrival, Arrivals, Cancellation, DecisionList, DecisionModel, DecisionPart
+from doral.service.quick import quick_route
 from doral.service.service import service_of
 from doral.wire.values import decision_to_dict
 
-router = APIRouter(prefix="/v1/campaigns/{name}", tags=["decisions"])
+_CAMPAIGN = "/v1/campaigns/{name}"
+router = APIRouter(prefix=_CAMPAIGN, tags=["decisions"])
+
+
+def quick_routes() -> list[Route]:
+    """What is asked most."""
+    return [quick_route(f"{_CAMPAIGN}/decisions", decide, needs("decide"))]
 
 
 @router.post(
