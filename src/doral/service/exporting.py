@@ -18,7 +18,7 @@ from doral.live.export import write_csv_rows, write_parquet_rows
 from doral.person import Feature
 from doral.wire.problems import ServiceError
 
-_MOST = 8  # at once
+MOST = 8  # at once
 _PARTS_AHEAD = 4
 _PART_BYTES = 256 * 1024
 _STALLED_S = 120.0  # after which nobody is waited for who takes nothing
@@ -104,8 +104,8 @@ class Exports:
             person: What is known of people there.
             format: "csv" or "parquet".
         """
-        if self._running >= _MOST:
-            words = f"{_MOST} files are being sent, and there may be no more: try again later"
+        if self._running >= MOST:
+            words = f"{MOST} files are being sent, and there may be no more: try again later"
             raise ServiceError(words, "too-many-exports", 503, _RETRY_S)
         parts = _Parts(asyncio.get_running_loop())
 

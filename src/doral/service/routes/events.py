@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from typing import Annotated, Any
 
@@ -75,7 +75,7 @@ async def events(
     async with AsyncExitStack() as stack:
         listening = service.following.listen(name, lambda: desk.read(last_event))
         follower = await stack.enter_async_context(listening)
-        content = _stream(desk, follower, last if start is None else start)
+        content = stream_of(desk, follower, last if start is None else start)
         return OwningStream(content, stack.pop_all(), media_type="text/event-stream", headers=_HEADERS)
 
 
@@ -90,7 +90,14 @@ def _start(field: str, given: str | None, last: int) -> int | None:
     return int(given)
 
 
-async def _stream(desk: Desk, follower: Follower, seen: int) -> AsyncIterator[bytes]:
+async def stream_of(desk: Desk, follower: Follower, seen: int) -> AsyncGenerator[bytes, None]:
+    """The events after `seen`, and those that come, as they are sent.
+
+    Args:
+        desk: Of the campaign.
+        follower: That says when there are more.
+        seen: The number of the last event that is known there.
+    """
     yield b"retry: %d\n\n" % _RETRY_MS
     while True:
         # Where the other side is slow, this waits for it: what is read next is not kept back until it may be sent, so
