@@ -21,13 +21,14 @@ from doral.live.chain import beginning, seal
 from doral.live.definition import make_definition
 from doral.live.drafts import Stamp, timestamp
 from doral.live.ends import ending
+from doral.live.errors import StorageError
 from doral.live.events import CREATED, Event
 from doral.live.external import ExternalCampaign
 from doral.live.session import CLOCK_TOLERANCE_S, Session
 from doral.live.shown_campaign import store_card
 from doral.live.storage.books import Books
 from doral.live.storage.connection import Timeouts
-from doral.live.storage.contract import Storage
+from doral.live.storage.contract import Log, Storage
 from doral.live.storage.urls import redacted
 from doral.prediction.external import External
 from doral.problem import Problem
@@ -191,6 +192,14 @@ class Store:
         """The names of all campaigns."""
         return [row.name for row in self._storage.campaigns()]
 
+    def last_events(self) -> dict[str, int]:
+        """The number of the last event of every campaign, by name: who has seen it need not look again.
+
+        Nothing is opened for it; -1 where a log cannot be read.
+        """
+        with self._storage.reading() as found:
+            return {row.name: _last_event(log) for row, log in found}
+
     def close(self) -> None:
         """Give all connections back. Campaigns stay as they are; one that is used again opens its own."""
         with self._lock:
@@ -242,3 +251,10 @@ class Store:
         self._storage.delete(rows[name])
         with self._lock:
             self._campaigns.pop(name, None)
+
+
+def _last_event(log: Log) -> int:
+    try:
+        return log.head()[0]
+    except StorageError:
+        return -1

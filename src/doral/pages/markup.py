@@ -47,7 +47,7 @@ def table(*, name: str, caption: str, heads: Sequence[str], rows: Iterable[Row],
     made = list(rows)
     looks = [datum.look for datum in made[0].data]  # headings stand above their numbers
     head = "".join(_head(words, look, is_sortable=is_sortable) for words, look in zip(heads, looks, strict=True))
-    body = "\n".join(_row(row) for row in made)
+    body = "\n".join(row_html(row) for row in made)
     look = ' class="sortable"' if is_sortable else ""
     return (
         f'<div class="scroll" role="region" aria-labelledby="{name}-caption" tabindex="0">'
@@ -65,7 +65,8 @@ def _class(look: str) -> str:
     return f' class="{look}"' if look else ""
 
 
-def _row(row: Row) -> str:
+def row_html(row: Row) -> str:
+    """A row of a table."""
     mark = f' data-metric="{escape(row.metric)}"' if row.metric else ""
     mark += f' data-key="{escape(row.key)}"' if row.key else ""
     return f"<tr{mark}>{''.join(_datum(datum) for datum in row.data)}</tr>"

@@ -26,8 +26,8 @@ _PARTS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "theme.js": (("theme.js", _PACKAGE),),
     "sorting.js": (("sorting.js", "doral.pages"),),
-    "campaign.js": (("campaign.js", _PACKAGE),),
-    "overview.js": (("overview.js", _PACKAGE),),
+    "campaign.js": (("moving.js", _PACKAGE), ("campaign.js", _PACKAGE)),
+    "overview.js": (("moving.js", _PACKAGE), ("overview.js", _PACKAGE)),
     "forms.js": (("forms.js", _PACKAGE),),
     "mark.svg": (("mark.svg", _PACKAGE),),
 }

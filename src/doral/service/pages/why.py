@@ -139,7 +139,7 @@ def _main(request: Request, caller: Caller, told: Story) -> str:
         f'<div class="tile"><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(more)}</small></dd></div>'
         for name, value, more in _tiles(told)
     )
-    sentences = "".join(f"<p>{escape(words)}</p>" for words in _sentences(told))
+    sentences = "".join(f"<p>{escape(words)}</p>" for words in _paragraphs(told) if words)
     return (
         f"{message(request, caller)}{_back(told.campaign)}<h1>{escape(_title(one))}</h1>"
         f'<p class="marks"><span class="mark {look}">{state}</span></p>'
@@ -168,44 +168,45 @@ def _tiles(told: Story) -> Iterator[tuple[str, str, str]]:
         yield "Counts until", moment(told.counts_until, clock), f"an answer after that is too late{utc and ', UTC'}"
 
 
-def _sentences(told: Story) -> Iterator[str]:
+def _paragraphs(told: Story) -> Iterator[str]:
     one = told.decision
+    known = "" if one.features is None else "; ".join(f"{short(n, 40)}: {_value(v)}" for n, v in one.features.items())
+    yield f"Known of the person: {known}." if known else ""
     if one.available is None:
         had = "Every arm that was offered then could be had."
     elif one.available:
         had = f"Could be had: {', '.join(short(name, 40) for name in one.available)}."
     else:
         had = "No arm could be had."
-    yield had
     if one.is_recorded:
         yield "The decision was made elsewhere and recorded here: why it was made is not known."
         return
-    what = "a use of the arm" if one.arm is not None else "the arm that was thought of"
-    if one.value:
-        worth = f"Then, {what} seemed worth {figure(one.value, 3)} in units of reward"
-        weighed = f", weighed as this one is ({figure(told.weight)})" if told.weight != 1.0 else ""
-        yield f"{worth}{weighed}."
-    if one.price > 0.0:
-        yield f"A unit of budget seemed to bring {figure(one.price, 3)} elsewhere: that was its price."
-    else:
-        yield "Nothing competed for the budget then: it had no price."
-    if one.probability is not None:
-        chosen = "This arm" if one.arm is not None else "Nobody to be served"
-        sure = "was certain" if one.probability == 1.0 else f"came out with probability {figure(one.probability, 3)}"
-        yield f"{chosen} {sure}, given all that was known; other policies can be judged by that."
+    yield f"{had} {' '.join(_weighed(told))}"
     yield f"What the other arms were thought to bring then is not stored. The policy is {told.policy}."
 
 
+def _weighed(told: Story) -> Iterator[str]:
+    one = told.decision
+    what = "a use of the arm" if one.arm is not None else "the best arm for this one"
+    if one.value:
+        weighed = f", weighed as this one is (by {figure(told.weight)})" if told.weight != 1.0 else ""
+        yield f"By what was known, {what} seemed worth {figure(one.value, 3)} in units of reward{weighed}."
+    if one.price > 0.0:
+        yield f"A unit of budget seemed to bring {figure(one.price, 3)} elsewhere: that was its price."
+    else:
+        yield "Nothing competed for the budget: it had no price."
+    if one.probability is not None:
+        chosen = "this arm" if one.arm is not None else "nothing"
+        sure = "was certain" if one.probability == 1.0 else f"had a probability of {figure(one.probability, 3)}"
+        yield f"That it would be {chosen} {sure}, by which other policies can be judged."
+
+
 def _effects(one: Decision) -> str:
-    """What was known of the person, and what each of it spoke for the arm."""
-    if one.features is None:
-        return ""
-    known = "; ".join(f"{short(name, 40)}: {_value(value)}" for name, value in one.features.items())
-    told = f"<p>{escape(f'Known of the person: {known}.')}</p>"
+    """What each of what was known of the person spoke for the arm."""
     if one.base is None:
-        return told
+        return ""
     whom = "the arm" if one.arm is not None else "the arm that was thought of"
-    told += f"<p>{escape(f'An average one was thought to bring {figure(one.base, 3)} with {whom}.')}</p>"
+    told = f"<p>{escape(f'An average one was thought to bring {figure(one.base, 3)} with {whom}.')}</p>"
     if not one.effects:
         return told
     ranked = sorted(one.effects.items(), key=lambda pair: -abs(pair[1]))[:_MOST_EFFECTS]

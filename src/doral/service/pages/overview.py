@@ -1,0 +1,195 @@
+"""The first page: all campaigns at a glance."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from html import escape
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import JSONResponse
+
+from doral.errors import DoralError
+from doral.live.words import moment, share
+from doral.pages.markup import Datum, Row, row_html, table
+from doral.pages.meters import meter
+from doral.pages.names import printable, short
+from doral.pages.numbers import count, figure
+from doral.service.access.caller import Caller
+from doral.service.access.guard import page_caller
+from doral.service.pages.forms_answers import campaign_path
+from doral.service.pages.overview_rows import Line, Overview, Seen
+from doral.service.pages.refused import refused_page
+from doral.service.pages.shell import shell
+from doral.service.service import Service, service_of
+from doral.wire.problems import MEDIA_TYPE, to_problem
+
+router = APIRouter(include_in_schema=False)
+
+_STATES = {
+    "open": ("open", "good"),
+    "racing": ("in its race", "good"),
+    "closed": ("closed", ""),
+    "reading": ("being read", ""),
+    "failed": ("cannot be read", "bad"),
+}
+_HEADS = ("Campaign", "State", "Budget", "Arrivals", "Reward", "Pending", "Alarms", "Last event (UTC)")
+_FEW = 8  # campaigns that are found without a box to filter them by
+_TOKEN = secrets.token_hex(4)  # versions are counted anew by every process
+
+
+def overview_of(request: Request) -> Overview:
+    """A dependency of routes."""
+    state = request.app.state
+    if not hasattr(state, "overview"):
+        state.overview = Overview(service_of(request).store)
+    found: Overview = state.overview
+    return found
+
+
+@router.get("/")
+async def show(
+    request: Request,
+    caller: Annotated[Caller, Depends(page_caller)],
+    overview: Annotated[Overview, Depends(overview_of)],
+    service: Annotated[Service, Depends(service_of)],
+    q: str = "",
+) -> Response:
+    """The page."""
+    try:
+        seen = await service.run(overview.look)
+    except DoralError as error:
+        return refused_page(request, caller, error)
+    main = _main(caller, seen, q.strip()[:200])
+    return shell(request, caller, title="Campaigns", main=main, scripts=("sorting.js", "overview.js"))
+
+
+@router.get("/overview")
+async def send_rows(
+    request: Request,
+    caller: Annotated[Caller, Depends(page_caller)],
+    overview: Annotated[Overview, Depends(overview_of)],
+    service: Annotated[Service, Depends(service_of)],
+    since: str = "",
+) -> Response:
+    """The lines that have changed since a version; all of them where campaigns came or went."""
+    try:
+        seen = await service.run(overview.look)
+    except DoralError as error:
+        problem = to_problem(error, instance=request.url.path)
+        return JSONResponse(problem, problem["status"], media_type=MEDIA_TYPE)
+    token, _, number = since.partition("-")
+    version = int(number) if token == _TOKEN and number.isdecimal() and len(number) < 18 else 0
+    lines = _visible(caller, seen)
+    is_whole = version < seen.members
+    found = {
+        "version": f"{_TOKEN}-{seen.version}",
+        "is_reading": seen.is_reading,
+        "table": _table(caller, lines) if is_whole else None,
+        "rows": {} if is_whole else {one.name: _row(one) for one in lines if seen.changed[one.name] > version},
+    }
+    return JSONResponse(found, headers={"Cache-Control": "no-store"})
+
+
+def _visible(caller: Caller, seen: Seen) -> list[Line]:
+    return [one for one in seen.lines.values() if caller.sees(one.name)]
+
+
+def _main(caller: Caller, seen: Seen, asked: str) -> str:
+    lines = _visible(caller, seen)
+    shown = [one for one in lines if asked.lower() in one.name.lower()]
+    new = '<a class="button primary" href="/new">New campaign</a>' if caller.may("admin") and lines else ""
+    box = ""
+    if len(lines) > _FEW or asked:
+        box = (
+            '<form class="find" role="search" method="get" action="/"><label for="filter">Filter by name</label> '
+            f'<input id="filter" name="q" type="search" autocomplete="off" value="{escape(asked)}"></form>'
+        )
+    open_ones = sum(one.state in ("open", "racing") for one in lines)
+    told = f"{count(len(lines), 'campaign', 'campaigns')}, {open_ones:,} open" if lines else ""
+    hidden = "" if asked and not shown else " hidden"
+    version = "" if asked else f"{_TOKEN}-{seen.version}"  # a script fetches the others, and filters by itself
+    return (
+        '<h1>Campaigns</h1><div class="over">'
+        '<p class="pill" id="status" role="status" data-state="plain">As loaded</p>'
+        f"<span>{told}</span>{new}{box}</div>"
+        f'<div id="list" data-version="{version}">{_table(caller, shown) if shown or not asked else ""}</div>'
+        f'<p id="none-found"{hidden}>No campaign has that in its name.</p>'
+        "<noscript><p>Without scripts this page does not move by itself: load it again to see what is new.</p>"
+        "</noscript>"
+    )
+
+
+def _table(caller: Caller, lines: Sequence[Line]) -> str:
+    if not lines:
+        return _empty(caller)
+    made = table(
+        name="campaigns-table",
+        caption="The bar is what is spent and reserved; the mark is how much of the time, or of the arrivals, is gone.",
+        heads=_HEADS,
+        rows=[_line_row(one) for one in lines],
+        is_sortable=True,
+    )
+    return f'<div class="overview">{made}</div>'
+
+
+def _empty(caller: Caller) -> str:
+    if caller.may("admin"):
+        return (
+            '<div class="none"><p><strong>No campaign yet.</strong></p><p>A campaign spends a budget on whoever '
+            'arrives, and learns from the answers.</p><p><a class="button primary" href="/new">Create one</a></p></div>'
+        )
+    return '<div class="none"><p><strong>There is no campaign that this key is for.</strong></p></div>'
+
+
+def _row(one: Line) -> str:
+    return row_html(_line_row(one))
+
+
+def _line_row(one: Line) -> Row:
+    words, look = _STATES[one.state]
+    name = Datum(
+        html=f'<a href="{escape(campaign_path(one.name))}">{escape(short(one.name, 48))}</a>',
+        sort=printable(one.name).lower(),
+        is_head=True,
+        title=printable(one.name) if short(one.name, 48) != printable(one.name) else "",
+    )
+    state = Datum(
+        html=f'<span class="mark {look}">{words}</span>', sort=words, title=short(one.trouble, 300), look="short"
+    )
+    if one.state in ("reading", "failed"):
+        blank = [Datum(html="", look="number")] * 3
+        data = (name, state, Datum(html="", look="budget"), *blank, _alarms(one), Datum(html="", look="short"))
+        return Row(data=data, key=one.name)
+    return Row(
+        data=(
+            name,
+            state,
+            _budget(one),
+            _number(f"{one.arrivals:,}", one.arrivals),
+            _number(figure(one.reward), one.reward),
+            _number(f"{one.pending:,}", one.pending),
+            _alarms(one),
+            Datum(html=moment(one.last_at, "seconds", seconds=True), sort=one.last_at, look="short"),
+        ),
+        key=one.name,
+    )
+
+
+def _number(words: str, value: float) -> Datum:
+    return Datum(html=words, sort=value, look="number")
+
+
+def _alarms(one: Line) -> Datum:
+    html = f'<span class="mark bad">{one.alarms:,}</span>' if one.alarms else "0"
+    return Datum(html=html, sort=one.alarms, look="number")
+
+
+def _budget(one: Line) -> Datum:
+    used = (one.spent + one.reserved) / one.total
+    bar = meter(
+        [("spent", one.spent / one.total), ("reserved", one.reserved / one.total)], look="track", mark=one.time_share
+    )
+    words = f"{share(used)} of {figure(one.total)}, {share(one.time_share)} gone"
+    return Datum(html=f"{bar}<small>{words}</small>", sort=used, look="budget")

@@ -1,0 +1,164 @@
+"""All campaigns at a glance: one line each, from the state of a campaign and never from its log, made once for all.
+
+Only campaigns that have moved are looked at. Where there are many that nobody has opened yet, a look takes as many of
+them as it has time for; the others follow.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from threading import Lock
+
+from doral.errors import DoralError
+from doral.live.events import IS_PENDING
+from doral.live.fold import Fold
+from doral.live.storage.contract import Log
+from doral.live.store import Store
+
+_EVERY_S = 1.0
+_RESTS = 5.0  # times as long as looking took
+_READING_S = 0.5  # that one look spends on campaigns that were not read yet
+_MOST_OPEN = 50  # campaigns that are kept open only because somebody looks at the list
+_TRY_AGAIN_S = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A campaign in one line.
+
+    Attributes:
+        name: Of the campaign.
+        state: "open", "racing", "closed"; "reading": it was not looked at yet; "failed": it cannot be read.
+        events: Number of the last one.
+        total: Its budget.
+        spent: Of it, on decisions that are over.
+        reserved: For open ones.
+        time_share: How much of its time, or of its arrivals, is gone.
+        arrivals: So far.
+        horizon: That are planned for.
+        reward: So far.
+        pending: Open decisions.
+        last_at: When the last event was written, in seconds since 1970.
+        alarms: That are raised.
+        trouble: Why it cannot be read.
+    """
+
+    name: str
+    state: str
+    events: int = -1
+    total: float = 0.0
+    spent: float = 0.0
+    reserved: float = 0.0
+    time_share: float = 0.0
+    arrivals: int = 0
+    horizon: int = 0
+    reward: float = 0.0
+    pending: int = 0
+    last_at: float | None = None
+    alarms: int = 0
+    trouble: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """All campaigns at one moment.
+
+    Attributes:
+        lines: By name, in their order.
+        version: Counted up with every change.
+        changed: In which version each line became what it is.
+        members: In which version the last campaign came or went.
+    """
+
+    lines: Mapping[str, Line]
+    version: int
+    changed: Mapping[str, int]
+    members: int
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether some were not looked at yet."""
+        return any(one.state == "reading" for one in self.lines.values())
+
+
+class Overview:
+    """Of one process; whoever asks while somebody looks waits for it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = Lock()
+        self._seen: Seen | None = None
+        self._not_before = 0.0
+        self._failed_at: dict[str, float] = {}
+
+    def look(self) -> Seen:
+        """As it is now, or was a second ago."""
+        with self._lock:
+            now = time.monotonic()
+            if self._seen is not None and now < self._not_before:
+                return self._seen
+            self._seen = self._look(now)
+            took_s = time.monotonic() - now
+            self._not_before = now + took_s + (0.0 if self._seen.is_reading else max(_EVERY_S, _RESTS * took_s))
+            return self._seen
+
+    def _look(self, now: float) -> Seen:
+        before = self._seen
+        known = before.lines if before is not None else {}
+        heads = self._store.last_events()
+        alarms: dict[str, int] = {}
+        for row in self._store.books.alarms():
+            alarms[row.campaign] = alarms.get(row.campaign, 0) + 1
+        until = now + _READING_S
+        lines = {}
+        for name, last in heads.items():
+            line = known.get(name) or Line(name=name, state="reading")
+            if self._is_due(line, last, now) and time.monotonic() < until:
+                line = self._read(name, last, is_many=len(heads) > _MOST_OPEN, now=now)
+            lines[name] = replace(line, alarms=alarms.get(name, 0))
+        version = 1 if before is None else before.version + 1
+        same = before is not None and list(before.lines) == list(lines)
+        changed = {
+            name: before.changed[name] if before is not None and known.get(name) == line else version
+            for name, line in lines.items()
+        }
+        members = before.members if same and before is not None else version
+        return Seen(lines=lines, version=version, changed=changed, members=members)
+
+    def _is_due(self, line: Line, last: int, now: float) -> bool:
+        if line.state == "failed":
+            return now - self._failed_at.get(line.name, -1e9) > _TRY_AGAIN_S
+        return line.events != last
+
+    def _read(self, name: str, last: int, *, is_many: bool, now: float) -> Line:
+        try:
+            campaign = self._store.campaign(name)
+            was_open = campaign.session.last_seen is not None
+            line = campaign.session.read(lambda log, fold: _line(name, log, fold))
+            if is_many and not was_open:
+                campaign.session.close()  # each has a connection of its own
+        except DoralError as error:
+            self._failed_at[name] = now
+            return Line(name=name, state="failed", events=last, trouble=str(error))
+        return line
+
+
+def _line(name: str, log: Log, fold: Fold) -> Line:
+    ledger = fold.ledger
+    last = log.events([fold.sequence]).get(fold.sequence)
+    return Line(
+        name=name,
+        state="closed" if fold.closed else "racing" if fold.engine.is_racing else "open",
+        events=fold.sequence,
+        total=float(ledger.total),
+        spent=float(ledger.spent),
+        reserved=float(ledger.reserved),
+        time_share=fold.time_share,
+        arrivals=fold.round,
+        horizon=fold.engine.horizon,
+        reward=float(fold.counts.reward),
+        pending=fold.counts.states[IS_PENDING],
+        last_at=None if last is None else last.at,
+    )
