@@ -76,7 +76,7 @@ class _Feeder:
                 if next_at is not None and next_at <= time.time():
                     crowd.hear(await desk.decide(arrival))
                     if crowd.came % _LOOK_EVERY == 0:
-                        await desk.write(lambda campaign: _go_on(campaign, population))
+                        await desk.write(lambda campaign: go_on(campaign, population))
                     gap_s, arrival = crowd.next_arrival()
                     next_at = max(next_at + gap_s, time.time() - _MOST_BEHIND_S)
             except CampaignClosed:
@@ -119,11 +119,17 @@ async def _tell(desk: Desk, due: Due) -> None:
         logger.info("a person of the demonstration was not heard: %s", error)
 
 
-def _go_on(campaign: Campaign, population: Population) -> None:
-    """Shortly before its end the campaign gets half as much again, of people and of money."""
+def go_on(campaign: Campaign, population: Population) -> bool:
+    """Shortly before its end the campaign gets half as much again, of people and of money; whether it did.
+
+    Args:
+        campaign: That is fed.
+        population: Whose people come to it.
+    """
     share, came = campaign.session.read(lambda _, fold: (fold.time_share, fold.round))
     if share < _EXTENDED_FROM:
-        return
+        return False
     own = population.problem
     campaign.extend(own.horizon // 2, key=f"demo/extend/{came}")
     campaign.top_up(own.budget / 2, key=f"demo/top-up/{came}")
+    return True

@@ -13,7 +13,7 @@ from doral.live.store import Store
 from doral.service.demo.population import Population
 
 HISTORY_S = 1_800.0
-_SLICE_S = 15.0  # that is stored at once: what came back before it is known to whoever decides in it
+_SLICE_S = 60.0  # that is stored at once: what came back before it is known to whoever decides in it
 _NEVER_S = 86_400.0  # heavy tails reach further than anybody looks
 _KEY = "demo/"
 
