@@ -41,7 +41,7 @@ _SECRET_VARIABLE = "DORAL_WEBHOOK_SECRET"
 _LOG_FORMATS = ("auto", "text", "json")
 _EXTRA = "doral serve needs more than the library: pip install 'doral[serve]'"
 _MODULES = ("fastapi", "uvicorn", "starlette", "httptools", "uvloop", "prometheus_client", "python_multipart")
-_DEMO_EXPIRE_EVERY_S, _DEMO_WATCH_EVERY_S = 15.0, 5.0  # things happen within minutes there
+_DEMO_EXPIRE_EVERY_S, _DEMO_WATCH_EVERY_S = 2.0, 5.0  # things happen within minutes there
 
 
 def serve(
