@@ -49,14 +49,10 @@ class Failures:
         now, network = self._clock(), _network(address)
         began, count = self._counted.get(network, (now, 0))
         if now >= began + _WINDOW_S:
+            del self._counted[network]  # so that they stand in the order in which they began
             began, count = now, 0
-        if network not in self._counted and len(self._counted) >= _MOST_ADDRESSES:
-            self._make_room(now)
         self._counted[network] = (began, count + 1)
-
-    def _make_room(self, now: float) -> None:
-        self._counted = {one: said for one, said in self._counted.items() if now < said[0] + _WINDOW_S}
-        while len(self._counted) >= _MOST_ADDRESSES:
+        if len(self._counted) > _MOST_ADDRESSES:
             del self._counted[next(iter(self._counted))]
 
 
