@@ -20,7 +20,7 @@ from doral.service.following import Nudging
 from doral.service.media import JsonOnly
 from doral.service.operations.observed import observe
 from doral.service.operations.operating import operating
-from doral.service.pages import acting_routes, assets, campaign, creating, signing_in, why
+from doral.service.pages import acting_routes, assets, campaign, creating, overview, signing_in, why
 from doral.service.paths import WholeNames
 from doral.service.routes import (
     acts,
@@ -57,6 +57,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     events.router,
     assets.router,
     signing_in.router,
+    overview.router,
     campaign.router,
     why.router,
     creating.router,

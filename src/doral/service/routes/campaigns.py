@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from doral.live.campaign import Campaign
+from doral.service.access.audit import noted
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
 from doral.service.bodies import takes
@@ -58,9 +59,9 @@ async def create_campaign(
     """With the header Idempotency-Key, a repeated request is answered with what is there, if that is what it asks for.
     Without it, a name that is taken is refused.
     """
-    del caller
     may_be_there = header_key(request) is not None
     made, is_new = await service.run(lambda: create(service.store, asked, may_be_there=may_be_there))
+    await noted(request, caller, "campaign created", asked.name, again=not is_new)
     headers = {"Location": path_of("v1", "campaigns", asked.name)}
     return reply(made, status=201 if is_new else 200, headers=headers)
 
@@ -84,11 +85,13 @@ def _close(campaign: Campaign) -> dict[str, object]:
     openapi_extra=takes(Nothing, may_be_empty=True),
 )
 async def close_campaign(
+    request: Request,
     name: str,
     service: Shared,
     caller: Annotated[Caller, Depends(needs("admin"))],
     _: Annotated[Nothing, Depends(given(Nothing, may_be_empty=True))],
 ) -> Response:
     """No more decisions; answers to open ones are still taken. A campaign that is closed stays so."""
-    del caller
-    return reply(await (await service.desk(name)).write(_close))
+    closed = await (await service.desk(name)).write(_close)
+    await noted(request, caller, "campaign closed", name)
+    return reply(closed)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from doral.live.campaign import Campaign
 from doral.problem import Arm
+from doral.service.access.audit import noted
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
 from doral.service.bodies import moment, takes
@@ -27,34 +28,40 @@ from doral.service.models.changes import (
     TopUp,
 )
 from doral.service.replies import reply
-from doral.service.service import Service, service_of
+from doral.service.service import service_of
 from doral.service.summaries import shown
 
 router = APIRouter(tags=["changes"])
-Shared = Annotated[Service, Depends(service_of)]
 Admin = Annotated[Caller, Depends(needs("admin"))]
 
 
-async def _changed(service: Service, name: str, change: Callable[[Campaign], object]) -> Response:
-    """Make a change; the campaign as it is after that."""
+async def _changed(
+    request: Request, caller: Caller, name: str, act: str, change: Callable[[Campaign], object], **details: Any
+) -> Response:
+    """Make a change, and note who has made it; the campaign as it is after that."""
 
     def ask(campaign: Campaign) -> dict[str, Any]:
         change(campaign)
         return shown(campaign)
 
-    return reply(await (await service.desk(name)).write(ask))
+    found = await (await service_of(request).desk(name)).write(ask)
+    await noted(request, caller, act, name, **details)
+    return reply(found)
 
 
 @router.post(
     "/v1/campaigns/{name}/arms", summary="Add an arm", response_model=CampaignShown, openapi_extra=takes(ArmGiven)
 )
 async def add_arm(
-    name: str, service: Shared, caller: Admin, asked: Annotated[ArmGiven, Depends(given(ArmGiven))]
+    request: Request, name: str, caller: Admin, asked: Annotated[ArmGiven, Depends(given(ArmGiven))]
 ) -> Response:
     """Nothing is known about it. It joins a race that still runs; later it is accepted at once."""
-    del caller
     arm = Arm(asked.name, features=asked.features, cost=asked.cost)
-    return await _changed(service, name, lambda campaign: campaign.add_arm(arm, key=asked.key))
+
+    def change(campaign: Campaign) -> None:
+        campaign.add_arm(arm, key=asked.key)
+
+    return await _changed(request, caller, name, "arm added", change, arm=asked.name, cost=asked.cost, key=asked.key)
 
 
 NoBody = Annotated[Nothing, Depends(given(Nothing, may_be_empty=True))]
@@ -66,10 +73,9 @@ NoBody = Annotated[Nothing, Depends(given(Nothing, may_be_empty=True))]
     response_model=CampaignShown,
     openapi_extra=takes(Nothing, may_be_empty=True),
 )
-async def pause_arm(name: str, arm: str, service: Shared, caller: Admin, _: NoBody) -> Response:
+async def pause_arm(request: Request, name: str, arm: str, caller: Admin, _: NoBody) -> Response:
     """An arm that is paused stays so."""
-    del caller
-    return await _changed(service, name, lambda campaign: campaign.pause_arm(arm))
+    return await _changed(request, caller, name, "arm paused", lambda campaign: campaign.pause_arm(arm), arm=arm)
 
 
 @router.post(
@@ -78,10 +84,9 @@ async def pause_arm(name: str, arm: str, service: Shared, caller: Admin, _: NoBo
     response_model=CampaignShown,
     openapi_extra=takes(Nothing, may_be_empty=True),
 )
-async def resume_arm(name: str, arm: str, service: Shared, caller: Admin, _: NoBody) -> Response:
+async def resume_arm(request: Request, name: str, arm: str, caller: Admin, _: NoBody) -> Response:
     """An arm that is offered stays so."""
-    del caller
-    return await _changed(service, name, lambda campaign: campaign.resume_arm(arm))
+    return await _changed(request, caller, name, "arm resumed", lambda campaign: campaign.resume_arm(arm), arm=arm)
 
 
 @router.post(
@@ -90,19 +95,23 @@ async def resume_arm(name: str, arm: str, service: Shared, caller: Admin, _: NoB
     response_model=CampaignShown,
     openapi_extra=takes(Nothing, may_be_empty=True),
 )
-async def retire_arm(name: str, arm: str, service: Shared, caller: Admin, _: NoBody) -> Response:
+async def retire_arm(request: Request, name: str, arm: str, caller: Admin, _: NoBody) -> Response:
     """Answers to it are still taken."""
-    del caller
-    return await _changed(service, name, lambda campaign: campaign.retire_arm(arm))
+    return await _changed(request, caller, name, "arm retired", lambda campaign: campaign.retire_arm(arm), arm=arm)
 
 
 @router.post(
     "/v1/campaigns/{name}/budget", summary="Add to the budget", response_model=CampaignShown, openapi_extra=takes(TopUp)
 )
-async def top_up(name: str, service: Shared, caller: Admin, asked: Annotated[TopUp, Depends(given(TopUp))]) -> Response:
+async def top_up(
+    request: Request, name: str, caller: Admin, asked: Annotated[TopUp, Depends(given(TopUp))]
+) -> Response:
     """Give a key: a repeated request then adds it once."""
-    del caller
-    return await _changed(service, name, lambda campaign: campaign.top_up(asked.amount, key=asked.key))
+
+    def change(campaign: Campaign) -> None:
+        campaign.top_up(asked.amount, key=asked.key)
+
+    return await _changed(request, caller, name, "budget topped up", change, amount=asked.amount, key=asked.key)
 
 
 @router.post(
@@ -112,15 +121,15 @@ async def top_up(name: str, service: Shared, caller: Admin, asked: Annotated[Top
     openapi_extra=takes(Extension),
 )
 async def extend(
-    name: str, service: Shared, caller: Admin, asked: Annotated[Extension, Depends(given(Extension))]
+    request: Request, name: str, caller: Admin, asked: Annotated[Extension, Depends(given(Extension))]
 ) -> Response:
     """Give a key: a repeated request then counts once."""
-    del caller
 
     def change(campaign: Campaign) -> None:
         campaign.extend(asked.rounds, key=asked.key, until=asked.until)
 
-    return await _changed(service, name, change)
+    details = {"rounds": asked.rounds, "until": asked.until, "key": asked.key}
+    return await _changed(request, caller, name, "campaign extended", change, **details)
 
 
 @router.post(
@@ -130,13 +139,17 @@ async def extend(
     openapi_extra=takes(Expiry, may_be_empty=True),
 )
 async def expire(
-    name: str, service: Shared, caller: Admin, asked: Annotated[Expiry, Depends(given(Expiry, may_be_empty=True))]
+    request: Request,
+    name: str,
+    caller: Admin,
+    asked: Annotated[Expiry, Depends(given(Expiry, may_be_empty=True))],
 ) -> Response:
     """The service does this by itself now and then, too."""
-    del caller
     now = moment("now", asked.now)
-    desk = await service.desk(name)
-    return reply({"expired": await desk.write(lambda campaign: campaign.expire(now, asked.release))})
+    desk = await service_of(request).desk(name)
+    expired = await desk.write(lambda campaign: campaign.expire(now, asked.release))
+    await noted(request, caller, "decisions expired", name, now=asked.now, release=asked.release, expired=expired)
+    return reply({"expired": expired})
 
 
 @router.post(
@@ -146,15 +159,16 @@ async def expire(
     openapi_extra=takes(ClockSetting, may_be_empty=True),
 )
 async def repair_clock(
+    request: Request,
     name: str,
-    service: Shared,
     caller: Admin,
     asked: Annotated[ClockSetting, Depends(given(ClockSetting, may_be_empty=True))],
 ) -> Response:
     """After a wrong one has carried it away."""
-    del caller
     to = moment("to", asked.to)
-    return await _changed(service, name, lambda campaign: campaign.repair_clock(to))
+    return await _changed(
+        request, caller, name, "clock set back", lambda campaign: campaign.repair_clock(to), to=asked.to
+    )
 
 
 @router.post(
@@ -164,9 +178,10 @@ async def repair_clock(
     openapi_extra=takes(Forgetting),
 )
 async def forget(
-    name: str, service: Shared, caller: Admin, asked: Annotated[Forgetting, Depends(given(Forgetting))]
+    request: Request, name: str, caller: Admin, asked: Annotated[Forgetting, Depends(given(Forgetting))]
 ) -> Response:
     """The decisions and the ledger stay. A forgotten key still answers as used."""
-    del caller
-    desk = await service.desk(name)
-    return reply({"forgotten": await desk.write(lambda campaign: campaign.forget(asked.keys))})
+    desk = await service_of(request).desk(name)
+    forgotten = await desk.write(lambda campaign: campaign.forget(asked.keys))
+    await noted(request, caller, "keys forgotten", name, forgotten=forgotten)  # how many, and never which
+    return reply({"forgotten": forgotten})

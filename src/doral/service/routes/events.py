@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query
+from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from doral.errors import DoralError, InvalidValue, UnknownName
@@ -51,6 +51,7 @@ _EXAMPLE = (
     },
 )
 async def events(
+    request: Request,
     name: str,
     service: Annotated[Service, Depends(service_of)],
     caller: Annotated[Caller, Depends(needs("read"))],
@@ -64,7 +65,8 @@ async def events(
 ) -> Response:
     """In order, none twice and none left out. Whoever was cut off sends the `id` of the last event that he has seen.
 
-    A stream ends with the event `end` when the campaign is deleted, or the service is stopped: `data` says why.
+    A stream ends with the event `end` when the campaign is deleted, the key is revoked or has expired, or the service
+    is stopped: `data` says why.
     """
     del caller
     desk = await service.desk(name)
@@ -75,7 +77,9 @@ async def events(
     async with AsyncExitStack() as stack:
         listening = service.following.listen(name, lambda: desk.read(last_event))
         follower = await stack.enter_async_context(listening)
-        content = stream_of(desk, follower, last if start is None else start)
+        content = stream_of(
+            desk, follower, last if start is None else start, lambda: service.entrance.holds(request.scope)
+        )
         return OwningStream(content, stack.pop_all(), media_type="text/event-stream", headers=_HEADERS)
 
 
@@ -90,13 +94,16 @@ def _start(field: str, given: str | None, last: int) -> int | None:
     return int(given)
 
 
-async def stream_of(desk: Desk, follower: Follower, seen: int) -> AsyncGenerator[bytes, None]:
+async def stream_of(
+    desk: Desk, follower: Follower, seen: int, is_allowed: Callable[[], Awaitable[bool]]
+) -> AsyncGenerator[bytes, None]:
     """The events after `seen`, and those that come, as they are sent.
 
     Args:
         desk: Of the campaign.
         follower: That says when there are more.
         seen: The number of the last event that is known there.
+        is_allowed: Whether whoever listens still may.
     """
     yield b"retry: %d\n\n" % _RETRY_MS
     while True:
@@ -107,6 +114,9 @@ async def stream_of(desk: Desk, follower: Follower, seen: int) -> AsyncGenerator
             yield _end(follower.ended)
             return
         try:
+            if not await is_allowed():  # the key was revoked, or has ended, since the stream was opened
+                yield _end("key")
+                return
             page, last = await desk.read(lambda campaign, after=seen: _page(campaign, after))  # type: ignore[misc]
         except (CampaignGone, UnknownName):
             yield _end("deleted")
