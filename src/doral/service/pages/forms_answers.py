@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from urllib.parse import quote
 
 from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
@@ -13,12 +12,13 @@ from doral.errors import DoralError, UnknownName
 from doral.service.access.caller import Caller
 from doral.service.pages.forms import words_of
 from doral.service.pages.shell import shell
+from doral.service.paths import path_of
 from doral.wire.problems import to_problem
 
 
 def campaign_path(name: str, *more: str) -> str:
     """Of the page of a campaign, or of something below it. Names may hold anything, slashes too."""
-    return "/".join(["/campaigns", quote(name, safe=""), *(quote(one, safe="") for one in more)])
+    return path_of("campaigns", name, *more)
 
 
 def see(path: str) -> RedirectResponse:
