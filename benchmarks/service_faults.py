@@ -93,7 +93,7 @@ class Counted:
             self.sent += 1
             return exchange(*asked)
 
-        connection._exchange = counted  # type: ignore[method-assign]
+        connection._exchange = counted  # type: ignore[method-assign, assignment]
 
 
 def _client(served: Served, number: int, witness: Witness, ending: threading.Event) -> None:
@@ -169,27 +169,46 @@ def _decided(told: list[Decision], witness: Witness, waiting: list[Decision]) ->
             waiting.append(one)
 
 
-def _kill_now_and_then(served: Served, seconds: float, draws: random.Random, *, workers: int) -> int:
-    """Returns how often."""
-    kills, until = 0, time.monotonic() + seconds
-    while (left_s := until - time.monotonic()) > 0:
-        time.sleep(min(left_s, draws.uniform(*LIVES_S)))
-        alive = served.workers() if workers > 1 else []
-        if alive and draws.random() < 0.5:
-            os.kill(draws.choice(alive), signal.SIGKILL)
-        else:
-            served.kill()
-            served.start()
-        kills += 1
-    return kills
+@dataclass(frozen=True, kw_only=True)
+class Killing:
+    """When a service is killed.
+
+    Attributes:
+        seconds: Between the first request and the last kill, at least.
+        kills: At least.
+        lives_s: How long the service is left alone, at least and at most.
+        requests: That are answered meanwhile, at least: on a busy machine a life is longer.
+    """
+
+    seconds: float = SECONDS
+    kills: int = 1
+    lives_s: tuple[float, float] = LIVES_S
+    requests: int = 20
+
+    def carry_out(self, served: Served, witnesses: list[Witness], draws: random.Random, *, workers: int) -> int:
+        """Returns how often."""
+        kills, until = 0, time.monotonic() + self.seconds
+        while time.monotonic() < until or kills < self.kills:
+            wanted = self.requests + sum(one.requests for one in witnesses)
+            time.sleep(draws.uniform(*self.lives_s))
+            while sum(one.requests for one in witnesses) < wanted and not any(one.failure for one in witnesses):
+                time.sleep(0.02)
+            alive = served.workers() if workers > 1 else []
+            if alive and draws.random() < 0.5:
+                os.kill(draws.choice(alive), signal.SIGKILL)
+            else:
+                served.kill()
+                served.start()
+            kills += 1
+        return kills
 
 
-def run(url: str, *, seconds: float = SECONDS, workers: int = 1, seed: int = 0) -> Found:
+def run(url: str, killing: Killing, *, workers: int = 1, seed: int = 0) -> Found:
     """Some time of kills on a store, and all that must hold afterwards.
 
     Args:
         url: Of the store, without a campaign of ours.
-        seconds: Between the first request and the last kill.
+        killing: When the service is killed.
         workers: Processes of the service.
         seed: Of what clients do, and when the service is killed.
     """
@@ -206,7 +225,7 @@ def run(url: str, *, seconds: float = SECONDS, workers: int = 1, seed: int = 0) 
         for thread in threads:
             thread.start()
         try:
-            kills = _kill_now_and_then(served, seconds, random.Random(seed), workers=workers)
+            kills = killing.carry_out(served, witnesses, random.Random(seed), workers=workers)
         finally:
             ending.set()
             for thread in threads:
@@ -291,11 +310,11 @@ def run_all(*, seconds: float = SECONDS, storages: tuple[str, ...] = ("sqlite", 
     found = {}
     if "sqlite" in storages:
         with tempfile.TemporaryDirectory(prefix="doral-bench-") as folder:
-            found["sqlite"] = run(f"sqlite:///{folder}/campaigns.db", seconds=seconds)
+            found["sqlite"] = run(f"sqlite:///{folder}/campaigns.db", Killing(seconds=seconds))
     if "postgres" in storages:
         try:
             with postgres() as url:
-                found["postgres"] = run(url, seconds=seconds, workers=2)
+                found["postgres"] = run(url, Killing(seconds=seconds), workers=2)
         except ImportError:
             print("service_faults: no PostgreSQL (make test installs one); on SQLite only")
     return found
