@@ -112,6 +112,11 @@ def test_every_route_is_in_the_table() -> None:
         assert known - THERE == set()
 
 
+def test_a_demonstration_has_one_more() -> None:
+    settings = ServiceSettings(storage="memory://", is_demo=True, demo_token="x" * 43)
+    assert set(routes(make_app(settings).routes)) - THERE == {("GET", "/demo")}
+
+
 @dataclass(frozen=True)
 class Keys:
     """All there are: by role, and by the campaigns that they are for; and what no longer is one, or never was."""

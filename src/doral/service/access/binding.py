@@ -14,16 +14,16 @@ LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
 def check_binding(settings: ServiceSettings) -> None:
     """InvalidValue where keys could be read on their way, or where what was said contradicts itself."""
     if (settings.tls_cert is None) != (settings.tls_key is None):
-        given, missing = ("tls_cert", "tls_key") if settings.tls_key is None else ("tls_key", "tls_cert")
-        raise InvalidValue(given, str(getattr(settings, given)), f"needs {missing}, too: give both, or neither")
+        given = "tls_cert" if settings.tls_key is None else "tls_key"
+        raise InvalidValue(given, str(getattr(settings, given)), "give both --tls-cert and --tls-key, or neither")
     if settings.public_url is not None:
         _check_public_url(settings.public_url)
     if settings.tls_cert is None and not settings.allow_plain_http and not is_loopback(settings.host):
         raise InvalidValue(
             "host",
             settings.host,
-            "others can reach this address, and could read keys on their way: give tls_cert and tls_key; or, where a "
-            "proxy that speaks TLS stands before it or the network is yours alone, allow_plain_http",
+            "others can reach this address, and could read keys on their way: give --tls-cert and --tls-key; or "
+            "--allow-plain-http, where a proxy that speaks TLS stands before it",
         )
 
 

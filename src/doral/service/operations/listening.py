@@ -9,6 +9,7 @@ import ssl
 from pathlib import Path
 
 from doral.errors import InvalidValue
+from doral.service.access.binding import check_binding
 from doral.service.settings import ServiceSettings
 
 BACKLOG = 2048  # connections that wait for a process
@@ -27,27 +28,11 @@ def check(settings: ServiceSettings) -> None:
         )
     if not 0 <= settings.port <= 65535:
         raise InvalidValue("port", settings.port, "must be from 0 to 65535; 0: any that is free")
-    if (settings.tls_cert is None) != (settings.tls_key is None):
-        given = "tls_cert" if settings.tls_key is None else "tls_key"
-        raise InvalidValue(given, "alone", "give both --tls-cert and --tls-key, or neither")
-    if settings.tls_cert is None and not settings.allow_plain_http and not _is_loopback(settings.host):
-        raise InvalidValue(
-            "host",
-            settings.host,
-            "others could read keys on the way: give --tls-cert and --tls-key, or --allow-plain-http where a proxy "
-            "that speaks TLS stands before it",
-        )
+    check_binding(settings)
     if settings.webhook is not None and not settings.webhook.startswith(("http://", "https://")):
         raise InvalidValue("webhook", "...", "must begin with http:// or https://")
     if settings.webhook is not None and not settings.webhook_secret:
         raise InvalidValue("webhook_secret", None, "is needed with a webhook: what is sent there is signed with it")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
