@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import doral
-from doral.errors import DoralError
+from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.live import together
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
+from doral.live.errors import ConnectionLost, KeyReused, StorageError, UnknownDecision, WrongState
 from doral.live.events import Event
+from doral.live.plan_forgetting import plan_forgetting
 from doral.live.session import Ask
+from doral.live.storage.contract import Log
 from doral.live.store import Store
 from tests.live.checks import adds_up, fold_of, log_is_whole
 from tests.live.tapes import same_bits
@@ -188,3 +193,218 @@ def test_it_is_so_in_every_store(store: Store) -> None:
     assert_alike(grouped, single, groups)
     log_is_whole(grouped)
     adds_up(grouped)
+
+
+# --- a result for each ----------------------------------------------------------------------------------------------
+
+
+def test_what_is_wrong_with_one_does_not_keep_the_others_out(store: Store) -> None:
+    campaign = make(store, "deadline")
+    before = campaign.report().arrivals
+    arrivals: list[Any] = ["young", "nobody", {"context": "old", "key": "k"}, {"contxt": "old"}, 7]
+    arrivals += [{"context": "old", "key": "k"}, {"context": "young", "key": "k"}, {"context": "old", "at": -5}]
+    first, nobody, keyed, misspelt, number, again, reused, early = campaign.decide_each(arrivals)
+    assert isinstance(first, Decision)
+    assert isinstance(nobody, UnknownName)
+    assert isinstance(keyed, Decision)
+    assert isinstance(misspelt, InvalidValue)
+    assert isinstance(number, InvalidValue)
+    assert again == keyed
+    assert isinstance(reused, KeyReused)
+    assert isinstance(early, InvalidValue)
+    assert campaign.report().arrivals == before + 2
+    adds_up(campaign)
+
+
+def test_answers_have_a_result_each(store: Store) -> None:
+    campaign = make(store, "deadline")
+    one, other = list(campaign.decisions("pending"))[:2]
+    found = campaign.feedback_each(
+        [(one.id, 1.0), ("nonsense", 1.0), (other.id, float("inf")), (one.id, 1.0), (one.id, 0.0), (other.id, 0.5)]
+    )
+    kinds = [Decision, UnknownDecision, InvalidValue, Decision, WrongState, Decision]
+    assert [type(result) for result in found] == kinds
+    assert campaign.decision(one.id).reward == 1.0
+    assert campaign.decision(other.id).reward == 0.5
+    assert campaign.feedback_each([]) == campaign.decide_each([]) == []
+    adds_up(campaign)
+    log_is_whole(campaign)
+
+
+def test_answers_of_one_group_do_not_overdraw_the_budget_together() -> None:
+    """Each alone could still be paid for; both cannot."""
+    with doral.open("memory://") as store:
+        problem = doral.Problem(arms=[doral.Arm("call", cost=3.0)], contexts=["all"], budget=8.0, horizon=3, deadline=2)
+        campaign = store.create("one", problem, seed=1, clock="rounds")
+        made = campaign.decide_many(["all", "all"])
+        assert [one.state for one in made] == ["pending", "pending"]
+        campaign.expire(now=5, release=True)
+        last = campaign.decide("all")
+        assert last.state == "pending"
+        first, second = campaign.feedback_each(
+            [{"decision_id": one.id, "reward": 1.0, "actual_cost": 3.0} for one in made]
+        )
+        assert isinstance(first, Decision)
+        assert isinstance(second, WrongState)
+        assert campaign.ledger().left == 2
+        # What another one gives back before it counts.
+        given_back = {"decision_id": last.id, "reward": 1.0, "actual_cost": 0.0}
+        paid = {"decision_id": made[1].id, "reward": 1.0, "actual_cost": 3.0}
+        assert [type(one) for one in campaign.feedback_each([given_back, paid])] == [Decision, Decision]
+        adds_up(campaign)
+
+
+# --- what fails, fails for all --------------------------------------------------------------------------------------
+
+
+def some(campaign: Campaign, n: int = 3) -> list[Ask]:
+    pending = next(campaign.decisions("pending"))
+    keyed = [together.decision({"context": "old", "key": f"new-{i}"}) for i in range(n)]
+    return [*keyed, together.answer({"decision_id": pending.id, "reward": 1.0}), *keyed[:1]]
+
+
+def breaking(campaign: Campaign, method: str, error: Exception, *, after: bool) -> list[int]:
+    """Has the next call of a method of the log fail, before or after it was done; how often it was called."""
+    log: Any = campaign.session.read(lambda log, _: log)
+    original, calls = getattr(log, method), list[int]()
+
+    def fail(*arguments: Any) -> None:
+        calls.append(1)
+        if after:
+            original(*arguments)
+        delattr(log, method)
+        raise error
+
+    setattr(log, method, fail)
+    return calls
+
+
+@pytest.mark.parametrize("method", ["append", "commit"])
+def test_a_failing_store_fails_all_and_nothing_is_stored(method: str, store: Store) -> None:
+    campaign = make(store, "deadline")
+    before, ledger, decisions = logged(campaign), campaign.ledger(), list(campaign.decisions())
+    asked = some(campaign)
+    calls = breaking(campaign, method, StorageError("the disk is full"), after=False)
+    with pytest.raises(StorageError, match="disk is full"):
+        campaign.session.write_together(asked)
+    assert calls == [1]
+    assert logged(campaign) == before
+    assert campaign.ledger() == ledger
+    assert list(campaign.decisions()) == decisions
+    found = campaign.session.write_together(asked)
+    assert [type(one) for one in found] == [Decision] * 5
+    assert found[0].id == found[4].id
+    adds_up(campaign)
+    log_is_whole(campaign)
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_connection_that_breaks_during_the_commit_stores_all_once(after: bool, durable_url: str) -> None:
+    with doral.open(durable_url) as store:
+        campaign = make(store, "deadline")
+        before, asked = campaign.report().arrivals, some(campaign)
+        breaking(campaign, "commit", ConnectionLost("cut"), after=after)
+        found = campaign.session.write_together(asked)
+        assert [type(one) for one in found] == [Decision] * 5
+        assert campaign.report().arrivals == before + 3
+        assert [campaign.decision(one.id) for one in found] == found
+        adds_up(campaign)
+        log_is_whole(campaign)
+
+
+def test_all_that_are_refused_leave_nothing_behind(store: Store) -> None:
+    campaign = make(store, "deadline")
+    before = logged(campaign)
+    refused = [together.decision({"context": "nobody"}), together.answer({"decision_id": "x", "reward": 1.0})]
+    found = together.store_together(campaign.session, refused)
+    assert [type(one) for one in found] == [UnknownName, UnknownDecision]
+    assert logged(campaign) == before
+
+
+def test_one_request_that_breaks_planning_does_not_take_the_others_with_it(store: Store) -> None:
+    """As a damaged event does that one of them looks up."""
+    campaign = make(store, "deadline")
+    before = campaign.report().arrivals
+
+    def broken(log: Log, fold: object, stamp: object) -> Any:
+        raise ZeroDivisionError
+
+    good = together.decision({"context": "old"})
+    first, middle, last = together.store_together(campaign.session, [good, (broken, ()), good])
+    assert isinstance(first, Decision)
+    assert isinstance(middle, StorageError)
+    assert isinstance(last, Decision)
+    assert campaign.report().arrivals == before + 2
+    log_is_whole(campaign)
+
+
+def test_people_are_forgotten_alone(store: Store) -> None:
+    campaign = make(store, "people")
+    campaign.decide("old", key="k", features={"age": 40})
+    plan = (together.decision({"context": "old"}), forget("k"), together.decision({"context": "old"}))
+    before = logged(campaign)
+    with pytest.raises(ValueError, match="must be the last"):
+        campaign.session.write_together(plan)
+    assert logged(campaign) == before
+    assert campaign.forget("k") == 1
+
+
+def forget(key: str) -> Ask:
+    return plan_forgetting, ([key],)
+
+
+def test_two_sessions_that_store_groups_at_once(durable_url: str) -> None:
+    def run(store: Store, name: str) -> None:
+        campaign = store.campaign("one")
+        for i in range(6):
+            asked = [together.decision({"context": "old", "key": f"{i}-{j}"}) for j in range(5)]
+            asked += [together.decision({"context": "young", "key": f"{name}-{i}-{j}"}) for j in range(5)]
+            found = together.store_together(campaign.session, asked)
+            assert all(isinstance(one, Decision) for one in found)
+            results[name] += [one.id for one in found[:5]]
+
+    results: dict[str, list[str]] = {"a": [], "b": []}
+    with doral.open(durable_url) as first, doral.open(durable_url) as second:
+        campaign = make(first, "deadline")
+        before = campaign.report().arrivals
+        with ThreadPoolExecutor(2) as threads:
+            list(threads.map(run, (first, second), ("a", "b")))
+        assert results["a"] == results["b"]  # the same keys gave the same decisions
+        assert campaign.report().arrivals == before + 30 + 60
+        adds_up(campaign)
+        log_is_whole(campaign)
+
+
+# --- pages of decisions ---------------------------------------------------------------------------------------------
+
+
+def test_pages_of_decisions_are_all_decisions(store: Store) -> None:
+    campaign = make(store, "deadline")
+    campaign.decide_each(["young"] * 30)
+    for made in list(campaign.decisions("pending"))[:7]:
+        campaign.feedback(made.id, 1.0)
+    for state in (None, "pending", "returned", "cancelled", "skipped"):
+        found: list[Decision] = []
+        after: str | None = None
+        for _ in range(50):
+            page = campaign.decision_page(after, state, limit=4)
+            assert len(page.decisions) <= 4
+            found += page.decisions
+            after = page.next
+            if after is None:
+                break
+        assert found == list(campaign.decisions(state))
+    for wrong in ({"state": "lost"}, {"limit": 0}, {"limit": 100_000}, {"after": "nonsense"}, {"after": "00000000-3"}):
+        with pytest.raises(DoralError):
+            campaign.decision_page(**wrong)
+
+
+def test_a_decision_is_found_by_its_key(store: Store) -> None:
+    campaign = make(store, "deadline")
+    made = campaign.decide("old", key="k")
+    campaign.top_up(1.0, key="other")
+    assert campaign.decision_with_key("k") == made
+    assert campaign.decision_with_key("other") is None
+    assert campaign.decision_with_key("never") is None
+    with pytest.raises(InvalidValue):
+        campaign.decision_with_key("")

@@ -14,7 +14,7 @@ from doral.errors import DoralError
 from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageBusy
 from doral.live.events import ANSWER_SCOPE
 from doral.live.plan_amendments import plan_cancellation, plan_correction
-from doral.live.plan_answers import are_alike, plan_answer, plan_answers_each
+from doral.live.plan_answers import are_alike, plan_answer, plan_answers, plan_answers_each
 from doral.live.plan_decisions import plan_decision, plan_decisions, plan_decisions_each
 from doral.live.plan_records import plan_records
 from doral.live.requests import CancelRequest, answer_of, arrival_of, as_batch, record_of, scoped_key
@@ -37,6 +37,11 @@ def decisions(arrivals: Iterable[Mapping[str, Any]]) -> Ask:
 def answer(given: Mapping[str, Any]) -> Ask:
     """One answer, with the arguments of `Campaign.feedback`."""
     return plan_answer, (answer_of(given),)
+
+
+def answers(given: Iterable[Mapping[str, Any]]) -> Ask:
+    """Many, all or none."""
+    return plan_answers, ([answer_of(one) for one in as_batch("answers", given)],)
 
 
 def correction(given: Mapping[str, Any]) -> Ask:

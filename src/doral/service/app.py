@@ -78,6 +78,7 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
                 yield
         finally:
             await service.following.close()
+            await service.drain()
             service.close()
 
     app = FastAPI(

@@ -7,9 +7,9 @@ request (400); JSON that says what cannot be used is a value that was refused (4
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from fastapi import Request, Response
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -19,6 +19,8 @@ from doral.errors import DoralError, InvalidValue
 from doral.wire.problems import ServiceError
 
 JSON = "application/json"
+_LARGE_BYTES = 64 * 1024  # takes about a millisecond to read
+_MANY = 500  # items that take about as long
 _WORDS = {
     "finite_number": "a finite number",
     "float_type": "a number",
@@ -41,6 +43,13 @@ class Body(BaseModel):
 
 
 Read = TypeVar("Read", bound=Body)
+Result = TypeVar("Result")
+
+
+class Run(Protocol):
+    """Has something done in a thread."""
+
+    def __call__(self, work: Callable[[], Result]) -> Awaitable[Result]: ...
 
 
 async def read_body(request: Request, model: type[Read], *, may_be_empty: bool = False) -> Read:
@@ -54,6 +63,10 @@ async def read_body(request: Request, model: type[Read], *, may_be_empty: bool =
     body = await request.body()
     if may_be_empty and not body:
         body = b"{}"
+    return _read(body, model)
+
+
+def _read(body: bytes, model: type[Read]) -> Read:
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
@@ -87,6 +100,29 @@ def refuse_too_many(field: str, given: Sequence[object], at_most: int) -> None:
     if len(given) > at_most:
         remedy = f"must be at most {at_most:,} in one request here: send several requests"
         raise InvalidValue(f"number of {field}", len(given), remedy)
+
+
+async def read_large_body(request: Request, model: type[Read], run: Run) -> Read:
+    """The same for a body that may be large: others are not kept waiting while it is read.
+
+    Args:
+        request: Whose body is read.
+        model: What it has to be.
+        run: Has something done in a thread.
+    """
+    body = await request.body()
+    return _read(body, model) if len(body) <= _LARGE_BYTES else await run(lambda: _read(body, model))
+
+
+async def in_thread_if_many(run: Run, n_items: int, work: Callable[[], Result]) -> Result:
+    """Something to be done for many items, such as writing them as JSON: in a thread where it takes long.
+
+    Args:
+        run: Has something done in a thread.
+        n_items: How many there are.
+        work: What is to be done.
+    """
+    return work() if n_items <= _MANY else await run(work)
 
 
 def answer(found: object, *, status: int = 200) -> Response:

@@ -111,6 +111,12 @@ class Desk:
         found: Decision = await self._hand_in(_Asked(lambda: together.answer(answer), self._metrics.answered))
         return found
 
+    async def feedback_many(self, answers: Sequence[Mapping[str, Any]]) -> list[Decision]:
+        """All of them or none."""
+        slip = _Asked(lambda: together.answers(answers), self._metrics.answered, len(answers))
+        found: list[Decision] = await self._hand_in(slip) if answers else []
+        return found
+
     async def feedback_each(self, answers: Sequence[Mapping[str, Any]]) -> list[Decision | DoralError]:
         """Each for itself: what is wrong with one does not keep the others out."""
         slip = _AskedEach(lambda: together.each(together.answer, answers), self._metrics.answered, len(answers))

@@ -52,7 +52,8 @@ class Service:
             campaign = await self.run(lambda: self.store.campaign(name))
             found = self._desks.get(name)  # others may have asked meanwhile
             if found is None or found.campaign is not campaign:
-                found = self._desks[name] = Desk(campaign, self.run, self.metrics)
+                queue = self.settings.limits.queue
+                found = self._desks[name] = Desk(campaign, self.run, self.metrics, queue=queue)
         return found
 
     async def follow(self, name: str) -> AsyncIterator[int]:
@@ -103,6 +104,11 @@ class Service:
         names = self.store.list()
         if names:
             self.store.campaign(names[0]).session.try_to_write()
+
+    async def drain(self) -> None:
+        """Come back when everything that was handed in is stored."""
+        for desk in list(self._desks.values()):
+            await desk.drain()
 
     def close(self) -> None:
         """After the last request."""

@@ -12,7 +12,15 @@ from doral.errors import DoralError
 from doral.live.decision import Decision
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
-from doral.service.bodies import answer, moment, read_body, refuse_too_many, takes
+from doral.service.bodies import (
+    answer,
+    in_thread_if_many,
+    moment,
+    read_body,
+    read_large_body,
+    refuse_too_many,
+    takes,
+)
 from doral.service.idempotency import header_key, item_key, key_of
 from doral.service.models.decisions import Answer, AnswerResults, Answers, DecisionModel
 from doral.service.quick import quick_route
@@ -64,21 +72,14 @@ async def correct(request: Request, name: str, caller: Annotated[Caller, Depends
 async def feedback_many(request: Request, name: str, caller: Annotated[Caller, Depends(needs("feedback"))]) -> Response:
     del caller
     service = service_of(request)
-    body = await read_body(request, Answers)
+    body = await read_large_body(request, Answers, service.run)
     refuse_too_many("answers", body.answers, service.settings.limits.batch)
-    header = header_key(request)
-    answers = [_answer(one) for one in body.answers]
-    for index, one in enumerate(answers):
-        one["key"] = item_key(header, index, one["key"])
+    header, n = header_key(request), len(body.answers)
+    answers = await in_thread_if_many(service.run, n, lambda: _answers(body, header))
     desk = await service.desk(name)
     found: Sequence[Decision | DoralError]
-    if body.all_or_none:
-        found = await desk.write(lambda campaign: campaign.feedback_many(answers))
-    else:
-        found = await desk.feedback_each(answers)
-    refused = sum(isinstance(one, DoralError) for one in found)
-    results = [_result(one) for one in found]
-    return answer({"results": results, "accepted": len(results) - refused, "refused": refused})
+    found = await (desk.feedback_many(answers) if body.all_or_none else desk.feedback_each(answers))
+    return await in_thread_if_many(service.run, n, lambda: _results(found))
 
 
 async def _one(request: Request) -> dict[str, Any]:
@@ -95,7 +96,17 @@ def _answer(body: Answer) -> dict[str, Any]:
     return found
 
 
-def _result(found: Decision | DoralError) -> dict[str, Any]:
-    if isinstance(found, DoralError):
-        return {"problem": to_problem(found)}
-    return {"decision": decision_to_dict(found)}
+def _answers(body: Answers, header: str | None) -> list[dict[str, Any]]:
+    found = [_answer(one) for one in body.answers]
+    for index, one in enumerate(found):
+        one["key"] = item_key(header, index, one["key"])
+    return found
+
+
+def _results(found: Sequence[Decision | DoralError]) -> Response:
+    results = [
+        {"problem": to_problem(one)} if isinstance(one, DoralError) else {"decision": decision_to_dict(one)}
+        for one in found
+    ]
+    refused = sum("problem" in one for one in results)
+    return answer({"results": results, "accepted": len(results) - refused, "refused": refused})

@@ -12,7 +12,15 @@ from doral.live.decision_pages import MAX_PAGE
 from doral.live.events import STATE_NAMES
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
-from doral.service.bodies import answer, moment, read_body, refuse_too_many, takes
+from doral.service.bodies import (
+    answer,
+    in_thread_if_many,
+    moment,
+    read_body,
+    read_large_body,
+    refuse_too_many,
+    takes,
+)
 from doral.service.idempotency import header_key, item_key, key_of
 from doral.service.models.decisions import Arrival, Arrivals, Cancellation, DecisionList, DecisionModel, DecisionPart
 from doral.service.quick import quick_route
@@ -52,14 +60,14 @@ async def decide(request: Request, name: str, caller: Annotated[Caller, Depends(
 async def decide_many(request: Request, name: str, caller: Annotated[Caller, Depends(needs("decide"))]) -> Response:
     del caller
     service = service_of(request)
-    body = await read_body(request, Arrivals)
+    body = await read_large_body(request, Arrivals, service.run)
     refuse_too_many("arrivals", body.arrivals, service.settings.limits.batch)
-    header = header_key(request)
-    arrivals = [_arrival(one) for one in body.arrivals]
-    for index, one in enumerate(arrivals):
-        one["key"] = item_key(header, index, one["key"])
+    header, n = header_key(request), len(body.arrivals)
+    arrivals = await in_thread_if_many(service.run, n, lambda: _arrivals(body, header))
     made = await (await service.desk(name)).decide_many(arrivals)
-    return answer({"decisions": [decision_to_dict(one) for one in made]})
+    return await in_thread_if_many(
+        service.run, n, lambda: answer({"decisions": [decision_to_dict(one) for one in made]})
+    )
 
 
 @router.get("/decisions", summary="Decisions, page by page", responses={200: {"model": DecisionPart}})
@@ -115,4 +123,11 @@ def _arrival(body: Arrival) -> dict[str, Any]:
     found = dict(vars(body))
     if isinstance(body.at, str):
         found["at"] = moment("at", body.at)
+    return found
+
+
+def _arrivals(body: Arrivals, header: str | None) -> list[dict[str, Any]]:
+    found = [_arrival(one) for one in body.arrivals]
+    for index, one in enumerate(found):
+        one["key"] = item_key(header, index, one["key"])
     return found

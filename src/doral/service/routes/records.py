@@ -8,7 +8,15 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
-from doral.service.bodies import answer, moment, read_body, refuse_too_many, takes
+from doral.service.bodies import (
+    answer,
+    in_thread_if_many,
+    moment,
+    read_body,
+    read_large_body,
+    refuse_too_many,
+    takes,
+)
 from doral.service.idempotency import header_key, item_key, key_of
 from doral.service.models.decisions import DecisionList, DecisionModel, Record, Records
 from doral.service.service import service_of
@@ -41,14 +49,21 @@ async def record(request: Request, name: str, caller: Annotated[Caller, Depends(
 async def record_many(request: Request, name: str, caller: Annotated[Caller, Depends(needs("decide"))]) -> Response:
     del caller
     service = service_of(request)
-    body = await read_body(request, Records)
+    body = await read_large_body(request, Records, service.run)
     refuse_too_many("records", body.records, service.settings.limits.batch)
-    header = header_key(request)
-    records = [_record(one) for one in body.records]
-    for index, one in enumerate(records):
-        one["key"] = item_key(header, index, one["key"])
+    header, n = header_key(request), len(body.records)
+    records = await in_thread_if_many(service.run, n, lambda: _records(body, header))
     made = await (await service.desk(name)).record_many(records)
-    return answer({"decisions": [decision_to_dict(one) for one in made]})
+    return await in_thread_if_many(
+        service.run, n, lambda: answer({"decisions": [decision_to_dict(one) for one in made]})
+    )
+
+
+def _records(body: Records, header: str | None) -> list[dict[str, Any]]:
+    found = [_record(one) for one in body.records]
+    for index, one in enumerate(found):
+        one["key"] = item_key(header, index, one["key"])
+    return found
 
 
 def _record(body: Record) -> dict[str, Any]:
