@@ -41,6 +41,7 @@ class Keeper:
         self._to_watch: deque[str] = deque()
         self._to_expire: deque[str] = deque()
         self._swept_at = 0.0
+        self._is_stopped = False
 
     async def watch(self) -> None:
         """For ever."""
@@ -74,6 +75,10 @@ class Keeper:
         self._lock = file
         return True
 
+    def stop(self) -> None:
+        """Look at no further campaign."""
+        self._is_stopped = True
+
     def close(self) -> None:
         """Let another do it."""
         if self._lock is not None:
@@ -101,7 +106,7 @@ class Keeper:
         if not names:
             names.extend(there)
         until, known = time.monotonic() + _ROUND_S, set(there)
-        while names and time.monotonic() < until:
+        while names and time.monotonic() < until and not self._is_stopped:
             name = names.popleft()
             if name not in known:
                 continue

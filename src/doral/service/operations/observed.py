@@ -33,7 +33,7 @@ def observe(app: FastAPI) -> None:
 
 
 class Observed:
-    """`scope["state"]["request_id"]` is there for whoever answers; who calls is in `scope["doral.caller"]`."""
+    """`scope["state"]["request_id"]` is there for whoever answers; who calls is there as `caller`."""
 
     def __init__(self, app: ASGIApp, state: Any) -> None:
         self._app, self._state = app, state
@@ -128,7 +128,7 @@ class Observed:
         log = request_log()
         if log is None or (route in _NOT_TOLD and status < 500):
             return
-        caller = scope.get("doral.caller")
+        caller = scope["state"].get("caller")
         campaign = scope.get("path_params", {}).get("name")
         log.tell(
             request_id=request_id,

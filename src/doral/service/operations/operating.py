@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from fastapi import FastAPI
 
 from doral.errors import DoralError
+from doral.live.store import Store
 from doral.service.operations.keeper import Keeper
+from doral.service.operations.readiness import READY, STARTING, STOPPING
 from doral.service.operations.warming import warm_up
 from doral.service.operations.webhook import Webhook
 from doral.service.service import Service
 
-STARTING, READY, STOPPING = "starting", "ready", "stopping"
+_SAVE_WITHIN_S = 5.0
+_WORTH_SAVING = 2_000  # events, which take a noticeable moment to read
 
 _logger = logging.getLogger("doral.service")
 
@@ -35,13 +39,14 @@ async def operating(app: FastAPI, service: Service) -> AsyncIterator[None]:
         yield
     finally:
         app.state.readiness = STOPPING
+        keeper.stop()
         for task in tasks:
             task.cancel()
         for task in tasks:
             with suppress(asyncio.CancelledError):
                 await task
-        await _drain(service)
         keeper.close()
+        await _drain(service)
 
 
 async def _begin(app: FastAPI, service: Service) -> None:
@@ -57,9 +62,20 @@ async def _begin(app: FastAPI, service: Service) -> None:
 
 
 async def _drain(service: Service) -> None:
-    """What was handed in is stored before the store is closed."""
-    desks = getattr(service, "_desks", {})
-    for desk in list(desks.values()):
-        drain = getattr(desk, "drain", None)
-        if drain is not None:
-            await drain()
+    """What was handed in is stored before the store is closed, and what was stored is quickly read the next time."""
+    for desk in list(service._desks.values()):
+        await desk.drain()
+    await service.run(lambda: _save_snapshots(service.store))
+
+
+def _save_snapshots(store: Store) -> None:
+    """Of campaigns that have gone on much since their last one, as far as there is time."""
+    until = time.monotonic() + _SAVE_WITHIN_S
+    with suppress(DoralError):
+        for name in store.list():
+            campaign = store.campaign(name)
+            if time.monotonic() > until or campaign.session.last_seen is None:
+                continue
+            newest = campaign.session.read(lambda log, fold: fold.sequence - next(iter(log.snapshots()), 0))
+            if newest >= _WORTH_SAVING:
+                campaign.save_snapshot()

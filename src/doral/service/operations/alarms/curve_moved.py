@@ -3,7 +3,9 @@
 The last quarter of its decisions against those before, by the log-rank test, stratum by stratum of contexts, so that a
 policy that turns to other contexts is not taken for a change. All are followed until the campaign last heard of an
 answer, to whichever arm, and not until now: whoever reports answers once a day would otherwise seem to have stopped
-every day. Each look may use up its share of FALSE_ALARMS, divided by the number of arms.
+every day. Where answers are heard of many at a time, decisions are followed for whole periods between such moments
+only: how long an answer takes then depends on the hour at which the decision was made, and all hours have to be among
+those who are followed. Each look may use up its share of FALSE_ALARMS, divided by the number of arms.
 
 Assumed: delays are independent, given arm and context. Curves that cross in the middle may be missed; answers that stop
 for all arms at once are found by `arm_silent`.
@@ -22,6 +24,8 @@ RULE = "curve-moved"
 FIRST_LOOK = 120  # decisions of an arm
 OVER = 0.05  # a difference that is so likely by chance is none any more
 _RECENT = 0.25
+_TOGETHER = 2  # answers on average, from which on they do not come one by one
+_MOMENTS = 50  # the last ones, from which a period is read
 _FEWEST = 10.0  # answers that are expected in each group, for a normal approximation
 
 
@@ -64,8 +68,12 @@ def compare(lives: Lives, upto: float) -> LogRank | None:
     order = np.argsort(lives.made, kind="stable")
     second = np.zeros(order.size, dtype=bool)
     second[order[order.size - int(_RECENT * order.size) :]] = True
-    ended = ~np.isnan(lives.delay)
-    times = np.where(ended, lives.delay, upto - lives.made)
+    followed = upto - lives.made
+    period = _period(lives)
+    if period > 0.0:
+        followed = np.floor(followed / period) * period
+    ended = ~np.isnan(lives.delay) & ((lives.delay <= followed) | (period == 0.0))
+    times = np.where(ended, lives.delay, followed)
     found = LogRank(0.0, 0.0, 0.0)
     for context in np.unique(lives.context):
         of_it = lives.context == context
@@ -73,3 +81,12 @@ def compare(lives: Lives, upto: float) -> LogRank | None:
             found = found.plus(log_rank(times[of_it], ended[of_it], second[of_it]))
     first_expected = float(ended.sum()) - found.expected
     return None if min(found.expected, first_expected) < _FEWEST else found
+
+
+def _period(lives: Lives) -> float:
+    """Between moments at which many answers are heard of together; 0: they come one by one."""
+    heard = lives.heard[~np.isnan(lives.heard)]
+    moments = np.unique(heard)
+    if moments.size < 2 or heard.size <= _TOGETHER * moments.size:
+        return 0.0
+    return float(np.diff(moments[-_MOMENTS:]).max())
