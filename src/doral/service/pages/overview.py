@@ -58,7 +58,7 @@ async def show(
 ) -> Response:
     """The page."""
     try:
-        seen = await service.run(overview.look)
+        seen = await service.run(lambda: overview.look(at_once=True))
     except DoralError as error:
         return refused_page(request, caller, error)
     main = _main(caller, seen, q.strip()[:200])

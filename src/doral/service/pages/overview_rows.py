@@ -90,18 +90,19 @@ class Overview:
         self._store = store
         self._lock = Lock()
         self._seen: Seen | None = None
-        self._not_before = 0.0
+        self._ended_at, self._took_s = -1e9, 0.0
         self._failed_at: dict[str, float] = {}
 
-    def look(self) -> Seen:
-        """As it is now, or was a second ago."""
+    def look(self, *, at_once: bool = False) -> Seen:
+        """As it is now, or was a moment ago; `at_once`: not a second ago, where that is cheap to tell."""
         with self._lock:
             now = time.monotonic()
-            if self._seen is not None and now < self._not_before:
+            wait_s = max(0.0 if at_once else _EVERY_S, _RESTS * self._took_s)
+            if self._seen is not None and not self._seen.is_reading and now < self._ended_at + wait_s:
                 return self._seen
             self._seen = self._look(now)
-            took_s = time.monotonic() - now
-            self._not_before = now + took_s + (0.0 if self._seen.is_reading else max(_EVERY_S, _RESTS * took_s))
+            self._ended_at = time.monotonic()
+            self._took_s = self._ended_at - now
             return self._seen
 
     def _look(self, now: float) -> Seen:

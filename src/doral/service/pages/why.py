@@ -90,7 +90,8 @@ def _find(campaign: Campaign, asked: str) -> str | None:
         made = campaign.decision_with_key(asked)
     except InvalidValue:  # nothing that could be a key
         return None
-    return None if made is None else made.id
+    is_forgotten = made is not None and made.key is None  # the campaign still knows that it was used
+    return None if made is None or is_forgotten else made.id
 
 
 def search(name: str, tag: str, asked: str = "") -> str:

@@ -1,0 +1,344 @@
+"""The pages that operators keep open: the numbers are the campaign's, whatever names say, and only news travels."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from html import unescape
+from pathlib import Path
+
+import httpx2
+import pytest
+
+import doral
+from doral.live.campaign import Campaign
+from doral.live.page.facts import CampaignFacts
+from doral.live.page.page import SECTIONS, page, parts
+from doral.live.storage.books import AlarmRow
+from doral.pages.numbers import figure
+from doral.service.pages.assets import assets, url_of
+from doral.service.pages.forms_answers import campaign_path
+from doral.service.pages.fragments import FRAGMENTS, fragments_of
+from tests.experiments.pages import Page
+from tests.live.campaigns import KINDS, in_days, in_rounds, of_people
+from tests.live.damage import rewrite
+from tests.service.harness import Serving, serving
+
+HOSTILE = ("</title><script>alert(1)</script>", '"><img src=x onerror=alert(1)>/..', "検査\u202e[b]&amp;")
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Serving]:
+    with serving() as found:
+        of_people(found.store)
+        in_days(found.store, n=60)
+        yield found
+
+
+@pytest.fixture
+def client(service: Serving) -> Iterator[httpx2.Client]:
+    with service.client() as found:
+        yield found
+
+
+def is_strict(answer: httpx2.Response) -> Page:
+    """Nothing inline, nothing from elsewhere, and a policy that says so."""
+    found = Page(answer.text)
+    assert "style" not in answer.text.split("<body", 1)[0].replace('rel="stylesheet"', "")
+    for tag, attributes in found.tags:
+        assert "style" not in attributes
+        assert tag != "style"
+        assert not any(name.startswith("on") for name in attributes)
+        if tag == "script":
+            assert (attributes["src"] or "").startswith("/assets/")
+        for name in ("href", "src", "action"):
+            assert re.match(r"[/#]", attributes.get(name) or "/")
+    assert not re.search(r"<script[^>]*>[^<]", answer.text)
+    assert "script-src 'self'" in answer.headers["content-security-policy"]
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    ids = found.attributes("id")
+    assert len(ids) == len(set(ids))
+    return found
+
+
+def tiles(html: str) -> dict[str, str]:
+    found = re.findall(r'<div class="tile"><dt>(.*?)</dt><dd>(.*?)<small>', html)
+    return {unescape(name): unescape(value) for name, value in found}
+
+
+def unlinked(html: str) -> str:
+    return re.sub(r"</?a\b[^>]*>", "", html)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fragments_are_the_parts_of_the_page_that_is_a_file(kind: str) -> None:
+    with doral.open("memory://") as store:
+        facts = KINDS[kind](store).facts()
+    static, found = page(facts), fragments_of(facts)
+    assert tuple(found) == FRAGMENTS
+    for name in ("glance", *SECTIONS):
+        assert unlinked(found[name]) in unlinked(static)
+        assert 'style="' not in found[name]
+    made = {one.id for one in parts(facts).sections}
+    assert made == {name for name in SECTIONS if found[name]}
+    links = re.findall(r'<a href="(/[^"]*)"', found["latest"])
+    assert links == [campaign_path(facts.name, "decisions", one.id) for one in facts.latest]
+
+
+def test_the_numbers_are_those_of_the_report_and_the_ledger(service: Serving, client: httpx2.Client) -> None:
+    campaign = in_rounds(service.store, "numbers", 0)
+    rng = random.Random(5)
+    for step in range(3):
+        made = campaign.decide_many(rng.choices(["old", "young"], k=rng.randrange(1, 12)))
+        campaign.feedback_many([(one.id, rng.random()) for one in made if one.state == "pending"][::2])
+        if step == 1:
+            campaign.expire()
+        answer = client.get("/campaigns/numbers")
+        while client.get("/campaigns/numbers/fragments").json()["sequence"] < campaign.report().events:
+            time.sleep(0.05)
+        shown, report, ledger = tiles(client.get("/campaigns/numbers").text), campaign.report(), campaign.ledger()
+        assert answer.status_code == 200
+        assert shown["Budget"] == figure(float(ledger.total), 6)
+        assert shown["Spent"] == figure(float(ledger.spent), 6)
+        assert shown["Reserved"] == figure(float(ledger.reserved), 6)
+        assert shown["Left"] == figure(float(ledger.left), 6)
+        assert shown["Reward so far"] == figure(report.reward, 6)
+        assert shown["Arrivals"] == f"{report.arrivals:,}"
+        assert shown["Pending"] == f"{report.decisions['pending']:,}"
+
+
+def test_every_page_is_strict_whatever_names_say(service: Serving, client: httpx2.Client) -> None:
+    arms = [doral.Arm(name, features=[i, 1.0], cost=1.0) for i, name in enumerate(HOSTILE)]
+    for name in HOSTILE:
+        campaign = in_rounds(service.store, name, 12, arms=arms, contexts=list(HOSTILE))
+        made = campaign.decide(HOSTILE[1], key="<b onclick=x>key</b>")
+        asked = (
+            (campaign_path(name), 200),
+            (campaign_path(name, "decisions", made.id), 200),
+            (campaign_path(name, "decisions", HOSTILE[0]), 404),
+            (f"{campaign_path(name)}/find?q=%3Cscript%3Ealert(2)", 404),
+        )
+        for path, status in asked:
+            answer = client.get(path)
+            assert answer.status_code == status, path
+            is_strict(answer)
+            read = re.sub(r'type="hidden" [^>]*>', "", answer.text)  # what forms send back, nobody reads
+            assert not re.search(r"<script>alert|<img src=x|<b onclick|\u202e", read)
+        found = client.get(f"{campaign_path(name)}/find", params={"q": "<b onclick=x>key</b>"})
+        assert found.status_code == 303
+        assert found.headers["location"] == campaign_path(name, "decisions", made.id)
+    for path in ("/", "/?q=%3Cscript%3E", "/campaigns/people", "/campaigns/days", "/campaigns/nowhere"):
+        is_strict(client.get(path))
+    rows = client.get("/overview").json()
+    assert "<script>alert" not in rows["table"]
+    for one in HOSTILE:
+        service.store.delete(one)
+
+
+def test_only_what_changed_travels(service: Serving, client: httpx2.Client) -> None:
+    campaign = in_rounds(service.store, "news", 30)
+    first = client.get("/campaigns/news/fragments").json()
+    assert set(first["fragments"]) == set(FRAGMENTS)
+    answer = client.get("/campaigns/news/fragments", params={"since": first["version"]})
+    assert answer.json()["fragments"] == {}
+    etag = {"If-None-Match": answer.headers["etag"]}
+    assert client.get("/campaigns/news/fragments", headers=etag).status_code == 304
+    campaign.pause_arm("letter")
+    last = campaign.report().events
+    while (found := client.get("/campaigns/news/fragments", params={"since": first["version"]}).json())[
+        "sequence"
+    ] < last:
+        time.sleep(found["wait_s"])
+    assert "arms" in found["fragments"]
+    assert "answers" in found["fragments"]
+    assert not {"certain", "latest", "served"} & set(found["fragments"])
+    for odd in ("x", "-", f"{first['version']}0", f"{first['version'].partition('-')[0]}-{'9' * 30}"):
+        assert client.get("/campaigns/news/fragments", params={"since": odd}).status_code == 200
+
+
+def test_facts_are_gathered_once_for_all_who_look(service: Serving) -> None:
+    campaign = in_rounds(service.store, "shared", 30)
+    watched: list[float] = []
+    original = campaign.facts
+
+    def counted() -> CampaignFacts:
+        watched.append(time.time())
+        return original()
+
+    campaign.facts = counted  # type: ignore[method-assign]
+
+    def look(_: int) -> int:
+        with service.client() as client:
+            return client.get("/campaigns/shared/fragments").status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(look, range(12))) == {200}
+    assert len(watched) == 1
+    campaign.decide("old")
+    time.sleep(1.0)
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(look, range(12))) == {200}
+    assert len(watched) == 2
+
+
+def test_a_stream_tells_that_there_is_more(service: Serving, client: httpx2.Client) -> None:
+    campaign = in_rounds(service.store, "stream", 3)
+    with client.stream("GET", "/campaigns/stream/changes") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        told = (json.loads(line[5:])["sequence"] for line in stream.iter_lines() if line.startswith("data:"))
+        first = next(told)
+        assert first == campaign.report().events
+        campaign.decide("old")
+        assert next(told) == first + 1
+
+
+def test_a_decision_is_told_in_sentences(service: Serving, client: httpx2.Client) -> None:
+    people = service.store.campaign("people")
+    for made in list(people.decisions())[-12:]:
+        html = client.get(campaign_path("people", "decisions", made.id)).text
+        words = unescape(re.sub(r"<[^>]+>", " ", html))
+        assert made.reason[1:] in words
+        assert made.id in words
+        assert ("What each feature spoke for it" in words) == bool(made.effects)
+        if made.reward is not None:
+            assert f"with a reward of {figure(made.reward)}" in words
+    campaign = service.store.create("told", in_rounds(service.store, "as", 0, deadline=3_600.0).problem, seed=1)
+    made = next(one for one in iter(lambda: campaign.decide("old", available=["letter", "home kit"]), None) if one.arm)
+    path = campaign_path("told", "decisions", made.id)
+    assert "No answer yet" in client.get(path).text
+    campaign.feedback(made.id, 0.25)
+    campaign.correct(made.id, 0.75)
+    html = client.get(path).text
+    assert "Could be had: home kit, letter." in html
+    assert "Corrected from 0.25 to 0.75" in html
+    made = next(one for one in iter(lambda: campaign.decide("old"), None) if one.state == "pending")
+    campaign.cancel(made.id)
+    assert "Cancelled: it was not carried out" in client.get(campaign_path("told", "decisions", made.id)).text
+
+
+def test_a_decision_is_found_by_id_or_key_or_not_at_all(service: Serving, client: httpx2.Client) -> None:
+    campaign = in_rounds(service.store, "found", 2)
+    made, other = campaign.decide("old", key="visit 7/8"), in_rounds(service.store, "other", 2).decide("old")
+    for asked in (made.id, f"  {made.id} ", "visit 7/8"):
+        answer = client.get("/campaigns/found/find", params={"q": asked})
+        assert (answer.status_code, answer.headers["location"]) == (303, campaign_path("found", "decisions", made.id))
+    for asked in ("", "visit 7", other.id, "x" * 5_000, "\x00", f"{made.id}0"):
+        answer = client.get("/campaigns/found/find", params={"q": asked})
+        assert answer.status_code == 404
+        assert "Nothing found" in answer.text
+    campaign.forget("visit 7/8")
+    assert client.get("/campaigns/found/find", params={"q": "visit 7/8"}).status_code == 404
+
+
+def test_alarms_are_shown_and_go_away(service: Serving, client: httpx2.Client) -> None:
+    in_rounds(service.store, "alarming", 5)
+    books = service.store.books
+    row = AlarmRow(campaign="alarming", rule="ahead", subject="", since=time.time(), words="<i>too fast</i>")
+    books.raise_alarm(row)
+    html = client.get("/campaigns/alarming").text
+    assert "&lt;i&gt;too fast&lt;/i&gt;" in html
+    assert "1 alarm</h2>" in html
+    while '<span class="mark bad">1</span>' not in str(client.get("/overview").json()):
+        time.sleep(0.1)
+    books.clear_alarm("alarming", "ahead", "", time.time())
+    while (found := client.get("/campaigns/alarming/fragments").json())["version"] and client.get(
+        "/campaigns/alarming"
+    ).text.count("too fast"):
+        time.sleep(found["wait_s"])
+
+
+def test_whoever_may_not_see_a_campaign_is_told_nothing_of_it(service: Serving) -> None:
+    in_rounds(service.store, "mine", 5)
+    key = service.make_key("read", campaigns=["mine"])
+    with service.client(key) as client:
+        html = client.get("/").text
+        assert "/campaigns/mine" in html
+        assert "people" not in html
+        assert "people" not in str(client.get("/overview").json())
+        assert client.get("/campaigns/mine").status_code == 200
+        assert "New campaign" not in html
+        for path in ("", "/fragments", "/changes", "/find?q=x", "/decisions/x"):
+            assert client.get(f"/campaigns/people{path}").status_code == 403
+    with service.client(service.make_key("decide")) as client:
+        assert client.get("/campaigns/mine").status_code == 403
+    with httpx2.Client(base_url=service.url) as nobody:
+        assert nobody.get("/campaigns/mine").status_code == 303
+        script = {"Sec-Fetch-Mode": "cors"}
+        assert nobody.get("/campaigns/mine/fragments", headers=script).status_code == 401
+        assert nobody.get("/overview", headers=script).status_code == 401
+        assert nobody.get(url_of("service.css")).status_code == 200
+
+
+def test_what_is_gone_or_damaged_is_said(tmp_path: Path) -> None:
+    with serving(f"sqlite:///{tmp_path / 'a.db'}") as service, service.client() as client:
+        assert "No campaign yet" in client.get("/").text
+        campaign = in_rounds(service.store, "kits", 20)
+        closed = in_rounds(service.store, "done", 5)
+        closed.close()
+        assert '<span class="mark ">closed</span>' in client.get("/campaigns/done").text
+        assert client.get("/campaigns/kits").status_code == 200
+        rewrite(campaign, "UPDATE events SET reward = 7.0 WHERE sequence = 5")
+        rewrite(closed, "DELETE FROM events WHERE sequence = 3")
+        for name in ("kits", "done"):
+            while (answer := client.get(f"/campaigns/{name}")).status_code == 200:  # as it was a moment ago
+                time.sleep(0.05)
+            assert answer.status_code == 503
+            assert "The log is damaged" in answer.text
+            is_strict(answer)
+        assert client.get("/").status_code == 200
+        store = service.store
+        whole = in_rounds(store, "whole", 5)
+        assert client.get("/campaigns/whole").status_code == 200
+        store.delete("whole")
+        assert whole is not None
+        answer = client.get("/campaigns/whole")
+        assert answer.status_code in (404, 410)
+        assert client.get("/campaigns/whole/fragments").status_code == 410
+
+
+def test_many_campaigns_are_listed_and_only_news_travels(tmp_path: Path) -> None:
+    with serving(f"sqlite:///{tmp_path / 'a.db'}") as service, service.client() as client:
+        store = service.store
+        problem = in_rounds(store, "as", 0).problem
+        for number in range(51):
+            store.create(f"clinic {number:02d}", problem, seed=1, clock="rounds")
+        while (found := client.get("/overview").json())["is_reading"]:
+            time.sleep(0.05)
+        whole = client.get("/overview").json()
+        assert whole["table"].count("<tr data-key") == 52
+        assert "being read" not in whole["table"]
+        again = client.get("/overview", params={"since": whole["version"]}).json()
+        assert (again["table"], again["rows"]) == (None, {})
+        store.campaign("clinic 07").decide("old")
+        while not (found := client.get("/overview", params={"since": whole["version"]}).json())["rows"]:
+            time.sleep(0.1)
+        assert list(found["rows"]) == ["clinic 07"]
+        assert found["table"] is None
+        store.delete("clinic 08")
+        while (found := client.get("/overview", params={"since": found["version"]}).json())["table"] is None:
+            time.sleep(0.1)
+        assert "clinic 08" not in found["table"]
+        assert client.get("/", params={"q": "CLINIC 1"}).text.count("<tr data-key") == 10
+        assert "No campaign has that" in client.get("/", params={"q": "zzz"}).text
+
+
+def test_assets_are_cached_for_ever_and_know_a_chosen_theme(client: httpx2.Client) -> None:
+    for one in assets().values():
+        answer = client.get(one.url)
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
+        assert not re.search(r"https?://(?!www\.w3\.org)|@import|\beval\(", answer.text)
+    css = client.get(url_of("service.css")).text
+    assert css.count(':root[data-theme="dark"] {') == 1 + css.count("@media (prefers-color-scheme: dark) { :root:not(")
+    assert client.get("/assets/service-0.css").status_code == 404
+    assert client.get("/assets/..%2F..%2Fapp.py").status_code == 404
+
+
+def test_last_events_are_told_without_opening_anything(tmp_path: Path) -> None:
+    with doral.open(f"sqlite:///{tmp_path / 'a.db'}") as store:
+        campaign: Campaign = in_rounds(store, "one", 3)
+        assert store.last_events() == {"one": campaign.report().events}
