@@ -33,7 +33,7 @@ def is_for_page(request: Request) -> bool:
 
 def known_caller(request: Request) -> Caller | None:
     """Who is signed in, where that was found out before something went wrong."""
-    found = request.scope.get("doral.caller")
+    found = getattr(request.state, "caller", None)
     return found if isinstance(found, Caller) else None
 
 
