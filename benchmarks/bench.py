@@ -17,9 +17,11 @@ import campaign
 import engine_vs_c
 import growth
 import people_vs_c
+import service_faults
 from _kernel_run import new_task, play_once
 
 import doral
+import service
 from doral.simulation.api import play_run
 
 BUILD = Path(__file__).resolve().parent.parent / "build"
@@ -193,6 +195,24 @@ def campaign_rows() -> list[Row]:
     return [Row(name, ratio, None, "") for name, ratio in campaign.measure().items()]
 
 
+def service_rows() -> list[Row]:
+    """Decisions over HTTP against a request that does nothing; the numbers come from service.py."""
+    return [Row(*one) for one in service.rows()]
+
+
+def service_fault_rows() -> list[Row]:
+    """1 where a service that is killed all the time has kept whatever it acknowledged, and the budget adds up."""
+    rows = []
+    for storage in ("sqlite", "postgres"):
+        try:
+            found = service_faults.run_all(storages=(storage,))
+        except AssertionError as error:
+            rows.append(Row(f"service_faults/{storage}", 0.0, 1.0, f"{error}"))
+            continue
+        rows += [Row(f"service_faults/{name}", 1.0, 1.0, str(one)) for name, one in found.items()]
+    return rows
+
+
 def main() -> None:
     parts = (
         engine_rows,
@@ -204,6 +224,8 @@ def main() -> None:
         start_rows,
         cold_rows,
         campaign_rows,
+        service_rows,
+        service_fault_rows,
     )
     rows = [row for part in parts for row in part()]
     print(f"{'':32}{'figure':>8}{'target':>10}")
