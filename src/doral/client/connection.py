@@ -24,6 +24,7 @@ from doral.client.transport import (
     headers_of,
     looking,
     reply_of,
+    streams_events,
     too_slow,
 )
 
@@ -97,7 +98,7 @@ class Connection:
             outcome: Reply | Failure
             try:
                 with self._streaming("GET", feed.path, headers=reader.headers, timeout_s=SILENCE_S) as response:
-                    if response.status_code == httpx2.codes.OK:
+                    if streams_events(response):
                         reader.begin()
                         for part in response.iter_bytes():
                             attempts = self._attempts(looking(feed.path))

@@ -23,6 +23,7 @@ from doral.client.transport import (
     headers_of,
     looking,
     reply_of,
+    streams_events,
     too_slow,
 )
 
@@ -84,7 +85,7 @@ class AsyncConnection:
             outcome: Reply | Failure
             try:
                 async with self._streaming("GET", feed.path, headers=reader.headers, timeout_s=SILENCE_S) as response:
-                    if response.status_code == httpx2.codes.OK:
+                    if streams_events(response):
                         reader.begin()
                         async for part in response.aiter_bytes():
                             attempts = self._attempts(looking(feed.path))

@@ -11,7 +11,7 @@ import httpx2
 
 from doral.client.address import Address
 from doral.client.attempts import Failure, Patience, Reply
-from doral.client.calls import Call, nothing
+from doral.client.calls import Call
 from doral.errors import InvalidValue
 
 MOST_CONNECTIONS = 100
@@ -56,7 +56,12 @@ def headers_of(call: Call[Any]) -> dict[str, str]:
 
 def looking(path: str) -> Call[None]:
     """A request whose answer is read elsewhere, as it comes; what is left of it is whether it came."""
-    return Call(method="GET", path=path, read=nothing, is_long=True)
+    return Call(method="GET", path=path, read=_all_came, is_long=True)
+
+
+def _all_came(given: object) -> None:
+    if given is not None:
+        raise ValueError("it is none of what was asked for")
 
 
 ALL_CAME = Reply(status=204, headers={}, body=b"")
@@ -64,6 +69,12 @@ ALL_CAME = Reply(status=204, headers={}, body=b"")
 
 def reply_of(status: int, headers: Mapping[str, str], body: bytes) -> Reply:
     return Reply(status=status, headers={name.lower(): value for name, value in headers.items()}, body=body)
+
+
+def streams_events(response: httpx2.Response) -> bool:
+    """Whether events come; whatever else is said with success is read as an answer that is not understood."""
+    kind = response.headers.get("content-type", "")
+    return response.status_code == httpx2.codes.OK and kind.startswith("text/event-stream")
 
 
 def failure_of(error: Exception, url: str) -> Failure:

@@ -1,0 +1,296 @@
+"""However the network fails, a request that is sent again is carried out once, and the budget is exact."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import random
+import re
+import socket
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pytest
+
+import doral
+from doral.client.attempts import Attempts, Failure, Patience, Reply
+from doral.client.calls import Call
+from doral.live.errors import BrokenLog, OutcomeUnknown, StorageBusy
+from doral.wire.errors import NotAllowed, RequestLost, ServiceError, ServiceUnreachable, TooManyRequests
+from doral.wire.problems import to_problem
+from tests.live.test_forks import Child
+from tests.service.faulty import CUT_AFTER, CUT_BEFORE, GARBAGE, HANG, OF_THE_NETWORK, PASS, Proxy, answering, proxy
+from tests.service.harness import PROBLEM, Serving, serving
+
+BUSY = answering(503, "Retry-After: 0.05", "Content-Type: application/problem+json")
+TOO_MANY = answering(429, "Retry-After: 0.05")
+BAD_GATEWAY = answering(502, body="<html>upstream</html>")
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Serving]:
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+def between(served: Serving) -> Iterator[Proxy]:
+    with proxy(served.url) as found:
+        yield found
+
+
+def test_whatever_happens_on_the_way_everything_happens_once(served: Serving, between: Proxy) -> None:
+    chance = random.Random(5)
+    faults: list[str | bytes | int] = [*OF_THE_NETWORK, BUSY, TOO_MANY, BAD_GATEWAY, PASS, PASS]
+    twin = doral.open("memory://").create("twin", PROBLEM, seed=9, clock="rounds")
+    served.store.create("faults", PROBLEM, seed=9, clock="rounds")
+    with doral.connect(between.url, key=served.key, timeout_s=20, try_timeout_s=5) as store:
+        campaign = store.campaign("faults")
+        for i in range(30):
+            between.faults = [chance.choice(faults) for _ in range(chance.randrange(4))]
+            context = chance.choice(["young", "old"])
+            made, wanted = campaign.decide(context), twin.decide(context)
+            assert (made.arm, made.round, made.reason) == (wanted.arm, wanted.round, wanted.reason)
+            between.faults = [chance.choice(faults) for _ in range(chance.randrange(3))]
+            if made.state == "pending" and i % 2:
+                campaign.feedback(made.id, 1.0, actual_cost=0.5)
+                twin.feedback(wanted.id, 1.0, actual_cost=0.5)
+        between.faults = [CUT_AFTER, CUT_AFTER]
+        campaign.top_up(0.1)
+        twin.top_up(0.1)
+        between.faults = [CUT_AFTER, GARBAGE]
+        assert len(campaign.decide_many(["old"] * 5)) == len(twin.decide_many(["old"] * 5))
+        between.faults = [CUT_AFTER]
+        campaign.extend(10)
+        twin.extend(10)
+        assert campaign.ledger() == twin.ledger()
+        assert campaign.ledger().total == Decimal("1000.1")
+        assert campaign.report().arrivals == twin.report().arrivals == 35
+        assert campaign.problem.horizon == twin.problem.horizon
+        between.faults = [CUT_AFTER]
+        assert store.create("again", PROBLEM).name == "again"
+
+
+def test_each_try_carries_the_same_key(served: Serving, between: Proxy) -> None:
+    served.store.create("keys", PROBLEM, clock="rounds")
+    with doral.connect(between.url, key=served.key, timeout_s=20) as store:
+        campaign = store.campaign("keys")
+        between.seen.clear()
+        between.faults = [CUT_BEFORE, BUSY, CUT_AFTER]
+        made = campaign.decide("old")
+        assert len(between.seen) == 4
+        assert {re.search(rb'"key":"(\w+)"', one)[1] for one in between.seen} == {(made.key or "").encode()}  # type: ignore[index]
+        between.seen.clear()
+        campaign.decide("old")
+        assert (made.key or "").encode() not in between.seen[0]
+        assert b"user-agent: doral/" in between.seen[0].lower()
+
+
+def test_when_patience_ends_the_key_says_how_to_ask_again(served: Serving, between: Proxy) -> None:
+    served.store.create("lost", PROBLEM, clock="rounds")
+    with doral.connect(between.url, key=served.key, timeout_s=0.3, try_timeout_s=0.1) as store:
+        campaign = store.campaign("lost")
+        between.faults = [CUT_AFTER] * 50
+        with pytest.raises(OutcomeUnknown, match="ask again with the same key") as lost:
+            campaign.decide("old")
+        between.faults.clear()
+        assert isinstance(lost.value, RequestLost)
+        assert lost.value.key is not None
+        again = campaign.decide("old", key=lost.value.key)
+        assert again.round == 1
+        assert len(list(campaign.decisions())) == 1
+        between.faults = [HANG] * 50
+        with pytest.raises(RequestLost) as lost:
+            campaign.feedback(again.id, 1.0, key="mine")
+        assert lost.value.key == "mine"
+        between.faults = [CUT_AFTER] * 50
+        with pytest.raises(RequestLost) as lost:
+            campaign.decide_many(["old", "young"])
+        between.faults.clear()
+        items = [{"context": one, "key": f"{lost.value.key}/{i}"} for i, one in enumerate(["old", "young"])]
+        assert [one.round for one in campaign.decide_many(items)] == [2, 3]
+        # What was never sent cannot have happened, and looking changes nothing.
+        between.faults = [CUT_BEFORE] * 50
+        with pytest.raises(ServiceUnreachable) as unreachable:
+            campaign.ledger()
+        assert not isinstance(unreachable.value, OutcomeUnknown)
+
+
+def test_nobody_there() -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{reserved.getsockname()[1]}"
+        began = time.monotonic()
+        with doral.connect(url, key="secret", timeout_s=0.3) as store, pytest.raises(ServiceUnreachable) as error:
+            store.create("c", PROBLEM)
+        assert time.monotonic() - began < 2
+        assert not isinstance(error.value, OutcomeUnknown)
+        assert "tries" in str(error.value)
+
+
+def test_what_cannot_be_mended_is_said_at_once(served: Serving, between: Proxy) -> None:
+    with doral.connect(between.url, key=served.key, timeout_s=20) as store:
+        for answer, error in (
+            (answering(307, "Location: http://elsewhere.example.org/"), ServiceError),
+            (answering(401), NotAllowed),
+            (answering(403), NotAllowed),
+            (answering(500), ServiceError),
+            (answering(200, body='{"something": "else"}'), ServiceError),
+            (answering(503, body='{"type": "urn:doral:problem:broken-log", "detail": "damaged"}'), BrokenLog),
+        ):
+            between.seen.clear()
+            between.faults = [answer]
+            with pytest.raises(error):
+                store.campaign("any")
+            assert len(between.seen) == 1
+    with doral.connect(served.url, key="doral_000000000000_" + "x" * 43) as store, pytest.raises(NotAllowed):
+        store.list()
+
+
+def test_a_service_that_says_when_to_come_again_is_heard(served: Serving, between: Proxy) -> None:
+    with doral.connect(between.url, key=served.key, timeout_s=1) as store:
+        between.faults = [answering(429, "Retry-After: 0.2")]
+        began = time.monotonic()
+        store.list()
+        assert 0.2 <= time.monotonic() - began < 1
+        between.faults = [answering(429, "Retry-After: 60", body='{"type": "x", "detail": "slowly"}')]
+        began = time.monotonic()
+        with pytest.raises(TooManyRequests, match="slowly"):
+            store.list()
+        assert time.monotonic() - began < 0.5  # nobody waits for what comes too late
+
+
+def test_the_key_is_shown_nowhere(served: Serving, between: Proxy, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    store = doral.connect(between.url, key=served.key, timeout_s=0.2)
+    awaited = doral.connect_async(served.url, served.key)
+    shown = [repr(one) for one in (store, awaited, vars(store), vars(awaited), vars(store._connection))]
+    for fault in (answering(307, "Location: http://127.0.0.1:9/"), CUT_AFTER, answering(500), GARBAGE):
+        between.faults = [fault] * 40
+        with pytest.raises(ServiceError) as error:
+            store.create("secret", PROBLEM)
+        shown += traceback.format_exception(error.value)
+    store.close()
+    assert served.key not in "".join(shown) + caplog.text
+    for wrong in ("a b", "ü", "a\nb", "", 3):
+        with pytest.raises(doral.InvalidValue) as refused:
+            doral.connect(served.url, key=wrong)  # type: ignore[arg-type]
+        assert "(not shown)" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "doral.example.org", "ftp://x", "http://", "https://user:secret@x", "https://x?key=1", 3, "http://x:y"]
+)
+def test_an_address_that_is_none(url: str) -> None:
+    with pytest.raises(doral.InvalidValue) as error:
+        doral.connect(url)
+    assert "secret" not in str(error.value)
+
+
+def test_a_key_goes_over_plain_http_only_where_that_is_said() -> None:
+    for url in ("http://doral.example.org", "http://10.0.0.1:8000"):
+        with pytest.raises(doral.InvalidValue, match="allow_plain_http"):
+            doral.connect(url, key="k")
+        doral.connect(url, key="k", allow_plain_http=True).close()
+        doral.connect(url).close()
+    for url in ("http://localhost:1", "http://127.0.0.9", "http://[::1]:8000", "https://doral.example.org"):
+        doral.connect(url, key="k").close()
+    for wrong in ({"timeout_s": 0}, {"try_timeout_s": -1}, {"allow_plain_http": 1}, {"tls": "yes"}):
+        with pytest.raises(doral.InvalidValue):
+            doral.connect("http://localhost", **wrong)
+
+
+def test_a_service_that_is_stopped_and_started_again(tmp_path: object) -> None:
+    storage = f"sqlite:///{tmp_path}/store.db"
+    results: list[int] = []
+    with proxy("http://127.0.0.1:1") as between:
+        with serving(storage) as served:
+            between.target = served.url
+            key = served.make_key("admin")
+            served.store.create("restarted", PROBLEM, clock="rounds")
+
+            def work() -> None:
+                with doral.connect(between.url, key=key, timeout_s=20) as store:
+                    campaign = store.campaign("restarted")
+                    results.extend(campaign.decide("old").round for _ in range(60))
+
+            thread = threading.Thread(target=work)
+            thread.start()
+            while len(results) < 10 and thread.is_alive():
+                time.sleep(0.001)
+        with serving(storage) as served:
+            between.target = served.url
+            thread.join(timeout=30)
+            assert results == list(range(1, 61))
+            assert served.store.campaign("restarted").report().arrivals == 60
+
+
+def test_threads_share_a_connection_and_children_make_their_own(served: Serving) -> None:
+    served.store.create("shared", PROBLEM, clock="rounds")
+    with doral.connect(served.url, key=served.key, timeout_s=20) as store:
+        campaign = store.campaign("shared")
+        threads = [threading.Thread(target=lambda: [campaign.decide("old") for _ in range(5)]) for _ in range(8)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        assert campaign.report().arrivals == 40
+        child = Child(lambda: [str(campaign.decide("old", key="of a child").round)])
+        assert campaign.decide("young").round in (41, 42)
+        assert child.words()[0] in ("41", "42")
+        assert campaign.decide("old", key="of a child").round in (41, 42)
+        assert campaign.report().arrivals == 42
+    campaign.decide("old")  # a store that was closed is opened by whoever asks
+    store.close()
+
+
+def test_awaited_calls_recover_too(served: Serving, between: Proxy) -> None:
+    served.store.create("awaited", PROBLEM, clock="rounds")
+
+    async def work() -> int:
+        async with doral.connect_async(between.url, key=served.key, timeout_s=20, try_timeout_s=0.3) as store:
+            campaign = await store.campaign("awaited")
+            between.faults = [*OF_THE_NETWORK, HANG, BUSY, TOO_MANY]
+            made = await asyncio.gather(*(campaign.decide("old") for _ in range(10)))
+            assert sorted(one.round for one in made) == list(range(1, 11))
+            between.faults = [CUT_AFTER] * 99
+            with pytest.raises(RequestLost):
+                async with doral.connect_async(between.url, key=served.key, timeout_s=0.2) as hasty:
+                    await hasty.create("hasty", PROBLEM)
+            between.faults.clear()
+            return len([one async for one in campaign.decisions()])
+
+    assert asyncio.run(work()) == 10
+
+
+def test_waits_grow_and_are_spread_by_chance() -> None:
+    call = Call(method="GET", path="/", read=str)
+    lost = Failure(words="lost", may_have_arrived=True)
+    attempts = Attempts(call, Patience(timeout_s=1e6, try_timeout_s=20), random.Random(1), 0.0)
+    waits = [attempts.wait_s(lost, 0.0) or 0.0 for _ in range(12)]
+    assert all(0.5 * full <= one <= full for one, full in zip(waits, [0.05 * 2**n for n in range(7)], strict=False))
+    assert all(2.5 <= one <= 5.0 for one in waits[7:])
+    assert attempts.try_timeout_s(0.0) == 20
+    busy = Reply(status=503, headers={}, body=str(to_problem(StorageBusy("x"))).replace("'", '"').encode())
+    assert attempts.wait_s(busy, 1e6) is None
+    with pytest.raises(StorageBusy):
+        attempts.result()
+
+
+def test_errors_survive_pickling() -> None:
+    lost = pickle.loads(pickle.dumps(RequestLost("words", "k")))
+    assert (str(lost), lost.key, lost.code) == ("words", "k", "request-lost")
+    refused = pickle.loads(pickle.dumps(TooManyRequests("words", "too-many", 429, 3.0)))
+    assert (str(refused), refused.retry_after_s) == ("words", 3.0)
+
+
+def test_batches_have_an_end(served: Serving) -> None:
+    served.store.create("batches", PROBLEM, clock="rounds")
+    with doral.connect(served.url, key=served.key) as store:
+        campaign = store.campaign("batches")
+        with pytest.raises(doral.InvalidValue, match="at most 10,000"):
+            campaign.decide_many(["old"] * 10_001)
+        assert campaign.report().arrivals == 0
