@@ -228,9 +228,9 @@ def main() -> None:
         service_fault_rows,
     )
     rows = [row for part in parts for row in part()]
-    print(f"{'':32}{'figure':>8}{'target':>10}")
+    print(f"{'':44}{'figure':>12}{'target':>10}")
     for row in rows:
-        print(f"{row.name:32}{row.ratio:8.2f}{row.aim:>10}   {row.says}{'  MISSED' if row.is_missed else ''}")
+        print(f"{row.name:44}{row.ratio:12.2f}{row.aim:>10}   {row.says}{'  MISSED' if row.is_missed else ''}")
     BUILD.mkdir(exist_ok=True)
     (BUILD / "bench.json").write_text(json.dumps({row.name: round(row.ratio, 4) for row in rows}, indent=2) + "\n")
 

@@ -25,7 +25,7 @@ doral.cli.main()
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--log-format", "xml"], "log_format = 'xml': must be auto, text or json"),
+        (["--log-format", "xml"], "log_format = 'xml': must be auto, text, json or quiet"),
         (["--public-url", "ftp://x"], "public_url = 'ftp://x': must begin with https://"),
         (["--storage", "memory://"], "nothing would be kept"),
         (["--storage", "mysql://x"], "must be memory://, sqlite:///file.db or postgresql://"),

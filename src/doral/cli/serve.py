@@ -34,11 +34,13 @@ _WEBHOOK_HELP = "URL that is told when an alarm begins and ends."
 _SECRET_HELP = "File with the secret that signs what is sent there. Or put it into DORAL_WEBHOOK_SECRET."
 _STOP_HELP = "Seconds that requests get to end when the service is stopped."
 _PUBLIC_HELP = "Under which people reach it, as https://campaigns.example.org, where a proxy stands before it."
-_LOG_HELP = "How lines of the log look, on standard error: text, json, or auto: text at a terminal, json elsewhere."
+_LOG_HELP = (
+    "Lines on standard error: text, json, auto (text at a terminal, json elsewhere), or quiet: what is wrong only."
+)
 _DEMO_HELP = "A try-out that moves by itself: made-up people come to made-up campaigns. The link signs you in."
 
 _SECRET_VARIABLE = "DORAL_WEBHOOK_SECRET"
-_LOG_FORMATS = ("auto", "text", "json")
+_LOG_FORMATS = ("auto", "text", "json", "quiet")
 _EXTRA = "doral serve needs more than the library: pip install 'doral[serve]'"
 _MODULES = ("fastapi", "uvicorn", "starlette", "httptools", "uvloop", "prometheus_client", "python_multipart")
 _DEMO_EXPIRE_EVERY_S, _DEMO_WATCH_EVERY_S = 2.0, 5.0  # things happen within minutes there
@@ -77,7 +79,7 @@ def serve(
     """Serve campaigns over HTTP, with live pages. At the first start it prints the key of an administrator."""
     with exit_codes(), _with_extra():
         if log_format not in _LOG_FORMATS:
-            raise InvalidValue("log_format", log_format, "must be auto, text or json")
+            raise InvalidValue("log_format", log_format, "must be auto, text, json or quiet")
         if public_url is not None and not public_url.startswith(("http://", "https://")):
             raise InvalidValue("public_url", public_url, "must begin with https:// (or http://)")
         if storage is not None:
@@ -100,7 +102,8 @@ def serve(
                 webhook=webhook,
                 webhook_secret=secret,
                 stop_within_s=stop_within,
-                log_format=log_format,
+                # The link has to stay in sight of whoever tries it.
+                log_format="quiet" if demo and log_format == "auto" else log_format,
                 is_demo=demo,
                 demo_token=secrets.token_urlsafe(32) if demo else None,
                 public_url=public_url,

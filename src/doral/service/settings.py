@@ -49,7 +49,8 @@ class ServiceSettings:
         webhook: URL that is told of alarms.
         webhook_secret: By which what is sent there is signed.
         stop_within_s: Seconds that requests get to end when the service is stopped.
-        log_format: "json", "text", or "auto": text at a terminal, JSON elsewhere.
+        log_format: "json", "text", "auto": text at a terminal, JSON elsewhere; or "quiet": text, and only what
+            somebody should look after.
         is_demo: Whether a made-up population feeds a campaign.
         demo_token: What a link has to carry that signs in to a demonstration, once.
         public_url: Under which people reach it, where a proxy stands before it.

@@ -169,7 +169,8 @@ def set_up_logs(stream: TextIO | None = None, *, log_format: str = "auto") -> Li
 
     Args:
         stream: Where lines go; None: standard error.
-        log_format: "json", "text", or "auto": text at a terminal, JSON elsewhere.
+        log_format: "json", "text", "auto": text at a terminal, JSON elsewhere; or "quiet": text, and only what
+            somebody should look after.
     """
     global _request_log
     stream = sys.stderr if stream is None else stream
@@ -180,8 +181,9 @@ def set_up_logs(stream: TextIO | None = None, *, log_format: str = "auto") -> Li
         root.removeHandler(old)
     root.addHandler(_Handler(lines, is_json=is_json))
     logging.captureWarnings(capture=True)
-    logging.getLogger("doral").setLevel(logging.INFO)
+    is_quiet = log_format == "quiet"
+    logging.getLogger("doral").setLevel(logging.WARNING if is_quiet else logging.INFO)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
-    _request_log = RequestLog(lines, is_json=is_json)
+    _request_log = None if is_quiet else RequestLog(lines, is_json=is_json)
     return lines
