@@ -1,0 +1,116 @@
+"""Takes the pictures of docs/img/service: a service with the demonstration's campaigns, looked at in a browser.
+
+`python scripts/service_pictures.py` writes all of them, `python scripts/service_pictures.py new` those that are named.
+It needs a Chromium, as tests/browser does. The demonstration is drawn by chance and by the clock: pictures differ.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]  # it is run from a checkout, and uses what tests use
+
+from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
+from tests.browser import chromium  # noqa: E402
+from tests.service.harness import Serving, serving  # noqa: E402
+
+from doral.service.pages.forms_answers import campaign_path  # noqa: E402
+from doral.service.settings import ServiceSettings  # noqa: E402
+
+PICTURES = ROOT / "docs" / "img" / "service"
+DESK, PHONE = (1280, 1000), (390, 844)
+_SHARP = 2.0  # points of the picture for one of the page, on a phone
+_SETTLED = "document.fonts.ready.then(() => new Promise((done) => requestAnimationFrame(() => done())))"
+
+
+def _campaign(page: Page, service: Serving) -> None:
+    """The one in which most has happened."""
+    name = max(service.store.list(), key=lambda one: service.store.campaign(one).facts().arrivals)
+    page.goto(service.url + campaign_path(name))
+
+
+def _why(page: Page, service: Serving) -> None:
+    name = service.store.list()[0]
+    answered = [one for one in service.store.campaign(name).decisions("returned") if one.arm is not None]
+    page.goto(service.url + campaign_path(name, "decisions", answered[-1].id))
+
+
+def _steer(page: Page, service: Serving) -> None:
+    _campaign(page, service)
+    page.get_by_text("Top up the budget").click()
+    page.get_by_text("Extend the end").click()
+    page.locator("#steer").scroll_into_view_if_needed()
+
+
+def _new(page: Page, service: Serving) -> None:
+    page.goto(service.url + "/new")
+    typed = {"arm-name-0": "letter", "arm-cost-0": "1", "arm-name-1": "phone call", "arm-cost-1": "2"}
+    typed |= {"context-name-0": "younger", "context-share-0": "60%", "context-name-1": "older"}
+    typed |= {"context-share-1": "40%", "name": "spring reminders", "budget": "3000", "deadline": "14"}
+    for id_, value in typed.items():
+        page.locator(f"#{id_}").fill(value)
+    page.locator("#horizon").fill("4000")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Check", exact=True).click()
+
+
+Show = Callable[[Page, Serving], object]
+# Name: what to show, how large the screen is, in which colours, and whether all of the page is in the picture.
+WANTED: dict[str, tuple[Show, tuple[int, int], str, bool]] = {
+    "overview": (lambda page, service: page.goto(service.url + "/"), DESK, "light", False),
+    "campaign": (_campaign, DESK, "light", False),
+    "campaign_dark": (_campaign, DESK, "dark", False),
+    "campaign_phone": (_campaign, PHONE, "light", False),
+    "why": (_why, DESK, "light", False),
+    "steer": (_steer, DESK, "light", False),
+    "new": (_new, DESK, "light", True),
+}
+
+
+def take(browser: Browser, service: Serving, name: str) -> Path:
+    """One picture."""
+    show, (width, height), scheme, is_whole = WANTED[name]
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if scheme == "dark" else "light",
+        reduced_motion="reduce",
+        device_scale_factor=_SHARP if width < 1_000 else 1.0,
+    )
+    page = context.new_page()
+    page.goto(service.url + "/sign-in")
+    page.get_by_label("Key").fill(service.key)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    show(page, service)
+    page.evaluate(_SETTLED)
+    page.wait_for_timeout(1_500)  # numbers that have just changed shine for a moment
+    path = PICTURES / f"{name}.png"
+    page.screenshot(path=path, full_page=is_whole)
+    context.close()
+    return path
+
+
+def main(names: list[str]) -> None:
+    """Those that are named; all if none is."""
+    unknown = [name for name in names if name not in WANTED]
+    found = chromium.find()
+    if unknown:
+        sys.exit(f"there is no picture {unknown[0]!r}; there are {', '.join(WANTED)}")
+    if found is None:
+        sys.exit(chromium.REMEDY)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        storage = f"sqlite:///{folder}/demo.db"
+        with serving(storage, ServiceSettings(storage=storage, is_demo=True)) as service:
+            browser = playwright.chromium.launch(executable_path=found, args=[*chromium.FLAGS])
+            for name in names or WANTED:
+                print(take(browser, service, name).relative_to(ROOT))
+            browser.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
