@@ -236,3 +236,18 @@ def test_me(client: httpx2.Client) -> None:
 
 def test_ready(client: httpx2.Client) -> None:
     assert client.get("/readyz").json() == {"status": "ready"}
+
+
+def test_what_administrators_do_is_noted(client: httpx2.Client, campaign: Campaign) -> None:
+    for rest, body in (
+        ("/arms", {"name": "visit"}),
+        ("/arms/visit/pause", {}),
+        ("/budget", {"amount": 5}),
+        ("/horizon", {"rounds": 5}),
+        ("/expire", {}),
+        ("/close", {}),
+    ):
+        assert client.post(path(campaign, rest), json=body).status_code == 200
+    acts = [one for one in client.get("/v1/acts").json()["acts"] if one["campaign"] == campaign.name]
+    told = ["arm added", "arm paused", "budget topped up", "end extended", "decisions expired", "campaign closed"]
+    assert [one["act"] for one in reversed(acts)] == told

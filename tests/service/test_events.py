@@ -19,6 +19,7 @@ import pytest
 
 import doral
 from doral.live.campaign import Campaign
+from doral.service.access.keys import make_first_key
 from doral.service.app import make_app
 from doral.service.operations.server import make_server
 from doral.service.routes.events import PAGE_EVENTS, stream_of
@@ -203,6 +204,7 @@ def test_stopping_the_service_ends_its_streams_at_once(tmp_path: Path) -> None:
     settings = replace(ServiceSettings(storage=storage), stop_within_s=60.0)
     with doral.open(storage) as store:
         store.create("a", PROBLEM)
+        key = make_first_key(store.books, time.time())
     with socket.socket() as listening_socket:
         listening_socket.bind(("127.0.0.1", 0))
         port = listening_socket.getsockname()[1]
@@ -211,8 +213,9 @@ def test_stopping_the_service_ends_its_streams_at_once(tmp_path: Path) -> None:
         thread.start()
         while not server.started:
             time.sleep(0.01)
+        headers = {"Authorization": f"Bearer {key}"}
         with (
-            httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=30.0) as client,
+            httpx2.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=30.0) as client,
             client.stream("GET", "/v1/campaigns/a/events", params={"after": 0}) as answer,
         ):
             lines = answer.iter_lines()
@@ -221,7 +224,7 @@ def test_stopping_the_service_ends_its_streams_at_once(tmp_path: Path) -> None:
             assert next(events)[1] == "created"
             began = time.monotonic()
             server.should_exit = True
-            assert list(events) == [(None, "end", {"why": "stopping"})]
+            assert list(events) == [(None, "end", {"why": "stopping"})]  # and no broken transfer
         thread.join(timeout=30)
         assert not thread.is_alive()
         assert time.monotonic() - began < 5.0

@@ -220,8 +220,10 @@ def test_requests_in_disguise(service: Serving, target: Campaign) -> None:
     """Two lengths, or a length and chunks: where the body ends must not be a matter of opinion."""
     auth = f"Authorization: Bearer {service.key}\r\n".encode()
     body = json.dumps({"amount": 1}).encode()
-    start = b"POST %b/budget HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" % CAMPAIGN.encode() + auth
-    hidden = b"POST %b/budget HTTP/1.1\r\nHost: x\r\n" % CAMPAIGN.encode()
+    start = (
+        b"POST %b/budget HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" % CAMPAIGN.encode() + auth
+    )
+    hidden = b"POST %b/budget HTTP/1.1\r\nHost: localhost\r\n" % CAMPAIGN.encode()
     for headers, rest in (
         (b"Content-Length: 3\r\nContent-Length: 13\r\n", body),
         (b"Content-Length: -1\r\n", body),

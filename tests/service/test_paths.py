@@ -30,7 +30,7 @@ def raw(service: Serving, path: bytes, *, method: bytes = b"GET", headers: bytes
     """A request as it is, for clients tidy up what they are given."""
     host, port = service.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
-        sent = b"%b %b HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %b\r\n%b\r\n"
+        sent = b"%b %b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer %b\r\n%b\r\n"
         connection.sendall(sent % (method, path, service.key.encode(), headers))
         received = b""
         while part := connection.recv(65_536):

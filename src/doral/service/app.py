@@ -39,6 +39,7 @@ from doral.service.routes import (
 )
 from doral.service.service import Service
 from doral.service.settings import ServiceSettings
+from doral.service.streams import EndingStreams
 
 # All that the service answers to; a part adds its own here.
 ROUTERS: tuple[APIRouter, ...] = (
@@ -72,6 +73,7 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service = Service(open_store(settings.storage) if store is None else store, settings)
         app.state.service = service
+        app.state.streams = EndingStreams(service.following)
         try:
             crowds = await begin_demo(service) if settings.is_demo else []
             async with operating(app, service), feeding(service, crowds):

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.requests import Request
 from starlette.responses import Response
 
+from doral.service.access.guard import needs
 from doral.service.models.problems import Problem
 from doral.wire.problems import MEDIA_TYPE
 
@@ -37,6 +39,7 @@ _REFUSALS = {
     413: "The body is too large.",
     408: "The body did not arrive in time.",
     415: "The body is not JSON.",
+    421: "The service does not go by the name that the header Host says.",
     422: "A value cannot be used: `field`, `value` and `remedy` say which, and what to do.",
     429: "Too many requests with this key: the header Retry-After says when to try again.",
     500: "The service has failed; `request_id` is for whoever runs it.",
@@ -100,20 +103,25 @@ def _roles(app: FastAPI) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
     for context in iter_route_contexts(app.routes):
         route = context.original_route
         if isinstance(route, APIRoute):
-            for one in route.dependant.dependencies:
-                found = getattr(one.call, "roles", None)
-                if found is None and inspect.isfunction(one.call):
-                    found = inspect.getclosurevars(one.call).nonlocals.get("roles")
-                if isinstance(found, tuple):
-                    for method in context.methods or ():
-                        yield (str(context.path_format), method.lower()), found
+            for found in _asked_roles(route.dependant):
+                for method in context.methods or ():
+                    yield (str(context.path_format), method.lower()), found
+
+
+def _asked_roles(dependant: Dependant) -> Iterator[tuple[str, ...]]:
+    for one in dependant.dependencies:
+        if inspect.isfunction(one.call) and one.call.__module__ == needs.__module__:
+            found = inspect.getclosurevars(one.call).nonlocals.get("roles")
+            if isinstance(found, tuple):
+                yield found
+        yield from _asked_roles(one)
 
 
 def _complete(path: str, operation: dict[str, Any], roles: tuple[str, ...] | None) -> None:
     """What every operation has, whoever wrote it."""
     responses = operation.setdefault("responses", {})
     is_open = path in ("/healthz", "/readyz")
-    wanted = {400, 500}
+    wanted = {400, 421, 500}
     if path == "/readyz":
         wanted |= {503}
     if not is_open:

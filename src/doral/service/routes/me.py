@@ -26,6 +26,6 @@ async def me(
             "name": caller.name,
             "roles": sorted(caller.roles),
             "campaigns": None if caller.campaigns is None else sorted(caller.campaigns),
-            "expires_at": getattr(caller, "expires_at", None),
+            "expires_at": caller.expires_at,
         }
     )
