@@ -125,6 +125,8 @@ def test_an_address_with_too_many_wrong_keys_waits_and_known_keys_do_not() -> No
         assert status(service, service.key) == 200
         wrong = [status(service, f"doral_{number:012x}_{'x' * 43}") for number in range(5)]
         assert wrong == [401, 401, 401, 429, 429]
+        assert status(service, f"doral_{key_id(service.key)}_{'x' * 43}") == 429, "guesses at a key that is known"
+        assert status(service, "password") == 429
         assert status(service, service.key) == 200
         late = httpx2.get(service.url + "/v1/acts", headers={"Authorization": f"Bearer {service.make_key('admin')}"})
         assert late.status_code == 429
@@ -216,3 +218,16 @@ def test_the_first_key_is_made_once(tmp_path: Path) -> None:
         [act] = store.books.acts()
         assert (act.act, act.key_name) == ("key created", "first start")
         assert key[19:] not in act.details
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_where_keys_cannot_be_read_nobody_is_let_in(tmp_path: Path, method: str) -> None:
+    with serving(f"sqlite:///{tmp_path / 'c.db'}") as service:
+        key = service.make_key("admin")
+        (tmp_path / "c.db").rename(tmp_path / "moved.db")
+        headers = {"Authorization": f"Bearer {key}"}
+        answer = httpx2.request(method, service.url + "/v1/campaigns", headers=headers)
+        assert (answer.status_code, answer.json()["type"]) == (503, "urn:doral:problem:storage-failed")
+        assert key[19:] not in answer.text
+        (tmp_path / "moved.db").rename(tmp_path / "c.db")
+        assert httpx2.request(method, service.url + "/v1/campaigns", headers=headers).status_code in (200, 400)

@@ -6,6 +6,7 @@ import asyncio
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from doral.errors import DoralError
 from doral.service.access.answering import refuse
 from doral.service.service import Service
 from doral.service.settings import Limits
@@ -31,8 +32,8 @@ class Bodies:
             length = _declared_length(scope)
             if length is not None and length > most:
                 raise _too_large(most)
-        except ServiceError as error:
-            await refuse(scope, send, error, is_last=True)  # what it was about to send may still come
+        except DoralError as error:
+            await refuse(scope, receive, send, error, is_last=True)  # what it was about to send may still come
             return
         if length == 0:
             await self._app(scope, receive, send)
@@ -55,13 +56,20 @@ class Bodies:
 
 
 class _Bounded:
-    """One request, of which so much is read within so many seconds. Whoever exceeds it is told at once."""
+    """One request, of which so much is read within so many seconds. Whoever exceeds it is told at once.
+
+    One timer for the whole body: nearly always all of it is there already, and it is never heard of.
+    """
+
+    __slots__ = ("_has_begun", "_is_late", "_is_refused", "_left", "_most", "_receive", "_scope", "_send", "_timer",
+                 "_waiting", "_within_s")  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, *, most: int, within_s: float) -> None:
         self._scope, self._receive, self._send = scope, receive, send
         self._most, self._left, self._within_s = most, most, within_s
-        self._until = asyncio.get_running_loop().time() + within_s
-        self._is_whole = self._has_begun = self._is_refused = False
+        self._has_begun = self._is_refused = self._is_late = False
+        self._waiting: asyncio.Task[object] | None = None  # that waits for more of the body
+        self._timer: asyncio.TimerHandle | None = asyncio.get_running_loop().call_later(within_s, self._be_late)
 
     async def run(self, app: ASGIApp) -> None:
         try:
@@ -69,21 +77,46 @@ class _Bounded:
         except ServiceError:
             if not self._is_refused:
                 raise
+        finally:
+            self._stop_timer()
+
+    def _be_late(self) -> None:
+        self._is_late = True
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     async def receive(self) -> Message:
-        if self._is_whole:
+        if self._timer is None:  # the body is whole
             return await self._receive()
-        try:
-            async with asyncio.timeout_at(self._until):
-                message = await self._receive()
-        except TimeoutError:
-            words = f"the body did not arrive within {self._within_s:g} s: send less at once, or over a better line"
-            raise await self._refuse(ServiceError(words, "request-timeout", 408)) from None
+        message = await self._more()
         self._left -= len(message.get("body", b""))
         if self._left < 0:
             raise await self._refuse(_too_large(self._most))
-        self._is_whole = not message.get("more_body", False)
+        if not message.get("more_body", False):
+            self._stop_timer()
         return message
+
+    async def _more(self) -> Message:
+        if self._is_late:
+            raise await self._refuse(_too_late(self._within_s))
+        self._waiting = asyncio.current_task()
+        try:
+            return await self._receive()
+        except asyncio.CancelledError:
+            if not self._was_cancelled_here():
+                raise
+        finally:
+            self._waiting = None
+        raise await self._refuse(_too_late(self._within_s))
+
+    def _was_cancelled_here(self) -> bool:
+        """By our timer, and by nobody else as well, as when the service is stopped."""
+        return self._is_late and self._waiting is not None and self._waiting.uncancel() == 0
 
     async def send(self, message: Message) -> None:
         if self._is_refused:
@@ -94,7 +127,7 @@ class _Bounded:
     async def _refuse(self, error: ServiceError) -> ServiceError:
         if not self._has_begun and not self._is_refused:
             self._is_refused = True
-            await refuse(self._scope, self._send, error, is_last=True)
+            await refuse(self._scope, self._receive, self._send, error, is_last=True)
         return error
 
 
@@ -110,3 +143,8 @@ def _declared_length(scope: Scope) -> int | None:
 
 def _too_large(most: int) -> ServiceError:
     return ServiceError(f"the body has more than {most:,} bytes: send less at once", "content-too-large", 413)
+
+
+def _too_late(within_s: float) -> ServiceError:
+    words = f"the body did not arrive within {within_s:g} s: send less at once, or over a better line"
+    return ServiceError(words, "request-timeout", 408)

@@ -18,6 +18,7 @@ from doral.service.settings import ServiceSettings
 from doral.wire.problems import ServiceError
 
 _CALLER = "caller"  # in a request's state, once it is known
+_TOO_MANY = "too many wrong keys from this address: wait {:.0f} s"
 _READS = frozenset(("GET", "HEAD"))
 _OWN_SITE = frozenset((b"same-origin", b"none"))
 
@@ -88,12 +89,10 @@ class Entrance:
         """Whose key this is."""
         presented = read_key(text)
         if presented is None:
-            self._failures.add(address)
-            raise refusals.no_such_form()
-        held = await self._find(presented, address)
+            raise self._wrong(address, refusals.no_such_form())
+        held = self.keyring.fresh(presented.id) or await self._find(presented, address)
         if held.row is not None and held.row.parent is not None:  # a cookie is no key
-            self._failures.add(address)
-            raise refusals.unknown_key()
+            raise self._wrong(address, refusals.unknown_key())
         return self._valid(presented, held, address)
 
     def presented_session(self, scope: MutableMapping[str, Any]) -> Presented | None:
@@ -108,10 +107,9 @@ class Entrance:
         presented = self.presented_session(scope)
         if presented is None:
             raise refusals.unknown_key()
-        held = await self._find(presented, address)
+        held = self.keyring.fresh(presented.id) or await self._find(presented, address)
         if held.row is None or held.row.parent is None:
-            self._failures.add(address)
-            raise refusals.unknown_key()
+            raise self._wrong(address, refusals.unknown_key())
         found = self._valid(presented, held, address)
         return replace(found, csrf=csrf_of(presented))
 
@@ -119,15 +117,20 @@ class Entrance:
         """Where too many were wrong, only keys that this process knows are looked at: nothing is read for guesses."""
         wait_s = self._failures.wait_s(address)
         if wait_s > 0 and not self.keyring.knows(presented.id):
-            raise refusals.too_many(f"too many wrong keys from this address: wait {wait_s:.0f} s", wait_s)
+            raise refusals.too_many(_TOO_MANY.format(wait_s), wait_s)
         return await self.keyring.find(presented.id)
+
+    def _wrong(self, address: str, error: ServiceError) -> ServiceError:
+        """One more that was wrong; once they are too many, they are all told the same."""
+        wait_s = self._failures.wait_s(address)
+        self._failures.add(address)
+        return error if wait_s <= 0 else refusals.too_many(_TOO_MANY.format(wait_s), wait_s)
 
     def _valid(self, presented: Presented, held: Held, address: str) -> Caller:
         now = time.time()
         is_known = presented.matches(held.row)
         if not is_known or held.row is None or held.caller is None or not _is_in_force(held):
-            self._failures.add(address)
-            raise refusals.unknown_key()
+            raise self._wrong(address, refusals.unknown_key())
         if has_expired(held.row, now) or (held.parent is not None and has_expired(held.parent, now)):
             raise refusals.expired_key(held.caller.key_id)
         return held.caller

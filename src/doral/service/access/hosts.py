@@ -26,7 +26,7 @@ class Hosts:
             given = [value for name, value in scope["headers"] if name == b"host"]
             if not (len(given) == 1 and self._is_served(given[0])) and scope["path"] not in _PROBES:
                 words = "this service does not go by that name: use the address that it printed when it began"
-                await refuse(scope, send, ServiceError(words, "misdirected-request", 421), is_last=True)
+                await refuse(scope, receive, send, ServiceError(words, "misdirected-request", 421), is_last=True)
                 return
         await self._app(scope, receive, send)
 

@@ -50,6 +50,11 @@ class Keyring:
         held = self._held.get(key_id)
         return held is not None and held.row is not None
 
+    def fresh(self, key_id: str) -> Held | None:
+        """What was read just now; None where it has to be found first."""
+        held = self._held.get(key_id)
+        return held if held is not None and time.monotonic() - held.read_at < _AGEING_S else None
+
     async def find(self, key_id: str) -> Held:
         """As it was less than `STALE_S` ago."""
         held = self._held.get(key_id)
