@@ -50,6 +50,7 @@ class Observed:
         state["request_id"] = request_id
         header = (HEADER, request_id.encode("latin-1"))
         status, sent, is_stream, code = 0, 0, False, None
+        task = asyncio.current_task()  # the whole request; its stream may be sent by a part of it
 
         async def send_noted(message: Message) -> None:
             nonlocal status, sent, is_stream, code
@@ -59,7 +60,7 @@ class Observed:
                 message["headers"] = [*headers, header]
                 if any(name == b"content-type" and value.startswith(_STREAM) for name, value in headers):
                     is_stream = True
-                    self._begin_stream()
+                    self._begin_stream(task)
             else:
                 body = message.get("body", b"")
                 if status >= 400 and sent == 0:
@@ -75,7 +76,7 @@ class Observed:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             if is_stream:
-                self._end_stream()
+                self._end_stream(task)
             said = None if code is None else code[1].decode("ascii")
             took = time.perf_counter() - began
             self._note(scope, request_id, status or 500, said, sent, took, is_stream=is_stream)
@@ -94,14 +95,12 @@ class Observed:
         found: Metrics = self._state.service.metrics
         return found
 
-    def _begin_stream(self) -> None:
-        task = asyncio.current_task()
+    def _begin_stream(self, task: asyncio.Task[Any] | None) -> None:
         if task is not None:
             self._state.streams.add(task)
         self._metrics.stream_opened()
 
-    def _end_stream(self) -> None:
-        task = asyncio.current_task()
+    def _end_stream(self, task: asyncio.Task[Any] | None) -> None:
         if task is not None:
             self._state.streams.remove(task)
         self._metrics.stream_closed()

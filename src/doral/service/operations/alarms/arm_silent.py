@@ -5,9 +5,9 @@ scale the spells between answers are exponential with mean 1, whatever the curve
 learned from n answers, which makes that a Pareto tail: no answer while e are expected has the chance (1 + e/n)^-n. The
 k-th spell may use up FALSE_ALARMS / (k (k + 1)), shared by the arms.
 
-Assumed: answers do not depend on the hour. Where they do (nobody answers at night), a spell has to be twice as long, on
-this scale, as any spell before: the first night may be told of, later ones are not. Answers that were heard of at the
-same moment are one.
+Assumed: answers do not depend on the hour. Where they do (nobody answers at night, or answers are reported once a day),
+a spell has to be twice as long on this scale, and half as long again on the clock, as any spell before: the first night
+may be told of, later ones are not. Answers that were heard of at the same moment are one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from doral.service.operations.alarms.past import Lives
 RULE = "arm-silent"
 FEWEST = 10  # answers, from which a curve can be learned
 _FEWEST_MOMENTS = 5  # at which some were heard of
-_LONGER = 2.0  # than the longest spell before
+_LONGER, _LONGER_ON_CLOCK = 2.0, 1.5  # than the longest spell before
 _SPELLS = 200  # the last ones, that are compared with
 
 
@@ -38,9 +38,11 @@ def find(facts: Facts) -> list[Finding]:
         spells = max(learned_from, facts.answers[arm])
         if learned_from < FEWEST or expected < threshold(spells, learned_from, len(arms)):
             continue
-        if expected < _LONGER * longest_spell(lives):
+        most_expected, longest = longest_spells(lives)
+        lasted = facts.now - float(np.nanmax(lives.heard))
+        if expected < _LONGER * most_expected or lasted < _LONGER_ON_CLOCK * longest:
             continue
-        since = _long(facts.now - float(np.nanmax(lives.heard)), in_seconds=facts.is_in_seconds)
+        since = _long(lasted, in_seconds=facts.is_in_seconds)
         found.append(
             Finding(
                 rule=RULE,
@@ -75,8 +77,8 @@ def missing(lives: Lives, now: float) -> tuple[float, int]:
     return total, pooled.answers
 
 
-def longest_spell(lives: Lives) -> float:
-    """Of those until and between the last answers, in answers that were to be expected."""
+def longest_spells(lives: Lives) -> tuple[float, float]:
+    """Of those until and between the last answers: in answers that were to be expected, and on the clock."""
     heard = lives.heard[~np.isnan(lives.heard)]
     moments = np.unique(np.append(heard, lives.made.min()))[-_SPELLS:]
     last = float(moments[-1])
@@ -85,7 +87,7 @@ def longest_spell(lives: Lives) -> float:
         ends = np.where(np.isnan(own.heard), np.inf, own.heard)
         ages = np.minimum(moments[:, None], ends[None, :]) - own.made[None, :]
         done += known.at(np.maximum(0.0, ages).ravel()).reshape(ages.shape).sum(axis=1)
-    return float(np.diff(done).max(initial=0.0))
+    return float(np.diff(done).max(initial=0.0)), float(np.diff(moments).max(initial=0.0))
 
 
 def _strata(lives: Lives, upto: float, pooled: Hazard) -> Iterator[tuple[Lives, Hazard]]:

@@ -1,0 +1,232 @@
+"""What is noted of requests: identifiers, lines, numbers; streams that end with the service."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import logging
+import re
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+from fastapi.responses import StreamingResponse
+
+from doral.live.store import open as open_store
+from doral.service.operations import logs
+from doral.service.operations.metrics import MOST_CAMPAIGNS, Metrics, skip_reason
+from doral.service.operations.observed import observe
+from doral.service.operations.protocol import HEAD_BYTES
+from doral.service.operations.scraped import scrape
+from doral.service.operations.server import make_server
+from doral.service.settings import ServiceSettings
+from tests.service.harness import PROBLEM, Serving, serving
+
+_NAME = 'a "quoted" name\\'
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[Serving]:
+    with serving() as found:
+        found.store.create("spring", PROBLEM)
+        yield found
+
+
+@pytest.fixture
+def lines() -> Iterator[io.StringIO]:
+    """What the service writes, while the test runs."""
+    stream = io.StringIO()
+    root, level = logging.getLogger(), logging.getLogger("doral").level
+    handlers = list(root.handlers)
+    found = logs.set_up_logs(stream)
+    try:
+        yield stream
+    finally:
+        found.flush()
+        logging.captureWarnings(capture=False)
+        logging.getLogger("doral").setLevel(level)
+        root.handlers[:] = handlers
+        logs._request_log = None
+
+
+def _told(stream: io.StringIO, within_s: float = 3.0) -> list[dict[str, object]]:
+    end = time.monotonic() + within_s
+    while not stream.getvalue() and time.monotonic() < end:
+        time.sleep(0.02)
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize("given", ["abc-1", "a" * 128, "018f:2c/3+4=5@x_y.z"])
+def test_a_sane_identifier_is_kept(here: Serving, given: str) -> None:
+    with here.client() as client:
+        assert client.get("/healthz", headers={"X-Request-Id": given}).headers["x-request-id"] == given
+
+
+@pytest.mark.parametrize("given", ["", "a" * 129, "a b", "<script>", "a\tb", "é", "-x"])
+def test_any_other_is_replaced(here: Serving, given: str) -> None:
+    with here.client() as client:
+        found = client.get("/healthz", headers={b"X-Request-Id": given.encode("latin-1")}).headers["x-request-id"]
+        other = client.get("/healthz").headers["x-request-id"]
+    assert re.fullmatch(r"[0-9a-f]{20}", found)
+    assert found != other
+
+
+def test_lines_hold_no_secret_and_no_query(here: Serving, lines: io.StringIO) -> None:
+    with here.client() as client:
+        client.post("/v1/campaigns/spring/decisions?token=hidden", json={"context": "young", "key": "person-7"})
+        client.get("/healthz")
+    told = [line for line in _told(lines) if line["event"] == "request"]
+    assert [line["route"] for line in told] == ["/v1/campaigns/{name}/decisions"]
+    assert told[0]["campaign"] == "spring"
+    for secret in (here.key, "hidden", "person-7"):
+        assert secret not in lines.getvalue()
+    assert str(told[0]["key_id"]) in here.key  # the part that is no secret
+
+
+def test_a_campaign_of_any_name_stays_on_its_line(here: Serving, lines: io.StringIO) -> None:
+    with here.client() as client:
+        client.get("/v1/campaigns/" + "x%0A%7B%22level%22" + "/alarms")
+    logging.getLogger("doral.live").error("two\nlines")
+    told = _told(lines)
+    assert told[0]["campaign"] == 'x\n{"level"'
+    assert told[-1]["message"] == "two\nlines"
+
+
+def test_at_a_terminal_lines_are_words() -> None:
+    stream = io.StringIO()
+    log = logs.RequestLog(logs.Lines(stream), is_json=False)
+    log.tell(
+        request_id="r1", method="GET", route="/x", status=200, seconds=0.0123, response_bytes=5, key_id="k1",
+        campaign="evil\x1b[2J",
+    )  # fmt: skip
+    log._lines.flush()
+    assert stream.getvalue().endswith("GET /x 200 12.3 ms evil\\x1b[2J key k1 [r1]\n")
+
+
+def test_lines_that_nobody_reads_end_nothing() -> None:
+    stream = io.StringIO()
+    found = logs.Lines(stream)
+    stream.close()
+    found.now("x")
+    found.soon("y")
+    found.flush()
+
+
+def test_numbers_are_counted_and_looked_up(here: Serving) -> None:
+    here.store.create(_NAME, PROBLEM)
+    with here.client() as client:
+        several = [client.post("/v1/campaigns/spring/decisions", json={"context": "old"}).json() for _ in range(20)]
+        made = next(one for one in several if one["state"] == "pending")
+        client.post("/v1/campaigns/spring/feedback", json={"decision_id": made["id"], "reward": 1.0})
+        client.post("/v1/campaigns/spring/feedback", json={"decision_id": "no", "reward": 1.0})
+        text = client.get("/metrics").text
+    assert 'doral_answers_total{campaign="spring",state="returned"} 1.0' in text
+    assert 'doral_errors_total{code="unknown-decision"} 1.0' in text
+    assert 'doral_responses_total{method="POST",route="/v1/campaigns/{name}/feedback",status="200"} 1.0' in text
+    assert 'doral_budget_total{campaign="spring"} 1000.0' in text
+    assert 'doral_budget_total{campaign="a \\"quoted\\" name\\\\"} 1000.0' in text
+    assert "doral_build_info{" in text
+    assert "process_resident_memory_bytes{" in text
+    ledger = here.store.campaign("spring").ledger()
+    assert f'doral_budget_spent{{campaign="spring"}} {float(ledger.spent)}' in text
+
+
+def test_numbers_are_for_those_who_may_read_all(here: Serving) -> None:
+    with here.client(here.make_key("decide")) as client:
+        assert client.get("/metrics").status_code == 403
+    with here.client(here.make_key("read", campaigns=["spring"])) as client:
+        assert client.get("/metrics").status_code == 403
+    assert httpx2.get(here.url + "/metrics").status_code == 401
+
+
+def test_names_from_outside_do_not_fill_the_memory() -> None:
+    metrics = Metrics()
+    for place in range(MOST_CAMPAIGNS + 50):
+        metrics.answered(f"c{place}", [SimpleNamespace(state="returned")])  # type: ignore[list-item]
+        metrics.refused(f"code-{place}")
+    with open_store("memory://") as store:
+        text = scrape(store, metrics).decode()
+    assert text.count("doral_answers_total{") == MOST_CAMPAIGNS + 1
+    assert 'doral_answers_total{campaign="other",state="returned"} 50.0' in text
+    assert text.count("doral_errors_total{") == 101
+
+
+def test_every_reason_to_skip_has_a_word() -> None:
+    with open_store("memory://") as store:
+        campaign = store.create("x", PROBLEM)
+        assert skip_reason(campaign.decide("young", available=[]).reason) == "unavailable"
+    assert skip_reason("not served: a unit of budget brings 0.42 elsewhere, here 0.31") == "paced"
+    assert skip_reason("not served, by lot with probability 0.1: one of the options at random, to learn from it") == (
+        "exploring"
+    )
+
+
+# --- streams, and connections that dawdle -----------------------------------------------------------------------------
+
+
+@contextmanager
+def _small() -> Iterator[tuple[str, object]]:
+    """The server of the service, with an application that has a stream without end."""
+    app = FastAPI()
+    app.state.service = SimpleNamespace(metrics=Metrics())
+
+    async def ticks() -> AsyncIterator[bytes]:
+        while True:
+            yield b"data: tick\n\n"
+            await asyncio.sleep(0.05)
+
+    @app.get("/stream")
+    async def stream() -> StreamingResponse:
+        return StreamingResponse(ticks(), media_type="text/event-stream")
+
+    observe(app)
+    server = make_server(app, ServiceSettings(storage="memory://"))
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            while not server.started:
+                time.sleep(0.01)
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}", (server, app, thread)
+        finally:
+            server.should_exit = True
+            thread.join(timeout=30)
+
+
+def test_streams_end_at_once_and_whole() -> None:
+    with _small() as (url, (server, app, thread)), httpx2.Client(timeout=20) as client:  # type: ignore[misc]
+        metrics: Metrics = app.state.service.metrics  # type: ignore[has-type]
+        with client.stream("GET", url + "/stream") as answer:
+            assert answer.headers["x-request-id"]
+            parts = answer.iter_raw()
+            assert b"tick" in next(parts)
+            assert metrics._streams._value.get() == 1.0
+            server.should_exit = True  # type: ignore[has-type]
+            began = time.monotonic()
+            for _ in parts:  # the end of a chunked answer is said: nothing is raised here
+                pass
+            assert time.monotonic() - began < 3.0
+        thread.join(timeout=5)  # type: ignore[has-type]
+        assert not thread.is_alive()  # type: ignore[has-type]
+        assert metrics._streams._value.get() == 0.0
+
+
+def test_a_head_that_never_ends_is_not_kept() -> None:
+    with _small() as (url, _), socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as mine:
+        mine.sendall(b"GET /stream HTTP/1.1\r\nHost: x\r\n")
+        filler = b"X-Filler: " + b"x" * 8_000 + b"\r\n"
+        sent = 0
+        with contextlib.suppress(OSError):  # reset or broken, as it happens
+            while sent < 50_000_000:
+                sent += mine.send(filler)
+        assert sent < 50_000_000
+        assert HEAD_BYTES < 100_000
