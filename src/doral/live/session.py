@@ -132,7 +132,8 @@ class Session:
                         if not events or not self._is_stored(log, events):
                             events, found = [], []
                             if not self._do_all(log, fold, requests, events, found):
-                                log.rollback()
+                                if self._log is log:
+                                    log.rollback()
                                 return found
                         self._refuse_if_forked(log)
                         log.commit()

@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 QUEUE = 10_000
 _MOST_ITEMS = 2_000  # decisions, answers or records in one group, unless a single request has more
 _MOST_WAITING_ITEMS = 200_000  # of all requests that wait: each may bring thousands
-_MOST_READERS = 4  # threads that look at one campaign at once: other campaigns need some, too
+_MOST_READERS = 2  # threads that look at one campaign at once: one of them reads, and others need some, too
 _RETRY_AFTER_S = 1.0
 
 
@@ -81,13 +81,17 @@ class Desk:
 
     Args:
         campaign: Which.
-        run: Has something done in a thread.
+        run: Has something looked up in a thread.
         metrics: Are told what was done.
+        store: Has something stored in a thread; None: as `run`.
         queue: How many requests may wait.
     """
 
-    def __init__(self, campaign: Campaign, run: _Run, metrics: Metrics, *, queue: int = QUEUE) -> None:
+    def __init__(
+        self, campaign: Campaign, run: _Run, metrics: Metrics, *, store: _Run | None = None, queue: int = QUEUE
+    ) -> None:
         self.campaign, self._run, self._metrics, self._queue = campaign, run, metrics, queue
+        self._store = run if store is None else store
         self._waiting: deque[_Slip] = deque()
         self._waiting_items = 0
         self._worker: asyncio.Task[None] | None = None
@@ -196,7 +200,7 @@ class Desk:
     async def _do(self, group: list[_Slip]) -> None:
         began = time.monotonic()
         try:
-            found = await self._run(lambda: _done(self.campaign, group))
+            found = await self._store(lambda: _done(self.campaign, group))
         except Exception as error:  # noqa: BLE001  (whoever waits has to hear of it)
             found = [error] * len(group)
         for slip, one in zip(group, found, strict=True):

@@ -23,6 +23,7 @@ from doral.service.summaries import summary
 
 Result = TypeVar("Result")
 _THREADS = 16
+_WRITERS = 32  # campaigns that store something at once; a slow one keeps no other from its turn
 _FOREVER_S = 3_600.0
 _SUMMARIES_S = 0.5  # that a list of campaigns takes at most, but for the one that is being read
 _MOST_OPENED = 100  # campaigns that a list opens: each has a connection of its own
@@ -35,6 +36,7 @@ class Service:
         self.store, self.settings = store, settings
         self.metrics = Metrics()
         self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="doral")
+        self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="doral-write")
         self.entrance = Entrance(store.books, settings, self.run)
         self.following = Following(most=settings.limits.streams)
         self.exports = Exports()
@@ -45,6 +47,10 @@ class Service:
         """Something that takes a while, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, work)
 
+    async def _store(self, work: Callable[[], Result]) -> Result:
+        """The same for what desks store: others must not wait for a thread because these wait for a disk or a lock."""
+        return await asyncio.get_running_loop().run_in_executor(self._writers, work)
+
     async def desk(self, name: str) -> Desk:
         """Where requests about one campaign are handed in; UnknownName where there is none."""
         found = self._desks.get(name)
@@ -53,7 +59,8 @@ class Service:
             found = self._desks.get(name)  # others may have asked meanwhile
             if found is None or found.campaign is not campaign:
                 queue = self.settings.limits.queue
-                found = self._desks[name] = Desk(campaign, self.run, self.metrics, queue=queue)
+                found = Desk(campaign, self.run, self.metrics, store=self._store, queue=queue)
+                self._desks[name] = found
         return found
 
     async def follow(self, name: str) -> AsyncIterator[int]:
@@ -112,6 +119,7 @@ class Service:
 
     def close(self) -> None:
         """After the last request."""
+        self._writers.shutdown(wait=True)
         self.threads.shutdown(wait=True)
         self.store.close()
 
