@@ -8,17 +8,13 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
+from doral.service.access.cookies import csrf_of
 from doral.service.access.guard import safe_next
 from doral.service.access.keyring import STALE_S
 from doral.service.access.keys import read_key
 from doral.service.access.sessions import LONGEST_S
 from doral.service.settings import Limits, ServiceSettings
 from tests.service.harness import Serving, serving
-from tests.service.test_access_table import IS_MERGED, THERE
-
-pytestmark = pytest.mark.skipif(
-    ("POST", "/sign-in") not in THERE and not IS_MERGED, reason="the page to sign in is not there yet"
-)
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +75,6 @@ def test_a_session_ends_with_its_key(service: Serving, browser: httpx2.Client) -
 
 
 def test_signing_out_ends_it_at_once(service: Serving, browser: httpx2.Client) -> None:
-    from doral.service.access.cookies import csrf_of
-
     sign_in(browser, service.key)
     session = browser.cookies["doral"]
     presented = read_key(session)
