@@ -15,6 +15,7 @@ from starlette.requests import Request
 
 import doral
 from doral.cli.initial import content as initial_text
+from doral.live.page.facts import CampaignFacts
 from doral.planning import folder
 from doral.service.access.caller import Caller
 from doral.service.pages.acting import act_path, actions, cancel_form
@@ -259,6 +260,10 @@ def test_whoever_goes_back_finds_what_was_typed(admin: Browser, csrf: str) -> No
     assert 'value="phone call"' in more.text
 
 
+def _facts(service: Serving, name: str) -> CampaignFacts:
+    return service.store.campaign(name).facts()
+
+
 def _file(admin: Browser, csrf: str, file: str, content: str | bytes, **fields: str) -> httpx2.Response:
     return admin.send("/new/file", {"csrf": csrf, **fields}, files={"file": (file, content, "application/json")})
 
@@ -305,6 +310,23 @@ def test_a_file_that_cannot_be_used_says_why(admin: Browser, csrf: str, name: st
     assert told is not None
     assert words in unescape(told[1])
     assert 'value="kept name"' in answer.text
+
+
+def test_large_problems_find_their_way(service: Serving, admin: Browser, csrf: str) -> None:
+    many = {"arms": [f"arm {number}" for number in range(5_000)], "contexts": ["a"], "budget": 9, "horizon": 9}
+    shown = _file(admin, csrf, "many.json", json.dumps(many | {"deadline": 60}))
+    sent = {name: hidden_values(shown.text, name) for name in ("csrf", "key", "asked")} | {"step": "create"}
+    assert len(sent["asked"]) > 200_000
+    assert admin.send("/new", sent).status_code == 303
+    assert service.store.campaign("many").problem.n_arms == 5_000
+    steering = actions(Caller(key_id="a", name="a", roles=frozenset({"admin"}), csrf="t"), _facts(service, "many"))
+    assert len(steering) < 20_000
+    path = act_path("many", "pause")
+    assert f'formaction="{path}"' in steering
+    assert "did you mean" in unescape(admin.send(path, {"csrf": csrf, "arm": "arm 77777"}).text)
+    assert admin.send(path, {"csrf": csrf, "arm": "arm 77"}).status_code == 303
+    rows = {"arm_name": [f"arm {number}" for number in range(400)], "arm_cost": ["2"] * 400}
+    assert admin.send("/new", {**GOOD, "csrf": csrf, "name": "rows", **rows}).status_code == 200
 
 
 def test_no_file_and_a_name_that_is_taken(service: Serving, admin: Browser, csrf: str) -> None:

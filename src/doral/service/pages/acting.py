@@ -29,6 +29,7 @@ from doral.service.pages.forms_answers import campaign_path
 _NONE = Mistakes()
 _MARKS = {"active": "good", "paused": "warn", "retired": ""}
 _LONG = 48
+_MOST_ARMS = 100  # of a table; each row has forms of its own
 _RELEASE = (
     Choice(value="", words="as the problem says"),
     Choice(value="no", words="is spent"),
@@ -53,6 +54,21 @@ def actions(caller: Caller, facts: CampaignFacts) -> str:
     return f'<div class="acting">{steering}{taking}</div>' if steering or taking else ""
 
 
+def ways(caller: Caller, facts: CampaignFacts) -> str:
+    """Links to what `actions` shows at the end of a long page, for its top; nothing where that shows nothing.
+
+    Args:
+        caller: Who looks.
+        facts: Of the campaign.
+    """
+    links = []
+    if caller.may("admin", campaign=facts.name):
+        links.append('<a class="button" href="#steer">Steer</a>')
+    if caller.may("read", campaign=facts.name):
+        links.append('<a class="button" href="#downloads">Download</a>')
+    return f'<span class="ways">{" ".join(links)}</span>' if links else ""
+
+
 def _steering(caller: Caller, facts: CampaignFacts) -> str:
     if facts.state == "closed":
         return _section("steer", "Steer", "<p>The campaign is closed: nothing about it can be changed any more.</p>")
@@ -69,6 +85,8 @@ def _section(id_: str, title: str, html: str) -> str:
 
 
 def _arms(caller: Caller, facts: CampaignFacts) -> str:
+    if len(facts.arms) > _MOST_ARMS:
+        return _arm_by_name(caller, facts)
     rows = "".join(_arm_row(caller, facts.name, one) for one in facts.arms)
     return (
         '<div class="scroll" role="region" aria-labelledby="steer-caption" tabindex="0"><table class="steer">'
@@ -76,6 +94,23 @@ def _arms(caller: Caller, facts: CampaignFacts) -> str:
         '</caption><thead><tr><th scope="col">Arm</th><th scope="col">Now</th>'
         f'<th scope="col"><span class="unseen">What to do</span></th></tr></thead><tbody>{rows}</tbody></table></div>'
     )
+
+
+def _arm_by_name(caller: Caller, facts: CampaignFacts) -> str:
+    """Where there are too many for a table."""
+    field = text_field(
+        "steered",
+        "Name of an arm",
+        name="arm",
+        help_=f"There are {len(facts.arms):,}. One that is paused waits until it is resumed; a retired one is gone.",
+        mistakes=_NONE,
+        is_required=True,
+    )
+    buttons = "".join(
+        f'<button type="submit" formaction="{escape(act_path(facts.name, act))}">{words}</button>'
+        for act, words in (("pause", "Pause"), ("resume", "Resume"), ("retire", "Retire"))
+    )
+    return form(act_path(facts.name, "pause"), caller, f'{field}<div class="send">{buttons}</div>')
 
 
 def _arm_row(caller: Caller, campaign: str, arm: ArmFacts) -> str:

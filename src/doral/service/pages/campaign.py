@@ -17,7 +17,7 @@ from doral.live.errors import CampaignGone
 from doral.pages.names import short
 from doral.service.access.caller import Caller
 from doral.service.access.guard import page_caller
-from doral.service.pages.acting import actions
+from doral.service.pages.acting import actions, ways
 from doral.service.pages.acting_messages import message
 from doral.service.pages.forms_answers import campaign_path
 from doral.service.pages.fragments import FRAGMENTS, Boards, Shown, boards_of
@@ -146,7 +146,7 @@ def _main(request: Request, caller: Caller, boards: Boards, shown: Shown) -> str
         '<div class="status"><p class="pill" id="status" role="status" aria-live="polite" data-state="plain">'
         'As loaded</p><span id="as-of"></span>'
         "<noscript><p>Without scripts this page does not move by itself: load it again to see what is new.</p>"
-        f"</noscript>{search(facts.name, facts.tag)}</div>"
+        f"</noscript>{ways(caller, facts)}{search(facts.name, facts.tag)}</div>"
     )
     return (
         f"{message(request, caller)}{parts['kicker']}<h1>{escape(short(facts.name, 80))}</h1>"

@@ -17,16 +17,23 @@ from doral.service.pages.acting_messages import telling
 from doral.service.pages.creating_files import asked_of_file
 from doral.service.pages.creating_page import describing
 from doral.service.pages.creating_review import reviewing
-from doral.service.pages.creating_values import MORE_ROWS, Asked, Typed, asked_of, seed_of
+from doral.service.pages.creating_values import MORE_ROWS, MOST_ROWS, Asked, Typed, asked_of, seed_of
 from doral.service.pages.forms import KEY_FIELD, Mistakes
 from doral.service.pages.forms_answers import campaign_path, refusal, see
-from doral.service.pages.forms_reading import Sent, read_form
+from doral.service.pages.forms_reading import MAX_FILE_BYTES, Sent, read_form
 from doral.service.pages.shell import shell
 from doral.service.service import Service, service_of
 
 router = APIRouter(include_in_schema=False)
 _TITLE = "New campaign"
 _SCRIPTS = ("forms.js",)
+_MOST_FIELDS = 4 * MOST_ROWS + 100
+
+
+async def _with_room(request: Request, caller: Annotated[Caller, Depends(page_needs("admin"))]) -> None:
+    """Forms with many rows, and problems of thousands of arms that travel along, are read in spite of their size."""
+    del caller  # of strangers nothing is read
+    await request.form(max_fields=_MOST_FIELDS, max_part_size=4 * MAX_FILE_BYTES)
 
 
 @router.get("/new")
@@ -35,7 +42,7 @@ async def describe(request: Request, caller: Annotated[Caller, Depends(page_need
     return shell(request, caller, title=_TITLE, main=describing(caller), scripts=_SCRIPTS)
 
 
-@router.post("/new")
+@router.post("/new", dependencies=[Depends(_with_room)])
 async def take_form(
     request: Request,
     caller: Annotated[Caller, Depends(form_needs("admin"))],

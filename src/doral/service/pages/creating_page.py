@@ -106,7 +106,7 @@ def _by_form(caller: Caller, typed: Typed, mistakes: Mistakes, more_rows: int) -
         _panel("Arms", _arms(typed, mistakes, more_rows), id_="arms", mistakes=mistakes),
         _panel("Contexts", _contexts(typed, mistakes, more_rows), id_="contexts", mistakes=mistakes),
         _panel("Budget and time", _money_and_time(typed, mistakes)),
-        _panel("Policy", _policy(typed, mistakes)),
+        _panel("Who decides", _policy(typed, mistakes)),
         _more(typed, mistakes),
         f'<div class="send">{button("Check", name="step", value="check", look="primary")}'
         '<p class="help">You then see it in words, and can still go back.</p></div>',
@@ -270,7 +270,7 @@ def _policy(typed: Typed, mistakes: Mistakes) -> str:
         LABELS["policy"],
         live_policies(),
         value=typed.one("policy"),
-        help_="Who decides. The first is right unless you know why not.",
+        help_="The first is right unless you know why not.",
         mistakes=mistakes,
         look="wide",
     )
