@@ -1,0 +1,270 @@
+"""Rules that find what somebody should look after, and mostly nothing where nothing is wrong."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from lifelines.statistics import logrank_test
+
+import doral
+from doral.live.events import ANSWERED, DECIDED, Event
+from doral.live.health import Health
+from doral.service.operations.alarms import (
+    arm_silent,
+    budget_early,
+    clock_wrong,
+    curve_moved,
+    overdue,
+    pace_off,
+    store_ails,
+    used_up,
+)
+from doral.service.operations.alarms.chances import FALSE_ALARMS, chance_of_look, hazard, log_rank, look_number
+from doral.service.operations.alarms.facts import Facts
+from doral.service.operations.alarms.past import MOST_LIVES, Lives, Past
+from doral.service.operations.watching import Watched
+from tests.service.harness import PROBLEM
+
+DAY_S = 86_400.0
+WELL = Health(name="x", is_readable=True, is_writable=True)
+
+
+def _facts(past: Past, **changed: Any) -> Facts:
+    facts = Facts(
+        name="x", now=0.0, is_in_seconds=True, is_closed=False, arrivals=past.arrivals, fewest_to_come=1_000.0,
+        most_to_come=1_000.0, time_share=0.5, total=1_000.0, left=500.0, arms=("letter", "call"), plays=(2_000, 0),
+        answers=(1_000, 0), silent_arms=frozenset(), past=past, health=WELL, tolerance_s=300.0, overdue_since_s=0.0,
+    )  # fmt: skip
+    return replace(facts, **changed)
+
+
+def _spent(rng: np.random.Generator, per_arrival: float, n: int = 1_000) -> Past:
+    past = Past()
+    costs = rng.binomial(1, per_arrival / 2.0, n) * 2.0
+    past.read(
+        [Event(i + 1, DECIDED, float(i), 0.0, 0, context=0, arm=0 if c else None, cost=float(c), round=i + 1)
+         for i, c in enumerate(costs)]
+    )  # fmt: skip
+    return past
+
+
+# --- chances ----------------------------------------------------------------------------------------------------------
+
+
+def test_all_looks_together_use_up_what_is_stated() -> None:
+    assert sum(map(chance_of_look, range(1, 20_000))) < FALSE_ALARMS
+    assert sum(map(chance_of_look, range(1, 20_000))) > 0.99 * FALSE_ALARMS
+    looks = [look_number(count, 100) for count in range(3_000)]
+    assert looks[:100] == [0] * 100
+    assert looks == sorted(looks)
+    assert set(looks) == set(range(max(looks) + 1))  # none is left out
+
+
+def test_the_log_rank_test_is_that_of_lifelines() -> None:
+    rng = np.random.default_rng(1)
+    times = np.ceil(rng.exponential(10.0, 300))  # with ties
+    ended, second = rng.random(300) < 0.7, rng.random(300) < 0.3
+    ours = log_rank(times, ended, second)
+    theirs = logrank_test(times[~second], times[second], ended[~second], ended[second])
+    assert ours.chance == pytest.approx(theirs.p_value, rel=1e-6)
+
+
+def test_a_hazard_grows_by_answers_over_those_at_risk() -> None:
+    known = hazard(np.array([1.0, 2.0, 2.0, 3.0]), np.array([True, True, False, True]))
+    assert known.at(np.array([0.5, 1.0, 2.5, 9.0])) == pytest.approx([0.0, 1 / 4, 1 / 4 + 1 / 3, 1 / 4 + 1 / 3 + 1.0])
+
+
+# --- money ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_budget_that_ends_early_is_found_and_noise_is_not() -> None:
+    rng = np.random.default_rng(2)
+    found = budget_early.find(_facts(_spent(rng, 1.2)), 5)
+    assert found is not None
+    assert "Top it up" in found.words
+    assert "417" in found.words or "ends after about" in found.words
+    false = sum(
+        budget_early.find(_facts(_spent(rng, 0.5)), 1) is not None for _ in range(30)
+    )  # exactly at pace: what is left lasts
+    assert false == 0
+    at_the_limit = [budget_early.find(_facts(_spent(rng, 500 / 900)), 1) is not None for _ in range(60)]
+    assert sum(at_the_limit) <= 3  # of a rate that is just not too high
+
+
+def test_what_ends_shortly_before_the_end_is_nothing() -> None:
+    past = _spent(np.random.default_rng(3), 1.0)
+    assert budget_early.find(_facts(past, left=40.0, fewest_to_come=42.0, time_share=0.96), 1) is None
+    assert budget_early.find(_facts(past, is_closed=True), 1) is None
+    assert budget_early.find(_facts(Past()), 1) is None
+
+
+def test_much_that_will_be_left_over_is_found() -> None:
+    rng = np.random.default_rng(4)
+    slow, right = _spent(rng, 0.1), _spent(rng, 0.5)
+    found = pace_off.find(_facts(slow), 3)
+    assert found is not None
+    assert "left over" in found.words
+    assert pace_off.find(_facts(right), 3) is None
+    assert pace_off.find(_facts(slow, time_share=0.1), 3) is None  # it has only begun
+    assert not pace_off.is_over(_facts(slow))
+    assert pace_off.is_over(_facts(right))
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def _lives(
+    rng: np.random.Generator, n: int, now: float, *, stopped: float = math.inf, mean: float = DAY_S, chance: float = 0.6
+) -> Lives:
+    """Decisions at an even pace until now; answers that were not heard of by then are missing."""
+    made = np.linspace(0.0, now, n, endpoint=False)
+    delay = np.where(rng.random(n) < chance, rng.exponential(mean, n), np.inf)
+    heard = made + delay
+    gone = heard > min(now, stopped)
+    return Lives(made, np.zeros(n, dtype=np.int64), np.where(gone, np.nan, delay), np.where(gone, np.nan, heard))
+
+
+def _past(lives: Lives) -> Past:
+    past, events, sequences = Past(), [], {}
+    moments = [(made, 0, place) for place, made in enumerate(lives.made)]
+    moments += [(heard, 1, place) for place, heard in enumerate(lives.heard) if not math.isnan(heard)]
+    for number, (at, kind, place) in enumerate(sorted(moments), 1):
+        if kind == 0:
+            sequences[place] = number
+            events.append(Event(number, DECIDED, at, 0.0, 0, context=0, arm=0, cost=1.0, round=place + 1))
+        else:
+            events.append(
+                Event(number, ANSWERED, at, 0.0, 0, decision=sequences[place], context=0, arm=0, reward=1.0,
+                      previous_cost=1.0, delay=float(lives.delay[place]))
+            )  # fmt: skip
+    past.read(events)
+    return past
+
+
+def test_an_arm_that_fell_silent_is_found_and_a_quiet_one_is_not() -> None:
+    rng, now = np.random.default_rng(5), 20 * DAY_S
+    silent = _past(_lives(rng, 1_000, now, stopped=18.5 * DAY_S))
+    found = arm_silent.find(_facts(silent, now=now))
+    assert [one.subject for one in found] == ["letter"]
+    assert "no answer" in found[0].words
+    false = 0
+    for _ in range(60):
+        lives = _lives(rng, 400, now)
+        past = _past(lives)
+        false += bool(arm_silent.find(_facts(past, now=now)))
+    assert false == 0
+    # Nobody is served any more, and all have answered who will: then nothing is to be expected.
+    lives = _lives(rng, 1_000, now + 100 * DAY_S)
+    served = lives.where(lives.made < now)
+    assert arm_silent.find(_facts(_past(served), now=now + 100 * DAY_S)) == []
+
+
+def test_spells_between_answers_are_exponential_on_their_scale() -> None:
+    """Time rescaling, on which the stated rate of false alarms rests."""
+    rng, now, spells = np.random.default_rng(6), 20 * DAY_S, []
+    for _ in range(150):
+        lives = _lives(rng, 600, now)
+        expected, learned_from = arm_silent.missing(lives, now)
+        assert learned_from > 200
+        spells.append(expected)
+    # The last spell is cut off at an arbitrary moment: the time since the last event of a Poisson process is
+    # exponential, too.
+    assert np.mean(spells) == pytest.approx(1.0, abs=0.3)
+    assert max(spells) < arm_silent.threshold(300, 300, 1)
+
+
+def test_answers_that_are_reported_once_a_day_are_no_silence() -> None:
+    rng, now = np.random.default_rng(7), 20.9 * DAY_S
+    lives = _lives(rng, 1_000, now)
+    daily = np.ceil(lives.heard / DAY_S) * DAY_S
+    late = daily > now
+    lives = Lives(lives.made, lives.context, np.where(late, np.nan, daily - lives.made), np.where(late, np.nan, daily))
+    facts = _facts(_past(lives), now=now)
+    assert arm_silent.find(facts) == []
+    assert curve_moved.find(facts, 0, 1) is None
+
+
+def test_a_return_curve_that_moved_is_found_and_one_that_did_not_is_not() -> None:
+    rng, now = np.random.default_rng(8), 20 * DAY_S
+    before, after = _lives(rng, 1_000, now), _lives(rng, 1_000, now, chance=0.3)
+    moved = Lives(*(np.where(before.made < 15 * DAY_S, one, other) for one, other in zip(before, after, strict=True)))
+    found = curve_moved.find(_facts(_past(moved), now=now), 0, 10)
+    assert found is not None
+    assert "rarer or later" in found.words
+    false = 0
+    for _ in range(150):
+        test = curve_moved.compare(_lives(rng, 300, now), now)
+        assert test is not None
+        false += test.chance < 0.05
+    assert 1 <= false <= 18  # as often as it says: 7.5 are expected
+
+
+def test_other_contexts_are_not_taken_for_a_change() -> None:
+    rng, now = np.random.default_rng(9), 20 * DAY_S
+    often, rarely = _lives(rng, 2_000, now, chance=0.9), _lives(rng, 2_000, now, chance=0.2)
+    recent = often.made > 15 * DAY_S
+    lives = Lives(*(np.where(recent, one, other) for one, other in zip(rarely, often, strict=True)))
+    assert curve_moved.compare(lives, now).chance < 1e-6  # type: ignore[union-attr]
+    mixed = rng.random(2_000) < np.where(recent, 0.9, 0.1)
+    lives = Lives(*(np.where(mixed, one, other) for one, other in zip(rarely, often, strict=True)))
+    by_context = lives._replace(context=mixed.astype(np.int64))
+    assert curve_moved.compare(lives._replace(context=np.zeros(2_000, dtype=np.int64)), now).chance < 1e-6  # type: ignore[union-attr]
+    assert curve_moved.compare(by_context, now).chance > 1e-3  # type: ignore[union-attr]
+
+
+def test_what_is_remembered_does_not_grow_with_the_log() -> None:
+    rng = np.random.default_rng(10)
+    past = _past(_lives(rng, MOST_LIVES + 2_000, 20 * DAY_S))
+    assert past.lives(0).made.size == MOST_LIVES
+    assert past.rates(20) is not None
+    assert len(past._points) <= 2_049
+
+
+# --- health -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_health_tells_of() -> None:
+    past = Past()
+    ahead = replace(WELL, clock_ahead_s=1_000.0, server_ahead_s=-900.0)
+    assert [one.subject for one in clock_wrong.find(_facts(past, health=ahead))] == ["campaign", "server"]
+    assert clock_wrong.find(_facts(past)) == []
+    late = replace(WELL, overdue=5)
+    assert overdue.find(_facts(past, health=late, overdue_since_s=10.0)) == []
+    assert len(overdue.find(_facts(past, health=late, overdue_since_s=1_000.0))) == 1
+    assert store_ails.find(WELL) == []
+    broken = Health(name="x", is_readable=False, is_writable=False, error="gone", write_s=9.0)
+    assert [one.subject for one in store_ails.find(broken)] == ["read", "slow"]
+    gone = replace(WELL, budget_left_share=0.0, time_left_share=0.4)
+    assert used_up.find(_facts(past, health=gone))[0].subject == "budget"
+    over = replace(WELL, budget_left_share=0.2, time_left_share=0.0)
+    assert used_up.find(_facts(past, health=over))[0].subject == "time"
+    assert used_up.find(_facts(past, health=over, is_closed=True)) == []
+
+
+# --- a campaign under watch -------------------------------------------------------------------------------------------
+
+
+def test_an_alarm_is_raised_stays_and_is_cleared() -> None:
+    now = time.time()
+    with doral.open("memory://") as store:
+        campaign = store.create("x", PROBLEM, seed=3, at=now - DAY_S)
+        watched, books = Watched(campaign), store.books
+        watched.look(books, now)
+        assert books.alarms() == []
+        campaign.decide_many([{"context": "young", "at": now - DAY_S + 60.0 * i} for i in range(PROBLEM.horizon)])
+        watched.look(books, now)
+        raised = {row.rule for row in books.alarms(campaign="x")}
+        assert "used-up" in raised
+        since = [row.since for row in books.alarms() if row.rule == "used-up"]
+        watched.look(books, now + 30.0)
+        assert [row.since for row in books.alarms() if row.rule == "used-up"] == since
+        campaign.extend(rounds=500)
+        watched.look(books, now + 60.0)
+        assert "used-up" in {row.rule for row in books.alarms()}  # once is no proof
+        watched.look(books, now + 90.0)
+        assert "used-up" not in {row.rule for row in books.alarms()}
