@@ -10,6 +10,8 @@ import httpx2
 import pytest
 
 from doral.errors import InvalidValue
+from doral.live.storage.contract import CampaignRow
+from doral.live.storage.memory import MemoryStorage
 from doral.service.access.binding import check_binding
 from doral.service.access.cookies import cookie_in, origin_of, set_cookie
 from doral.service.access.headers import CONTENT_POLICY
@@ -47,6 +49,20 @@ def test_every_answer_has_them(service: Serving, path: str, with_key: bool) -> N
     assert "server" not in headers
     assert "strict-transport-security" not in headers
     assert "access-control-allow-origin" not in headers
+
+
+def test_an_answer_that_nobody_foresaw_has_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(storage: MemoryStorage) -> list[CampaignRow]:
+        raise RuntimeError("what is inside")
+
+    with serving() as service, service.client() as client:
+        usual = dict(client.get("/healthz").headers)
+        monkeypatch.setattr(MemoryStorage, "campaigns", fail)
+        answer = client.get("/v1/campaigns")
+    assert answer.status_code == 500
+    assert "inside" not in answer.text
+    assert {name for name in usual if "-" in name} - answer.headers.keys() == set()
+    assert answer.headers["content-security-policy"] == CONTENT_POLICY
 
 
 def test_no_inline_script_and_no_stranger_in_a_frame() -> None:

@@ -11,7 +11,7 @@ import pytest
 from doral.service.access.cookies import csrf_of
 from doral.service.access.guard import safe_next
 from doral.service.access.keyring import STALE_S
-from doral.service.access.keys import read_key
+from doral.service.access.keys import new_key, read_key
 from doral.service.access.sessions import LONGEST_S
 from doral.service.settings import Limits, ServiceSettings
 from tests.service.harness import Serving, serving
@@ -72,6 +72,18 @@ def test_a_session_ends_with_its_key(service: Serving, browser: httpx2.Client) -
         assert another.get("/v1/acts").status_code == 401
     cookie = {"Cookie": answer.headers["set-cookie"].split(";")[0]}
     assert httpx2.get(service.url + "/v1/acts", headers=cookie).status_code == 401
+
+
+def test_a_session_that_was_opened_while_its_key_was_revoked_is_none(service: Serving) -> None:
+    key = read_key(service.make_key("admin"))
+    assert key is not None
+    service.store.books.revoke_key(key.id, time.time())
+    row, session = new_key("late", ["admin"], now=time.time(), parent=key.id)
+    orphan, lost = new_key("orphan", ["admin"], now=time.time(), parent="0" * 12)
+    for each in (row, orphan):
+        service.store.books.add_key(each)
+    for one in (session, lost):
+        assert httpx2.get(service.url + "/v1/acts", headers={"Cookie": f"doral={one}"}).status_code == 401
 
 
 def test_signing_out_ends_it_at_once(service: Serving, browser: httpx2.Client) -> None:

@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from doral.errors import DoralError, InvalidValue, UnknownName
+from doral.service.access.headers import headers_of_answers
 from doral.service.access.refusals import SignInFirst
 from doral.service.pages.forms_answers import is_for_page, known_caller, refusal
 from doral.service.replies import problem_reply
@@ -114,4 +115,6 @@ async def _unforeseen(request: Request, error: Exception) -> Response:
     found = request_id(request)
     logger.error("request %s failed: %s", found, type(error).__name__)
     told = ServiceError(f"the service has failed; tell its operator the request id {found}", "failed", 500)
-    return problem_reply(told, more={"instance": _path(request), "request_id": found})
+    # This answer is given outside of all that stands around the routes.
+    headers = {**headers_of_answers(request.app.state.service.settings), "X-Request-Id": found}
+    return problem_reply(told, headers=headers, more={"instance": _path(request), "request_id": found})

@@ -27,17 +27,26 @@ _POLICY = b"content-security-policy"  # of several, browsers obey all
 _YEAR_S = 365 * 86_400
 
 
+def headers_of_answers(settings: ServiceSettings) -> dict[str, str]:
+    """Of all but assets."""
+    return {**_of_assets(settings), "cache-control": "no-store"}
+
+
+def _of_assets(settings: ServiceSettings) -> dict[str, str]:
+    found = dict(_ALWAYS)
+    # Not for this machine alone: browsers would ask for TLS of everything else that runs on it.
+    if is_encrypted(settings) and (settings.public_url is not None or not is_loopback(settings.host)):
+        found["strict-transport-security"] = f"max-age={_YEAR_S}"
+    return found
+
+
 class Headers:
     """Adds them. No route can say otherwise: its own policy for a page holds beside this one, the rest is replaced."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self._app = app
-        found = dict(_ALWAYS)
-        # Not for this machine alone: browsers would ask for TLS of everything else that runs on it.
-        if is_encrypted(settings) and (settings.public_url is not None or not is_loopback(settings.host)):
-            found["strict-transport-security"] = f"max-age={_YEAR_S}"
-        self._asset = [(name.encode(), value.encode()) for name, value in found.items()]
-        self._other = [*self._asset, (b"cache-control", b"no-store")]
+        self._asset = _encoded(_of_assets(settings))
+        self._other = _encoded(headers_of_answers(settings))
         self._asset_names = frozenset(name for name, _ in self._asset if name != _POLICY)
         self._other_names = self._asset_names | {b"cache-control"}
 
@@ -55,3 +64,7 @@ class Headers:
             await send(message)
 
         await self._app(scope, receive, send_all)
+
+
+def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode(), value.encode()) for name, value in headers.items()]
