@@ -21,6 +21,7 @@ from doral.service.access.caller import Caller
 from doral.service.pages.acting import act_path, actions, cancel_form
 from doral.service.pages.acting_messages import message, telling
 from doral.service.pages.forms_answers import campaign_path
+from doral.service.settings import Limits, ServiceSettings
 from tests.planning.plans import a_plan
 from tests.service.harness import PROBLEM, Serving, serving
 
@@ -105,6 +106,17 @@ def test_a_wrong_key_is_told_at_its_field_and_is_not_shown_again(service: Servin
             assert 'aria-describedby="key-mistake key-help"' in answer.text
             assert 'name="next" value="/new"' in answer.text
             assert not wrong or wrong not in answer.text
+
+
+def test_whoever_guesses_has_to_wait() -> None:
+    limited = ServiceSettings(storage="memory://", limits=Limits(sign_in_failures=2))
+    with serving(settings=limited) as service, httpx2.Client(base_url=service.url) as client:
+        guesses = [f"doral_{number:012x}_{'x' * 43}" for number in range(4)]
+        answers = [Browser(client, service.url).send("/sign-in", {"key": one}) for one in guesses]
+        assert [one.status_code for one in answers] == [401, 401, 429, 429]
+        assert int(answers[-1].headers["retry-after"]) > 0
+        assert "wait" in answers[-1].text
+        assert 'aria-invalid="true"' in answers[-1].text
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ async def do(
         done: Done = await desk.write(lambda campaign: asked.do(campaign, sent, key))
     except DoralError as error:
         return await _wrong(request, caller, service, name, act, sent, error)
-    await noted(request, caller, asked.noted_as, name, **{"of": done.of} if done.of else {})
+    await noted(request, caller, asked.noted_as, name, **done.details)
     return see(telling(caller, back, done.code, done.of))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from doral import _check
 from doral.errors import DoralError, InvalidValue
@@ -20,10 +20,11 @@ _RELEASES: Mapping[str, bool | None] = {"": None, "yes": True, "no": False}
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """What was done, by the code of its message; `of` is what is said in it."""
+    """What was done, by the code of its message; `of` is what is said in it, `details` what is noted of it."""
 
     code: str
     of: str = ""
+    details: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,14 +46,14 @@ class Act:
     Attributes:
         title: Of its page.
         noted_as: In the list of administrative acts.
-        field: Where a mistake is told that names no field of the form.
+        at: The field where a mistake is told that names no field of the form.
         do: Does it, given the campaign, the form and the key of the request.
         ask: What has to be said yes to first; None: nothing.
     """
 
     title: str
     noted_as: str
-    field: str
+    at: str
     do: Callable[[Campaign, Sent, str | None], Done]
     ask: Callable[[Campaign, Sent], Sure] | None = None
 
@@ -68,22 +69,26 @@ def number(name: str, text: str) -> float:
 # --- arms -------------------------------------------------------------------------------------------------------------
 
 
+def _of_arm(code: str, arm: str) -> Done:
+    return Done(code=code, of=arm, details={"arm": arm})
+
+
 def _pause(campaign: Campaign, sent: Sent, key: str | None) -> Done:
     del key  # pausing twice is pausing once
     campaign.pause_arm(sent.raw("arm"))
-    return Done(code="paused", of=sent.raw("arm"))
+    return _of_arm("paused", sent.raw("arm"))
 
 
 def _resume(campaign: Campaign, sent: Sent, key: str | None) -> Done:
     del key
     campaign.resume_arm(sent.raw("arm"))
-    return Done(code="resumed", of=sent.raw("arm"))
+    return _of_arm("resumed", sent.raw("arm"))
 
 
 def _retire(campaign: Campaign, sent: Sent, key: str | None) -> Done:
     del key
     campaign.retire_arm(sent.raw("arm"))
-    return Done(code="retired", of=sent.raw("arm"))
+    return _of_arm("retired", sent.raw("arm"))
 
 
 def _sure_to_retire(campaign: Campaign, sent: Sent) -> Sure:
@@ -103,7 +108,7 @@ def _add_arm(campaign: Campaign, sent: Sent, key: str | None) -> Done:
     cost = number("cost", sent.one("cost")) if sent.one("cost") else 1.0
     arm = Arm(sent.one("arm"), features=features, cost=cost)
     campaign.add_arm(arm, key=key)
-    return Done(code="added", of=arm.name)
+    return Done(code="added", of=arm.name, details={"arm": arm.name, "cost": arm.cost, "key": key})
 
 
 # --- money and time ---------------------------------------------------------------------------------------------------
@@ -119,7 +124,7 @@ def _amount(sent: Sent) -> float:
 def _top_up(campaign: Campaign, sent: Sent, key: str | None) -> Done:
     amount = _amount(sent)
     campaign.top_up(amount, key=key)
-    return Done(code="topped-up", of=figure(amount, 6))
+    return Done(code="topped-up", of=figure(amount, 6), details={"amount": amount, "key": key})
 
 
 def _sure_to_top_up(campaign: Campaign, sent: Sent) -> Sure:
@@ -142,20 +147,24 @@ def _extend(campaign: Campaign, sent: Sent, key: str | None) -> Done:
         if not sent.one("until"):
             raise InvalidValue("until", "", "give the new last day, such as 2027-03-31")
         campaign.extend(until=sent.one("until"), key=key)
-        return Done(code="extended", of=f"it ends {moment(end_timestamp('until', sent.one('until')), 'seconds')} UTC")
+        words = f"it ends {moment(end_timestamp('until', sent.one('until')), 'seconds')} UTC"
+        return Done(code="extended", of=words, details={"until": sent.one("until"), "key": key})
     if not sent.one("rounds"):
         raise InvalidValue("rounds", "", "say how many more, such as 1000")
     rounds = number("rounds", sent.one("rounds"))
     campaign.extend(rounds, key=key)  # type: ignore[arg-type]  # it is checked there whether it is whole
-    return Done(code="extended", of=f"{count(int(rounds), 'more arrival', 'more arrivals')}")
+    words = count(int(rounds), "more arrival", "more arrivals")
+    return Done(code="extended", of=words, details={"rounds": rounds, "key": key})
 
 
 def _expire(campaign: Campaign, sent: Sent, key: str | None) -> Done:
     del key
     if sent.one("release") not in _RELEASES:
         raise InvalidValue("release", sent.one("release"), "must be one of those that are listed")
-    many = campaign.expire(release=_RELEASES[sent.one("release")])
-    return Done(code="expired", of=count(many, "decision has expired", "decisions have expired"))
+    release = _RELEASES[sent.one("release")]
+    many = campaign.expire(release=release)
+    words = count(many, "decision has expired", "decisions have expired")
+    return Done(code="expired", of=words, details={"release": release, "expired": many})
 
 
 def _close(campaign: Campaign, sent: Sent, key: str | None) -> Done:
@@ -167,16 +176,14 @@ def _close(campaign: Campaign, sent: Sent, key: str | None) -> Done:
 
 
 ACTS: Mapping[str, Act] = {
-    "pause": Act(title="Pause an arm", noted_as="arm paused", field="arm", do=_pause),
-    "resume": Act(title="Resume an arm", noted_as="arm resumed", field="arm", do=_resume),
-    "retire": Act(title="Retire an arm", noted_as="arm retired", field="arm", do=_retire, ask=_sure_to_retire),
-    "add-arm": Act(title="Add an arm", noted_as="arm added", field="arm", do=_add_arm),
-    "top-up": Act(
-        title="Top up the budget", noted_as="budget topped up", field="amount", do=_top_up, ask=_sure_to_top_up
-    ),
-    "extend": Act(title="Extend the end", noted_as="end extended", field="until", do=_extend),
-    "expire": Act(title="Settle what is overdue", noted_as="decisions expired", field="release", do=_expire),
-    "close": Act(title="Close the campaign", noted_as="campaign closed", field="confirm", do=_close),
+    "pause": Act(title="Pause an arm", noted_as="arm paused", at="arm", do=_pause),
+    "resume": Act(title="Resume an arm", noted_as="arm resumed", at="arm", do=_resume),
+    "retire": Act(title="Retire an arm", noted_as="arm retired", at="arm", do=_retire, ask=_sure_to_retire),
+    "add-arm": Act(title="Add an arm", noted_as="arm added", at="arm", do=_add_arm),
+    "top-up": Act(title="Top up the budget", noted_as="budget topped up", at="amount", do=_top_up, ask=_sure_to_top_up),
+    "extend": Act(title="Extend the end", noted_as="campaign extended", at="until", do=_extend),
+    "expire": Act(title="Settle what is overdue", noted_as="decisions expired", at="release", do=_expire),
+    "close": Act(title="Close the campaign", noted_as="campaign closed", at="confirm", do=_close),
 }
 
 
@@ -188,4 +195,4 @@ def field_of(act: Act, error: DoralError, fields: set[str]) -> str:
     for one in ("cost", "features", "amount", "rounds", "until"):
         if one in named and one in fields:
             return one
-    return act.field if act.field in fields or not fields else sorted(fields)[0]
+    return act.at if act.at in fields or not fields else sorted(fields)[0]

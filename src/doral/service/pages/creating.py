@@ -101,7 +101,7 @@ async def take_file(
 async def _create(request: Request, caller: Caller, service: Service, sent: Sent) -> Response:
     seed = seed_of(sent.one(KEY_FIELD))
 
-    def create() -> str:
+    def create() -> tuple[str, bool]:
         asked = Asked.from_json(sent.raw("asked"))
         asked.check()
         try:
@@ -116,14 +116,14 @@ async def _create(request: Request, caller: Caller, service: Service, sent: Sent
         except CampaignExists:
             if not _is_that(service.store.campaign(asked.name), asked, seed):
                 raise
-            return asked.name  # the same form, sent twice
-        return made.name
+            return asked.name, True  # the same form, sent twice
+        return made.name, False
 
     try:
-        name = await service.run(create)
+        name, is_again = await service.run(create)
     except DoralError as error:
         return refusal(request, caller, error, back="/new")
-    await noted(request, caller, "campaign created", name)
+    await noted(request, caller, "campaign created", name, again=is_again)
     return see(telling(caller, campaign_path(name), "created"))
 
 
