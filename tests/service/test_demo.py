@@ -7,8 +7,9 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,13 +51,17 @@ def _started(folder: Path) -> Iterator[Demo]:
         text=True,
     )
     assert process.stdout is not None
+    too_late = threading.Timer(2 * _START_S, process.kill)  # a command that says nothing would be waited for for ever
+    too_late.start()
     try:
         page, key = process.stdout.readline(), process.stdout.readline()
         link, secret = re.fullmatch(r"page +(\S+)\n", page), re.fullmatch(r"key +(\S+)\n", key)
         assert link is not None, page
         assert secret is not None, key
+        too_late.cancel()
         yield Demo(link=link[1], key=secret[1], began=began, process=process, folder=folder)
     finally:
+        too_late.cancel()
         if process.poll() is None:
             process.kill()
         process.wait()
@@ -67,6 +72,13 @@ def _started(folder: Path) -> Iterator[Demo]:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     with _started(tmp_path_factory.mktemp("demo")) as one:
         yield one
+
+
+def _wait_until(is_true: Callable[[], bool], within_s: float = 30.0) -> None:
+    until = time.monotonic() + within_s
+    while not is_true():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 def _arrivals(client: httpx2.Client) -> dict[str, int]:
@@ -108,6 +120,15 @@ def test_its_link_signs_one_browser_in_once(demo: Demo) -> None:
         assert stranger.get("/v1/campaigns").status_code == 401
 
 
+def test_the_smaller_campaign_has_an_alarm(demo: Demo) -> None:
+    headers = {"Authorization": f"Bearer {demo.key}"}
+    with httpx2.Client(base_url=demo.url, headers=headers) as client:
+        _wait_until(lambda: bool(client.get("/v1/alarms").raise_for_status().json()["alarms"]))
+        alarms = client.get("/v1/alarms").json()["alarms"]
+    assert {one["campaign"] for one in alarms} == {"reminders"}
+    assert {one["subject"] for one in alarms} == {"text message"}
+
+
 def test_ctrl_c_ends_it_and_nothing_is_left_behind(demo: Demo) -> None:
     """The last of those who use it."""
     os.kill(demo.process.pid, signal.SIGINT)
@@ -122,14 +143,6 @@ def inside() -> Iterator[Serving]:
     """The same in this process, whose store can be looked at."""
     with serving(settings=ServiceSettings(storage="memory://", is_demo=True)) as one:
         yield one
-
-
-def _wait_until(is_true: object, within_s: float = 30.0) -> None:
-    until = time.monotonic() + within_s
-    assert callable(is_true)
-    while not is_true():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def test_answers_come_back_by_themselves(inside: Serving) -> None:
