@@ -18,6 +18,7 @@ from doral.client.following import Feed
 from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
+from doral.live.decision_pages import MAX_PAGE, DecisionPage
 from doral.live.events import DECIDE_SCOPE, STATE_NAMES
 from doral.live.health import Health
 from doral.live.ledger import Ledger
@@ -44,8 +45,6 @@ from doral.wire.problems import from_problem
 from doral.wire.reading import read_as, read_ledger, read_report
 from doral.wire.values import decision_from_dict
 
-MAX_ITEMS = 10_000  # of a batch, as services take them
-_PAGE_DECISIONS = 1_000
 _SCOPE_CHARACTERS = len(DECIDE_SCOPE)  # all scopes are as long
 
 
@@ -76,10 +75,10 @@ class CampaignCalls:
         """Many arrivals in their order, stored together or not at all.
 
         Args:
-            arrivals: Each is the name of a context, or a mapping with the arguments of `decide`; at most 10,000, since
-                one request carries them all.
+            arrivals: Each is the name of a context, or a mapping with the arguments of `decide`; one request carries
+                them all, and services take 10,000 in one unless told otherwise.
         """
-        asked = [arrival_of(one) for one in _batch("arrivals", arrivals)]
+        asked = [arrival_of(one) for one in as_batch("arrivals", arrivals)]
         return self._batch("decisions", {"arrivals": list(map(_arrival, asked))}, _decisions)
 
     # --- answers ----------------------------------------------------------------------------------------------------
@@ -99,26 +98,24 @@ class CampaignCalls:
         """Many answers in their order, stored together or not at all.
 
         Args:
-            answers: Each is a pair (decision_id, reward), or a mapping with the arguments of `feedback`; at most
-                10,000, since one request carries them all.
+            answers: Each is a pair (decision_id, reward), or a mapping with the arguments of `feedback`; one request
+                carries them all, and services take 10,000 in one unless told otherwise.
         """
-        asked = [answer_of(one) for one in _batch("answers", answers)]
+        asked = [answer_of(one) for one in as_batch("answers", answers)]
         body = {"answers": list(map(_answer, asked)), "all_or_none": True}
         return self._batch("feedback", body, _whole_results)
 
     def feedback_each(
         self, answers: Iterable[tuple[str, float] | Mapping[str, Any]]
     ) -> Call[list[Decision | DoralError]]:
-        """Many answers in their order, each for itself: what is wrong with one does not keep the others out.
+        asked = [_answer_or_error(one) for one in as_batch("answers", answers)]
+        sent = [one for one in asked if not isinstance(one, DoralError)]
 
-        Returns for each the decision, or the error that `feedback` would have raised.
+        def read(given: Mapping[str, Any]) -> list[Decision | DoralError]:
+            told = iter(_results(given, len(sent)))
+            return [one if isinstance(one, DoralError) else next(told) for one in asked]
 
-        Args:
-            answers: Each is a pair (decision_id, reward), or a mapping with the arguments of `feedback`; at most
-                10,000, since one request carries them all.
-        """
-        asked = [answer_of(one) for one in _batch("answers", answers)]
-        return self._batch("feedback", {"answers": list(map(_answer, asked))}, _results)
+        return self._batch("feedback", {"answers": sent}, read)
 
     def correct(
         self,
@@ -170,10 +167,10 @@ class CampaignCalls:
         """Many of them, entered in the order in which they happened, stored together or not at all.
 
         Args:
-            records: Each is a mapping with the arguments of `record`; at most 10,000, since one request carries them
-                all.
+            records: Each is a mapping with the arguments of `record`; one request carries them all, and services take
+                10,000 in one unless told otherwise.
         """
-        asked = [record_of(one) for one in _batch("records", records)]
+        asked = [record_of(one) for one in as_batch("records", records)]
         return self._batch("records", {"records": list(map(_record, asked))}, _decisions)
 
     # --- changes while it runs --------------------------------------------------------------------------------------
@@ -234,6 +231,20 @@ class CampaignCalls:
             raise UnknownName("state", state, STATE_NAMES)
         return self._page_of_decisions(state, None)
 
+    def decision_page(self, after: str | None = None, state: str | None = None, limit: int = 100) -> Call[DecisionPage]:
+        if state is not None and not _check.is_among(state, STATE_NAMES):
+            raise UnknownName("state", state, STATE_NAMES)
+        limit = _check.whole_number("limit", limit, at_least=1, at_most=MAX_PAGE)
+
+        def read(given: Mapping[str, Any]) -> DecisionPage:
+            return DecisionPage(_decisions(given), given["next"])
+
+        return self._look("decisions", read=read, is_long=True, state=state, after=after, limit=limit)
+
+    def decision_with_key(self, key: str) -> Call[Decision | None]:
+        key = _check.name("key", key)
+        return self._look("decisions", read=lambda given: next(iter(_decisions(given)), None), key=key)
+
     def _page_of_decisions(self, state: str | None, after: str | int | None) -> Call[Page[Decision]]:
         def read(given: Mapping[str, Any]) -> Page[Decision]:
             following = given["next"]
@@ -242,7 +253,7 @@ class CampaignCalls:
                 following=None if following is None else self._page_of_decisions(state, following),
             )
 
-        return self._look("decisions", read=read, is_long=True, state=state, after=after, limit=_PAGE_DECISIONS)
+        return self._look("decisions", read=read, is_long=True, state=state, after=after, limit=MAX_PAGE)
 
     def ledger(self) -> Call[Ledger]:
         return self._look("ledger", read=read_ledger)
@@ -319,14 +330,6 @@ class CampaignCalls:
         )
 
 
-def _batch(field: str, given: Iterable[Any]) -> Sequence[Any]:
-    found = as_batch(field, given)
-    if len(found) > MAX_ITEMS:
-        remedy = f"must be at most {MAX_ITEMS:,} at once through a service: they are stored together or not at all"
-        raise InvalidValue(f"number of {field}", len(found), remedy)
-    return found
-
-
 def _key(key: str | None) -> str | None:
     return None if key is None else _check.name("key", key)
 
@@ -388,13 +391,24 @@ def _decisions(given: Mapping[str, Any]) -> list[Decision]:
     return [decision_from_dict(one) for one in given["decisions"]]
 
 
-def _results(given: Mapping[str, Any]) -> list[Decision | DoralError]:
-    return [
+def _answer_or_error(one: object) -> dict[str, Any] | DoralError:
+    """What cannot be sent is refused here, and keeps the others out no more than what the service refuses."""
+    try:
+        return _answer(answer_of(one))
+    except DoralError as error:
+        return error
+
+
+def _results(given: Mapping[str, Any], expected: int) -> list[Decision | DoralError]:
+    found: list[Decision | DoralError] = [
         decision_from_dict(one["decision"])
         if one.get("decision") is not None
         else from_problem(one["problem"], status=int(one["problem"].get("status", 422)))
         for one in given["results"]
     ]
+    if len(found) != expected:
+        raise ValueError(f"{len(found)} results of {expected} answers")
+    return found
 
 
 def _whole_results(given: Mapping[str, Any]) -> list[Decision]:

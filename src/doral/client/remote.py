@@ -71,8 +71,9 @@ class RemoteCampaign:
     answer is sent again with its key, so that nothing is decided, spent or counted twice; where the caller gives no
     key, one is drawn, and the decision tells it.
 
-    What concerns files of the service's host is not offered (`archive`, `archives`, `relocate_archive`,
-    `save_snapshot`): open the store itself there.
+    Not offered is what concerns files of the service's host (`archive`, `archives`, `relocate_archive`,
+    `save_snapshot`): open the store itself there. Nor is `decide_each`: a service stores arrivals that come together,
+    from several threads or awaited, together anyway.
     """
 
     def __init__(self, connection: Connection, calls: CampaignCalls) -> None:
@@ -119,6 +120,8 @@ class RemoteCampaign:
     definition = _sent(CampaignCalls.definition)
     decision = _sent(CampaignCalls.decision)
     decisions = _paged(CampaignCalls.decisions)
+    decision_page = _sent(CampaignCalls.decision_page)
+    decision_with_key = _sent(CampaignCalls.decision_with_key)
     ledger = _sent(CampaignCalls.ledger)
     facts = _sent(CampaignCalls.facts)
     verify = _sent(CampaignCalls.verify)

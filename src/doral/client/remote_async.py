@@ -113,6 +113,8 @@ class AsyncCampaign:
     definition = _sent(CampaignCalls.definition)
     decision = _sent(CampaignCalls.decision)
     decisions = _paged(CampaignCalls.decisions)
+    decision_page = _sent(CampaignCalls.decision_page)
+    decision_with_key = _sent(CampaignCalls.decision_with_key)
     ledger = _sent(CampaignCalls.ledger)
     facts = _sent(CampaignCalls.facts)
     verify = _sent(CampaignCalls.verify)

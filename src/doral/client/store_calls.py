@@ -99,5 +99,4 @@ def _named(policy: PolicyOptions) -> dict[str, Any]:
     base = base if base in POLICY_NAMES else "doral"
     usual = policy_of(base, {}).to_dict()
     options = {name: value for name, value in policy.to_dict().items() if name != "name" and value != usual[name]}
-    found = {"policy": base, **({"options": options} if options else {})}
-    return found if policy_of(base, options).name == policy.name else {**found, "label": policy.name}
+    return {"policy": base, "options": options} | ({} if policy.name == base else {"label": policy.name})
