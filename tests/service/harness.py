@@ -16,6 +16,7 @@ import doral
 from doral.live.store import Store
 from doral.service.access.keys import make_first_key, new_key
 from doral.service.app import make_app
+from doral.service.operations.readiness import READY
 from doral.service.settings import ServiceSettings
 
 PROBLEM = doral.Problem(
@@ -64,13 +65,12 @@ def serving(storage: str = "memory://", settings: ServiceSettings | None = None)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        server = uvicorn.Server(
-            uvicorn.Config(make_app(settings, store), log_config=None, lifespan="on", server_header=False)
-        )
+        app = make_app(settings, store)
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", server_header=False))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
-            while not server.started:
+            while not (server.started and app.state.readiness == READY):
                 assert thread.is_alive(), "the service did not start"
                 time.sleep(0.01)
             yield Serving(url=url, store=store, key=key)

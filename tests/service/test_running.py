@@ -102,10 +102,14 @@ def test_sigterm_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path) 
     storage = f"sqlite:///{tmp_path}/campaigns.db"
     with doral.open(storage) as store:
         store.create("load", PROBLEM)
-    with running(storage=storage) as run:
-        code, got = _load(run, signal.SIGTERM)
+    with running(storage=storage) as run, run.client() as client:
+        assert client.get("/readyz").json() == {"status": "ready"}
+        with client.stream("GET", "/v1/campaigns/load/events") as events:
+            code, got = _load(run, signal.SIGTERM)
+            followed = b"".join(events.iter_raw())  # to its end, which is whole
         lines = run.lines()
     assert code == 0
+    assert b"id: " in followed
     with doral.open(storage) as store:
         stored = {one.id for one in store.campaign("load").decisions()}
     assert set(got) <= stored
@@ -210,7 +214,7 @@ def test_workers_are_replaced_count_together_and_end_with_the_first_process(post
         for _ in range(6):  # whichever worker answers
             assert _count(run, "doral_decisions_total") == 30
         os.kill(first[0], signal.SIGKILL)
-        until(lambda: len(run.workers()) == 2 and first[0] not in run.workers())
+        until(lambda: len(run.workers()) == 2 and first[0] not in run.workers(), within_s=30.0)
         decide(10)
         assert _count(run, "doral_decisions_total") == 40
         until(lambda: _count(run, "process_open_fds{") > 0)
@@ -219,7 +223,7 @@ def test_workers_are_replaced_count_together_and_end_with_the_first_process(post
         ours = run.workers()
         run.process.kill()
         run.process.wait()
-        until(lambda: not any(is_alive(pid) for pid in ours), within_s=10.0)
+        until(lambda: not any(is_alive(pid) for pid in ours), within_s=30.0)
     with doral.open(postgres) as store:
         assert len(list(store.campaign("load").decisions())) == 40
         store.delete("load")

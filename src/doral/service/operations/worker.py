@@ -33,9 +33,9 @@ def main(socket_number: int) -> None:
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = orders.counts  # read when the module is imported, which is below
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all at the terminal; the first process tells us
 
+    threading.Thread(target=_end_with_parent, args=(sys.stdin.fileno(),), daemon=True).start()
     from doral.service.operations.running import run_here
 
-    threading.Thread(target=_end_with_parent, args=(sys.stdin.fileno(),), daemon=True).start()
     with socket.socket(fileno=socket_number) as listening:
         run_here(orders.settings, listening, _say_ready)
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 
 from doral.service.models.operation import Alive, Ready
+from doral.service.operations.readiness import refuse_unless_ready
 from doral.service.service import Service, service_of
 
 router = APIRouter(tags=["operation"])
@@ -20,8 +21,13 @@ async def healthz() -> Response:
     return Response(_ALIVE, media_type="application/json")
 
 
-@router.get("/readyz", summary="Whether the store can be read and written", response_model=Ready)
+@router.get(
+    "/readyz",
+    summary="Whether the store can be read and written",
+    response_model=Ready,
+    dependencies=[Depends(refuse_unless_ready)],
+)
 async def readyz(service: Annotated[Service, Depends(service_of)]) -> Response:
-    """A store that cannot be used is a problem of status 503."""
+    """A store that cannot be used is a problem of status 503; so is a process that starts or stops."""
     await service.try_store()
     return Response(_READY, media_type="application/json")
