@@ -264,12 +264,10 @@ PAGES = {
     "overview": lambda one: one.go("/"),
     "campaign": lambda one: one.go(KITS),
     "why": _why,
-    "new": lambda one: one.go("/new"),
-    "mistakes": _mistakes,
+    "mistakes": _mistakes,  # which is the empty form, and more
     "review": _review,
     "top-up": lambda one: _top_up(one, "5"),
     "top-up-mistake": lambda one: _top_up(one, "much"),
-    "close": lambda one: one.go(campaign_path("clinic kits", "acts", "close")),
     "not-there": lambda one: one.go(campaign_path("nobody")),
     "wrong-key": _wrong_key,
     "sign-in": _sign_in,
