@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -47,6 +48,7 @@ def test_the_site_is_whole() -> None:
         "reference/command_line": "doral campaign decide",
     }.items():
         assert words in (SITE / f"{page}.html").read_text(), page
+    assert json.loads((SITE / "openapi.json").read_text())["openapi"].startswith("3.1")
     described = (SITE / "reference" / "policies.html").read_text()
     missing = [name for name in OPTION_NAMES if f'id="doral.engine.options.PolicyOptions.{name}"' not in described]
     assert missing == []

@@ -12,7 +12,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))  # this checkout, whatever is installed
 
-from staging import ROOT, SITE, stage
+from generated import write_api
+from staging import PAGES, ROOT, SITE, stage
 
 HERE = {
     **os.environ,
@@ -28,6 +29,7 @@ def build() -> int:
     from crawling import complaints
 
     stage()
+    write_api(PAGES)
     done = subprocess.run(
         [*ZENSICAL, "build", "--strict", "--clean"],
         cwd=ROOT,
@@ -54,6 +56,7 @@ def build() -> int:
 def serve() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # the server below ends with this process, however it ends
     stage()
+    write_api(PAGES)
     server = subprocess.Popen([*ZENSICAL, "serve"], cwd=ROOT, env=HERE)
     try:
         while server.poll() is None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import typer.main
 
 from doral.cli.app import app
 
+API = "openapi.json"  # the description of the service's API, in the root of the site
 MARKER = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
 DIRECTIVE = re.compile(r'^::: (\S+)\n    options:\n      heading: "([^"]+)"', re.MULTILINE)
@@ -87,3 +90,8 @@ MADE: dict[str, Callable[[], str]] = {"names": names, "commands": commands}
 def filled(text: str) -> str:
     """The text of a page with what is made of the library in place of its marker."""
     return MARKER.sub(lambda found: MADE[found.group(1)](), text)
+
+
+def write_api(folder: Path) -> None:
+    """The description of the service's API, by the program that writes it for everybody."""
+    subprocess.run([sys.executable, REFERENCE.parents[1] / "scripts" / "openapi.py", folder / API], check=True)

@@ -11,7 +11,7 @@ import re
 import shutil
 from pathlib import Path
 
-from generated import MARKER, filled
+from generated import API, MARKER, filled
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "build" / "pages"
@@ -67,7 +67,7 @@ def stage() -> None:
     """Writes what has changed since the last time, and removes what is gone."""
     wanted = sources()
     for path in sorted(PAGES.rglob("*")) if PAGES.exists() else []:
-        if path.is_file() and path not in wanted.values():
+        if path.is_file() and path not in wanted.values() and path != PAGES / API:
             path.unlink()
     for source, page in wanted.items():
         page.parent.mkdir(parents=True, exist_ok=True)

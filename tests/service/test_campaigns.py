@@ -249,5 +249,5 @@ def test_what_administrators_do_is_noted(client: httpx2.Client, campaign: Campai
     ):
         assert client.post(path(campaign, rest), json=body).status_code == 200
     acts = [one for one in client.get("/v1/acts").json()["acts"] if one["campaign"] == campaign.name]
-    told = ["arm added", "arm paused", "budget topped up", "end extended", "decisions expired", "campaign closed"]
+    told = ["arm added", "arm paused", "budget topped up", "campaign extended", "decisions expired", "campaign closed"]
     assert [one["act"] for one in reversed(acts)] == told

@@ -26,6 +26,7 @@ TAGS = [
     {"name": "records", "description": "Decisions that were made elsewhere."},
     {"name": "changes", "description": "Arms, budget, end, expiry, clock, forgetting."},
     {"name": "looking", "description": "Reports, files, events."},
+    {"name": "alarms", "description": "What somebody should look after."},
     {"name": "access", "description": "Keys, and what was done with them."},
     {"name": "operation", "description": "Whether the service works."},
 ]
