@@ -169,7 +169,7 @@ def _beginning(facts: CampaignFacts) -> str:
     context = escape(short(facts.contexts[0].name, 40))
     return (
         "<p>The campaign is ready. Ask it for a decision whenever somebody arrives, and tell it what came of it:</p>"
-        f"<pre><code>doral campaign decide &quot;{name}&quot; &quot;{context}&quot;\n"
+        f'<pre tabindex="0"><code>doral campaign decide &quot;{name}&quot; &quot;{context}&quot;\n'
         f"doral campaign feedback &quot;{name}&quot; DECISION_ID REWARD</code></pre>"
     )
 

@@ -204,13 +204,20 @@ def waiting(name: str, caption: str, head: str, found: Iterable[Waiting], total:
 
 
 def latest(facts: CampaignFacts, link: Link | None = None) -> str:
-    """`link` says where more is told of a decision."""
-    return table(
+    """The first of them, and the others for who wants them. `link` says where more is told of a decision."""
+    heads = ("When", "Context", "Arm", "Cost", "State", "Reward", "Why", "Key or id")
+    rows = [Row(data=_decision(one, facts.clock, link), key=one.id) for one in facts.latest]
+    first, rest = (rows[:_FIRST], rows[_FIRST:]) if len(rows) > _LONG else (rows, [])
+    shown = table(
         name="latest-table",
-        caption=f"The latest {count(len(facts.latest), 'decision', 'decisions')}, newest first. {_zone(facts)}",
-        heads=("When", "Context", "Arm", "Cost", "State", "Reward", "Why", "Key or id"),
-        rows=[Row(data=_decision(one, facts.clock, link), key=one.id) for one in facts.latest],
+        caption=f"The latest {count(len(first), 'decision', 'decisions')}, newest first. {_zone(facts)}",
+        heads=heads,
+        rows=first,
     )
+    if not rest:
+        return shown
+    more = table(name="latest-more", caption=f"Those before. {_zone(facts)}", heads=heads, rows=rest)
+    return f"{shown}<details><summary>{len(rest):,} more</summary>{more}</details>"
 
 
 def _zone(facts: CampaignFacts) -> str:

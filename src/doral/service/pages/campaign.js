@@ -15,7 +15,7 @@
   let source = null, timer = 0, isFetching = false, isOver = false;
 
   // --- what the status bar says -------------------------------------------------------------------------------------
-  const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour12: false });
+  const clock = (ms) => `${new Date(ms).toISOString().slice(11, 19)} UTC`; // as all times of the page
   const say = (state, words, link) => {
     if (status.dataset.state !== state) {
       status.dataset.state = state;

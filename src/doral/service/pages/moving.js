@@ -30,14 +30,14 @@
     else bringChildren(one, other);
   };
   const bringChildren = (one, other) => {
-    const old = [...one.childNodes];
-    [...other.childNodes].forEach((next, place) => {
+    const old = [...one.childNodes], wanted = [...other.childNodes]; // nodes that are put in leave the other tree
+    wanted.forEach((next, place) => {
       const before = old[place];
       if (before === undefined) one.append(next);
       else if (isSame(before, next)) bring(before, next);
       else before.replaceWith(next);
     });
-    for (const left of old.slice(other.childNodes.length)) if (left.parentNode === one) left.remove();
+    for (const left of old.slice(wanted.length)) left.remove();
   };
   // Rows that say what they are about stay the same rows, wherever they move to.
   const bringRows = (body, other) => {
