@@ -23,7 +23,6 @@ Kind = TypeVar("Kind")
 
 # Numbers that are infinite while nothing is known, or where nothing bounds them.
 _BOUNDS = {"delay_lower": -math.inf, "delay_upper": math.inf, "price_high": math.inf}
-_WORDS = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 
 
 def read_as(kind: type[Kind], given: object) -> Kind:
@@ -98,8 +97,8 @@ def _hints(kind: type) -> dict[str, Any]:
 def _number(given: Any, name: str) -> float:
     if given is None:
         return _BOUNDS.get(name, math.nan)
-    if isinstance(given, str):
-        return _WORDS[given]
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise TypeError(f"{name} is {type(given).__name__}")
     return float(given)
 
 
