@@ -103,6 +103,17 @@ def test_signing_out_ends_it_at_once(service: Serving, browser: httpx2.Client) -
         assert client.get("/v1/acts").json()["acts"][0]["act"] == "signed out"
 
 
+def test_a_page_that_was_left_open_keeps_nobody_from_signing_in() -> None:
+    with serving(settings=ServiceSettings(storage="memory://", limits=Limits(sign_in_failures=3))) as service:
+        session = new_key("dropped", ["admin"], now=time.time(), parent="0" * 12)[1]
+        with httpx2.Client(base_url=service.url, headers={"Origin": service.url}) as browser:
+            for _ in range(9):
+                polled = browser.get("/v1/acts", headers={"Cookie": f"doral={session}"})
+                assert polled.status_code == 401
+            assert browser.get("/new", headers={"Cookie": f"doral={session}"}).status_code == 303
+            assert sign_in(browser, service.make_key("admin")).status_code == 303
+
+
 def test_nobody_else_signs_somebody_in(service: Serving) -> None:
     for headers in (
         {},

@@ -32,6 +32,7 @@ class Entrance:
         self.keyring = Keyring(books, run)
         self._rates = Rates(limits.rate_per_s, limits.burst)
         self._failures = Failures(limits.sign_in_failures)
+        self._strays = Failures(limits.sign_in_failures)
         self._cookie = cookie_name(settings)
 
     async def caller(self, scope: MutableMapping[str, Any]) -> Caller:
@@ -91,9 +92,10 @@ class Entrance:
         if presented is None:
             raise self._wrong(address, refusals.no_such_form())
         held = self.keyring.fresh(presented.id) or await self._find(presented, address)
-        if held.row is not None and held.row.parent is not None:  # a cookie is no key
+        is_known = presented.matches(held.row)
+        if not is_known or held.row is None or held.row.parent is not None:  # a cookie is no key
             raise self._wrong(address, refusals.unknown_key())
-        return self._valid(presented, held, address)
+        return _in_force(held)
 
     def presented_session(self, scope: MutableMapping[str, Any]) -> Presented | None:
         """What is in the cookie."""
@@ -107,11 +109,18 @@ class Entrance:
         presented = self.presented_session(scope)
         if presented is None:
             raise refusals.unknown_key()
-        held = self.keyring.fresh(presented.id) or await self._find(presented, address)
-        if held.row is None or held.row.parent is None:
-            raise self._wrong(address, refusals.unknown_key())
-        found = self._valid(presented, held, address)
-        return replace(found, csrf=csrf_of(presented))
+        held = self.keyring.fresh(presented.id)
+        if held is None:
+            # Cookies of sessions that ended long ago are counted for themselves, for pages that were left open send
+            # them again and again: whoever comes back to one can still sign in.
+            if self._strays.wait_s(address) > 0 and not self.keyring.knows(presented.id):
+                raise refusals.unknown_key()
+            held = await self.keyring.find(presented.id)
+        is_known = presented.matches(held.row)
+        if not is_known or held.row is None or held.row.parent is None:  # nor is a key a cookie
+            self._strays.add(address)
+            raise refusals.unknown_key()
+        return replace(_in_force(held), csrf=csrf_of(presented))
 
     async def _find(self, presented: Presented, address: str) -> Held:
         """Where too many were wrong, only keys that this process knows are looked at: nothing is read for guesses."""
@@ -126,25 +135,22 @@ class Entrance:
         self._failures.add(address)
         return error if wait_s <= 0 else refusals.too_many(_TOO_MANY.format(wait_s), wait_s)
 
-    def _valid(self, presented: Presented, held: Held, address: str) -> Caller:
-        now = time.time()
-        is_known = presented.matches(held.row)
-        if not is_known or held.row is None or held.caller is None or not _is_in_force(held):
-            raise self._wrong(address, refusals.unknown_key())
-        if has_expired(held.row, now) or (held.parent is not None and has_expired(held.parent, now)):
-            raise refusals.expired_key(held.caller.key_id)
-        return held.caller
-
 
 def _known(scope: MutableMapping[str, Any]) -> Caller | None:
     found = scope.get("state", {}).get(_CALLER)
     return found if isinstance(found, Caller) else None
 
 
-def _is_in_force(held: Held) -> bool:
-    if held.row is None or held.row.revoked_at is not None:
-        return False
-    return held.row.parent is None or (held.parent is not None and held.parent.revoked_at is None)
+def _in_force(held: Held) -> Caller:
+    """Whose key it is, if nobody has revoked it and its time is not over. (To be wrong here is to guess nothing.)"""
+    rows = [row for row in (held.row, held.parent) if row is not None]
+    is_whole = held.row is not None and (held.row.parent is None or held.parent is not None)
+    if held.caller is None or not is_whole or any(row.revoked_at is not None for row in rows):
+        raise refusals.unknown_key()
+    now = time.time()
+    if any(has_expired(row, now) for row in rows):
+        raise refusals.expired_key(held.caller.key_id)
+    return held.caller
 
 
 def _sent(scope: MutableMapping[str, Any]) -> tuple[list[bytes], str | None, bytes | None]:
