@@ -220,6 +220,7 @@ def test_what_does_not_fit_together_is_told_where_it_can_be_changed(
     told = re.search(rf'id="{field}-mistake">([^<]*)<', answer.text)
     assert told is not None
     assert words in unescape(told[1])
+    assert re.search(rf'id="{field}"[^>]* autofocus', answer.text)
 
 
 def test_a_campaign_is_shown_in_words_and_created_once(service: Serving, admin: Browser, csrf: str) -> None:
@@ -463,7 +464,7 @@ def test_arms_are_paused_resumed_added_and_retired(service: Serving, admin: Brow
     for _ in range(2):
         assert send("add-arm", arm=HOSTILE, cost="2").status_code == 303
     assert statuses()[HOSTILE] == "active"
-    assert send("launch").status_code == 422
+    assert send("launch").status_code == 404
     assert admin.send(act_path("nobody", "pause"), {"csrf": csrf, "arm": "a"}).status_code == 404
 
 

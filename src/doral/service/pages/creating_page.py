@@ -117,7 +117,14 @@ def _by_form(caller: Caller, typed: Typed, mistakes: Mistakes, more_rows: int) -
 def _panel(title: str, html: str, *, id_: str = "", mistakes: Mistakes | None = None) -> str:
     words = mistakes.by_field.get(id_) if mistakes is not None else None
     wrong = f'<p class="mistake" id="{id_}-mistake">{escape(words)}</p>' if words else ""
-    given = attributes({"id": id_ or None, "tabindex": "-1" if words else None})
+    given = attributes(
+        {
+            "id": id_ or None,
+            "tabindex": "-1" if words else None,
+            "aria-describedby": f"{id_}-mistake" if words else None,
+            "autofocus": mistakes is not None and bool(id_) and mistakes.first == id_,
+        }
+    )
     return f'<fieldset class="panel"{given}><legend>{escape(title)}</legend>{wrong}{html}</fieldset>'
 
 
@@ -172,7 +179,8 @@ def _rows(
             for column, value, example in zip(columns, row, examples, strict=True)
         ]
         body.append(f"<tr>{''.join(cells)}</tr>")
-    more = button(f"More {kind}s", name="step", value="rows", look="quiet")
+    where = {"type": "submit", "name": "step", "value": "rows", "class": "quiet", "formaction": f"/new#{kind}s"}
+    more = f"<button{attributes(where)}>More {kind}s</button>"
     return (
         f'<table class="rows" data-rows="{kind}"><thead><tr>{heads}</tr></thead><tbody>{"".join(body)}</tbody></table>'
         f'<p class="under">{more}</p>'

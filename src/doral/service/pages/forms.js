@@ -69,6 +69,7 @@
     form.addEventListener("submit", (event) => {
       if (form.dataset.sent) event.preventDefault();
       form.dataset.sent = "yes";
+      setTimeout(() => delete form.dataset.sent, 5000); // it may have been stopped on its way
     });
   }
   // What was done just now is said once: loading the page again need not say it again.

@@ -48,7 +48,7 @@ def refusal(
     """A page that says what is wrong, with the status that the API would answer."""
     found = to_problem(error)
     title, status = str(found["title"]), int(found["status"])
-    if isinstance(error, UnknownName) and error.kind == "campaign":  # it is the address that is wrong
+    if isinstance(error, UnknownName) and error.kind in ("campaign", "act"):  # it is the address that is wrong
         status = 404
     main = (
         f'<h1>{escape(title)}</h1><p class="told bad" role="alert">{escape(words_of(error, is_at_field=False))}</p>'
