@@ -121,15 +121,13 @@ def test_the_list_moves_filters_and_remembers_a_theme(browser: Browser, service:
 def test_pages_can_be_read_and_used_by_everybody(browser: Browser, service: Serving) -> None:
     people = service.store.campaign("people")
     answered = [one.id for one in people.decisions() if one.reward is not None][-1]
-    in_rounds(service.store, "empty", 0)
     why = campaign_path("people", "decisions", answered)
     used: tuple[Check, ...] = (*SEEN, keyboard_reachable)
     cases: list[tuple[str, int, tuple[Check, ...]]] = [
         (campaign_path(NAME), 1400, SEEN),
         (campaign_path(NAME), 390, SEEN),
-        ("/campaigns/empty", 390, SEEN),
         ("/", 390, used),
-        (why, 390, used),
+        (why, 390, SEEN),
     ]
     complaints = []
     for path, width, checks in cases:

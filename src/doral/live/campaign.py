@@ -449,7 +449,7 @@ class Campaign:
     def page(self, path: str | Path | None = None) -> str:
         """The campaign as an HTML page that needs nothing but itself: returned as text, and written if asked.
 
-        It shows spend against pace, reward by day, return curves, arms by context, what is certain, what is pending,
+        It shows spend against pace, reward over time, return curves, arms by context, what is certain, what is pending,
         who is served, and the latest decisions with their reasons. The whole log is read for it, in parts: others may
         go on writing meanwhile.
 
