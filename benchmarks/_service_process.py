@@ -15,6 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import doral
+from doral.service.access.keys import new_key
+
 _START_S = 60.0  # on a busy machine, with code to load
 _PAGE = rb"(?m)^page +\S+$"  # printed when decisions can be made
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -66,8 +69,15 @@ class Served:
             time.sleep(0.02)
         if not self.key:
             found = re.search(r"(?m)^key +(doral_\S+)$", self.said)
-            self.key = found[1] if found else ""
+            self.key = found[1] if found else self._another_key()
         return time.monotonic() - began
+
+    def _another_key(self) -> str:
+        """Where the store has had keys before, none is printed."""
+        row, key = new_key("benchmark", ["admin"], now=time.time())
+        with doral.open(self.storage) as store:
+            store.books.add_key(row)
+        return key
 
     def _is_ready(self) -> bool:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)

@@ -207,12 +207,14 @@ def run(url: str, killing: Killing, *, workers: int = 1, seed: int = 0) -> Found
     """Some time of kills on a store, and all that must hold afterwards.
 
     Args:
-        url: Of the store, without a campaign of ours.
+        url: Of the store; its campaign of the name `CAMPAIGN` is made anew.
         killing: When the service is killed.
         workers: Processes of the service.
         seed: Of what clients do, and when the service is killed.
     """
     with doral.open(url) as store:
+        if CAMPAIGN in store.list():  # of a run that was interrupted
+            store.delete(CAMPAIGN)
         store.create(CAMPAIGN, PROBLEM, seed=1)
     witnesses = [Witness() for _ in range(CLIENTS)]
     ending = threading.Event()

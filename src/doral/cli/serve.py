@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import typer
 
+from doral import _check
 from doral.cli.campaign_options import DEFAULT_STORAGE, refuse_unkept
 from doral.cli.exits import MISUSED, exit_codes, say
 from doral.errors import InvalidValue
@@ -39,6 +40,7 @@ _LOG_HELP = (
 )
 _DEMO_HELP = "A try-out that moves by itself: made-up people come to made-up campaigns. The link signs you in."
 
+_STORAGE_VARIABLE = "DORAL_STORAGE"
 _SECRET_VARIABLE = "DORAL_WEBHOOK_SECRET"
 _LOG_FORMATS = ("auto", "text", "json", "quiet")
 _EXTRA = "doral serve needs more than the library: pip install 'doral[serve]'"
@@ -52,7 +54,7 @@ def serve(
         typer.Option(
             "--storage",
             "-s",
-            envvar="DORAL_STORAGE",
+            envvar=_STORAGE_VARIABLE,
             metavar="URL",
             help=_STORAGE_HELP,
             show_default=DEFAULT_STORAGE,
@@ -80,8 +82,16 @@ def serve(
     with exit_codes(), _with_extra():
         if log_format not in _LOG_FORMATS:
             raise InvalidValue("log_format", log_format, "must be auto, text, json or quiet")
-        if public_url is not None and not public_url.startswith(("http://", "https://")):
-            raise InvalidValue("public_url", public_url, "must begin with https:// (or http://)")
+        for field, number in (
+            ("rate", rate),
+            ("expire_every", expire_every),
+            ("watch_every", watch_every),
+            ("stop_within", stop_within),
+        ):
+            if number is not None:
+                _check.finite_number(field, number)
+        if demo and storage == os.environ.get(_STORAGE_VARIABLE):
+            storage = None  # where somebody's own campaigns are, which was not meant here
         if storage is not None:
             refuse_unkept(storage)
         from doral.service.settings import Limits, ServiceSettings
@@ -157,8 +167,13 @@ def _refuse_wrong_demo(settings: ServiceSettings) -> None:
     """Whoever has the link of a demonstration may do everything in it: it is for this machine alone."""
     if not settings.is_demo:
         return
-    if settings.host not in ("127.0.0.1", "::1", "localhost"):
+    from doral.service.access.binding import is_loopback
+
+    if not is_loopback(settings.host):
         raise InvalidValue("host", settings.host, "a demonstration is for this machine alone: leave --host out")
+    if settings.public_url is not None:
+        remedy = "a demonstration is for this machine alone: leave --public-url out"
+        raise InvalidValue("public_url", settings.public_url, remedy)
     if settings.workers != 1:
         raise InvalidValue("workers", settings.workers, "a demonstration has one: leave --workers out")
     from doral.live.store import open as open_store
