@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
 from doral.live.campaign import Campaign
+from doral.service.app import make_app
+from doral.service.settings import ServiceSettings
 from tests.service.harness import PROBLEM, Serving, serving
 
 WRITTEN = {
@@ -235,7 +240,55 @@ def test_me(client: httpx2.Client) -> None:
 
 
 def test_ready(client: httpx2.Client) -> None:
-    assert client.get("/readyz").json() == {"status": "ready"}
+    deadline = time.monotonic() + 30.0
+    while (answer := client.get("/readyz")).status_code == 503 and time.monotonic() < deadline:
+        assert answer.json()["type"] == "urn:doral:problem:not-ready"  # code is being prepared
+        assert int(answer.headers["retry-after"]) == 1
+        time.sleep(0.02)
+    assert answer.json() == {"status": "ready"}
+
+
+def test_a_store_that_cannot_be_used_is_not_ready(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    with serving(f"sqlite:///{file}") as broken, broken.client() as client:
+        broken.store.create("a", PROBLEM)
+        while client.get("/readyz").status_code == 503:
+            time.sleep(0.02)
+        file.write_bytes(b"something else" * 1_000)
+        answer = client.get("/readyz")
+        assert answer.status_code == 503
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_a_key_for_some_campaigns_hears_of_no_other(service: Serving) -> None:
+    service.store.create("secret-plan", PROBLEM)
+    key = service.make_key("admin", campaigns=["secret-plane"])
+    with service.client(key) as client:
+        answer = client.get("/v1/campaigns/secret-plane")
+        assert answer.status_code == 404
+        assert "secret-plan'" not in answer.text
+        assert answer.json()["known"] == []
+        assert client.get("/v1/campaigns").json() == {"campaigns": [], "next": None}
+
+
+def test_a_failure_of_ours_says_nothing_of_the_inside() -> None:
+    app = make_app(ServiceSettings(storage="memory://"))
+
+    async def fail() -> None:
+        raise RuntimeError("the password is swordfish")
+
+    app.add_api_route("/v1/failing", fail)
+
+    async def ask() -> httpx2.Response:
+        transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+        async with app.router.lifespan_context(app), httpx2.AsyncClient(transport=transport) as client:
+            return await client.get("http://localhost/v1/failing")
+
+    answer = asyncio.run(ask())
+    assert answer.status_code == 500
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "swordfish" not in answer.text
+    assert answer.json()["request_id"] in answer.json()["detail"]
 
 
 def test_what_administrators_do_is_noted(client: httpx2.Client, campaign: Campaign) -> None:

@@ -53,7 +53,17 @@ async def _refused(request: Request, error: Exception) -> Response:
         return RedirectResponse(error.address, status_code=303)
     if is_for_page(request):
         return refusal(request, known_caller(request), error)
-    return problem_reply(error, instance=_path(request), status=404 if _is_of_path(request, error) else None)
+    if _is_of_path(request, error):
+        return problem_reply(_told_to(request, error), instance=_path(request), status=404)
+    return problem_reply(error, instance=_path(request))
+
+
+def _told_to(request: Request, error: DoralError) -> DoralError:
+    """Nobody hears of campaigns that his key is not for, not even as what he might have meant."""
+    caller = known_caller(request)
+    if not isinstance(error, UnknownName) or error.kind != "campaign" or caller is None:
+        return error
+    return UnknownName(error.kind, error.name, filter(caller.sees, error.known))
 
 
 def _path(request: Request) -> str:

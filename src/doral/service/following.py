@@ -7,6 +7,7 @@ Requests of this process nudge the follower; what others write is found by looki
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -16,6 +17,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from doral.errors import DoralError, UnknownName
 from doral.live.errors import CampaignGone
 from doral.wire.problems import ServiceError
+
+logger = logging.getLogger("doral.service")
 
 POLL_S = 0.5
 _AT_MOST_EVERY_S = 0.05  # however many requests come
@@ -46,6 +49,10 @@ class Follower:
                 return
             except DoralError:  # the store cannot be read now: it is tried again
                 last = self.last
+            except Exception:
+                logger.exception("a campaign cannot be followed any more")
+                self.end("failed")
+                return
             if last != self.last:
                 self.last = last
                 self._tell()
