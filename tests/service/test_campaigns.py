@@ -242,7 +242,7 @@ def test_me(client: httpx2.Client) -> None:
 def test_ready(client: httpx2.Client) -> None:
     deadline = time.monotonic() + 30.0
     while (answer := client.get("/readyz")).status_code == 503 and time.monotonic() < deadline:
-        assert answer.json()["type"] == "urn:doral:problem:not-ready"  # code is being prepared
+        assert answer.json()["type"] == "urn:doral:problem:starting"  # code is being prepared
         assert int(answer.headers["retry-after"]) == 1
         time.sleep(0.02)
     assert answer.json() == {"status": "ready"}
