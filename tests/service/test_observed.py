@@ -93,10 +93,11 @@ def test_lines_hold_no_secret_and_no_query(here: Serving, lines: io.StringIO) ->
 
 def test_a_campaign_of_any_name_stays_on_its_line(here: Serving, lines: io.StringIO) -> None:
     with here.client() as client:
-        client.get("/v1/campaigns/" + "x%0A%7B%22level%22" + "/alarms")
+        client.get("/v1/campaigns/" + "x%22%2C%20%22level%22" + "/alarms")
     logging.getLogger("doral.live").error("two\nlines")
     told = _told(lines)
-    assert told[0]["campaign"] == 'x\n{"level"'
+    assert told[0]["campaign"] == 'x", "level"'
+    assert told[0]["level"] == "info"
     assert told[-1]["message"] == "two\nlines"
 
 
