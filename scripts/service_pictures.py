@@ -22,7 +22,7 @@ from doral.service.pages.forms_answers import campaign_path  # noqa: E402
 from doral.service.settings import ServiceSettings  # noqa: E402
 
 PICTURES = ROOT / "docs" / "img" / "service"
-DESK, PHONE = (1280, 1000), (390, 844)
+DESK, LOW, PHONE = (1280, 1000), (1280, 420), (390, 844)
 _SHARP = 2.0  # points of the picture for one of the page, on a phone
 _SETTLED = "document.fonts.ready.then(() => new Promise((done) => requestAnimationFrame(() => done())))"
 
@@ -61,7 +61,7 @@ def _new(page: Page, service: Serving) -> None:
 Show = Callable[[Page, Serving], object]
 # Name: what to show, how large the screen is, in which colours, and whether all of the page is in the picture.
 WANTED: dict[str, tuple[Show, tuple[int, int], str, bool]] = {
-    "overview": (lambda page, service: page.goto(service.url + "/"), DESK, "light", False),
+    "overview": (lambda page, service: page.goto(service.url + "/"), LOW, "light", False),
     "campaign": (_campaign, DESK, "light", False),
     "campaign_dark": (_campaign, DESK, "dark", False),
     "campaign_phone": (_campaign, PHONE, "light", False),
