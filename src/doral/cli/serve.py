@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import sys
@@ -14,7 +15,6 @@ from urllib.parse import quote
 
 import typer
 
-from doral import _check
 from doral.cli.campaign_options import DEFAULT_STORAGE, refuse_unkept
 from doral.cli.exits import MISUSED, exit_codes, say
 from doral.errors import InvalidValue
@@ -82,14 +82,7 @@ def serve(
     with exit_codes(), _with_extra():
         if log_format not in _LOG_FORMATS:
             raise InvalidValue("log_format", log_format, "must be auto, text, json or quiet")
-        for field, number in (
-            ("rate", rate),
-            ("expire_every", expire_every),
-            ("watch_every", watch_every),
-            ("stop_within", stop_within),
-        ):
-            if number is not None:
-                _check.finite_number(field, number)
+        _refuse_infinite(rate=rate, expire_every=expire_every, watch_every=watch_every, stop_within=stop_within)
         if demo and storage == os.environ.get(_STORAGE_VARIABLE):
             storage = None  # where somebody's own campaigns are, which was not meant here
         if storage is not None:
@@ -120,6 +113,12 @@ def serve(
             )
             _refuse_wrong_demo(settings)
             _run(settings)
+
+
+def _refuse_infinite(**numbers: float | None) -> None:
+    for field, number in numbers.items():
+        if number is not None and not math.isfinite(number):
+            raise InvalidValue(field, number, "must be a finite number")
 
 
 def _first(given: float | None, otherwise: float) -> float:
