@@ -11,7 +11,8 @@ import pytest
 import doral
 from doral._kernel import Block
 from doral.engine.pieces.predicted import PREFIX
-from doral.errors import InvalidValue
+from doral.errors import DoralError, InvalidValue
+from doral.live.decision import Decision
 from doral.live.external import ExternalCampaign
 from doral.live.store import Store
 from doral.simulation import external_player
@@ -85,6 +86,23 @@ def test_a_key_gives_the_decision_back_whatever_the_model_says_by_now() -> None:
         )
         assert again == one
         assert new.features != one.features
+
+
+def test_decisions_with_a_result_each_are_predicted_for_too() -> None:
+    with doral.open("memory://") as store:
+        campaign, single = made(store), made(store, "single")
+        busy(campaign, 100)
+        busy(single, 100)
+        somebody = {"age": 50, "clinic": "west", "km": 3}
+        visit: dict[str, Any] = {"features": somebody, "key": "visit"}
+        arrivals: list[Any] = [visit, {"features": {"height": 3}}, 7, visit]
+        first, nobody, number, again = campaign.decide_each(arrivals)
+        alone = single.decide(**visit)
+        assert isinstance(first, Decision)
+        assert (first.arm, first.features) == (alone.arm, alone.features)
+        assert again == first
+        assert isinstance(nobody, DoralError)
+        assert isinstance(number, InvalidValue)
 
 
 def test_predictions_can_be_given_by_hand() -> None:
