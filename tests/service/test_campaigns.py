@@ -14,6 +14,7 @@ import pytest
 
 from doral.live.campaign import Campaign
 from doral.service.app import make_app
+from doral.service.models.campaigns import Campaigns
 from doral.service.settings import ServiceSettings
 from tests.service.harness import PROBLEM, Serving, serving
 
@@ -138,11 +139,13 @@ def test_campaigns_come_in_pages(client: httpx2.Client, service: Serving) -> Non
         params: dict[str, str | int] = {"limit": 2, **({} if after is None else {"after": after})}
         page = client.get("/v1/campaigns", params=params).json()
         assert len(page["campaigns"]) <= 2
+        Campaigns.model_validate(page)
         names += [one["name"] for one in page["campaigns"]]
         after = page["next"]
         if after is None:
             break
     assert names == sorted(service.store.list())
+    Campaigns.model_validate({"campaigns": [{"name": "not read"}], "next": None})
     assert client.get("/v1/campaigns", params={"limit": 0}).status_code == 422
 
 

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from doral.service.access.guard import needs
+from doral.service.models.events import EventTold
 from doral.service.models.problems import Problem
 from doral.wire.problems import MEDIA_TYPE
 
@@ -46,6 +47,18 @@ _REFUSALS = {
     500: "The service has failed; `request_id` is for whoever runs it.",
     503: "The store or the service cannot do this now: the header Retry-After, where it is there, says when to try "
     "again.",
+}
+_HELPS_TO_RETRY = (429, 503)
+_RETRY_HEADER = {
+    "Retry-After": {"description": "Seconds after which trying again may help.", "schema": {"type": "string"}}
+}
+_KEY_HEADER = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "A name of this very request, in UTF-8: sent again, it counts once. It stands in for `key` where "
+    "the body has none; in a batch, item number i without a key gets this one, a slash and i.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 200},
 }
 _OF_BODIES = (408, 413, 415)
 _OF_CAMPAIGNS = (404, 409, 410)
@@ -81,6 +94,7 @@ def _made(app: FastAPI) -> dict[str, Any]:
     }
     schemas = components.setdefault("schemas", {})
     schemas["Problem"] = _without_definitions(Problem.model_json_schema(ref_template=_REF), schemas)
+    schemas["EventTold"] = EventTold.model_json_schema(ref_template=_REF)
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     roles = dict(_roles(app))
@@ -118,6 +132,11 @@ def _asked_roles(dependant: Dependant) -> Iterator[tuple[str, ...]]:
         yield from _asked_roles(one)
 
 
+def _takes_key(path: str, operation: dict[str, Any]) -> bool:
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    return path == "/v1/campaigns" or path.endswith("/batch") or "key" in schema.get("properties", {})
+
+
 def _complete(path: str, operation: dict[str, Any], roles: tuple[str, ...] | None) -> None:
     """What every operation has, whoever wrote it."""
     responses = operation.setdefault("responses", {})
@@ -132,6 +151,8 @@ def _complete(path: str, operation: dict[str, Any], roles: tuple[str, ...] | Non
         wanted |= set(_OF_CAMPAIGNS)
     if "requestBody" in operation:
         wanted |= {*_OF_BODIES, 409}
+        if _takes_key(path, operation):
+            operation.setdefault("parameters", []).append(_KEY_HEADER)
     if roles is not None:
         operation["x-doral-roles"] = list(roles)
         said = " or ".join(f"`{one}`" for one in dict.fromkeys((*roles, "admin")))
@@ -143,5 +164,6 @@ def _complete(path: str, operation: dict[str, Any], roles: tuple[str, ...] | Non
             "description": _REFUSALS[status],
             **{name: value for name, value in own.items() if name not in ("content", "description")},
             "content": content,
+            **({"headers": _RETRY_HEADER} if status in _HELPS_TO_RETRY else {}),
         }
     operation["responses"] = dict(sorted(responses.items()))

@@ -9,7 +9,7 @@ from doral.live.campaign import Campaign
 from doral.live.events import IS_PENDING
 from doral.live.fold import Fold
 from doral.live.roster import ARM_STATUS_NAMES
-from doral.live.storage.contract import CampaignRow, Log
+from doral.live.storage.contract import Log
 
 
 def summary(name: str, fold: Fold) -> dict[str, Any]:
@@ -33,11 +33,6 @@ def summary(name: str, fold: Fold) -> dict[str, Any]:
         "reward": float(fold.counts.reward),
         "pending": fold.counts.states[IS_PENDING],
     }
-
-
-def unread(row: CampaignRow) -> dict[str, Any]:
-    """The same of a campaign whose state was not read."""
-    return {"name": row.name, "created_at": row.created_at}
 
 
 def shown(campaign: Campaign) -> dict[str, Any]:

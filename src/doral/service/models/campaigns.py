@@ -55,7 +55,7 @@ class Summary(Told):
     """Where a campaign stands. What is null was not read for this answer: ask for the campaign itself."""
 
     name: str
-    created_at: float = Field(description="Seconds since 1970: where its clock starts.")
+    created_at: float | None = Field(None, description="Seconds since 1970: where its clock starts.")
     state: Literal["racing", "open", "closed"] | None = None
     policy: str | None = None
     clock: Literal["seconds", "rounds"] | None = None

@@ -47,7 +47,10 @@ async def list_campaigns(
     summary="Create a campaign",
     status_code=201,
     response_model=CampaignShown,
-    responses={200: {"model": CampaignShown, "description": "It was created before, by the same request."}},
+    responses={
+        201: {"headers": {"Location": {"description": "Where it is.", "schema": {"type": "string"}}}},
+        200: {"model": CampaignShown, "description": "It was created before, by the same request."},
+    },
     openapi_extra=takes(CampaignGiven),
 )
 async def create_campaign(
