@@ -295,7 +295,8 @@ def test_what_is_gone_or_damaged_is_said(tmp_path: Path) -> None:
         assert client.get("/campaigns/whole").status_code == 200
         store.delete("whole")
         assert whole is not None
-        answer = client.get("/campaigns/whole")
+        while (answer := client.get("/campaigns/whole")).status_code == 200:
+            time.sleep(0.05)
         assert answer.status_code in (404, 410)
         assert client.get("/campaigns/whole/fragments").status_code == 410
 
@@ -338,7 +339,19 @@ def test_assets_are_cached_for_ever_and_know_a_chosen_theme(client: httpx2.Clien
     assert client.get("/assets/..%2F..%2Fapp.py").status_code == 404
 
 
-def test_last_events_are_told_without_opening_anything(tmp_path: Path) -> None:
+def test_glimpses_tell_of_campaigns_without_opening_them(tmp_path: Path) -> None:
     with doral.open(f"sqlite:///{tmp_path / 'a.db'}") as store:
         campaign: Campaign = in_rounds(store, "one", 3)
-        assert store.last_events() == {"one": campaign.report().events}
+        campaign.session.close()
+        with store.glimpses() as found:
+            seen = {one.name: (one.last_event, one.read(lambda _, fold: fold.ledger.copy())) for one in found}
+        assert campaign.session.last_seen is None
+        assert seen == {"one": (campaign.report().events, campaign.ledger())}
+
+
+def test_campaigns_with_long_logs_are_kept_open_and_told_as_they_are(service: Serving, client: httpx2.Client) -> None:
+    campaign = in_rounds(service.store, "long", 0, horizon=3_000)
+    for _ in range(2):
+        campaign.decide_many(["old"] * 700)
+        while f">{campaign.report().arrivals:,}</td>" not in client.get("/?q=long").text:
+            time.sleep(0.1)

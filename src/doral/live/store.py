@@ -5,7 +5,8 @@ from __future__ import annotations
 import builtins
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -19,16 +20,17 @@ from doral.live import backup
 from doral.live.campaign import Campaign
 from doral.live.chain import beginning, seal
 from doral.live.definition import make_definition
-from doral.live.drafts import Stamp, timestamp
+from doral.live.drafts import Result, Stamp, timestamp
 from doral.live.ends import ending
-from doral.live.errors import StorageError
+from doral.live.errors import BrokenLog
 from doral.live.events import CREATED, Event
 from doral.live.external import ExternalCampaign
+from doral.live.fold import Fold
 from doral.live.session import CLOCK_TOLERANCE_S, Session
 from doral.live.shown_campaign import store_card
 from doral.live.storage.books import Books
 from doral.live.storage.connection import Timeouts
-from doral.live.storage.contract import Log, Storage
+from doral.live.storage.contract import CampaignRow, Log, Storage
 from doral.live.storage.urls import redacted
 from doral.prediction.external import External
 from doral.problem import Problem
@@ -75,6 +77,26 @@ def _storage(url: object, *, create: bool = True, timeouts: Timeouts | None = No
 
             return SqlStorage(url, create=create, timeouts=timeouts)
     raise InvalidValue("url", redacted(url), "must be memory://, sqlite:///file.db or postgresql://...")
+
+
+class Glimpse:
+    """A campaign of a store at one moment. Made by `Store.glimpses`."""
+
+    def __init__(self, storage: Storage, row: CampaignRow, log: Log) -> None:
+        self.name = row.name
+        self._storage, self._row, self._log = storage, row, log
+
+    @property
+    def last_event(self) -> int:
+        """Its number: whoever has seen it need not look again. -1 where the log cannot be read."""
+        try:
+            return self._log.head()[0]
+        except BrokenLog:
+            return -1
+
+    def read(self, ask: Callable[[Log, Fold], Result]) -> Result:
+        """Ask something of its state, which is made of a snapshot and the events since: quick where these are few."""
+        return ask(self._log, Session(self._storage, self._row).fold_anew(self._log))
 
 
 class Store:
@@ -192,13 +214,14 @@ class Store:
         """The names of all campaigns."""
         return [row.name for row in self._storage.campaigns()]
 
-    def last_events(self) -> dict[str, int]:
-        """The number of the last event of every campaign, by name: who has seen it need not look again.
+    @contextmanager
+    def glimpses(self) -> Iterator[builtins.list[Glimpse]]:
+        """All campaigns by name as they are at one moment, through one connection: none of them is opened for it.
 
-        Nothing is opened for it; -1 where a log cannot be read.
+        For those who show many; only inside the block.
         """
         with self._storage.reading() as found:
-            return {row.name: _last_event(log) for row, log in found}
+            yield [Glimpse(self._storage, row, log) for row, log in found]
 
     def close(self) -> None:
         """Give all connections back. Campaigns stay as they are; one that is used again opens its own."""
@@ -251,10 +274,3 @@ class Store:
         self._storage.delete(rows[name])
         with self._lock:
             self._campaigns.pop(name, None)
-
-
-def _last_event(log: Log) -> int:
-    try:
-        return log.head()[0]
-    except StorageError:
-        return -1

@@ -7,19 +7,23 @@ them as it has time for; the others follow.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
 
 from doral.errors import DoralError
+from doral.live.errors import ConnectionLost
 from doral.live.events import IS_PENDING
 from doral.live.fold import Fold
+from doral.live.session import Session
 from doral.live.storage.contract import Log
 from doral.live.store import Store
 
 _EVERY_S = 1.0
 _RESTS = 5.0  # times as long as looking took
 _READING_S = 0.5  # that one look spends on campaigns that were not read yet
+_SMALL_EVENTS = 1_000  # a log of so many is read anew sooner than a connection is opened for it
 _MOST_OPEN = 50  # campaigns that are kept open only because somebody looks at the list
 _TRY_AGAIN_S = 30.0
 
@@ -92,6 +96,7 @@ class Overview:
         self._seen: Seen | None = None
         self._ended_at, self._took_s = -1e9, 0.0
         self._failed_at: dict[str, float] = {}
+        self._opened: dict[str, Session] = {}  # only because somebody looks at the list, the longest ago first
 
     def look(self, *, at_once: bool = False) -> Seen:
         """As it is now, or was a moment ago; `at_once`: not a second ago, where that is cheap to tell."""
@@ -108,17 +113,24 @@ class Overview:
     def _look(self, now: float) -> Seen:
         before = self._seen
         known = before.lines if before is not None else {}
-        heads = self._store.last_events()
         alarms: dict[str, int] = {}
         for row in self._store.books.alarms():
             alarms[row.campaign] = alarms.get(row.campaign, 0) + 1
         until = now + _READING_S
-        lines = {}
-        for name, last in heads.items():
-            line = known.get(name) or Line(name=name, state="reading")
-            if self._is_due(line, last, now) and time.monotonic() < until:
-                line = self._read(name, last, is_many=len(heads) > _MOST_OPEN, now=now)
-            lines[name] = replace(line, alarms=alarms.get(name, 0))
+        lines, large = {}, {}
+        with self._store.glimpses() as found:
+            for one in found:
+                line, last = known.get(one.name) or Line(name=one.name, state="reading"), one.last_event
+                if self._is_due(line, last, now) and time.monotonic() < until:
+                    if last > _SMALL_EVENTS:
+                        large[one.name] = last
+                    else:
+                        line = self._tried(one.name, last, now, partial(one.read, partial(_line, one.name)))
+                lines[one.name] = line
+        for name, last in large.items():
+            if time.monotonic() < until:
+                lines[name] = self._tried(name, last, now, partial(self._read_open, name))
+        lines = {name: replace(line, alarms=alarms.get(name, 0)) for name, line in lines.items()}
         version = 1 if before is None else before.version + 1
         same = before is not None and list(before.lines) == list(lines)
         changed = {
@@ -133,16 +145,24 @@ class Overview:
             return now - self._failed_at.get(line.name, -1e9) > _TRY_AGAIN_S
         return line.events != last
 
-    def _read(self, name: str, last: int, *, is_many: bool, now: float) -> Line:
+    def _tried(self, name: str, last: int, now: float, read: Callable[[], Line]) -> Line:
         try:
-            campaign = self._store.campaign(name)
-            was_open = campaign.session.last_seen is not None
-            line = campaign.session.read(lambda log, fold: _line(name, log, fold))
-            if is_many and not was_open:
-                campaign.session.close()  # each has a connection of its own
+            return read()
+        except ConnectionLost:
+            raise
         except DoralError as error:
             self._failed_at[name] = now
             return Line(name=name, state="failed", events=last, trouble=str(error))
+
+    def _read_open(self, name: str) -> Line:
+        """Of a campaign whose state is kept, so that only new events are read; of those not used otherwise, some."""
+        session = self._store.campaign(name).session
+        if session.last_seen is None or name in self._opened:
+            self._opened.pop(name, None)
+            self._opened[name] = session
+        line = session.read(partial(_line, name))
+        while len(self._opened) > _MOST_OPEN:
+            self._opened.pop(next(iter(self._opened))).close()  # each has a connection of its own
         return line
 
 
