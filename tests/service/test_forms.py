@@ -90,7 +90,7 @@ _made = iter(range(1_000))
 
 
 def make(service: Serving, name: str | None = None) -> doral.Campaign:
-    return service.store.create(name or f"campaign {next(_made)}", PROBLEM)
+    return service.store.create(name or f"campaign {next(_made)}", PROBLEM, seed=1)
 
 
 # --- signing in -------------------------------------------------------------------------------------------------------

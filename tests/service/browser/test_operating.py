@@ -131,7 +131,7 @@ def test_without_scripts_everything_can_be_done(visit: Visiting, service: Servin
 
 
 def test_numbers_change_while_the_page_is_open(visit: Visiting, service: Serving) -> None:
-    campaign = service.store.create("moving", PROBLEM)
+    campaign = service.store.create("moving", PROBLEM, seed=1)
     one = visit()
     one.go(campaign_path("moving"))
     tile = one.page.locator(".tile", has=one.page.get_by_text("Arrivals", exact=True)).locator("dd")
@@ -147,8 +147,8 @@ def test_numbers_change_while_the_page_is_open(visit: Visiting, service: Serving
 
 
 def test_an_operator_steers_a_campaign(visit: Visiting, service: Serving) -> None:
-    campaign = service.store.create("steered", PROBLEM)
-    made = feed(campaign, 9)
+    campaign = service.store.create("steered", PROBLEM, seed=1)
+    made = feed(campaign, 30)
     one = visit()
     one.go(campaign_path("steered"))
     row = one.page.locator("table.steer tr", has_text="call")
