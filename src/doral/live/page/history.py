@@ -9,6 +9,9 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from doral._arrays import Floats
 from doral.live.errors import BrokenLog
 from doral.live.events import (
     ANSWERED,
@@ -46,11 +49,21 @@ _CHANGES = (TOPPED_UP, EXTENDED, ARM_ADDED, ARM_PAUSED, ARM_RESUMED, ARM_RETIRED
 
 
 class Open(NamedTuple):
-    """A decision of which nothing has become yet."""
+    """Decisions of which nothing has become yet, in their order."""
 
-    made: float  # on the campaign's clock
-    expires: float
+    made: Floats  # on the campaign's clock
+    expires: Floats
+    cost: Floats
+
+
+class _Waits(NamedTuple):
+    """One of them."""
+
+    made: float
+    context: int
+    own: float  # its own deadline; not a number where it has none
     cost: float
+    event: Event  # as much of it as tells whether it has expired
 
 
 class Uses:
@@ -116,7 +129,7 @@ class History:
         self._step = _FIRST_STEP_S if self.by_date else 1.0
         self.round = 0
         self._points: list[Point] = []  # at the multiples of a step, from 0 on
-        self._waiting: dict[int, Event] = {}  # of open decisions what tells how old they are, by number
+        self._waiting: dict[int, _Waits] = {}  # open decisions, by number
         self._has_expired = False
         self.touched: set[int] = set()  # decisions that were made or changed since somebody emptied it
         self.uses: dict[tuple[int, int], Uses] = {}
@@ -209,10 +222,12 @@ class History:
             came.served += event.arm != self._control
 
     def _wait(self, event: Event, cost: float) -> None:
-        if not self.expiries.has(event):
-            self._waiting[event.sequence] = Event(
-                event.sequence, DECIDED, event.own, 0.0, 0, context=event.context, cost=cost, deadline=event.deadline
-            )
+        if self.expiries.has(event):
+            return
+        context, own = known(event.context), event.deadline
+        kept = Event(event.sequence, DECIDED, event.own, 0.0, 0, context=context, deadline=own)
+        made = self.names.own_time(event)
+        self._waiting[event.sequence] = _Waits(made, context, math.nan if own is None else own, cost, kept)
 
     def _recorded(self, event: Event) -> None:
         is_ours = bool(json.loads(known(event.data))["spend"])
@@ -293,21 +308,21 @@ class History:
     def settle(self) -> None:
         """After the last event that is to be read: what has expired by then is not open any more."""
         if self._has_expired:
-            gone = [number for number, event in self._waiting.items() if self.expiries.has(event)]
+            gone = [number for number, one in self._waiting.items() if self.expiries.has(one.event)]
             for number in gone:
                 del self._waiting[number]
             self.touched.update(gone)
             self._has_expired = False
 
     @property
-    def open(self) -> list[Open]:
-        """Decisions of which nothing has become yet, in their order."""
-        found = []
-        for event in self._waiting.values():
-            made = self.names.own_time(event)
-            limit = self._limits[known(event.context)] if event.deadline is None else event.deadline
-            found.append(Open(made, made + limit, known(event.cost)))
-        return found
+    def open(self) -> Open:
+        """Decisions of which nothing has become yet."""
+        waits, many = self._waiting.values(), len(self._waiting)
+        made = np.fromiter((one.made for one in waits), np.float64, many)
+        own = np.fromiter((one.own for one in waits), np.float64, many)
+        contexts = np.fromiter((one.context for one in waits), np.int64, many)
+        limits = np.where(np.isnan(own), np.asarray(self._limits, dtype=np.float64)[contexts], own)
+        return Open(made, made + limits, np.fromiter((one.cost for one in waits), np.float64, many))
 
     def points(self, *, spent: float, reserved: float) -> list[Point]:
         """The samples, moved to where the ledger has the last one: by what was not read, and by the errors of

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
+import numpy as np
+
+from doral._arrays import Floats
 from doral.live.page.facts import Pending, Waiting
 from doral.live.page.history import Open
 from doral.live.weeks import DAY_S
@@ -14,21 +16,21 @@ _HOUR_S = 3_600.0
 _STEPS_S = (_HOUR_S, 6 * _HOUR_S, DAY_S, 3 * DAY_S, 7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 90 * DAY_S, 365 * DAY_S)
 
 
-def pending(found: Sequence[Open], *, now: float, clock: str, epoch: float) -> Pending:
+def pending(found: Open, *, now: float, clock: str, epoch: float) -> Pending:
     """`now` is what the campaign's clock shows, or would show."""
-    ages = sorted(max(0.0, now - one.made) for one in found)
-    ahead = [one.expires - now for one in found]
-    future = [one.expires for one in found if now <= one.expires < math.inf]
-    longest = max((one for one in ahead if one < math.inf), default=0.0)
+    ages = np.sort(np.maximum(0.0, now - found.made)).tolist()
+    ahead = found.expires - now
+    is_limited = found.expires < math.inf
+    future = found.expires[(now <= found.expires) & is_limited]
     return Pending(
-        decisions=len(found),
-        reserved=math.fsum(one.cost for one in found),
-        overdue=sum(one < 0.0 for one in ahead),
+        decisions=len(ages),
+        reserved=math.fsum(found.cost.tolist()),
+        overdue=int((ahead < 0.0).sum()),
         oldest_age=ages[-1] if ages else None,
         middle_age=ages[len(ages) // 2] if ages else None,
-        next_expiry=epoch + min(future) if future else None,
+        next_expiry=epoch + float(future.min()) if future.size else None,
         by_age=_by_age(found, now, clock, ages[-1] if ages else 0.0),
-        by_expiry=_by_expiry(found, now, clock, longest),
+        by_expiry=_by_expiry(found, now, clock, float(ahead[is_limited].max(initial=0.0))),
     )
 
 
@@ -43,34 +45,32 @@ def _steps(clock: str, longest: float) -> list[float]:
     return [*kept[-5:], math.inf]
 
 
-def _by_age(found: Sequence[Open], now: float, clock: str, oldest: float) -> tuple[Waiting, ...]:
+def _by_age(found: Open, now: float, clock: str, oldest: float) -> tuple[Waiting, ...]:
     groups: list[Waiting] = []
-    low = -math.inf
+    low, age = -math.inf, now - found.made
     for high in _steps(clock, oldest):
-        inside = [one for one in found if low < now - one.made <= high]
         if high == math.inf:
             words = "any age" if low == -math.inf else f"more than {span(low, clock)}"
         else:
             words = f"up to {span(high, clock)}"
-        _put(groups, words, inside)
+        _put(groups, words, found.cost[(low < age) & (age <= high)])
         low = high
     return tuple(groups)
 
 
-def _by_expiry(found: Sequence[Open], now: float, clock: str, longest: float) -> tuple[Waiting, ...]:
+def _by_expiry(found: Open, now: float, clock: str, longest: float) -> tuple[Waiting, ...]:
     groups: list[Waiting] = []
-    _put(groups, "overdue", [one for one in found if one.expires < now])
+    ahead, is_never = found.expires - now, found.expires == math.inf
+    _put(groups, "overdue", found.cost[ahead < 0.0])
     low = 0.0
-    coming = [one for one in found if now <= one.expires < math.inf]
     for high in _steps(clock, longest):
-        inside = [one for one in coming if low <= one.expires - now < high]
         words = f"within {span(high, clock)}" if high < math.inf else "later" if low else "later than now"
-        _put(groups, words, inside)
+        _put(groups, words, found.cost[~is_never & (low <= ahead) & (ahead < high)])
         low = high
-    _put(groups, "never: there is no deadline", [one for one in found if one.expires == math.inf])
+    _put(groups, "never: there is no deadline", found.cost[is_never])
     return tuple(groups)
 
 
-def _put(groups: list[Waiting], words: str, inside: Sequence[Open]) -> None:
-    if inside:
-        groups.append(Waiting(words=words, decisions=len(inside), reserved=math.fsum(one.cost for one in inside)))
+def _put(groups: list[Waiting], words: str, costs: Floats) -> None:
+    if costs.size:
+        groups.append(Waiting(words=words, decisions=int(costs.size), reserved=math.fsum(costs.tolist())))
