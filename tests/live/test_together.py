@@ -338,6 +338,19 @@ def test_one_request_that_breaks_planning_does_not_take_the_others_with_it(store
     log_is_whole(campaign)
 
 
+def test_a_store_that_is_broken_is_not_asked_for_everybody(store: Store) -> None:
+    campaign = make(store, "deadline")
+    calls: list[int] = []
+
+    def broken(log: Log, fold: object, stamp: object) -> Any:
+        calls.append(1)
+        raise ZeroDivisionError
+
+    found = together.store_together(campaign.session, [(broken, ())] * 20)
+    assert [isinstance(one, StorageError) for one in found] == [True] * 20
+    assert len(calls) == 1 + 3
+
+
 def test_people_are_forgotten_alone(store: Store) -> None:
     campaign = make(store, "people")
     campaign.decide("old", key="k", features={"age": 40})

@@ -21,6 +21,8 @@ from doral.live.requests import CancelRequest, answer_of, arrival_of, as_batch, 
 from doral.live.session import Ask, Session
 from doral.problem import Problem
 
+_MOST_FAILURES = 3
+
 # --- what can be asked together ---------------------------------------------------------------------------------------
 
 
@@ -100,14 +102,22 @@ def store_together(session: Session, asked: Sequence[Ask]) -> list[Any]:
     except Exception:
         if len(asked) == 1:
             raise
-    return [_alone(session, one) for one in asked]
+    return _one_by_one(session, asked)
 
 
-def _alone(session: Session, ask: Ask) -> Any:
-    try:
-        return _store(session, [ask])[0]
-    except DoralError as error:
-        return error
+def _one_by_one(session: Session, asked: Sequence[Ask]) -> list[Any]:
+    """Where several fail, it is the store, which is not asked for all the others as well."""
+    found: list[Any] = []
+    failed = 0
+    for ask in asked:
+        if failed < _MOST_FAILURES:
+            try:
+                found.append(_store(session, [ask])[0])
+                continue
+            except Exception as error:  # noqa: BLE001  (others before it are stored, and have to hear of that)
+                failed, last = failed + 1, error
+        found.append(last)
+    return found
 
 
 def _store(session: Session, asked: Sequence[Ask]) -> list[Any]:
