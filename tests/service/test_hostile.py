@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from doral.live.campaign import Campaign
+from doral.service.settings import Limits, ServiceSettings
 from tests.service.harness import PROBLEM, Serving, serving
 
 CAMPAIGN = "/v1/campaigns/target"
@@ -246,3 +247,17 @@ def test_a_key_that_is_sent_twice(client: httpx2.Client, target: Campaign) -> No
     assert client.post(f"{CAMPAIGN}/budget", json={"amount": 1}, headers={"Idempotency-Key": ""}).status_code == 422
     raw = client.post(f"{CAMPAIGN}/budget", json={"amount": 1}, headers={b"Idempotency-Key": b"\xff"})
     assert raw.status_code == 422
+
+
+def test_bodies_that_are_too_large_or_too_slow() -> None:
+    limits = Limits(body_bytes=1_000, body_s=0.3)
+    with serving(settings=ServiceSettings(storage="memory://", limits=limits)) as small, small.client() as client:
+        campaign = small.store.create("target", PROBLEM)
+        head = campaign.verify().head
+        answer = client.post(f"{CAMPAIGN}/budget", content=b'{"amount": 1' + b" " * 2_000 + b"}", headers=JSON)
+        assert answer.status_code == 413
+        assert answer.headers["content-type"] == "application/problem+json"
+        request = f"POST {CAMPAIGN}/budget HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {small.key}\r\n"
+        said = "Content-Type: application/json\r\nContent-Length: 13\r\n\r\n"
+        assert b" 408 " in sent_raw(small, (request + said + '{"amount"').encode())
+        assert campaign.verify().head == head
