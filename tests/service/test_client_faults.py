@@ -6,12 +6,17 @@ import asyncio
 import pickle
 import random
 import re
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -295,3 +300,31 @@ def test_batches_have_an_end(served: Serving) -> None:
         with pytest.raises(doral.InvalidValue, match="at most 10,000"):
             campaign.decide_many(["old"] * 10_001)
         assert campaign.report().arrivals == 0
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl here")
+def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(tmp_path: Path) -> None:
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key.pem -out cert.pem"
+    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    subprocess.run([*command.split(), *names], check=True, capture_output=True, cwd=tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"https://127.0.0.1:{listening.getsockname()[1]}"
+
+        def answer() -> None:
+            for _ in range(2):
+                connection, _ = listening.accept()
+                with connection, suppress(OSError), context.wrap_socket(connection, server_side=True) as secured:
+                    secured.recv(65536)
+                    body = '{"campaigns": [{"name": "c"}], "next": null}'
+                    secured.sendall(answering(200, "Content-Type: application/json", body=body))
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with doral.connect(url, key="k", timeout_s=30) as store, pytest.raises(doral.InvalidValue, match="not trusted"):
+            store.list()
+        trusted = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+        with doral.connect(url, key="k", timeout_s=30, tls=trusted) as store:
+            assert store.list() == ["c"]
+        thread.join(timeout=10)
