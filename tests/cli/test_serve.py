@@ -47,7 +47,7 @@ def test_what_is_wrong_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DORAL_WEBHOOK_SECRET", raising=False)
-    done = CliRunner().invoke(app, ["serve", *words])
+    done = CliRunner().invoke(app, ["serve", "--port", "0", *words])
     assert done.exit_code == 2
     assert said in done.output
     assert done.output.count("\n") == 1
@@ -58,7 +58,7 @@ def test_what_is_wrong_is_one_line(
     "words", [["--port", "70000"], ["--workers", "0"], ["--rate", "-1"], ["--max-batch", "0"], ["--max-body", "no"]]
 )
 def test_values_that_no_option_takes(words: list[str]) -> None:
-    done = CliRunner().invoke(app, ["serve", *words])
+    done = CliRunner().invoke(app, ["serve", "--port", "0", *words])
     assert done.exit_code == 2
     assert f"Invalid value for '{words[0]}'" in done.output
 

@@ -94,20 +94,21 @@ class Overview:
         self._store = store
         self._lock = Lock()
         self._seen: Seen | None = None
-        self._ended_at, self._took_s = -1e9, 0.0
+        self._began_at, self._took_s = -1e9, 0.0
         self._failed_at: dict[str, float] = {}
         self._opened: dict[str, Session] = {}  # only because somebody looks at the list, the longest ago first
 
     def look(self, *, at_once: bool = False) -> Seen:
-        """As it is now, or was a moment ago; `at_once`: not a second ago, where that is cheap to tell."""
+        """As it was a moment ago; `at_once`: nothing is older than the question. Who asks together looks together."""
+        asked_at = time.monotonic()
         with self._lock:
             now = time.monotonic()
-            wait_s = max(0.0 if at_once else _EVERY_S, _RESTS * self._took_s)
-            if self._seen is not None and not self._seen.is_reading and now < self._ended_at + wait_s:
+            wait_s = max(_EVERY_S, _RESTS * self._took_s)
+            is_new = self._began_at >= asked_at if at_once else now < self._began_at + self._took_s + wait_s
+            if self._seen is not None and not self._seen.is_reading and is_new:
                 return self._seen
             self._seen = self._look(now)
-            self._ended_at = time.monotonic()
-            self._took_s = self._ended_at - now
+            self._began_at, self._took_s = now, time.monotonic() - now
             return self._seen
 
     def _look(self, now: float) -> Seen:
