@@ -83,6 +83,30 @@ def test_bodies(client: httpx2.Client, target: Campaign, what: str) -> None:
     assert answer.json()["detail"]
 
 
+WIDE: dict[str, tuple[str, bytes, int, str]] = {
+    "a list without end": ("/decisions", b'{"features": [' + b"[]," * 100_000 + b"1]}", 422, "number of features"),
+    "an object without end": (
+        "/decisions",
+        b'{"features": {' + b",".join(b'"%d":[]' % one for one in range(100_001)) + b"}}",
+        422,
+        "number of features",
+    ),
+    "nothing but faults": ("/decisions", b'{"features": [' + b"[]," * 5_000 + b"1]}", 422, "number of faults"),
+    "many items": ("/decisions/batch", b'{"arrivals": [' + b"{}," * 100_000 + b"{}]}", 422, "number of arrivals"),
+    "many bad items": ("/feedback/batch", b'{"answers": [' + b"1," * 50_000 + b"1]}", 422, "answers[0]"),
+    "more than anybody sends": ("/decisions", b'{"features": [' + b"1," * 2_000_000 + b"1]}", 413, ""),
+}
+
+
+@pytest.mark.parametrize("what", WIDE)
+def test_bodies_that_cost_more_than_they_weigh(client: httpx2.Client, target: Campaign, what: str) -> None:
+    """What is wrong with each of many values is not found out: it would take gigabytes, and minutes."""
+    path, body, status, field = WIDE[what]
+    answer = client.post(CAMPAIGN + path, content=body, headers=JSON)
+    assert answer.status_code == status, answer.text
+    assert answer.json().get("field", "") == field
+
+
 @pytest.mark.parametrize(
     "kind", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "jason"]
 )

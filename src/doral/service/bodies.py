@@ -6,6 +6,7 @@ request (400); JSON that says what cannot be used is a value that was refused (4
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -13,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from fastapi import Request, Response
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from doral.errors import DoralError, InvalidValue
 from doral.wire.problems import ServiceError
@@ -21,6 +22,12 @@ from doral.wire.problems import ServiceError
 JSON = "application/json"
 _LARGE_BYTES = 64 * 1024  # takes about a millisecond to read
 _MANY = 500  # items that take about as long
+# A few bytes may ask for much: to tell of a value that is wrong costs hundreds of bytes, and more time than a decision.
+_MOST_VALUES = 2_000_000  # in one body
+_MANY_VALUES = 5_000  # from which on a body is looked at before it is checked
+_MOST_MEMBERS = 100_000  # of one list or object: as many as a problem may have arms, or a batch items
+_MOST_FAULTS = 1_000  # that are looked through for the one to tell
+_FREE = frozenset(("problem", "options"))  # whatever they hold, nothing is told of it here
 _WORDS = {
     "finite_number": "a finite number",
     "float_type": "a number",
@@ -63,14 +70,40 @@ async def read_body(request: Request, model: type[Read], *, may_be_empty: bool =
     body = await request.body()
     if may_be_empty and not body:
         body = b"{}"
-    return _read(body, model)
+    if len(body) <= _LARGE_BYTES:
+        return _read(body, model)
+    return await asyncio.to_thread(_read, body, model)  # few are: others are not kept waiting
 
 
 def _read(body: bytes, model: type[Read]) -> Read:
+    _refuse_too_wide(body)
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
         raise _refusal(error, body, model) from None
+
+
+def _refuse_too_wide(body: bytes) -> None:
+    """A body whose parts are so many that only finding out what is wrong with them would take all memory."""
+    n_values = sum(map(body.count, (b",", b"[", b"{")))
+    if n_values <= _MANY_VALUES:
+        return
+    if n_values > _MOST_VALUES:
+        words = f"the body has more than {_MOST_VALUES:,} values: send less at once"
+        raise ServiceError(words, "content-too-large", 413)
+    try:
+        given = from_json(body)
+    except ValueError:
+        return  # no JSON: that is told in its own words
+    waiting: list[tuple[str, Any]] = [("body", given)]
+    while waiting:
+        field, value = waiting.pop()
+        if len(value) > _MOST_MEMBERS:
+            raise InvalidValue(
+                f"number of {field}", len(value), f"must be at most {_MOST_MEMBERS:,}: send less at once"
+            )
+        members = value.items() if isinstance(value, dict) else ((field, one) for one in value)
+        waiting += (one for one in members if isinstance(one[1], list | dict) and one[0] not in _FREE)
 
 
 def moment(field: str, given: float | str | None) -> float | datetime | None:
@@ -149,6 +182,9 @@ def _whole(schema: Any, parts: dict[str, Any]) -> Any:
 
 
 def _refusal(error: ValidationError, body: bytes, model: type[Body]) -> DoralError:
+    if error.error_count() > _MOST_FAULTS:
+        remedy = "is the body what this path takes? See /v1/openapi.json"
+        return InvalidValue("number of faults", error.error_count(), f"is more than can be told of: {remedy}")
     told = error.errors(include_url=False, include_context=False)
     if told[0]["type"] == "json_invalid":
         why = str(told[0]["msg"]).removeprefix("Invalid JSON: ")

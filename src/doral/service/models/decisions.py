@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, FailFast, Field
 
 from doral.service.bodies import Body
 
@@ -16,6 +16,8 @@ Key: TypeAlias = Annotated[
     str | None,
     Field(description="A name of this very request: the same key gives the same answer back. At most 200 characters."),
 ]
+Item = TypeVar("Item")
+Many: TypeAlias = Annotated[list[Item], FailFast()]  # the first fault is the one that is told
 FeatureValue: TypeAlias = float | str | bool | None
 Features: TypeAlias = Annotated[
     dict[str, FeatureValue] | list[FeatureValue] | None,
@@ -40,7 +42,7 @@ class Arrival(Body):
 class Arrivals(Body):
     """Many of them, decided in their order, stored together or not at all."""
 
-    arrivals: list[Arrival]
+    arrivals: Many[Arrival]
 
 
 class Answer(Body):
@@ -56,7 +58,7 @@ class Answer(Body):
 class Answers(Body):
     """Many of them; what is wrong with one does not keep the others out, unless all are asked for together."""
 
-    answers: list[Answer]
+    answers: Many[Answer]
     all_or_none: bool = Field(False, description="Store all of them, or none where something is wrong with one.")
 
 
@@ -87,7 +89,7 @@ class Record(Body):
 class Records(Body):
     """Many of them, stored together or not at all."""
 
-    records: list[Record]
+    records: Many[Record]
 
 
 class DecisionModel(BaseModel):
