@@ -23,6 +23,7 @@ from doral.live.storage.books import AlarmRow
 from doral.live.store import Store
 from doral.service.operations import keeper as keeping
 from doral.service.operations import webhook as hooks
+from doral.service.operations.briefly import briefly
 from doral.service.operations.keeper import Keeper
 from doral.service.operations.webhook import Webhook, message, signature, wait_s
 from doral.service.service import Service
@@ -194,6 +195,28 @@ def test_alarms_of_a_campaign_that_is_gone_end() -> None:
         store.books.raise_alarm(AlarmRow(campaign="gone", rule="r", subject="", since=5.0, words="w"))
         Keeper(service, None).watch_once()
         assert store.books.alarms() == []
+
+
+def test_a_campaign_that_is_written_to_is_not_closed_by_whoever_looks_in_passing(tmp_path: Any) -> None:
+    with doral.open(f"sqlite:///{tmp_path / 'store.db'}") as store:
+        busy, idle = store.create("busy", PROBLEM), store.create("idle", PROBLEM)
+        busy.decide("old")
+        passing = briefly(store, "busy", of=1_000)
+        log: Any = busy.session.read(lambda log, _: log)
+        commit = log.commit
+
+        def look_meanwhile() -> None:
+            passing.__enter__()
+            commit()
+
+        log.commit = look_meanwhile
+        busy.decide("old")
+        passing.__exit__(None, None, None)
+        assert busy.session.is_open
+        idle.session.close()
+        with briefly(store, "idle", of=1_000):
+            idle.decide("old")
+        assert not idle.session.is_open
 
 
 def test_one_of_several_keeps_until_it_is_gone(tmp_path: Any) -> None:

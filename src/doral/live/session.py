@@ -74,6 +74,11 @@ class Session:
         """The state as it was when somebody last asked; None before that. Nothing is read for it."""
         return self._fold
 
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody has used it since it was made or closed. (While it writes, it has no state to be seen.)"""
+        return self._log is not None
+
     # --- reading and writing ----------------------------------------------------------------------------------------
 
     def read(self, ask: Callable[[Log, Fold], Result]) -> Result:

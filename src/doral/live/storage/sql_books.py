@@ -1,4 +1,4 @@
-"""Keys, acts and alarms in SQLite or PostgreSQL, through one connection that is made when somebody asks."""
+"""Keys, acts and alarms in SQLite or PostgreSQL, through connections that are made when somebody asks."""
 
 from __future__ import annotations
 
@@ -41,57 +41,77 @@ class _Asked:
         return self._connection.execute_many(sql.replace("?", self._connection.placeholder), [given])
 
 
-class SqlBooks(Books):
-    """Of one database. A connection that broke is made again, and what was asked is asked again."""
+class _Line:
+    """A connection that is made when it is needed, for one thread at a time."""
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
         self._connect = connect
-        self._lock = RLock()
+        self.lock = RLock()
         self._connection: Connection | None = None
         self._inherited: list[Connection | None] = []
-        renew_in_child(self)
 
     def renew(self) -> None:
         """In a forked child: the parent's connection is not ours to use, nor to close."""
-        self._lock = RLock()
+        self.lock = RLock()
         self._inherited.append(self._connection)
         self._connection = None
 
-    def close(self) -> None:
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
-
-    # --- asking -----------------------------------------------------------------------------------------------------
-
-    def _opened(self) -> Connection:
+    def opened(self) -> Connection:
         if self._connection is not None and self._connection.is_lost:
             self.close()
         if self._connection is None:
             self._connection = self._connect()
         return self._connection
 
+    def close(self) -> None:
+        with self.lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+
+class SqlBooks(Books):
+    """Of one database. A connection that broke is made again, and what was asked is asked again.
+
+    Looking has a connection of its own: keys are looked up for every request, and must not wait for somebody who waits
+    for his turn to write.
+    """
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._reading, self._writing = _Line(connect), _Line(connect)
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """In a forked child."""
+        self._reading.renew()
+        self._writing.renew()
+
+    def close(self) -> None:
+        self._reading.close()
+        self._writing.close()
+
+    # --- asking -----------------------------------------------------------------------------------------------------
+
     def _read(self, ask: Callable[[_Asked], Result]) -> Result:
-        patience = Patience()
-        with self._lock:
+        patience, line = Patience(), self._reading
+        with line.lock:
             while True:
                 try:
-                    return ask(_Asked(self._opened(), again=False))
+                    return ask(_Asked(line.opened(), again=False))
                 except ConnectionLost as error:
-                    self.close()
+                    line.close()
                     patience.wait(error)
                 except StorageError:  # another file may be in its place: look at it anew the next time
-                    self.close()
+                    line.close()
                     raise
 
     def _write(self, ask: Callable[[_Asked], Result]) -> Result:
-        patience = Patience()
+        patience, line = Patience(), self._writing
         again = False
-        with self._lock:
+        with line.lock:
             while True:
                 try:
-                    connection = self._opened()
+                    connection = line.opened()
                     connection.begin(BOOKS_LOCK, within_s=patience.left_s)
                     try:
                         found = ask(_Asked(connection, again=again))
@@ -101,10 +121,10 @@ class SqlBooks(Books):
                         connection.rollback()
                         raise
                 except ConnectionLost as error:
-                    self.close()
+                    line.close()
                     self._wait(patience, error, again=again)
                 except StorageError:
-                    self.close()
+                    line.close()
                     raise
                 else:
                     return found
