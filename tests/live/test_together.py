@@ -16,7 +16,7 @@ from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.live import together
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
-from doral.live.errors import ConnectionLost, KeyReused, StorageError, UnknownDecision, WrongState
+from doral.live.errors import ConnectionLost, KeyReused, StorageBusy, StorageError, UnknownDecision, WrongState
 from doral.live.events import Event
 from doral.live.plan_forgetting import plan_forgetting
 from doral.live.session import Ask
@@ -349,6 +349,37 @@ def test_a_store_that_is_broken_is_not_asked_for_everybody(store: Store) -> None
     found = together.store_together(campaign.session, [(broken, ())] * 20)
     assert [isinstance(one, StorageError) for one in found] == [True] * 20
     assert len(calls) == 1 + 3
+
+
+def test_a_bug_behind_one_request_leaves_the_others_their_results(store: Store) -> None:
+    campaign = make(store, "deadline")
+    before = campaign.report().arrivals
+
+    def broken(log: Log, fold: object, stamp: object) -> Any:
+        raise AssertionError("a bug")
+
+    good = together.decision({"context": "old"})
+    first, middle, last = together.store_together(campaign.session, [good, (broken, ()), good])
+    assert isinstance(middle, AssertionError)
+    assert [type(first), type(last)] == [Decision, Decision]
+    with pytest.raises(AssertionError, match="a bug"):
+        together.store_each(campaign.session, [good, (broken, ()), good])
+    assert campaign.report().arrivals == before + 4
+
+
+def test_a_store_that_fails_while_they_are_stored_one_by_one_is_not_asked_again() -> None:
+    with doral.open("memory://") as store:
+        campaign, calls = make(store, "deadline"), list[int]()
+
+        def broken(log: Log, fold: object, stamp: object) -> Any:
+            calls.append(1)
+            raise StorageBusy("others have kept it locked") if len(calls) > 1 else AssertionError("a bug")
+
+        good = together.decision({"context": "old"})
+        first, *others = together.store_together(campaign.session, [good, (broken, ()), good, good])
+        assert isinstance(first, Decision)
+        assert [type(one) for one in others] == [StorageBusy] * 3
+        assert len(calls) == 2
 
 
 def test_people_are_forgotten_alone(store: Store) -> None:

@@ -220,3 +220,29 @@ def test_a_bug_in_a_change_is_told_to_whoever_asked_for_it(campaign: Campaign) -
     found, _ = at_desk(campaign, visit)
     assert isinstance(found[1], ZeroDivisionError)
     assert [found[0].round, found[2].round] == [1, 2]
+
+
+class Unreadable(list[Any]):
+    """Items that nobody can have."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise ZeroDivisionError
+
+
+def test_what_cannot_even_be_asked_for_is_told_to_whoever_asked(campaign: Campaign) -> None:
+    nothing: Any = 7
+
+    async def visit(desk: Desk) -> list[Any]:
+        asked: list[Awaitable[Any]] = [
+            desk.write(lambda one: one.top_up(10.0)),
+            desk.decide(nothing),
+            desk.feedback_each(Unreadable([1])),
+            desk.decide({"context": "old"}),
+        ]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    found, _ = at_desk(campaign, visit)
+    assert found[0] is None
+    assert isinstance(found[1], DoralError)
+    assert isinstance(found[2], ZeroDivisionError)
+    assert found[3].round == 1

@@ -22,6 +22,7 @@ from doral.live.session import Ask, Session
 from doral.problem import Problem
 
 _MOST_FAILURES = 3
+_STORE_FAILS = (ConnectionLost, OutcomeUnknown, StorageBusy)  # whoever asks next waits for it in vain, too
 
 # --- what can be asked together ---------------------------------------------------------------------------------------
 
@@ -79,25 +80,31 @@ def each(ask: Callable[[Any], Ask], given: Iterable[Any]) -> list[Ask | DoralErr
 def store_each(session: Session, asked: Sequence[Ask | DoralError]) -> list[Any]:
     """Store what is asked in one transaction; the result of each, or its error.
 
+    What is no error of the library is raised, once the others are stored.
+
     Args:
         session: Of the campaign.
         asked: What `each` gives; the error of one that could not be asked is its result.
     """
     found = iter(store_together(session, [one for one in asked if not isinstance(one, DoralError)]))
-    return [one if isinstance(one, DoralError) else next(found) for one in asked]
+    results = [one if isinstance(one, DoralError) else next(found) for one in asked]
+    for one in results:
+        if isinstance(one, Exception) and not isinstance(one, DoralError):
+            raise one
+    return results
 
 
 def store_together(session: Session, asked: Sequence[Ask]) -> list[Any]:
-    """The same for requests that could all be asked.
+    """The same for requests that could all be asked; whatever error one of them leads to is its result.
 
-    Where something fails that is nobody's request, all of them fail, and nothing is stored. But one request that leads
-    to such a failure must not take the others with it: they are then stored one by one.
+    Where the store fails, all of them fail, and nothing is stored. But one request that leads to a failure which nobody
+    foresaw must not take the others with it: they are then stored one by one.
     """
     if not asked:
         return []
     try:
         return _store(session, asked)
-    except (ConnectionLost, OutcomeUnknown, StorageBusy):
+    except _STORE_FAILS:
         raise
     except Exception:
         if len(asked) == 1:
@@ -106,17 +113,17 @@ def store_together(session: Session, asked: Sequence[Ask]) -> list[Any]:
 
 
 def _one_by_one(session: Session, asked: Sequence[Ask]) -> list[Any]:
-    """Where several fail, it is the store, which is not asked for all the others as well."""
+    """Where the store fails, or several in a way that nobody foresaw, it is not asked for all the others as well."""
     found: list[Any] = []
     failed = 0
-    for ask in asked:
-        if failed < _MOST_FAILURES:
-            try:
-                found.append(_store(session, [ask])[0])
-                continue
-            except Exception as error:  # noqa: BLE001  (others before it are stored, and have to hear of that)
-                failed, last = failed + 1, error
-        found.append(last)
+    for one in asked:
+        try:
+            found += _store(session, [one])
+        except Exception as error:  # noqa: BLE001  (others before it are stored, and have to hear of that)
+            found.append(error)
+            failed += 1
+            if isinstance(error, _STORE_FAILS) or failed == _MOST_FAILURES:
+                return found + [error] * (len(asked) - len(found))
     return found
 
 

@@ -229,29 +229,33 @@ class Desk:
 def _done(campaign: Campaign, group: Sequence[_Slip]) -> list[Any]:
     """In a thread: the result of each, or what went wrong with it. What can be stored together, is."""
     found: list[Any] = []
-    asked: list[tuple[_Slip, list[Ask | DoralError]]] = []
+    asked: list[tuple[_Slip, list[Ask | Exception]]] = []
     for slip in group:
         if isinstance(slip, _Work):
             found += _stored(campaign, asked)
             asked = []
             found.append(_outcome(lambda slip=slip: slip.work(campaign)))  # type: ignore[misc]
         elif isinstance(slip, _AskedEach):
-            asked.append((slip, slip.asks()))
+            asks = _outcome(slip.asks)
+            asked.append((slip, [asks] if isinstance(asks, Exception) else asks))
         elif isinstance(slip, _Asked):
-            asked.append((slip, together.each(lambda ask: ask(), [slip.ask])))
+            asked.append((slip, [_outcome(slip.ask)]))
     return found + _stored(campaign, asked)
 
 
-def _stored(campaign: Campaign, asked: Sequence[tuple[_Slip, list[Ask | DoralError]]]) -> list[Any]:
+def _stored(campaign: Campaign, asked: Sequence[tuple[_Slip, list[Ask | Exception]]]) -> list[Any]:
     """In one transaction; where that fails, it fails for all of them."""
-    everything = [one for _, asks in asked for one in asks]
-    results = _outcome(lambda: together.store_each(campaign.session, everything))
+    everything = [one for _, asks in asked for one in asks if not isinstance(one, Exception)]
+    results = _outcome(lambda: together.store_together(campaign.session, everything))
     if isinstance(results, Exception):
         return [results] * len(asked)
     following = iter(results)
-    return [
-        [next(following) for _ in asks] if isinstance(slip, _AskedEach) else next(following) for slip, asks in asked
-    ]
+    found: list[Any] = []
+    for slip, asks in asked:
+        own = [one if isinstance(one, Exception) else next(following) for one in asks]
+        failure = next((one for one in own if isinstance(one, Exception) and not isinstance(one, DoralError)), None)
+        found.append(own[0] if not isinstance(slip, _AskedEach) else own if failure is None else failure)
+    return found
 
 
 def _outcome(work: Callable[[], Any]) -> Any:
