@@ -24,7 +24,17 @@ from doral.service.settings import ServiceSettings  # noqa: E402
 PICTURES = ROOT / "docs" / "img" / "service"
 DESK, LOW, PHONE = (1280, 1000), (1280, 420), (390, 844)
 _SHARP = 2.0  # points of the picture for one of the page, on a phone
+_PATIENCE_S = 60
 _SETTLED = "document.fonts.ready.then(() => new Promise((done) => requestAnimationFrame(() => done())))"
+
+
+def _overview(page: Page, service: Serving) -> None:
+    """Once the alarm is raised that the demonstration is made to have."""
+    for _ in range(_PATIENCE_S):
+        if service.store.books.alarms():
+            break
+        page.wait_for_timeout(1_000)
+    page.goto(service.url + "/")
 
 
 def _campaign(page: Page, service: Serving) -> None:
@@ -61,7 +71,7 @@ def _new(page: Page, service: Serving) -> None:
 Show = Callable[[Page, Serving], object]
 # Name: what to show, how large the screen is, in which colours, and whether all of the page is in the picture.
 WANTED: dict[str, tuple[Show, tuple[int, int], str, bool]] = {
-    "overview": (lambda page, service: page.goto(service.url + "/"), LOW, "light", False),
+    "overview": (_overview, LOW, "light", False),
     "campaign": (_campaign, DESK, "light", False),
     "campaign_dark": (_campaign, DESK, "dark", False),
     "campaign_phone": (_campaign, PHONE, "light", False),
@@ -105,7 +115,7 @@ def main(names: list[str]) -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         storage = f"sqlite:///{folder}/demo.db"
-        with serving(storage, ServiceSettings(storage=storage, is_demo=True, expire_every_s=2.0)) as service:
+        with serving(storage, ServiceSettings(storage=storage, is_demo=True, expire_every_s=2.0, watch_every_s=5.0)) as service:
             browser = playwright.chromium.launch(executable_path=found, args=[*chromium.FLAGS])
             for name in names or WANTED:
                 print(take(browser, service, name).relative_to(ROOT))
