@@ -33,7 +33,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 # Programs that other tests run: campaigns in tests/live, the service's in tests/service, the gallery's in
 # tests/test_examples.py. Those of the first hour have titles, and are run in tests/release.
-ELSEWHERE = ("docs/campaigns.md", "docs/howto/http.md", "docs/gallery/")
+ELSEWHERE = ("docs/campaigns.md", "docs/howto/http.md", "docs/service.md", "docs/gallery/")
 PROGRAMS = [name(page) for page in PAGES if blocks(page, "python") and not name(page).startswith(ELSEWHERE)]
 
 # Something that the program of a page prints, where nothing else would show that it did what the page says.

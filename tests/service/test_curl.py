@@ -1,4 +1,4 @@
-"""What docs/howto/http.md shows with curl runs as it stands, against a service that was started for it."""
+"""What docs/howto/http.md and docs/service.md show runs as it stands, against a service that was started for it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.service.harness import serving
+from doral.service.operations.webhook import signature
+from tests.service.harness import PROBLEM, serving
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = (ROOT / "docs" / "howto" / "http.md").read_text()
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE)
+
+
+def blocks_of(page: str) -> list[tuple[str, str]]:
+    """Language and text of all that is fenced."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / "docs" / page).read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+BLOCKS = blocks_of("howto/http.md")
 MARK = "--- next command ---"
 
 
@@ -75,3 +83,22 @@ def assert_answers(answers: list[str]) -> None:
     assert {"name": "visit", "status": "paused"} in paused["arms"]
     assert closed["summary"]["state"] == "closed"
     assert (refused["status"], refused["type"]) == (422, "urn:doral:problem:unknown-name")
+
+
+def test_the_document_of_the_service_runs() -> None:
+    first, check_signature = (text for kind, text in blocks_of("service.md") if kind == "python")
+    with serving() as served:
+        campaign = served.store.create("kits", PROBLEM, seed=1)
+        here = {**os.environ, "DORAL_URL": served.url, "DORAL_KEY": served.key, "PYTHONPATH": str(ROOT / "src")}
+        done = subprocess.run([sys.executable, "-c", first], capture_output=True, text=True, check=False, env=here)
+        assert done.returncode == 0, done.stderr
+        assert "campaign kits: open" in done.stdout
+        assert campaign.decision_with_key("visit-1") is not None
+    found: dict[str, Any] = {}
+    exec(check_signature, found)
+    now, body = int(time.time()), b'{"event": "alarm.began"}'
+    is_from_doral = found["is_from_doral"]
+    assert is_from_doral(signature("secret", now, body), body, "secret")
+    assert not is_from_doral(signature("secret", now, body), body + b" ", "secret")
+    assert not is_from_doral(signature("another", now, body), body, "secret")
+    assert not is_from_doral(signature("secret", now - 1_000, body), body, "secret")
