@@ -22,6 +22,7 @@ from fastapi.responses import StreamingResponse
 
 from doral.live.store import open as open_store
 from doral.service.operations import logs
+from doral.service.operations import server as server_module
 from doral.service.operations.metrics import MOST_CAMPAIGNS, Metrics, skip_reason
 from doral.service.operations.observed import observe
 from doral.service.operations.protocol import HEAD_BYTES
@@ -231,3 +232,34 @@ def test_a_head_that_never_ends_is_not_kept() -> None:
                 sent += mine.send(filler)
         assert sent < 50_000_000
         assert HEAD_BYTES < 100_000
+
+
+def test_what_follows_a_body_is_neither_kept_nor_a_header() -> None:
+    with _small() as (url, _):
+        port = int(url.rpartition(":")[2])
+        head = b"GET /nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", port)) as mine:
+            mine.sendall(head + b"0\r\n")
+            sent = 0
+            with contextlib.suppress(OSError):
+                while sent < 50_000_000:
+                    sent += mine.send(b"X-Filler: " + b"x" * 8_000 + b"\r\n")
+            assert sent < 50_000_000
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as mine:  # in pieces of a byte, and then another
+            mine.sendall(head + b"1\r\nx\r\n" * 50_000 + b"0\r\nX-Request-Id: late\r\n\r\n")
+            mine.sendall(b"GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            answered = b"".join(iter(lambda: mine.recv(65_536), b""))
+            assert answered.count(b"HTTP/1.1 404") == 2
+            assert b"late" not in answered
+
+
+def test_a_connection_that_sends_no_request_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "KEEP_ALIVE_S", 1)
+    with _small() as (url, _):
+        for more in (b"\r\n", b"x"):  # between requests; of a body that nobody waits for
+            length = b"Content-Length: 1000000\r\n" if more == b"x" else b""
+            with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=5) as mine:
+                mine.sendall(b"GET /nothing HTTP/1.1\r\nHost: x\r\n" + length + b"\r\n")
+                assert mine.recv(65_536).startswith(b"HTTP/1.1 404")
+                mine.sendall(more)
+                assert mine.recv(65_536) == b""  # TimeoutError where it is kept

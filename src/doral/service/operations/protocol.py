@@ -1,4 +1,7 @@
-"""How requests are read from a connection: a head that never ends, or never comes, is not waited for."""
+"""How requests are read from a connection: a head that never ends, or never comes, is not waited for.
+
+Nor is what may follow a body, which nobody here looks at, or a connection that sends something and never a request.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,23 @@ import logging
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_BYTES = 64 * 1024
-HEAD_S = 30.0  # in which the head of the first request has to be there
+HEAD_S = 30.0  # in which the head of a request has to be there
+_PER_BODY_BYTE = 16  # bytes around a body that is sent in pieces: one by one, each comes with five
 
 _logger = logging.getLogger("doral.service")
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """Uvicorn's, with the two limits that it lacks. Bodies are bounded where they are read."""
+    """Uvicorn's, with the limits that it lacks. Bodies are bounded where they are read."""
 
     _waiting: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _in_head = True
+    _around_bytes = 0  # of a body in pieces: their lengths, and what follows the last
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._wait()
+        self._wait(HEAD_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
@@ -38,7 +43,12 @@ class BoundedHttp(HttpToolsProtocol):
                 self._stop_waiting()
                 self.send_400_response("The head of the request is too large.")
                 return
+        else:
+            self._around_bytes += len(data)
         super().data_received(data)
+        if self._around_bytes > HEAD_BYTES and not self.transport.is_closing():
+            _logger.warning("more than %d bytes around the body of a request were refused", HEAD_BYTES)
+            self.transport.close()
 
     @staticmethod
     def _ends_in(data: bytes) -> bool:
@@ -47,21 +57,36 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._in_head = True
-        if self._waiting is None:
-            self._wait()
+        self._stop_waiting()
+        self._wait(HEAD_S)
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # what comes after the body is no header: it was not there when the request was let in
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
-        self._in_head, self._head_bytes = False, 0
+        self._in_head, self._head_bytes, self._around_bytes = False, 0, 0
         self._stop_waiting()
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        self._around_bytes = max(0, self._around_bytes - _PER_BODY_BYTE * len(body))
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        self._in_head, self._head_bytes = True, 0
+        self._in_head, self._head_bytes, self._around_bytes = True, 0, 0
 
-    def _wait(self) -> None:
-        self._waiting = self.loop.call_later(HEAD_S, self._give_up)
+    def on_response_complete(self) -> None:
+        is_idle = not self.pipeline
+        super().on_response_complete()
+        # Uvicorn's own timer ends with the next byte, and that need not be one of a request.
+        if is_idle and self._waiting is None and not self.transport.is_closing():
+            self._wait(self.timeout_keep_alive)
+
+    def _wait(self, seconds: float) -> None:
+        self._waiting = self.loop.call_later(seconds, self._give_up)
 
     def _stop_waiting(self) -> None:
         if self._waiting is not None:
