@@ -251,3 +251,27 @@ def test_a_backup_holds_no_key(store: Store, tmp_path: Path) -> None:
     store.delete("kits")
     assert store.restore(target) == ["kits"]
     assert [one.id for one in books.all_keys()] == [KEY.id], "the keys of the store are as they were"
+
+
+def test_keys_are_read_while_somebody_waits_to_write(tmp_path: Path) -> None:
+    path = tmp_path / "campaigns.db"
+    with doral.open(f"sqlite:///{path}", lock_timeout_s=20) as store:
+        store.books.add_key(KEY)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        writer = threading.Thread(target=store.books.note, args=(ACT,))
+        writer.start()
+        try:
+            writer.join(timeout=0.1)  # it waits for the other by now
+            found: list[KeyRow | None] = []
+            reader = threading.Thread(target=lambda: found.append(store.books.key(KEY.id)))
+            reader.start()
+            reader.join(timeout=10)
+            assert found == [KEY]
+            assert writer.is_alive()
+        finally:
+            other.execute("ROLLBACK")
+            writer.join()
+            reader.join()
+            other.close()
+        assert [one.act for one in store.books.acts()] == [ACT.act]
