@@ -9,13 +9,16 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, closing
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import httpx2
 import polars as pl
 import pytest
 
 import doral
+from doral.live.errors import StorageError
 from doral.live.export import read_decisions
+from doral.service import exporting
 from doral.service.exporting import MOST, Exports
 from doral.service.routes.export import disposition
 from doral.wire.problems import ServiceError
@@ -99,6 +102,33 @@ def test_there_are_only_so_many_at_once_and_who_goes_away_gives_his_place_back(s
                 assert refused.value.status == 503
 
     asyncio.run(many())
+
+
+def test_whoever_takes_nothing_for_long_loses_his_place_and_is_told(
+    service: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(file: BinaryIO, *rows: object, **options: object) -> None:
+        for _ in range(10):
+            file.write(b"many rows\n")
+
+    monkeypatch.setattr(exporting, "write_csv_rows", write)
+    monkeypatch.setattr(exporting, "_PART_BYTES", 1)
+    monkeypatch.setattr(exporting, "_STALLED_S", 0.05)
+    monkeypatch.setattr(exporting, "MOST", 1)
+
+    async def take_slowly() -> None:
+        exports, campaign = Exports(), service.store.campaign("all")
+        async with asyncio.timeout(10), exports.sending(campaign, (), "csv") as parts:
+            assert await anext(parts) == b"many rows\n"
+            while exports.running:
+                await asyncio.sleep(0.01)
+            async with exports.sending(campaign, (), "csv"):
+                pass
+            with pytest.raises(StorageError, match="could not be sent to its end"):
+                await anext(parts)
+        assert not exports.running
+
+    asyncio.run(take_slowly())
 
 
 @pytest.mark.parametrize(

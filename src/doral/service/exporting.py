@@ -32,8 +32,9 @@ class _Stopped(Exception):
 class _Parts(io.RawIOBase):
     """What is written in a thread, handed to the event loop in parts; `None` is the end, an error is a bad one."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, when_stalled: Callable[[], None]) -> None:
         self.is_stopped = False
+        self._when_stalled = when_stalled
         self.queue: asyncio.Queue[bytes | BaseException | None] = asyncio.Queue(_PARTS_AHEAD)
         self._loop, self._collected = loop, bytearray()
 
@@ -59,6 +60,7 @@ class _Parts(io.RawIOBase):
             put.result(_STALLED_S)
         except TimeoutError:
             put.cancel()
+            self._loop.call_soon_threadsafe(self._break_off)
             raise _Stopped from None
 
     def run(self, write: Callable[[BinaryIO], None]) -> None:
@@ -77,6 +79,13 @@ class _Parts(io.RawIOBase):
             except (_Stopped, RuntimeError):  # nobody is there any more, nor is the loop
                 return
 
+    def _break_off(self) -> None:
+        """On the event loop: whoever took nothing for so long, and goes on now, is told that no more comes."""
+        if not self.is_stopped:
+            self.stop()
+            self.queue.put_nowait(StorageError(f"nothing was taken for {_STALLED_S:.0f} s"))
+            self._when_stalled()
+
     def stop(self) -> None:
         """From the event loop: nobody takes it any more."""
         self.is_stopped = True
@@ -88,7 +97,7 @@ class Exports:
     """The files that one process is sending."""
 
     def __init__(self) -> None:
-        self._running = 0
+        self.running = 0
 
     @asynccontextmanager
     async def sending(
@@ -104,10 +113,17 @@ class Exports:
             person: What is known of people there.
             format: "csv" or "parquet".
         """
-        if self._running >= MOST:
+        if self.running >= MOST:
             words = f"{MOST} files are being sent, and there may be no more: try again later"
             raise ServiceError(words, "too-many-exports", 503, _RETRY_S)
-        parts = _Parts(asyncio.get_running_loop())
+        holds_place = True
+
+        def give_place_back() -> None:
+            nonlocal holds_place
+            self.running -= holds_place
+            holds_place = False
+
+        parts = _Parts(asyncio.get_running_loop(), give_place_back)
 
         def write(file: BinaryIO) -> None:
             if format == "csv":
@@ -115,7 +131,7 @@ class Exports:
             else:
                 write_parquet_rows(file, campaign.decisions(), person=person)
 
-        self._running += 1
+        self.running += 1
         try:
             threading.Thread(target=parts.run, args=(write,), name="doral-export", daemon=True).start()
             first = await parts.queue.get()
@@ -123,7 +139,7 @@ class Exports:
                 raise first
             yield _following(first, parts)
         finally:
-            self._running -= 1
+            give_place_back()
             parts.stop()
 
 
