@@ -21,6 +21,7 @@ import doral
 from doral.live.campaign import Campaign
 from doral.service.access.keys import make_first_key
 from doral.service.app import make_app
+from doral.service.following import Following
 from doral.service.operations.server import make_server
 from doral.service.routes.events import PAGE_EVENTS, stream_of
 from doral.service.service import Service, last_event
@@ -169,6 +170,38 @@ def test_a_campaign_that_is_deleted_ends_its_streams(service: Serving) -> None:
         assert list(events) == [(None, "end", {"why": "deleted"})]
     with service.client() as client:
         assert client.get("/v1/campaigns/deleted/events").status_code == 404
+
+
+def test_a_backup_that_took_the_place_of_the_log_ends_its_streams_however_far_it_goes(tmp_path: Path) -> None:
+    url, backup = f"sqlite:///{tmp_path / 'campaigns.db'}", tmp_path / "backup.db"
+
+    def replace_log() -> None:
+        with doral.open(url) as other:
+            other.delete("kits")
+            other.restore(backup, "kits")
+            other.campaign("kits").decide_many(["young"] * 9)
+
+    async def follow() -> bytes:
+        service = Service(doral.open(url), ServiceSettings(storage=url))
+        following = Following(most=1, poll_s=60.0)  # the log has gone on when somebody looks
+        campaign = service.store.create("kits", PROBLEM)
+        service.store.backup(backup)
+        campaign.decide_many(["young"] * 3)
+        desk = await service.desk("kits")
+        taken = b""
+        async with following.listen("kits", lambda: desk.read(last_event)) as follower:
+            async for part in stream_of(desk, follower, 0, _always):
+                taken += part
+                if b"id: 4" in part:
+                    replace_log()
+                    follower.nudge()
+        await following.close()
+        service.close()
+        return taken
+
+    taken = asyncio.run(asyncio.wait_for(follow(), 10))
+    assert taken.count(b"event: decided") == 3
+    assert taken.endswith(b'event: end\ndata: {"why":"replaced"}\n\n')
 
 
 def test_a_key_that_is_forgotten_while_somebody_is_slow_is_not_told() -> None:

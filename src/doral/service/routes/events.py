@@ -12,6 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.live.campaign import Campaign
 from doral.live.errors import CampaignGone
+from doral.live.events import Event
 from doral.live.fold import Fold
 from doral.live.storage.contract import Log
 from doral.service.access.caller import Caller
@@ -106,6 +107,7 @@ async def stream_of(
         is_allowed: Whether whoever listens still may.
     """
     yield b"retry: %d\n\n" % _RETRY_MS
+    place = _Place(seen)
     while True:
         # Where the other side is slow, this waits for it: what is read next is not kept back until it may be sent, so
         # that a key which is forgotten meanwhile is not among it.
@@ -117,33 +119,51 @@ async def stream_of(
             if not await is_allowed():  # the key was revoked, or has ended, since the stream was opened
                 yield _end("key")
                 return
-            page, last = await desk.read(lambda campaign, after=seen: _page(campaign, after))  # type: ignore[misc]
+            page = await desk.read(place.next_page)
         except (CampaignGone, UnknownName):
             yield _end("deleted")
             return
         except DoralError:  # the store cannot be read now; who listens keeps his place
             yield _end("failed")
             return
-        if last < seen:
+        if page is None:
             yield _end("replaced")
             return
         if page:
-            seen = page[-1]["sequence"]
             yield b"".join(map(_written, page))
             continue
-        await follower.wait(beyond=seen, within_s=BEAT_S)
-        if follower.last <= seen and follower.ended is None:
+        await follower.wait(beyond=place.seen, within_s=BEAT_S)
+        if follower.last <= place.seen and follower.ended is None:
             yield b": still here\n\n"
 
 
-def _page(campaign: Campaign, after: int) -> tuple[list[dict[str, Any]], int]:
-    """The next events, and the number of the last one."""
+class _Place:
+    """How far somebody has read a log, and in which one: a backup that took its place may go as far, or further."""
 
-    def look(log: Log, fold: Fold) -> tuple[list[dict[str, Any]], int]:
-        found = log.after(after, upto=fold.sequence, limit=PAGE_EVENTS) if after < fold.sequence else []
-        return [told(event, fold.names) for event in found], fold.sequence
+    def __init__(self, seen: int) -> None:
+        self.seen = seen
+        self._chain: bytes | None = None  # of the last event that was seen
 
-    return campaign.session.read(look)
+    def next_page(self, campaign: Campaign) -> list[dict[str, Any]] | None:
+        """The next events; None where the log is not the one that was read."""
+        found = campaign.session.read(self._look)
+        if found is None:
+            return None
+        page, last = found
+        if last is not None:
+            self.seen, self._chain = last.sequence, last.chain
+        return page
+
+    def _look(self, log: Log, fold: Fold) -> tuple[list[dict[str, Any]], Event | None] | None:
+        if fold.sequence < self.seen:
+            return None
+        if self._chain is not None and fold.sequence == self.seen:
+            return ([], None) if fold.head == self._chain else None
+        last = log.events([self.seen]).get(self.seen)
+        if self._chain is not None and (last is None or last.chain != self._chain):
+            return None
+        found = log.after(self.seen, upto=fold.sequence, limit=PAGE_EVENTS) if self.seen < fold.sequence else []
+        return [told(event, fold.names) for event in found], found[-1] if found else last
 
 
 def _written(event: dict[str, Any]) -> bytes:
