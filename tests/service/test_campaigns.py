@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import time
 from collections.abc import Iterator
 from decimal import Decimal
@@ -272,6 +273,10 @@ def test_a_key_for_some_campaigns_hears_of_no_other(service: Serving) -> None:
         assert "secret-plan'" not in answer.text
         assert answer.json()["known"] == []
         assert client.get("/v1/campaigns").json() == {"campaigns": [], "next": None}
+        for page in ("", "/fragments", "/find?q=x", "/decisions/x", "/acts/close", "/page.html", "/changes"):
+            told = client.get(f"/campaigns/secret-plane{page}", headers={"Accept": "text/html"})
+            assert told.status_code in (404, 410), page
+            assert "secret-plan'" not in html.unescape(told.text), page
 
 
 def test_a_failure_of_ours_says_nothing_of_the_inside() -> None:

@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 
 from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.service.access.headers import headers_of_answers
-from doral.service.access.refusals import SignInFirst
+from doral.service.access.refusals import SignInFirst, as_told_to
 from doral.service.pages.forms_answers import is_for_page, known_caller, refusal
 from doral.service.replies import problem_reply
 from doral.wire.problems import ServiceError, plain_or_shown
@@ -51,19 +51,11 @@ async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, DoralError)
     if isinstance(error, SignInFirst):
         return RedirectResponse(error.address, status_code=303)
-    if is_for_page(request):
-        return refusal(request, known_caller(request), error)
-    if _is_of_path(request, error):
-        return problem_reply(_told_to(request, error), instance=_path(request), status=404)
-    return problem_reply(error, instance=_path(request))
-
-
-def _told_to(request: Request, error: DoralError) -> DoralError:
-    """Nobody hears of campaigns that his key is not for, not even as what he might have meant."""
     caller = known_caller(request)
-    if not isinstance(error, UnknownName) or error.kind != "campaign" or caller is None:
-        return error
-    return UnknownName(error.kind, error.name, filter(caller.sees, error.known))
+    if is_for_page(request):
+        return refusal(request, caller, error)
+    status = 404 if _is_of_path(request, error) else None
+    return problem_reply(as_told_to(caller, error), instance=_path(request), status=status)
 
 
 def _path(request: Request) -> str:

@@ -103,7 +103,6 @@ def _asked_for(request: Request) -> str:
 
 def _check_may(request: Request, caller: Caller, roles: tuple[str, ...], *, anywhere: bool) -> None:
     """The words are the same, whether there is such a campaign or not."""
-    request.scope["doral.caller"] = caller  # for the line in the log, and for a page that says what is not allowed
     campaign = request.path_params.get("name")
     who = f"key {caller.key_id} ({caller.name})"
     if roles and "admin" not in caller.roles and caller.roles.isdisjoint(roles):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from urllib.parse import quote
 
-from doral.errors import DoralError
+from doral.errors import DoralError, UnknownName
+from doral.service.access.caller import Caller
 from doral.wire.problems import ServiceError
 
 _SEND_IT = "send it as `Authorization: Bearer KEY`; `doral keys create` makes one"
@@ -62,6 +63,13 @@ class SignInFirst(DoralError):
     def address(self) -> str:
         """Where to go."""
         return f"/sign-in?next={quote(self.wanted, safe='/')}" if self.wanted != "/" else "/sign-in"
+
+
+def as_told_to(caller: Caller | None, error: DoralError) -> DoralError:
+    """Nobody hears of campaigns that his key is not for, not even as what he might have meant."""
+    if not isinstance(error, UnknownName) or error.kind != "campaign":
+        return error
+    return UnknownName(error.kind, error.name, [] if caller is None else filter(caller.sees, error.known))
 
 
 def headers_of(error: DoralError) -> dict[str, str]:

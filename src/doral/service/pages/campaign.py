@@ -10,13 +10,14 @@ from html import escape
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 
 from doral.errors import DoralError, UnknownName
 from doral.live.errors import CampaignGone
 from doral.pages.names import short
 from doral.service.access.caller import Caller
 from doral.service.access.guard import page_caller
+from doral.service.access.refusals import as_told_to
 from doral.service.pages.acting import actions, ways
 from doral.service.pages.acting_messages import message
 from doral.service.pages.forms_answers import campaign_path
@@ -24,8 +25,8 @@ from doral.service.pages.fragments import FRAGMENTS, Boards, Shown, boards_of
 from doral.service.pages.refused import refused_page
 from doral.service.pages.shell import shell
 from doral.service.pages.why import search
+from doral.service.replies import problem_reply, reply
 from doral.service.service import Service, service_of
-from doral.wire.problems import MEDIA_TYPE, to_problem
 
 router = APIRouter(include_in_schema=False)
 
@@ -60,15 +61,14 @@ async def send_fragments(
     since: str = "",
 ) -> Response:
     """What has changed since a version: all of it where that is not one of this process."""
-    del caller
     board = boards.of(name)
     try:
         shown = await board.look()
     except DoralError as error:
         boards.drop(name)
-        problem = to_problem(error, instance=request.url.path)
         is_gone = isinstance(error, UnknownName | CampaignGone)
-        return JSONResponse(problem, 410 if is_gone else problem["status"], media_type=MEDIA_TYPE)
+        told = as_told_to(caller, error)
+        return problem_reply(told, instance=request.url.path, status=410 if is_gone else None)
     version = f"{boards.token}-{shown.version}"
     headers = {"ETag": f'"{version}"', "Cache-Control": "no-store"}
     if f'"{version}"' in request.headers.get("if-none-match", ""):
@@ -81,7 +81,7 @@ async def send_fragments(
         "wait_s": board.wait_s,
         "fragments": shown.since(_read_version(boards, since)),
     }
-    return JSONResponse(found, headers=headers)
+    return reply(found, headers=headers)
 
 
 def _read_version(boards: Boards, since: str) -> int:

@@ -10,6 +10,7 @@ from fastapi.responses import RedirectResponse
 
 from doral.errors import DoralError, UnknownName
 from doral.service.access.caller import Caller
+from doral.service.access.refusals import as_told_to
 from doral.service.pages.forms import words_of
 from doral.service.pages.shell import shell
 from doral.service.paths import path_of
@@ -46,6 +47,7 @@ def refusal(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A page that says what is wrong, with the status that the API would answer."""
+    error = as_told_to(caller, error)
     found = to_problem(error)
     title, status = str(found["title"]), int(found["status"])
     if isinstance(error, UnknownName) and error.kind in ("campaign", "act"):  # it is the address that is wrong

@@ -23,7 +23,7 @@ from doral.live.words import moment
 from doral.pages.names import short
 from doral.pages.shell import section
 from doral.service.pages.forms_answers import campaign_path
-from doral.service.service import Service, service_of
+from doral.service.service import Service, last_event, service_of
 
 FRAGMENTS = ("kicker", "alarms", "banner", "glance", "contents", *SECTIONS)  # in the order of the page
 _EVERY_S = 1.0
@@ -75,7 +75,7 @@ class Board:
                 return self._shown
             desk = await self._service.desk(self._name)
             shown = self._shown
-            last = await desk.read(_last_event)
+            last = await desk.read(last_event)
             is_old = now - self._made_at > _AGES_S
             if shown is not None and last == shown.sequence and not is_old:
                 alarms = await self._service.run(lambda: _alarms(self._service, self._name))
@@ -95,7 +95,7 @@ class Board:
 
     def _make(self, campaign: Campaign) -> Shown:
         self.times_gathered += 1
-        sequence = _last_event(campaign)  # before the facts: they may have more, never less
+        sequence = last_event(campaign)  # before the facts: they may have more, never less
         facts = campaign.facts()
         fragments = fragments_of(facts, _alarms(self._service, self._name))
         before = self._shown
@@ -150,10 +150,6 @@ def fragments_of(facts: CampaignFacts, alarms: str = "") -> dict[str, str]:
     }
     sections = {one.id: section(one) for one in found.sections}
     return {**fragments, **{name: sections.get(name, "") for name in SECTIONS}}
-
-
-def _last_event(campaign: Campaign) -> int:
-    return campaign.session.read(lambda _, fold: fold.sequence)
 
 
 def _alarms(service: Service, name: str) -> str:

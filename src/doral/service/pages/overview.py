@@ -8,7 +8,6 @@ from html import escape
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
-from fastapi.responses import JSONResponse
 
 from doral.errors import DoralError
 from doral.live.words import moment, share
@@ -22,8 +21,8 @@ from doral.service.pages.forms_answers import campaign_path
 from doral.service.pages.overview_rows import Line, Overview, Seen
 from doral.service.pages.refused import refused_page
 from doral.service.pages.shell import shell
+from doral.service.replies import problem_reply, reply
 from doral.service.service import Service, service_of
-from doral.wire.problems import MEDIA_TYPE, to_problem
 
 router = APIRouter(include_in_schema=False)
 
@@ -77,8 +76,7 @@ async def send_rows(
     try:
         seen = await service.run(overview.look)
     except DoralError as error:
-        problem = to_problem(error, instance=request.url.path)
-        return JSONResponse(problem, problem["status"], media_type=MEDIA_TYPE)
+        return problem_reply(error, instance=request.url.path)
     token, _, number = since.partition("-")
     version = int(number) if token == _TOKEN and number.isdecimal() and len(number) < 18 else 0
     lines = _visible(caller, seen)
@@ -89,7 +87,7 @@ async def send_rows(
         "table": _table(caller, lines) if is_whole else None,
         "rows": {} if is_whole else {one.name: _row(one) for one in lines if seen.changed[one.name] > version},
     }
-    return JSONResponse(found, headers={"Cache-Control": "no-store"})
+    return reply(found, headers={"Cache-Control": "no-store"})
 
 
 def _visible(caller: Caller, seen: Seen) -> list[Line]:

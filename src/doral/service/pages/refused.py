@@ -11,6 +11,7 @@ from doral.errors import DoralError, UnknownName
 from doral.live.errors import ArchiveMissing, BrokenLog, CampaignGone, StorageError, UnknownDecision
 from doral.pages.names import short
 from doral.service.access.caller import Caller
+from doral.service.access.refusals import as_told_to
 from doral.service.pages.shell import shell
 from doral.wire.problems import ServiceError, to_problem
 
@@ -26,6 +27,7 @@ def refused_page(request: Request, caller: Caller | None, error: DoralError, *, 
         error: What is wrong.
         name: Of the campaign that the page would be about.
     """
+    error = as_told_to(caller, error)
     shown = short(name, 60)
     title, words, status = _told(error, shown)
     main = (
