@@ -19,9 +19,11 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from fastapi import FastAPI
 
 import doral
 from doral.errors import InvalidValue
+from doral.service.operations import server
 from doral.service.operations.listening import check, listen, tls_context
 from doral.service.settings import ServiceSettings
 from tests.service.harness import PROBLEM
@@ -144,6 +146,22 @@ def test_requests_end_in_peace_and_a_second_ctrl_c_does_not_wait(tmp_path: Path)
             began = time.monotonic()
             assert run.stop(signal.SIGINT, within_s=3.0) == 130
             assert time.monotonic() - began < 1.0
+
+
+def test_a_store_that_does_not_answer_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes: list[int] = []
+    monkeypatch.setattr(os, "_exit", codes.append)
+    monkeypatch.setattr(server, "_SPARE_S", 0.01)
+    ending = server.make_server(FastAPI(), replace(SETTINGS, stop_within_s=0.0))
+    ending.handle_exit(signal.SIGTERM, None)
+    until(lambda: codes == [1])
+    ended = server.make_server(FastAPI(), replace(SETTINGS, stop_within_s=0.2))
+    ended.handle_exit(signal.SIGTERM, None)
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        ended.run([listening])
+    time.sleep(0.3)
+    assert codes == [1]
 
 
 def test_a_certificate_is_used_and_old_protocols_are_not(tmp_path: Path) -> None:

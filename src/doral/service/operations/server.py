@@ -24,6 +24,8 @@ KEEP_ALIVE_S = 75  # longer than proxies keep theirs, so that none of them sends
 _MOST_CONNECTIONS = 8_000
 _SPARE_FILES = 256  # for the store, logs and the like
 _ENDED_AT_ONCE = 130  # as a shell says of a program that Ctrl-C has ended
+_GIVEN_UP = 1
+_SPARE_S = 10.0  # beyond `stop_within_s`: for what was handed in to be stored, and snapshots
 
 _logger = logging.getLogger("doral.service")
 
@@ -31,9 +33,17 @@ _logger = logging.getLogger("doral.service")
 class Server(uvicorn.Server):
     """Uvicorn's server, which ends with 0 when it was asked to end, and tells its streams."""
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+    def __init__(self, config: uvicorn.Config, app: FastAPI, *, stop_within_s: float) -> None:
         super().__init__(config)
         self._app = app
+        self._giving_up = threading.Timer(stop_within_s + _SPARE_S, _give_up)
+        self._giving_up.daemon = True
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        try:
+            super().run(sockets)
+        finally:
+            self._giving_up.cancel()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -53,6 +63,8 @@ class Server(uvicorn.Server):
         del frame
         if self.should_exit and sig == signal.SIGINT:
             os._exit(_ENDED_AT_ONCE)  # what is not stored was not acknowledged
+        if not self.should_exit:
+            self._giving_up.start()
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -60,6 +72,12 @@ class Server(uvicorn.Server):
         if streams is not None:
             streams.end()
         await super().shutdown(sockets)
+
+
+def _give_up() -> None:
+    """A store that does not answer, such as a file that somebody else has locked, holds up nobody for ever."""
+    _logger.error("the store did not answer in time: ended without waiting for it; what was acknowledged is stored")
+    os._exit(_GIVEN_UP)
 
 
 def make_server(app: FastAPI, settings: ServiceSettings) -> Server:
@@ -88,7 +106,7 @@ def make_server(app: FastAPI, settings: ServiceSettings) -> Server:
         timeout_graceful_shutdown=max(1, round(settings.stop_within_s)),
         ssl_context_factory=None if context is None else tls,
     )
-    return Server(config, app)
+    return Server(config, app, stop_within_s=settings.stop_within_s)
 
 
 def _room_for_connections() -> int:
