@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 import doral
-from doral.service.paths import path_of
+from doral.wire.addresses import path_of
 from tests.service.harness import PROBLEM, Serving, serving
 
 NAMES = (
@@ -109,5 +109,7 @@ def test_a_method_that_is_not_taken(service: Serving) -> None:
 def test_a_client_that_quotes_gets_there(service: Serving) -> None:
     with httpx2.Client(base_url=service.url, headers=service.headers) as client:
         for name in NAMES:
-            if name.strip("."):
-                assert client.get(path_of("v1", "campaigns", name)).json()["name"] == name
+            assert client.get(path_of("v1", "campaigns", name)).json()["name"] == name
+    with doral.connect(service.url, service.key) as store:
+        for seed, name in enumerate(NAMES):
+            assert store.campaign(name).report().name == name, seed

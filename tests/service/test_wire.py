@@ -43,6 +43,7 @@ ERRORS: list[DoralError] = [
 
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
 def test_errors_come_back_as_they_were(error: DoralError) -> None:
+    assert to_problem(error, instance="/v1/campaigns")["instance"] == "/v1/campaigns"
     document = json.loads(json.dumps(to_problem(error), allow_nan=False))
     back = from_problem(document, status=document["status"])
     assert type(back) is type(error)

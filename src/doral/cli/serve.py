@@ -166,7 +166,7 @@ def _refuse_wrong_demo(settings: ServiceSettings) -> None:
     """Whoever has the link of a demonstration may do everything in it: it is for this machine alone."""
     if not settings.is_demo:
         return
-    from doral.service.access.binding import is_loopback
+    from doral.wire.addresses import is_loopback
 
     if not is_loopback(settings.host):
         raise InvalidValue("host", settings.host, "a demonstration is for this machine alone: leave --host out")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from doral._version import VERSION
 from doral.errors import InvalidValue
+from doral.wire.addresses import is_loopback
 
 _MOST_CHARACTERS = 1_000
 
@@ -47,7 +47,7 @@ def make_address(url: object, key: object, *, allow_plain_http: bool) -> Address
         raise InvalidValue("url", _without_secrets(url), "must hold no password: give the key with key=...")
     if key is not None:
         _check_key(key)
-    is_here = _is_loopback(host)
+    is_here = is_loopback(host)
     if parts.scheme == "http" and key is not None and not is_here and not allow_plain_http:
         remedy = "would carry the key so that anybody on the way can read it: use https, or say allow_plain_http=True"
         raise InvalidValue("url", url, remedy)
@@ -65,15 +65,6 @@ class Hidden:
 
     def __repr__(self) -> str:
         return "(not shown)"
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _without_secrets(url: str) -> str:

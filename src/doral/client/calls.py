@@ -6,7 +6,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
+
+from doral.wire import addresses
 
 Result = TypeVar("Result", covariant=True)
 Item = TypeVar("Item", covariant=True)
@@ -52,7 +54,7 @@ def path_of(*parts: str, **query: str | int | None) -> str:
     '/v1/campaigns/a%2Fb%20c/decisions?state=pending'
     """
     asked = {name: str(value) for name, value in query.items() if value is not None}
-    path = "/v1/" + "/".join(quote(part, safe="") for part in parts)
+    path = addresses.path_of("v1", *parts)
     return f"{path}?{urlencode(asked)}" if asked else path
 
 

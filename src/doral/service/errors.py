@@ -109,7 +109,7 @@ async def _http(request: Request, error: Exception) -> Response:
     told = ServiceError(words, code, status)
     if is_for_page(request):
         return refusal(request, known_caller(request), told, headers=error.headers)
-    return problem_reply(told, headers=error.headers, more={"instance": _path(request)})
+    return problem_reply(told, instance=_path(request), headers=error.headers)
 
 
 async def _unforeseen(request: Request, error: Exception) -> Response:
@@ -119,4 +119,4 @@ async def _unforeseen(request: Request, error: Exception) -> Response:
     told = ServiceError(f"the service has failed; tell its operator the request id {found}", "failed", 500)
     # This answer is given outside of all that stands around the routes.
     headers = {**headers_of_answers(request.app.state.service.settings), "X-Request-Id": found}
-    return problem_reply(told, headers=headers, more={"instance": _path(request), "request_id": found})
+    return problem_reply(told, instance=_path(request), headers=headers, more={"request_id": found})

@@ -33,20 +33,6 @@ class _Part(Convertor[str]):
 register_url_convertor("str", _Part())  # in place of the usual one, which is the same without slashes
 
 
-def path_of(*parts: str) -> str:
-    """A path of parts that are not encoded yet.
-
-    >>> path_of("v1", "campaigns", "a/b")
-    '/v1/campaigns/a%2Fb'
-    """
-    return "".join("/" + _encoded(part) for part in parts)
-
-
-def _encoded(part: str) -> str:
-    # Browsers take `..` out of paths, and its encoded form, too; nothing can be done about that here.
-    return quote(part, safe="") if part.strip(".") else part.replace(".", "%2E")
-
-
 def route_path(raw: bytes) -> str:
     """The path for the routes, of the one that was sent. ServiceError where it cannot be one of ours."""
     parts = [unquote_to_bytes(part) for part in raw.split(b"/")]

@@ -47,13 +47,12 @@ _BY_STATUS: dict[int, type[ServiceError]] = {401: NotAllowed, 403: NotAllowed, 4
 def to_problem(error: DoralError, *, instance: str | None = None) -> dict[str, Any]:
     """The members of a problem document; `status` among them."""
     if isinstance(error, ServiceError):
-        return _without_none(
-            {**_head(error.code, _title(error.code), error.status, error), "retry_after_s": error.retry_after_s}
-        )
-    for kind, code, status, title in _TABLE:
-        if isinstance(error, kind):
-            return _without_none({**_head(code, title, status, error), **_more(error), "instance": instance})
-    return _head("refused", "The request was refused", 422, error)
+        found = _head(error.code, _title(error.code), error.status, error)
+    else:
+        refused = (DoralError, "refused", 422, "The request was refused")
+        _, code, status, title = next((row for row in _TABLE if isinstance(error, row[0])), refused)
+        found = _head(code, title, status, error)
+    return _without_none({**found, **_more(error), "instance": instance})
 
 
 def from_problem(document: Mapping[str, Any], *, status: int) -> DoralError:
@@ -115,6 +114,8 @@ def _more(error: DoralError) -> dict[str, Any]:
             "known": list(error.known[:100]),
             "remedy": str(error).partition("; ")[2],
         }
+    if isinstance(error, ServiceError):
+        return {"retry_after_s": error.retry_after_s}
     return {}
 
 

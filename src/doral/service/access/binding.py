@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from urllib.parse import urlsplit
 
 from doral.errors import InvalidValue
 from doral.service.settings import ServiceSettings
+from doral.wire.addresses import is_loopback
 
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
 
@@ -25,18 +25,6 @@ def check_binding(settings: ServiceSettings) -> None:
             "others can reach this address, and could read keys on their way: give --tls-cert and --tls-key; or "
             "--allow-plain-http, where a proxy that speaks TLS stands before it",
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether nobody else can reach this address. A name counts only if it is `localhost`.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("[::1]"), is_loopback("0.0.0.0"), is_loopback("")
-    (True, True, False, False)
-    """
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def served_names(settings: ServiceSettings) -> frozenset[str] | None:

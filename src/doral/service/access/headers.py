@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from doral.service.access.binding import is_loopback
 from doral.service.access.cookies import is_encrypted
 from doral.service.settings import ServiceSettings
+from doral.wire.addresses import is_loopback
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

@@ -13,7 +13,7 @@ from doral.service.access.caller import Caller
 from doral.service.access.refusals import as_told_to
 from doral.service.pages.forms import words_of
 from doral.service.pages.shell import shell
-from doral.service.paths import path_of
+from doral.wire.addresses import path_of
 from doral.wire.problems import to_problem
 
 

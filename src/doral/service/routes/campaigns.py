@@ -17,10 +17,10 @@ from doral.service.given import given
 from doral.service.idempotency import header_key
 from doral.service.models.campaigns import CampaignGiven, Campaigns, CampaignShown
 from doral.service.models.changes import Nothing
-from doral.service.paths import path_of
 from doral.service.replies import reply
 from doral.service.service import Service, service_of
 from doral.service.summaries import shown
+from doral.wire.addresses import path_of
 
 router = APIRouter(tags=["campaigns"])
 Shared = Annotated[Service, Depends(service_of)]
