@@ -27,7 +27,7 @@ setup: $(BASE_READY) ## install doral and what it needs into .venv (.venv/bin/do
 	@$(if $(filter setup,$(MAKECMDGOALS)),printf '%s\n' "doral is in $(BIN). What to type next:" \
 		"  $(BIN)/doral init my.json      write a problem of your own to start from" \
 		"  $(BIN)/doral simulate my.json  let policies play it" \
-		"  make serve                     watch a live campaign in a browser" \
+		"  make serve                        watch a live campaign in a browser" \
 		"  $(BIN)/doral --help            see everything else",:)
 
 test: $(DEV_READY) ## all checks: style, types, imports between modules, tests
