@@ -12,6 +12,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import doral
@@ -19,6 +20,8 @@ from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.errors import BrokenLog, StorageError
 from doral.live.page.facts import CampaignFacts
+from doral.live.page.history import Open
+from doral.live.page.waiting import pending, unsettled
 from doral.live.store import Store
 from doral.pages.numbers import figure
 from tests.experiments.pages import Page
@@ -117,6 +120,19 @@ def test_pending_and_the_latest_are_as_the_decisions_say(campaign: Campaign) -> 
         assert one.reason in words
     for amount in (facts.total, facts.spent, facts.reserved, facts.left, facts.reward):
         assert figure(amount, 6) in words
+
+
+def test_open_decisions_of_minutes_are_told_apart_and_seconds_of_delay_are_no_warning() -> None:
+    made = np.arange(0.0, 300.0, 5.0)
+    found = Open(made=made, expires=made + 300.0, cost=np.ones(made.size))
+    told = pending(found, now=304.0, clock="seconds", epoch=0.0)
+    assert [one.words for one in told.by_age][:2] == ["up to 10 s", "up to 30 s"]
+    assert sum(one.decisions for one in told.by_age) == told.decisions == 60
+    assert [one.words for one in told.by_expiry][:2] == ["overdue", "within 10 s"]
+    assert told.overdue == 1
+    assert unsettled(found, now=304.0, clock="seconds") == 0  # a service settles it within a minute
+    assert unsettled(found, now=460.0, clock="seconds") == 2
+    assert unsettled(found, now=304.0, clock="rounds") == 1
 
 
 def test_the_plan_ends_with_all_of_the_budget(campaign: Campaign) -> None:

@@ -13,7 +13,7 @@ from doral.live.page.facts import ArmFacts, CampaignFacts, ContextFacts, PairFac
 from doral.live.page.history import MOST_PERIODS, History
 from doral.live.page.pace import Standing, spending
 from doral.live.page.sentences import notes, warnings
-from doral.live.page.waiting import pending
+from doral.live.page.waiting import pending, unsettled
 from doral.live.report import make_report
 from doral.live.roster import ARM_STATUS_NAMES
 from doral.live.served import Served
@@ -55,6 +55,7 @@ class Finish:
         points = history.points(spent=ledger["spent"], reserved=ledger["reserved"])
         state = "closed" if report.is_closed else "racing" if report.is_racing else "open"
         open_ones = pending(history.open, now=self._clock_now, clock=report.clock, epoch=definition.epoch)
+        overdue = unsettled(history.open, now=self._clock_now, clock=report.clock)
         return CampaignFacts(
             name=report.name,
             tag=self._tag,
@@ -84,7 +85,7 @@ class Finish:
             n_pairs=self._problem.n_arms * self._problem.n_contexts,
             certificates=tuple(certified(one) for one in report.certificates[:MOST_CERTIFICATES]),
             notes=tuple(notes(report)),
-            warnings=tuple(warnings(report, open_ones.overdue, deadline=self._problem.deadline, is_partial=is_partial)),
+            warnings=tuple(warnings(report, overdue, deadline=self._problem.deadline, is_partial=is_partial)),
             pending=open_ones,
             groups=groups,
             latest=latest,

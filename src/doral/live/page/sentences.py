@@ -55,8 +55,8 @@ def warnings(report: Report, overdue: int, *, deadline: float | None, is_partial
         )
     if overdue:
         said.append(
-            f"{count(overdue, 'decision is', 'decisions are')} overdue, with budget still reserved: call expire() or "
-            "`doral campaign expire`."
+            f"{count(overdue, 'decision is', 'decisions are')} overdue, with budget still reserved. Settle them under "
+            "Steer on the live page of a service, by expire(), or by `doral campaign expire`."
         )
     late = all_late(
         returned=report.decisions["returned"],

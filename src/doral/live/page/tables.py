@@ -89,6 +89,13 @@ def _arm(one: ArmFacts) -> Sequence[Datum]:
     )
 
 
+def _weighed(facts: CampaignFacts) -> str:
+    """Said only where it makes a difference: otherwise nobody has to know of weights."""
+    if all(one.weight == 1.0 for one in facts.contexts):
+        return ""
+    return " Rewards are weighed as well; what an answer or a use brings is not."
+
+
 def pairs(facts: CampaignFacts) -> str:
     """What is known of every arm in every context; where there are many, of those used most."""
     chosen = facts.pairs
@@ -100,6 +107,7 @@ def pairs(facts: CampaignFacts) -> str:
             "A use brings the chance of an answer in time (100% until a decision is as old as the deadline, or the "
             "cut-off), times what an answer brings. Per unit of budget it is "
             "weighed as the context is, and divided by the cost: that is what competes with the price."
+            f"{_weighed(facts)}"
             f"{left_out(len(chosen), facts.n_pairs, 'most used pairs')}"
         ),
         heads=(

@@ -12,8 +12,22 @@ from doral.live.page.history import Open
 from doral.live.weeks import DAY_S
 from doral.live.words import span
 
+_MINUTE_S = 60.0
+_PATIENCE_S = 150.0  # two looks of a service, and some
 _HOUR_S = 3_600.0
-_STEPS_S = (_HOUR_S, 6 * _HOUR_S, DAY_S, 3 * DAY_S, 7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 90 * DAY_S, 365 * DAY_S)
+_BRIEF_S = (10.0, 30.0, _MINUTE_S, 2 * _MINUTE_S, 5 * _MINUTE_S, 15 * _MINUTE_S)  # where answers come at once
+_STEPS_S = (
+    *_BRIEF_S,
+    _HOUR_S,
+    6 * _HOUR_S,
+    DAY_S,
+    3 * DAY_S,
+    7 * DAY_S,
+    14 * DAY_S,
+    30 * DAY_S,
+    90 * DAY_S,
+    365 * DAY_S,
+)
 
 
 def pending(found: Open, *, now: float, clock: str, epoch: float) -> Pending:
@@ -32,6 +46,12 @@ def pending(found: Open, *, now: float, clock: str, epoch: float) -> Pending:
         by_age=_by_age(found, now, clock, ages[-1] if ages else 0.0),
         by_expiry=_by_expiry(found, now, clock, float(ahead[is_limited].max(initial=0.0))),
     )
+
+
+def unsettled(found: Open, *, now: float, clock: str) -> int:
+    """Decisions that are overdue for so long that nobody seems to settle them. A service does, every minute."""
+    patience = _PATIENCE_S if clock == "seconds" else 0.0
+    return int((found.expires - now < -patience).sum())
 
 
 def _steps(clock: str, longest: float) -> list[float]:
