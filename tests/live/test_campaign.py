@@ -557,8 +557,8 @@ def test_reasons_can_be_read(open_store: Callable[[str], Store]) -> None:
     paced = [one for one in campaign.decisions("skipped") if one.price > 0 and one.probability == 1.0]
     assert paced
     # arms of different costs: nobody can say what a unit of budget brings here
-    begins = f"not served: a unit of budget brings {paced[-1].price:.3g} elsewhere; an arm brings"
-    assert paced[-1].reason == f"{begins} {paced[-1].value:.3g} here before its cost"
+    begins = f"not served: a unit of budget brings {paced[-1].price:.3g} elsewhere; a whole use brings"
+    assert paced[-1].reason == f"{begins} {paced[-1].value:.3g} here, before its cost"
     assert 0.0 < (paced[-1].probability or 0.0) <= 1.0
 
 

@@ -80,7 +80,7 @@ def _weighed(reason: int, value: float, price: float, unit_cost: float | None) -
             return f"of all arms this one is thought to bring most here, {value:.3g}"
         return "spending keeps its pace"
     if unit_cost is None or unit_cost <= 0.0:
-        return f"a unit of budget brings {price:.3g} elsewhere; an arm brings {value:.3g} here before its cost"
+        return f"a unit of budget brings {price:.3g} elsewhere; a whole use brings {value:.3g} here, before its cost"
     here = value / unit_cost
     said_here, said_price = _apart(here, price)
     if not _is_apart(here, price):  # at the margin
