@@ -85,7 +85,7 @@ def test_keys_are_listed_with_what_became_of_them(keys: Shell) -> None:
         (("--role", "read", "--expires", "90"), "must say its unit"),
         (("--role", "read", "--expires", "0d"), "must be in the future"),
         (("--role", "read", "--expires", "2001-01-01T00:00Z"), "must be in the future"),
-        (("--role", "read", "--expires", "soon"), "must be seconds since 1970"),
+        (("--role", "read", "--expires", "soon"), "must be a time from now on, as 90d, 12h"),
         (("--role", "read", "--campaign", ""), "name of a campaign"),
     ],
 )

@@ -29,7 +29,10 @@ doral.cli.main()
         (["--public-url", "ftp://x"], "public_url = 'ftp://x': must be scheme and host"),
         (["--storage", "memory://"], "nothing would be kept"),
         (["--storage", "mysql://x"], "must be memory://, sqlite:///file.db or postgresql://"),
-        (["--webhook", "https://example.org/hook"], "DORAL_WEBHOOK_SECRET has none"),
+        (
+            ["--webhook", "https://example.org/hook"],
+            "or into a file that --webhook-secret-file",
+        ),
         (["--webhook-secret-file", "secret"], "is for --webhook"),
         (["--demo", "--host", "0.0.0.0"], "a demonstration is for this machine alone"),
         (["--demo", "--public-url", "https://example.org"], "a demonstration is for this machine alone"),

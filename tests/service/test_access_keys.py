@@ -16,7 +16,7 @@ from doral.errors import InvalidValue, UnknownName
 from doral.live.storage.books import KeyRow
 from doral.live.storage.sql_books import SqlBooks
 from doral.service.access.keyring import STALE_S
-from doral.service.access.keys import make_first_key, new_key, read_key, state_of
+from doral.service.access.keys import is_administrator, make_first_key, new_key, read_key, state_of
 from doral.service.access.limits import Failures, Rates
 from doral.service.settings import Limits, ServiceSettings
 from tests.service.harness import Serving, serving
@@ -218,6 +218,15 @@ def test_the_first_key_is_made_once(tmp_path: Path) -> None:
         [act] = store.books.acts()
         assert (act.act, act.key_name) == ("key created", "first start")
         assert key[19:] not in act.details
+
+
+def test_who_is_an_administrator() -> None:
+    row, _ = new_key("k", ["admin"], now=1.0, expires_at=9.0)
+    assert is_administrator(row, 5.0)
+    assert not is_administrator(row, 9.0)
+    assert not is_administrator(replace(row, revoked_at=2.0), 5.0)
+    assert not is_administrator(replace(row, campaigns=("kits",)), 5.0)
+    assert not is_administrator(replace(row, roles=("decide", "feedback", "read")), 5.0)
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

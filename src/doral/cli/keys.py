@@ -23,6 +23,7 @@ app = typer.Typer(name="keys", help="Keys of the service: who may do what.", no_
 _ROLE_HELP = "admin (may do everything), decide, feedback or read. May be given again."
 _CAMPAIGN_HELP = "Only for this campaign; may be given again. Without it, for all."
 _EXPIRES_HELP = "When it ends by itself: after 90d, 12h, or at 2027-03-31T18:00Z. Without it, never."
+_ENDS = "a time from now on, as 90d, 12h; or a moment, as 2027-03-31T18:00Z"
 _UNITS_S = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)")
 
@@ -144,9 +145,12 @@ def _end(word: str, now: float) -> float:
     if span is not None:
         found = now + float(span[1]) * _UNITS_S[span[2]]
     elif re.fullmatch(r"[\d.]+", word.strip()):
-        raise InvalidValue("expires", word, "must say its unit, as 90d, 12h; or be a time, as 2027-03-31T18:00Z")
+        raise InvalidValue("expires", word, f"must say its unit: {_ENDS}")
     else:
-        found = float(parse_time("expires", word))
+        try:
+            found = float(parse_time("expires", word))
+        except InvalidValue:
+            raise InvalidValue("expires", word, f"must be {_ENDS}") from None
     if not now < found < 1e11:
         raise InvalidValue("expires", word, "must be in the future, and not thousands of years away")
     return found

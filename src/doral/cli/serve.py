@@ -146,7 +146,10 @@ def _webhook_secret(webhook: str | None, file: Path | None) -> str | None:
     found = (found or "").strip()
     if not found:
         where = _SECRET_VARIABLE if file is None else str(file)
-        raise InvalidValue("webhook", "...", f"needs a secret that signs what is sent, and {where} has none")
+        remedy = f"needs a secret that signs what is sent, and {where} has none"
+        if file is None:
+            remedy += ": put one there, or into a file that --webhook-secret-file names"
+        raise InvalidValue("webhook", "...", remedy)
     return found
 
 
@@ -197,7 +200,13 @@ def _run(settings: ServiceSettings) -> None:
             typer.echo(f"page  {address}{PATH}?token={settings.demo_token}")
         if key is not None:
             typer.echo(f"key   {key}")
-            typer.echo("      of an administrator, shown this once: keep it, and make others with `doral keys create`")
+            if settings.demo_token is None:
+                hint = "of an administrator, shown this once: keep it, and make others with `doral keys create`"
+            else:
+                hint = "of an administrator: for programs, and to sign in with other browsers"
+            typer.echo(f"      {hint}")
+        elif not _has_administrator(settings.storage):
+            say("doral: no key of an administrator is valid: `doral keys create NAME --role admin` makes one")
         if settings.demo_token is not None:
             typer.echo("The link signs one browser in, once. People come by themselves; Ctrl-C ends it.")
         sys.stdout.flush()
@@ -211,3 +220,12 @@ def _first_key(storage: str) -> str | None:
 
     with open_store(storage) as store:
         return make_first_key(store.books, time.time())
+
+
+def _has_administrator(storage: str) -> bool:
+    """Whether somebody can do everything. Where another key was made before the first start, none may have it."""
+    from doral.live.store import open as open_store
+    from doral.service.access.keys import is_administrator
+
+    with open_store(storage) as store:
+        return any(is_administrator(one, time.time()) for one in store.books.all_keys())

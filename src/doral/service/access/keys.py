@@ -131,6 +131,11 @@ def state_of(row: KeyRow, now: float) -> str:
     return "expired" if has_expired(row, now) else "valid"
 
 
+def is_administrator(row: KeyRow, now: float) -> bool:
+    """Whether it may do everything, in all campaigns, now."""
+    return "admin" in row.roles and row.campaigns is None and state_of(row, now) == "valid"
+
+
 def _roles(given: Iterable[str]) -> tuple[str, ...]:
     asked = list(given)
     for one in asked:
