@@ -195,6 +195,8 @@ def test_a_return_curve_that_moved_is_found_and_one_that_did_not_is_not() -> Non
     moved = Lives(*(np.where(before.made < 15 * DAY_S, one, other) for one, other in zip(before, after, strict=True)))
     found = curve_moved.find(_facts(_past(moved), now=now), 0, 10)
     assert found is not None
+    assert "by chance: " in found.words
+    assert "e-" not in found.words.partition("chance")[2].partition(")")[0]  # numbers as people say them
     assert "rarer or later" in found.words
     false = 0
     for _ in range(150):

@@ -48,10 +48,18 @@ def find(facts: Facts, arm: int, look: int) -> Finding | None:
         subject=facts.arms[arm],
         words=(
             f"answers to {facts.arms[arm]!r} have become {direction}: of its last {recent:,} decisions "
-            f"{test.observed:,.0f} were answered so far, and {test.expected:,.0f} would have been as before (chance "
-            f"{test.chance:.1e}). Look what has changed for whoever answers, or in how answers are reported"
+            f"{test.observed:,.0f} were answered so far, and {test.expected:,.0f} would have been as before (by "
+            f"chance: {_once_in(test.chance)}). Look what has changed for whoever answers, or in how answers are "
+            "reported"
         ),
     )
+
+
+def _once_in(chance: float) -> str:
+    """How rarely, for people: 3.8e-7 is 1 in 3,000,000."""
+    if chance < 1e-9:
+        return "less than 1 in 1,000,000,000"
+    return f"1 in {float(f'{1.0 / chance:.1g}'):,.0f}"
 
 
 def is_over(facts: Facts, arm: int) -> bool:
