@@ -42,7 +42,11 @@ def make_address(url: object, key: object, *, allow_plain_http: bool) -> Address
     except ValueError:
         host = None
     if host is None or parts.scheme not in ("http", "https") or parts.query or parts.fragment:
-        raise InvalidValue("url", _without_secrets(url), "must be an address such as 'https://doral.example.org'")
+        raise InvalidValue(
+            "url",
+            _without_secrets(url),
+            "must be an address such as 'https://doral.example.org' or 'http://127.0.0.1:8787'",
+        )
     if parts.username is not None or parts.password is not None:
         raise InvalidValue("url", _without_secrets(url), "must hold no password: give the key with key=...")
     if key is not None:
