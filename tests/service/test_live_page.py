@@ -203,6 +203,7 @@ def test_a_decision_is_told_in_sentences(service: Serving, client: httpx2.Client
         words = unescape(re.sub(r"<[^>]+>", " ", html))
         assert made.reason[1:] in words
         assert made.id in words
+        assert ("No lot was drawn" in words) == (made.probability == 1.0)
         assert ("What each feature spoke for it" in words) == bool(made.effects)
         if made.reward is not None:
             assert f"with a reward of {figure(made.reward)}" in words
@@ -325,6 +326,17 @@ def test_many_campaigns_are_listed_and_only_news_travels(tmp_path: Path) -> None
         assert "clinic 08" not in found["table"]
         assert client.get("/", params={"q": "CLINIC 1"}).text.count("<tr data-key") == 10
         assert "No campaign has that" in client.get("/", params={"q": "zzz"}).text
+
+
+def test_a_wrong_address_and_the_words_of_a_page_are_explained_to_people(client: httpx2.Client) -> None:
+    answer = client.get("/kampaigns", headers={"Accept": "text/html"})
+    assert answer.status_code == 404
+    assert "There is no page at this address" in answer.text
+    assert "openapi" not in answer.text
+    assert "All campaigns" in answer.text
+    html = client.get(campaign_path("people")).text
+    assert 'href="#words"' in html
+    assert "<dt>even pace</dt>" in html
 
 
 def test_assets_are_cached_for_ever_and_know_a_chosen_theme(client: httpx2.Client) -> None:

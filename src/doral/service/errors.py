@@ -105,6 +105,8 @@ async def _http(request: Request, error: Exception) -> Response:
     if isinstance(error.__cause__, DoralError):
         return problem_reply(error.__cause__, instance=_path(request))
     words = _WORDS.get(status) or str(error.detail)[:300]
+    if status == 404 and is_for_page(request):
+        words = "there is no page at this address. Campaigns may have been deleted, or the address is not whole"
     code = "-".join(name.lower().replace("'", "").split())
     told = ServiceError(words, code, status)
     if is_for_page(request):

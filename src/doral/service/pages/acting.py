@@ -25,6 +25,7 @@ from doral.service.pages.forms import (
     text_field,
 )
 from doral.service.pages.forms_answers import campaign_path
+from doral.service.pages.glossary import glossary
 
 _NONE = Mistakes()
 _MARKS = {"active": "good", "paused": "warn", "retired": ""}
@@ -51,7 +52,8 @@ def actions(caller: Caller, facts: CampaignFacts) -> str:
     """
     steering = _steering(caller, facts) if caller.may("admin", campaign=facts.name) else ""
     taking = _downloads(facts.name) if caller.may("read", campaign=facts.name) else ""
-    return f'<div class="acting">{steering}{taking}</div>' if steering or taking else ""
+    words = _section("words", "Words on this page", glossary()) if taking else ""
+    return f'<div class="acting">{steering}{taking}{words}</div>' if steering or taking else ""
 
 
 def ways(caller: Caller, facts: CampaignFacts) -> str:
@@ -66,6 +68,7 @@ def ways(caller: Caller, facts: CampaignFacts) -> str:
         links.append('<a class="button" href="#steer">Steer</a>')
     if caller.may("read", campaign=facts.name):
         links.append('<a class="button" href="#downloads">Download</a>')
+        links.append('<a class="button" href="#words">Words</a>')
     return f'<span class="ways">{" ".join(links)}</span>' if links else ""
 
 

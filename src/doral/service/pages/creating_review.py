@@ -64,7 +64,8 @@ def _facts(asked: Asked) -> Iterator[tuple[str, str]]:
     if problem.reserves:
         yield "Reserves", ", ".join(f"{share(part)} for tier {tier} and above" for tier, part in problem.reserves)
     words = next((names[asked.policy] for names in PRESET_WORDS.values() if asked.policy in names), "")
-    yield "Policy", f"{asked.policy}. {words}".rstrip()
+    words = words.removeprefix("Start here: ")  # that is for whoever still has to choose
+    yield "Policy", f"{asked.policy}: {words}" if words else asked.policy
     if asked.options:
         yield "Its options", ", ".join(f"{name} = {value}" for name, value in asked.options.items())
     if asked.clock == "rounds":

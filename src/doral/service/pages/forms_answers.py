@@ -54,6 +54,6 @@ def refusal(
         status = 404
     main = (
         f'<h1>{escape(title)}</h1><p class="told bad" role="alert">{escape(words_of(error, is_at_field=False))}</p>'
-        f'<p><a class="button" href="{escape(back)}">Back</a></p>'
+        f'<p><a class="button" href="{escape(back)}">{"All campaigns" if back == "/" else "Back"}</a></p>'
     )
     return shell(request, caller, title=title, main=main, status=status, headers=headers)

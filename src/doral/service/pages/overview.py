@@ -124,7 +124,7 @@ def _table(caller: Caller, lines: Sequence[Line]) -> str:
         return _empty(caller)
     made = table(
         name="campaigns-table",
-        caption="The bar is what is spent and reserved; the mark is how much of the time, or of the arrivals, is gone.",
+        caption="The bar is what is spent or reserved; the mark is where an even pace would be.",
         heads=_HEADS,
         rows=[_line_row(one) for one in lines],
         is_sortable=True,
@@ -189,5 +189,5 @@ def _budget(one: Line) -> Datum:
     bar = meter(
         [("spent", one.spent / one.total), ("reserved", one.reserved / one.total)], look="track", mark=one.time_share
     )
-    words = f"{share(used)} of {figure(one.total)}, {share(one.time_share)} gone"
+    words = f"{share(used)} of {figure(one.total)}; even pace {share(one.time_share)}"
     return Datum(html=f"{bar}<small>{words}</small>", sort=used, look="budget")

@@ -198,8 +198,11 @@ def _weighed(told: Story) -> Iterator[str]:
         yield "Nothing competed for the budget: it had no price."
     if one.probability is not None:
         chosen = "this arm" if one.arm is not None else "nothing"
-        sure = "was certain" if one.probability == 1.0 else f"had a probability of {figure(one.probability, 3)}"
-        yield f"That it would be {chosen} {sure}, by which other policies can be judged."
+        if one.probability == 1.0:
+            yield f"No lot was drawn: it was certain to be {chosen}."
+        else:
+            chance = f"it was {chosen} with a probability of {figure(one.probability, 3)}"
+            yield f"A lot was drawn: {chance}, by which other policies can be judged."
 
 
 def _effects(one: Decision) -> str:
