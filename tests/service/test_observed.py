@@ -21,7 +21,7 @@ from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 
 from doral.live.store import open as open_store
-from doral.service.operations import logs
+from doral.service.operations import logs, protocol
 from doral.service.operations import server as server_module
 from doral.service.operations.metrics import MOST_CAMPAIGNS, Metrics, skip_reason
 from doral.service.operations.observed import observe
@@ -185,6 +185,19 @@ def _small() -> Iterator[tuple[str, object]]:
             yield b"data: tick\n\n"
             await asyncio.sleep(0.05)
 
+    async def flood() -> AsyncIterator[bytes]:
+        app.state.is_flooding = True
+        try:
+            while True:
+                yield bytes(1_000_000)
+                await asyncio.sleep(0)
+        finally:
+            app.state.is_flooding = False
+
+    @app.get("/flood")
+    async def send_flood() -> StreamingResponse:
+        return StreamingResponse(flood())
+
     @app.get("/stream")
     async def stream() -> StreamingResponse:
         return StreamingResponse(ticks(), media_type="text/event-stream")
@@ -263,3 +276,20 @@ def test_a_connection_that_sends_no_request_is_not_kept(monkeypatch: pytest.Monk
                 assert mine.recv(65_536).startswith(b"HTTP/1.1 404")
                 mine.sendall(more)
                 assert mine.recv(65_536) == b""  # TimeoutError where it is kept
+
+
+def test_somebody_who_takes_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "STALLED_S", 0.5)
+    with _small() as (url, (_, app, _)):  # type: ignore[misc]
+        state = app.state  # type: ignore[has-type]
+        mine = socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=5)
+        mine.sendall(b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n")
+        for _ in range(8):  # slowly, and yet
+            assert mine.recv(2_000_000)
+            time.sleep(0.2)
+        assert state.is_flooding
+        until = time.monotonic() + 5.0
+        while state.is_flooding and time.monotonic() < until:
+            time.sleep(0.05)
+        mine.close()
+        assert not state.is_flooding

@@ -1,6 +1,7 @@
 """How requests are read from a connection: a head that never ends, or never comes, is not waited for.
 
-Nor is what may follow a body, which nobody here looks at, or a connection that sends something and never a request.
+Nor is what may follow a body, which nobody here looks at, a connection that sends something and never a request, or
+somebody who takes nothing of an answer.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_BYTES = 64 * 1024
 HEAD_S = 30.0  # in which the head of a request has to be there
+STALLED_S = 120.0  # after which nobody is waited for who has taken nothing of an answer
 _PER_BODY_BYTE = 16  # bytes around a body that is sent in pieces: one by one, each comes with five
 
 _logger = logging.getLogger("doral.service")
@@ -21,6 +23,7 @@ class BoundedHttp(HttpToolsProtocol):
     """Uvicorn's, with the limits that it lacks. Bodies are bounded where they are read."""
 
     _waiting: asyncio.TimerHandle | None = None
+    _taking: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _in_head = True
     _around_bytes = 0  # of a body in pieces: their lengths, and what follows the last
@@ -31,6 +34,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        self._stop_looking()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -84,6 +88,31 @@ class BoundedHttp(HttpToolsProtocol):
         # Uvicorn's own timer ends with the next byte, and that need not be one of a request.
         if is_idle and self._waiting is None and not self.transport.is_closing():
             self._wait(self.timeout_keep_alive)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._look_again(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        self._stop_looking()
+        super().resume_writing()
+
+    def _look_again(self, untaken: int) -> None:
+        self._stop_looking()
+        self._taking = self.loop.call_later(STALLED_S, self._see_whether_taken, untaken)
+
+    def _see_whether_taken(self, before: int) -> None:
+        """Whatever an answer holds, a place among files or streams, is given back when its connection ends."""
+        untaken = self.transport.get_write_buffer_size()
+        if untaken < before:
+            self._look_again(untaken)
+        else:
+            self.transport.abort()
+
+    def _stop_looking(self) -> None:
+        if self._taking is not None:
+            self._taking.cancel()
+            self._taking = None
 
     def _wait(self, seconds: float) -> None:
         self._waiting = self.loop.call_later(seconds, self._give_up)
