@@ -29,6 +29,7 @@ class Counted(Metrics):
     def __init__(self) -> None:
         super().__init__()
         self.groups: list[int] = []
+        self.told: list[int] = []  # for whoever follows: after how many groups
         self.made: list[Decision] = []
         self.answers: list[Decision] = []
 
@@ -61,7 +62,7 @@ def at_desk(
         async def run(work: Callable[[], Any]) -> Any:
             return await loop.run_in_executor(threads, work)
 
-        desk = Desk(campaign, run, metrics, queue=queue)
+        desk = Desk(campaign, run, metrics, queue=queue, when_stored=lambda: metrics.told.append(len(metrics.groups)))
         found = await visit(desk)
         await desk.drain()
         return found
@@ -86,6 +87,7 @@ def test_requests_that_come_together_are_stored_together_in_their_order(campaign
     assert [one.round for one in many] == [51, 52]
     assert sum(metrics.groups) == 53
     assert len(metrics.groups) <= 2
+    assert metrics.told == list(range(len(metrics.groups)))
     assert len(metrics.made) == 53
     assert list(campaign.decisions()) == [*singles, *many]
 

@@ -16,8 +16,6 @@ from doral.service.demo.feeding import begin as begin_demo
 from doral.service.demo.feeding import feeding
 from doral.service.demo.population import MAIN
 from doral.service.demo.signing_in import link_router
-from doral.service.following import Nudging
-from doral.service.media import JsonOnly
 from doral.service.operations.observed import observe
 from doral.service.operations.operating import operating
 from doral.service.pages import acting_routes, assets, campaign, creating, overview, signing_in, why
@@ -101,8 +99,6 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
     openapi.describe(app)
     errors.add_handlers(app)
     # The last one stands outermost.
-    app.add_middleware(Nudging)
-    app.add_middleware(JsonOnly)
     app.add_middleware(WholeNames)
     install(app, settings)
     observe(app)

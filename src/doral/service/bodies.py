@@ -1,4 +1,4 @@
-"""Bodies of requests, from bytes to checked values in one step, and values to bytes.
+"""Bodies of requests, from bytes to checked values in one step.
 
 What is wrong is told as a campaign would tell it: the field, the value, the remedy. Bytes that are no JSON are a broken
 request (400); JSON that says what cannot be used is a value that was refused (422).
@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from fastapi import Request, Response
+from fastapi import Request
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from doral.errors import DoralError, InvalidValue
+from doral.service.media import refuse_unless_json
 from doral.wire.problems import ServiceError
 
 JSON = "application/json"
 _LARGE_BYTES = 64 * 1024  # takes about a millisecond to read
-_MANY = 500  # items that take about as long
 # A few bytes may ask for much: to tell of a value that is wrong costs hundreds of bytes, and more time than a decision.
 _MOST_VALUES = 2_000_000  # in one body
 _MANY_VALUES = 5_000  # from which on a body is looked at before it is checked
@@ -50,13 +50,6 @@ class Body(BaseModel):
 
 
 Read = TypeVar("Read", bound=Body)
-Result = TypeVar("Result")
-
-
-class Run(Protocol):
-    """Has something done in a thread."""
-
-    def __call__(self, work: Callable[[], Result]) -> Awaitable[Result]: ...
 
 
 async def read_body(request: Request, model: type[Read], *, may_be_empty: bool = False) -> Read:
@@ -67,6 +60,7 @@ async def read_body(request: Request, model: type[Read], *, may_be_empty: bool =
         model: What it has to be.
         may_be_empty: Whether no body at all is an empty object.
     """
+    refuse_unless_json(request)
     body = await request.body()
     if may_be_empty and not body:
         body = b"{}"
@@ -133,34 +127,6 @@ def refuse_too_many(field: str, given: Sequence[object], at_most: int) -> None:
     if len(given) > at_most:
         remedy = f"must be at most {at_most:,} in one request here: send several requests"
         raise InvalidValue(f"number of {field}", len(given), remedy)
-
-
-async def read_large_body(request: Request, model: type[Read], run: Run) -> Read:
-    """The same for a body that may be large: others are not kept waiting while it is read.
-
-    Args:
-        request: Whose body is read.
-        model: What it has to be.
-        run: Has something done in a thread.
-    """
-    body = await request.body()
-    return _read(body, model) if len(body) <= _LARGE_BYTES else await run(lambda: _read(body, model))
-
-
-async def in_thread_if_many(run: Run, n_items: int, work: Callable[[], Result]) -> Result:
-    """Something to be done for many items, such as writing them as JSON: in a thread where it takes long.
-
-    Args:
-        run: Has something done in a thread.
-        n_items: How many there are.
-        work: What is to be done.
-    """
-    return work() if n_items <= _MANY else await run(work)
-
-
-def answer(found: object, *, status: int = 200) -> Response:
-    """Plain values as a JSON answer; whatever is no number there is null."""
-    return Response(to_json(found, inf_nan_mode="null"), status_code=status, media_type=JSON)
 
 
 def takes(model: type[Body], *, may_be_empty: bool = False) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from doral.errors import DoralError
 from doral.live import together
@@ -18,6 +18,7 @@ from doral.live.campaign import Campaign
 from doral.live.decision import Decision
 from doral.live.session import Ask
 from doral.service.operations.metrics import Metrics
+from doral.service.threads import Run
 from doral.wire.problems import ServiceError
 
 Result = TypeVar("Result")
@@ -27,10 +28,6 @@ _MOST_ITEMS = 2_000  # decisions, answers or records in one group, unless a sing
 _MOST_WAITING_ITEMS = 200_000  # of all requests that wait: each may bring thousands
 _MOST_READERS = 2  # threads that look at one campaign at once: one of them reads, and others need some, too
 _RETRY_AFTER_S = 1.0
-
-
-class _Run(Protocol):
-    def __call__(self, work: Callable[[], Result]) -> Awaitable[Result]: ...
 
 
 class _Slip:
@@ -85,13 +82,22 @@ class Desk:
         metrics: Are told what was done.
         store: Has something stored in a thread; None: as `run`.
         queue: How many requests may wait.
+        when_stored: Called on the event loop after every group.
     """
 
     def __init__(
-        self, campaign: Campaign, run: _Run, metrics: Metrics, *, store: _Run | None = None, queue: int = QUEUE
+        self,
+        campaign: Campaign,
+        run: Run,
+        metrics: Metrics,
+        *,
+        store: Run | None = None,
+        queue: int = QUEUE,
+        when_stored: Callable[[], None] | None = None,
     ) -> None:
         self.campaign, self._run, self._metrics, self._queue = campaign, run, metrics, queue
         self._store = run if store is None else store
+        self._when_stored = when_stored
         self._waiting: deque[_Slip] = deque()
         self._waiting_items = 0
         self._worker: asyncio.Task[None] | None = None
@@ -210,6 +216,8 @@ class Desk:
                 slip.future.set_exception(one)
             else:
                 slip.future.set_result(one)
+        if self._when_stored is not None:
+            self._when_stored()
         self._count(group, found, began)
 
     def _count(self, group: list[_Slip], found: list[Any], began: float) -> None:

@@ -1,7 +1,7 @@
 """Following a campaign: one look at its log for all who listen in this process, and a signal when there is more.
 
 Listeners read the log themselves, page by page, as fast as they can send: nothing is queued for those who are slow.
-Requests of this process nudge the follower; what others write is found by looking now and then.
+What this process stores nudges the follower; what others write is found by looking now and then.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from doral.errors import DoralError, UnknownName
 from doral.live.errors import CampaignGone
@@ -127,7 +125,7 @@ class Following:
                 await follower.stop()
 
     def nudge(self, name: str) -> None:
-        """This process may have written to a campaign."""
+        """This process has stored something in a campaign."""
         follower = self._followers.get(name)
         if follower is not None:
             follower.nudge()
@@ -143,19 +141,3 @@ class Following:
         self.end()
         for follower in list(self._followers.values()):
             await follower.stop()
-
-
-class Nudging:
-    """After a request that may have changed a campaign, its followers look."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
-                name = scope.get("path_params", {}).get("name")
-                if name is not None:
-                    scope["app"].state.service.following.nudge(name)

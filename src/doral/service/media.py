@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from fastapi import Request
 
-from doral.service.replies import problem_reply
 from doral.wire.problems import ServiceError
 
-_WITH_BODIES = ("POST", "PUT", "PATCH")
 _REFUSAL = "the body must be JSON, and the header Content-Type must say so: application/json"
 
 
-class JsonOnly:
-    """Around the API; pages send forms."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] in _WITH_BODIES and scope["path"].startswith("/v1/"):
-            headers = Headers(scope=scope)
-            has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-            if has_body and not _is_json(headers.get("content-type", "")):
-                error = ServiceError(_REFUSAL, "unsupported-media-type", 415)
-                await problem_reply(error)(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-
-def _is_json(content_type: str) -> bool:
-    kind = content_type.partition(";")[0].strip().lower()
-    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+def refuse_unless_json(request: Request) -> None:
+    """ServiceError where there is a body, and it is said to be something else, or nothing is said of it."""
+    kind, has_body = b"", False
+    for name, value in request.scope["headers"]:
+        if name == b"content-type":
+            kind = value.partition(b";")[0].strip().lower()
+        elif name == b"transfer-encoding" or (name == b"content-length" and value != b"0"):
+            has_body = True
+    is_json = kind == b"application/json" or (kind.startswith(b"application/") and kind.endswith(b"+json"))
+    if has_body and not is_json:
+        raise ServiceError(_REFUSAL, "unsupported-media-type", 415)

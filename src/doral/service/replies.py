@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic_core import PydanticSerializationError, to_json
 from starlette.responses import Response
 
 from doral.errors import DoralError
+from doral.live.decision import Decision
 from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageBusy
 from doral.service.access.refusals import headers_of
 from doral.wire.problems import MEDIA_TYPE, to_problem
+from doral.wire.values import decision_to_dict
 
 _RETRY_S = 1  # after which trying again may help
 _HELPS_TO_RETRY = (StorageBusy, ConnectionLost, OutcomeUnknown)
@@ -26,19 +27,23 @@ def reply(content: object, *, status: int = 200, headers: Mapping[str, str] | No
 def encoded(content: object) -> bytes:
     """As JSON in UTF-8."""
     try:
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except ValueError:
-        text = json.dumps(plain(content), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode(errors="replace")  # a lone surrogate is no text
+        return to_json(content, inf_nan_mode="null")
+    except PydanticSerializationError:  # a lone surrogate is no text
+        return to_json(_with_text(content), inf_nan_mode="null")
 
 
-def plain(value: Any) -> Any:
-    """With None in place of what is not finite."""
+def _with_text(value: Any) -> Any:
+    """With a question mark in place of what is no character."""
     if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
+        return {_with_text(key): _with_text(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return [_with_text(one) for one in value]
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
+
+
+def decisions_reply(made: Sequence[Decision]) -> Response:
+    """Many decisions."""
+    return reply({"decisions": [decision_to_dict(one) for one in made]})
 
 
 def problem_reply(

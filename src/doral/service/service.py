@@ -58,9 +58,14 @@ class Service:
             campaign = await self.run(lambda: self.store.campaign(name))
             found = self._desks.get(name)  # others may have asked meanwhile
             if found is None or found.campaign is not campaign:
-                queue = self.settings.limits.queue
-                found = Desk(campaign, self.run, self.metrics, store=self._store, queue=queue)
-                self._desks[name] = found
+                found = self._desks[name] = Desk(
+                    campaign,
+                    self.run,
+                    self.metrics,
+                    store=self._store,
+                    queue=self.settings.limits.queue,
+                    when_stored=lambda: self.following.nudge(name),
+                )
         return found
 
     async def follow(self, name: str) -> AsyncIterator[int]:

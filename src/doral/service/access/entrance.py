@@ -11,10 +11,11 @@ from doral.live.storage.books import Books
 from doral.service.access import refusals
 from doral.service.access.caller import Caller
 from doral.service.access.cookies import cookie_in, cookie_name, csrf_of
-from doral.service.access.keyring import Held, Keyring, Run
+from doral.service.access.keyring import Held, Keyring
 from doral.service.access.keys import Presented, has_expired, read_key
 from doral.service.access.limits import Failures, Rates
 from doral.service.settings import ServiceSettings
+from doral.service.threads import Run
 from doral.wire.problems import ServiceError
 
 _CALLER = "caller"  # in a request's state, once it is known

@@ -8,23 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
 
 from doral.live.storage.books import Books, KeyRow
 from doral.service.access.caller import Caller
+from doral.service.threads import Run
 
 STALE_S = 2.0
 _AGEING_S = STALE_S / 2
 _MOST_HELD = 10_000
-Result = TypeVar("Result")
-
-
-class Run(Protocol):
-    """Does something that takes a while in a thread."""
-
-    def __call__(self, work: Callable[[], Result]) -> Awaitable[Result]: ...
 
 
 @dataclass(frozen=True, slots=True)

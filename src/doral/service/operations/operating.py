@@ -63,8 +63,7 @@ async def _begin(app: FastAPI, service: Service) -> None:
 
 async def _drain(service: Service) -> None:
     """What was handed in is stored before the store is closed, and what was stored is quickly read the next time."""
-    for desk in list(service._desks.values()):
-        await desk.drain()
+    await service.drain()
     await service.run(lambda: _save_snapshots(service.store))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.routing import Route
@@ -12,19 +12,13 @@ from doral.errors import DoralError
 from doral.live.decision import Decision
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
-from doral.service.bodies import (
-    answer,
-    in_thread_if_many,
-    moment,
-    read_body,
-    read_large_body,
-    refuse_too_many,
-    takes,
-)
-from doral.service.idempotency import header_key, item_key, key_of
+from doral.service.bodies import takes
+from doral.service.given import given_item, given_items
 from doral.service.models.decisions import Answer, AnswerResults, Answers, DecisionModel
 from doral.service.quick import quick_route
+from doral.service.replies import reply
 from doral.service.service import service_of
+from doral.service.threads import in_thread_if_many
 from doral.wire.problems import to_problem
 from doral.wire.values import decision_to_dict
 
@@ -45,9 +39,9 @@ def quick_routes() -> list[Route]:
 )
 async def feedback(request: Request, name: str, caller: Annotated[Caller, Depends(needs("feedback"))]) -> Response:
     del caller
-    found = await _one(request)
+    found = await given_item(request, Answer)
     desk = await service_of(request).desk(name)
-    return answer(decision_to_dict(await desk.feedback(found)))
+    return reply(decision_to_dict(await desk.feedback(found)))
 
 
 @router.post(
@@ -58,9 +52,9 @@ async def feedback(request: Request, name: str, caller: Annotated[Caller, Depend
 )
 async def correct(request: Request, name: str, caller: Annotated[Caller, Depends(needs("feedback"))]) -> Response:
     del caller
-    found = await _one(request)
+    found = await given_item(request, Answer)
     desk = await service_of(request).desk(name)
-    return answer(decision_to_dict(await desk.correct(found)))
+    return reply(decision_to_dict(await desk.correct(found)))
 
 
 @router.post(
@@ -72,35 +66,11 @@ async def correct(request: Request, name: str, caller: Annotated[Caller, Depends
 async def feedback_many(request: Request, name: str, caller: Annotated[Caller, Depends(needs("feedback"))]) -> Response:
     del caller
     service = service_of(request)
-    body = await read_large_body(request, Answers, service.run)
-    refuse_too_many("answers", body.answers, service.settings.limits.batch)
-    header, n = header_key(request), len(body.answers)
-    answers = await in_thread_if_many(service.run, n, lambda: _answers(body, header))
+    body, answers = await given_items(request, Answers, "answers")
     desk = await service.desk(name)
     found: Sequence[Decision | DoralError]
     found = await (desk.feedback_many(answers) if body.all_or_none else desk.feedback_each(answers))
-    return await in_thread_if_many(service.run, n, lambda: _results(found))
-
-
-async def _one(request: Request) -> dict[str, Any]:
-    body = await read_body(request, Answer)
-    found = _answer(body)
-    found["key"] = key_of(header_key(request), body.key)
-    return found
-
-
-def _answer(body: Answer) -> dict[str, Any]:
-    found = dict(vars(body))
-    if isinstance(body.at, str):
-        found["at"] = moment("at", body.at)
-    return found
-
-
-def _answers(body: Answers, header: str | None) -> list[dict[str, Any]]:
-    found = [_answer(one) for one in body.answers]
-    for index, one in enumerate(found):
-        one["key"] = item_key(header, index, one["key"])
-    return found
+    return await in_thread_if_many(service.run, len(found), lambda: _results(found))
 
 
 def _results(found: Sequence[Decision | DoralError]) -> Response:
@@ -109,4 +79,4 @@ def _results(found: Sequence[Decision | DoralError]) -> Response:
         for one in found
     ]
     refused = sum("problem" in one for one in results)
-    return answer({"results": results, "accepted": len(results) - refused, "refused": refused})
+    return reply({"results": results, "accepted": len(results) - refused, "refused": refused})

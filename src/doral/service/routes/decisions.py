@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.routing import Route
@@ -12,19 +12,13 @@ from doral.live.decision_pages import MAX_PAGE
 from doral.live.events import STATE_NAMES
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
-from doral.service.bodies import (
-    answer,
-    in_thread_if_many,
-    moment,
-    read_body,
-    read_large_body,
-    refuse_too_many,
-    takes,
-)
-from doral.service.idempotency import header_key, item_key, key_of
+from doral.service.bodies import takes
+from doral.service.given import given_item, given_items
 from doral.service.models.decisions import Arrival, Arrivals, Cancellation, DecisionList, DecisionModel, DecisionPart
 from doral.service.quick import quick_route
+from doral.service.replies import decisions_reply, reply
 from doral.service.service import service_of
+from doral.service.threads import in_thread_if_many
 from doral.wire.values import decision_to_dict
 
 _CAMPAIGN = "/v1/campaigns/{name}"
@@ -44,11 +38,9 @@ def quick_routes() -> list[Route]:
 )
 async def decide(request: Request, name: str, caller: Annotated[Caller, Depends(needs("decide"))]) -> Response:
     del caller
-    body = await read_body(request, Arrival)
-    arrival = _arrival(body)
-    arrival["key"] = key_of(header_key(request), body.key)
+    arrival = await given_item(request, Arrival)
     desk = await service_of(request).desk(name)
-    return answer(decision_to_dict(await desk.decide(arrival)))
+    return reply(decision_to_dict(await desk.decide(arrival)))
 
 
 @router.post(
@@ -60,14 +52,9 @@ async def decide(request: Request, name: str, caller: Annotated[Caller, Depends(
 async def decide_many(request: Request, name: str, caller: Annotated[Caller, Depends(needs("decide"))]) -> Response:
     del caller
     service = service_of(request)
-    body = await read_large_body(request, Arrivals, service.run)
-    refuse_too_many("arrivals", body.arrivals, service.settings.limits.batch)
-    header, n = header_key(request), len(body.arrivals)
-    arrivals = await in_thread_if_many(service.run, n, lambda: _arrivals(body, header))
+    _, arrivals = await given_items(request, Arrivals, "arrivals")
     made = await (await service.desk(name)).decide_many(arrivals)
-    return await in_thread_if_many(
-        service.run, n, lambda: answer({"decisions": [decision_to_dict(one) for one in made]})
-    )
+    return await in_thread_if_many(service.run, len(made), lambda: decisions_reply(made))
 
 
 @router.get("/decisions", summary="Decisions, page by page", responses={200: {"model": DecisionPart}})
@@ -86,9 +73,9 @@ async def decisions(
         if state is not None or after is not None:
             raise InvalidValue("key", key, "names one decision: leave out state and after")
         one = await desk.read(lambda campaign: campaign.decision_with_key(key))
-        return answer({"decisions": [] if one is None else [decision_to_dict(one)], "next": None})
+        return reply({"decisions": [] if one is None else [decision_to_dict(one)], "next": None})
     page = await desk.read(lambda campaign: campaign.decision_page(after, state, limit))
-    return answer({"decisions": [decision_to_dict(one) for one in page.decisions], "next": page.next})
+    return reply({"decisions": [decision_to_dict(one) for one in page.decisions], "next": page.next})
 
 
 @router.get("/decisions/{decision_id}", summary="One decision as it stands", responses={200: {"model": DecisionModel}})
@@ -100,7 +87,7 @@ async def decision(
 ) -> Response:
     del caller
     desk = await service_of(request).desk(name)
-    return answer(decision_to_dict(await desk.read(lambda campaign: campaign.decision(decision_id))))
+    return reply(decision_to_dict(await desk.read(lambda campaign: campaign.decision(decision_id))))
 
 
 @router.post(
@@ -113,21 +100,6 @@ async def cancel(
     request: Request, name: str, decision_id: str, caller: Annotated[Caller, Depends(needs("decide"))]
 ) -> Response:
     del caller
-    body = await read_body(request, Cancellation, may_be_empty=True)
-    key, at = key_of(header_key(request), body.key), moment("at", body.at)
+    found = await given_item(request, Cancellation, may_be_empty=True)
     desk = await service_of(request).desk(name)
-    return answer(decision_to_dict(await desk.cancel(decision_id, key, at)))
-
-
-def _arrival(body: Arrival) -> dict[str, Any]:
-    found = dict(vars(body))
-    if isinstance(body.at, str):
-        found["at"] = moment("at", body.at)
-    return found
-
-
-def _arrivals(body: Arrivals, header: str | None) -> list[dict[str, Any]]:
-    found = [_arrival(one) for one in body.arrivals]
-    for index, one in enumerate(found):
-        one["key"] = item_key(header, index, one["key"])
-    return found
+    return reply(decision_to_dict(await desk.cancel(decision_id, found["key"], found["at"])))

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
-from doral.service.bodies import (
-    answer,
-    in_thread_if_many,
-    moment,
-    read_body,
-    read_large_body,
-    refuse_too_many,
-    takes,
-)
-from doral.service.idempotency import header_key, item_key, key_of
+from doral.service.bodies import takes
+from doral.service.given import given_item, given_items
 from doral.service.models.decisions import DecisionList, DecisionModel, Record, Records
+from doral.service.replies import decisions_reply, reply
 from doral.service.service import service_of
+from doral.service.threads import in_thread_if_many
 from doral.wire.values import decision_to_dict
 
 router = APIRouter(prefix="/v1/campaigns/{name}", tags=["records"])
@@ -33,11 +27,9 @@ router = APIRouter(prefix="/v1/campaigns/{name}", tags=["records"])
 )
 async def record(request: Request, name: str, caller: Annotated[Caller, Depends(needs("decide"))]) -> Response:
     del caller
-    body = await read_body(request, Record)
-    found = _record(body)
-    found["key"] = key_of(header_key(request), body.key)
+    found = await given_item(request, Record)
     desk = await service_of(request).desk(name)
-    return answer(decision_to_dict((await desk.record_many([found]))[0]))
+    return reply(decision_to_dict((await desk.record_many([found]))[0]))
 
 
 @router.post(
@@ -49,26 +41,6 @@ async def record(request: Request, name: str, caller: Annotated[Caller, Depends(
 async def record_many(request: Request, name: str, caller: Annotated[Caller, Depends(needs("decide"))]) -> Response:
     del caller
     service = service_of(request)
-    body = await read_large_body(request, Records, service.run)
-    refuse_too_many("records", body.records, service.settings.limits.batch)
-    header, n = header_key(request), len(body.records)
-    records = await in_thread_if_many(service.run, n, lambda: _records(body, header))
+    _, records = await given_items(request, Records, "records")
     made = await (await service.desk(name)).record_many(records)
-    return await in_thread_if_many(
-        service.run, n, lambda: answer({"decisions": [decision_to_dict(one) for one in made]})
-    )
-
-
-def _records(body: Records, header: str | None) -> list[dict[str, Any]]:
-    found = [_record(one) for one in body.records]
-    for index, one in enumerate(found):
-        one["key"] = item_key(header, index, one["key"])
-    return found
-
-
-def _record(body: Record) -> dict[str, Any]:
-    found = dict(vars(body))
-    for field in ("at", "answered_at"):
-        if isinstance(found[field], str):
-            found[field] = moment(field, found[field])
-    return found
+    return await in_thread_if_many(service.run, len(made), lambda: decisions_reply(made))
