@@ -26,7 +26,7 @@ from doral.service.pages.fragments import FRAGMENTS, fragments_of
 from tests.experiments.pages import Page
 from tests.live.campaigns import KINDS, in_days, in_rounds, of_people
 from tests.live.damage import rewrite
-from tests.service.harness import Serving, serving
+from tests.service.harness import PROBLEM, Serving, serving
 
 HOSTILE = ("</title><script>alert(1)</script>", '"><img src=x onerror=alert(1)>/..', "検査\u202e[b]&amp;")
 
@@ -194,6 +194,19 @@ def test_a_stream_tells_that_there_is_more(service: Serving, client: httpx2.Clie
         assert first == campaign.report().events
         campaign.decide("old")
         assert next(told) == first + 1
+
+
+def test_a_stream_ends_with_the_key(service: Serving) -> None:
+    key = service.make_key("read")
+    campaign = service.store.create("revoked", PROBLEM, seed=1)
+    with service.client(key) as mine, mine.stream("GET", "/campaigns/revoked/changes") as answer:
+        lines = answer.iter_lines()
+        while not next(lines).startswith("data:"):
+            pass
+        service.store.books.revoke_key(key.split("_")[1], time.time())
+        time.sleep(2.1)  # as long as a process may believe in it
+        campaign.decide(context="young")
+        assert not any(line.startswith("data:") for line in lines)
 
 
 def test_a_decision_is_told_in_sentences(service: Serving, client: httpx2.Client) -> None:

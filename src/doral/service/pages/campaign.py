@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from html import escape
 from typing import Annotated
@@ -91,18 +91,23 @@ def _read_version(boards: Boards, since: str) -> int:
 
 @router.get("/campaigns/{name}/changes")
 async def send_changes(
+    request: Request,
     name: str,
     caller: Annotated[Caller, Depends(page_caller)],
     service: Annotated[Service, Depends(service_of)],
 ) -> Response:
-    """A line whenever there are more events, at most once per second; what they say is fetched as fragments."""
+    """A line whenever there are more events, at most once per second; what they say is fetched as fragments.
+
+    It ends when whoever looks would not be let in any more.
+    """
     del caller
     await service.desk(name)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(_ticks(service, name), media_type="text/event-stream", headers=headers)
+    ticks = _ticks(service, name, lambda: service.entrance.holds(request.scope))
+    return StreamingResponse(ticks, media_type="text/event-stream", headers=headers)
 
 
-async def _ticks(service: Service, name: str) -> AsyncIterator[str]:
+async def _ticks(service: Service, name: str, is_allowed: Callable[[], Awaitable[bool]]) -> AsyncIterator[str]:
     latest: list[int] = []
     news = asyncio.Event()
 
@@ -120,9 +125,11 @@ async def _ticks(service: Service, name: str) -> AsyncIterator[str]:
     try:
         yield "retry: 2000\n\n"
         while loop.time() < until:
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(news.wait(), _SILENCE_S)
-            except TimeoutError:
+            if not await is_allowed():
+                return
+            if not news.is_set():
                 yield ": still here\n\n"
                 continue
             if not latest:  # there will be no more
