@@ -294,10 +294,13 @@ def cancel_form(caller: Caller, campaign: str, decision: Decision) -> str:
 def _downloads(campaign: str) -> str:
     api = f"/v1/campaigns/{quote(campaign, safe='')}"
     links = (
-        (f"{api}/export?format=parquet", "Decisions as Parquet"),
-        (f"{api}/export?format=csv", "Decisions as CSV"),
-        (f"{api}/report", "Report as JSON"),
-        (campaign_path(campaign, "page.html"), "This page as a file"),
+        (f"{api}/export?format=parquet", "", "Decisions as Parquet"),
+        (f"{api}/export?format=csv", "", "Decisions as CSV"),
+        (f"{api}/report", f"{campaign}-report.json", "Report as JSON"),  # the others say how they are called
+        (campaign_path(campaign, "page.html"), "", "This page as a file"),
     )
-    shown = "".join(f'<li><a class="button" href="{escape(path)}" download>{words}</a></li>' for path, words in links)
+    shown = "".join(
+        f'<li><a class="button" href="{escape(path)}" download="{escape(name)}">{words}</a></li>'
+        for path, name, words in links
+    )
     return _section("downloads", "Take it with you", f'<ul class="downloads">{shown}</ul>')

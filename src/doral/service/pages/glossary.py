@@ -9,7 +9,7 @@ _WORDS = (
     ("context", "The kind of person who arrives, as far as that is known. Its weight says how much its reward counts."),
     ("arrival", "Somebody came, and a decision was asked for: served with an arm, or skipped."),
     ("policy", "What decides. It learns from answers which arm is worth its cost for whom."),
-    ("reward", "What an answer reports, such as 1 for yes and 0 for no. Silence is no 0."),
+    ("reward", "What an answer reports, such as 1 for yes and 0 for no."),
     ("reserved", "Budget set aside for open decisions. It is spent, or comes back, once they are settled."),
     ("pending", "Served, and not answered yet."),
     ("returned", "Answered within the deadline: the reward counts."),
