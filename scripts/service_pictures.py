@@ -115,7 +115,9 @@ def main(names: list[str]) -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         storage = f"sqlite:///{folder}/demo.db"
-        with serving(storage, ServiceSettings(storage=storage, is_demo=True, expire_every_s=2.0, watch_every_s=5.0)) as service:
+        with serving(
+            storage, ServiceSettings(storage=storage, is_demo=True, expire_every_s=2.0, watch_every_s=5.0)
+        ) as service:
             browser = playwright.chromium.launch(executable_path=found, args=[*chromium.FLAGS])
             for name in names or WANTED:
                 print(take(browser, service, name).relative_to(ROOT))

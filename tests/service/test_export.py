@@ -145,22 +145,3 @@ def test_whoever_takes_nothing_for_long_loses_his_place_and_is_told(
 )
 def test_no_name_leads_elsewhere(name: str, expected: str) -> None:
     assert disposition(name) == expected
-
-
-def test_somebody_who_comes_back_too_late_finds_a_bad_end(service: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not a file that goes on for ever, nor one that seems whole."""
-    monkeypatch.setattr(exporting, "_STALLED_S", 0.1)
-    monkeypatch.setattr(exporting, "_PART_BYTES", 100)
-    campaign = service.store.create("late", PROBLEM, seed=1)
-    campaign.decide_many([{"context": "young"}] * 100)
-
-    async def take() -> None:
-        async with Exports().sending(campaign, (), "csv") as parts:
-            assert len(await anext(parts)) == 100
-            await asyncio.sleep(0.5)
-            async with asyncio.timeout(5):
-                async for _ in parts:
-                    pass
-
-    with pytest.raises(StorageError):
-        asyncio.run(take())
