@@ -328,3 +328,23 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(tmp_path: Path
         with doral.connect(url, key="k", timeout_s=30, tls=trusted) as store:
             assert store.list() == ["c"]
         thread.join(timeout=10)
+
+
+def test_what_does_not_speak_tls_is_said_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"https://127.0.0.1:{listening.getsockname()[1]}"
+
+        def answer() -> None:
+            connection, _ = listening.accept()
+            with connection, suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(answering(400))
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with (
+            doral.connect(url, key="k", timeout_s=30) as store,
+            pytest.raises(doral.InvalidValue, match="does not speak TLS: begin with http://"),
+        ):
+            store.list()
+        thread.join(timeout=10)

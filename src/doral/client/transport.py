@@ -83,7 +83,12 @@ def failure_of(error: Exception, url: str) -> Failure:
         raise InvalidValue("url", url, f"cannot be used: {error}") from None
     if (refused := _untrusted(error)) is not None:
         raise InvalidValue("url", url, f"is not trusted: {refused.verify_message}; give tls=... if it can be") from None
+    if _speaks_plainly(error):
+        remedy = "does not speak TLS: begin with http://, or give the address that does"
+        raise InvalidValue("url", url, remedy) from None
     said = str(error) or type(error).__name__
+    if isinstance(error, httpx2.RemoteProtocolError) and url.startswith("http://"):
+        said += "; does it speak TLS? Then begin with https://"
     return Failure(
         words=f"the service at {url} gave no answer: {said}",
         may_have_arrived=not isinstance(error, _BEFORE_SENDING),
@@ -92,6 +97,15 @@ def failure_of(error: Exception, url: str) -> Failure:
 
 def too_slow(url: str, timeout_s: float) -> Failure:
     return Failure(words=f"the service at {url} gave no answer within {timeout_s:.3g} s", may_have_arrived=True)
+
+
+def _speaks_plainly(error: BaseException | None) -> bool:
+    """Whether something answered, and not in TLS: it will not do so later either."""
+    while error is not None:
+        if isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _untrusted(error: BaseException | None) -> ssl.SSLCertVerificationError | None:

@@ -100,7 +100,7 @@ def _head(code: str, title: str, status: int, error: DoralError) -> dict[str, An
 
 
 def _title(code: str) -> str:
-    return code.replace("-", " ").capitalize()
+    return code.replace("-", " ").capitalize().replace(" json", " JSON")
 
 
 def _more(error: DoralError) -> dict[str, Any]:
