@@ -27,6 +27,8 @@ from doral.estimators.line import (
     weigh_arm,
 )
 
+pytestmark = pytest.mark.usefixtures("compiled_alone")
+
 
 def valued(line: Line, x: Floats) -> tuple[Floats, Floats, Floats]:
     """What all arms are worth to one with these columns, what is not known of it, and what will not be."""

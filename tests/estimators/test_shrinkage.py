@@ -29,6 +29,7 @@ from doral.estimators.shrinkage import (
 )
 from tests.estimators.ridges import first_ridge
 
+pytestmark = pytest.mark.usefixtures("compiled_alone")
 N_CONTEXTS, N_ARMS, N_FEATURES = 6, 8, 3
 START = 1.0  # penalty
 SCALES = [0.01, 1.0, 100.0]
