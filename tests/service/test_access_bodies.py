@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
+from doral.service.access import bodies
 from doral.service.settings import Limits, ServiceSettings
 from tests.service.harness import PROBLEM, Serving, serving
 
@@ -154,3 +158,47 @@ def test_the_next_request_of_the_connection_is_served(service: Serving) -> None:
         for _ in range(3):
             assert client.post(PATH, json={"context": "young"}).status_code == 200
             assert client.post(PATH, content=b"x" * 2_000, headers={"Content-Type": "application/json"}).is_client_error
+
+
+def test_large_bodies_at_once_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sends hundreds of them fills no memory, and keeps no small one out."""
+    monkeypatch.setattr(bodies, "_MOST_TOGETHER", 1)
+    monkeypatch.setattr(bodies, "_SMALL_BYTES", 10)
+
+    async def caller(_: object) -> None: ...
+
+    service = SimpleNamespace(entrance=SimpleNamespace(caller=caller))
+
+    async def go() -> list[int]:
+        go_on = asyncio.Event()
+
+        async def app(_scope: Scope, receive: Receive, send: Send) -> None:
+            await receive()
+            await go_on.wait()
+            await send({"type": "http.response.start", "status": 200})
+
+        around = bodies.Bodies(app, Limits(body_bytes=100))
+        statuses: list[int] = []
+
+        async def ask(size: int) -> None:
+            async def receive() -> Message:
+                return {"type": "http.request", "body": bytes(size), "more_body": False}
+
+            async def send(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    statuses.append(message["status"])
+
+            headers = [(b"content-length", str(size).encode())]
+            about = {"app": SimpleNamespace(state=SimpleNamespace(service=service)), "headers": headers}
+            await around({"type": "http", "method": "POST", "path": "/v1/x", **about}, receive, send)
+
+        async with asyncio.TaskGroup() as all_of_them:
+            for size in (90, 90, 5):
+                all_of_them.create_task(ask(size))
+            await asyncio.sleep(0.05)
+            assert statuses == [503]
+            go_on.set()
+        await ask(90)
+        return statuses
+
+    assert asyncio.run(go()) == [503, 200, 200, 200]

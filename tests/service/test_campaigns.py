@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import html
+import threading
 import time
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
 
+import doral
 from doral.live.campaign import Campaign
 from doral.service.app import make_app
 from doral.service.models.campaigns import Campaigns
+from doral.service.service import Service
 from doral.service.settings import ServiceSettings
 from tests.service.harness import PROBLEM, Serving, serving
 
@@ -250,6 +253,31 @@ def test_ready(client: httpx2.Client) -> None:
         assert int(answer.headers["retry-after"]) == 1
         time.sleep(0.02)
     assert answer.json() == {"status": "ready"}
+
+
+def test_however_many_ask_whether_it_is_ready_the_store_is_asked_once() -> None:
+    """Strangers may ask: it must cost them more than it costs the store."""
+    looks: list[float] = []
+    go_on = threading.Event()
+
+    def look() -> None:
+        looks.append(time.monotonic())
+        go_on.wait(5)
+
+    async def go() -> None:
+        service = Service(doral.open("memory://"), ServiceSettings(storage="memory://"))
+        cast(Any, service)._try_store = look
+        asked = [asyncio.ensure_future(service.try_store()) for _ in range(50)]
+        await asyncio.sleep(0.05)
+        asked[0].cancel()  # whoever goes away takes nothing from the others
+        go_on.set()
+        await asyncio.gather(*asked[1:])
+        assert len(looks) == 1
+        await service.try_store()
+        assert len(looks) == 2
+        service.close()
+
+    asyncio.run(go())
 
 
 def test_a_store_that_cannot_be_used_is_not_ready(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
@@ -69,9 +70,14 @@ def describe(app: FastAPI) -> None:
     """Have an application answer with its description."""
     app.openapi = lambda: _made(app)  # type: ignore[method-assign]
 
+    @cache
+    def written() -> bytes:
+        """Once: it takes longer than a decision, and anybody may ask."""
+        return json.dumps(app.openapi(), ensure_ascii=False).encode()
+
     async def tell(request: Request) -> Response:
         del request
-        return Response(json.dumps(app.openapi(), ensure_ascii=False), media_type="application/json")
+        return Response(written(), media_type="application/json")
 
     app.add_route(PATH, tell, include_in_schema=False)
 

@@ -41,6 +41,7 @@ class Service:
         self.following = Following(most=settings.limits.streams)
         self.exports = Exports()
         self._desks: dict[str, Desk] = {}
+        self._trying: asyncio.Future[None] | None = None
         self._listed: set[str] = set()  # campaigns that were opened for a list
 
     async def run(self, work: Callable[[], Result]) -> Result:
@@ -109,8 +110,16 @@ class Service:
             return None
 
     async def try_store(self) -> None:
-        """StorageError where the store cannot be used."""
-        await self.run(self._try_store)
+        """StorageError where the store cannot be used. Anybody may ask for this: however many do, it is done once."""
+        if self._trying is None:
+            self._trying = asyncio.ensure_future(self.run(self._try_store))
+            self._trying.add_done_callback(self._tried)
+        await asyncio.shield(self._trying)
+
+    def _tried(self, done: asyncio.Future[None]) -> None:
+        self._trying = None
+        if not done.cancelled():
+            done.exception()  # whoever waits for it is told; all of them may have gone away
 
     def _try_store(self) -> None:
         names = self.store.list()

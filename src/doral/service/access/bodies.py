@@ -13,6 +13,10 @@ from doral.service.settings import Limits
 from doral.wire.problems import ServiceError
 
 STRANGER_BYTES = 64 * 1024  # of a form by somebody who has not signed in: a key has 62 characters
+# A few large bodies at once fill no memory, and hundreds would: then only small ones are taken, such as decisions.
+_MOST_TOGETHER = 16  # as large as one may be
+_SMALL_BYTES = 64 * 1024
+_RETRY_S = 1.0
 _WITHOUT_BODY = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
 _API = "/v1/"
 
@@ -22,6 +26,7 @@ class Bodies:
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app, self._limits = app, limits
+        self._room = _Room(_MOST_TOGETHER * limits.body_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] in _WITHOUT_BODY:
@@ -38,7 +43,8 @@ class Bodies:
         if length == 0:
             await self._app(scope, receive, send)
             return
-        await _Bounded(scope, receive, send, most=most, within_s=self._limits.body_s).run(self._app)
+        within_s = self._limits.body_s
+        await _Bounded(scope, receive, send, room=self._room, most=most, within_s=within_s).run(self._app)
 
     async def _most_bytes(self, scope: Scope) -> int:
         """How much this caller may send. The API answers strangers here; pages ask them to sign in."""
@@ -55,17 +61,26 @@ class Bodies:
         return self._limits.body_bytes
 
 
+class _Room:
+    """Bytes of bodies that are here now, of all requests together."""
+
+    __slots__ = ("most", "taken")
+
+    def __init__(self, most: int) -> None:
+        self.most, self.taken = most, 0
+
+
 class _Bounded:
     """One request, of which so much is read within so many seconds. Whoever exceeds it is told at once.
 
     One timer for the whole body: nearly always all of it is there already, and it is never heard of.
     """
 
-    __slots__ = ("_has_begun", "_is_late", "_is_refused", "_left", "_most", "_receive", "_scope", "_send", "_timer",
-                 "_waiting", "_within_s")  # fmt: skip
+    __slots__ = ("_has_begun", "_is_late", "_is_refused", "_left", "_most", "_receive", "_room", "_scope", "_send",
+                 "_timer", "_waiting", "_within_s")  # fmt: skip
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, *, most: int, within_s: float) -> None:
-        self._scope, self._receive, self._send = scope, receive, send
+    def __init__(self, scope: Scope, receive: Receive, send: Send, *, room: _Room, most: int, within_s: float) -> None:
+        self._scope, self._receive, self._send, self._room = scope, receive, send, room
         self._most, self._left, self._within_s = most, most, within_s
         self._has_begun = self._is_refused = self._is_late = False
         self._waiting: asyncio.Task[object] | None = None  # that waits for more of the body
@@ -79,6 +94,7 @@ class _Bounded:
                 raise
         finally:
             self._stop_timer()
+            self._room.taken -= self._most - self._left
 
     def _be_late(self) -> None:
         self._is_late = True
@@ -94,9 +110,13 @@ class _Bounded:
         if self._timer is None:  # the body is whole
             return await self._receive()
         message = await self._more()
-        self._left -= len(message.get("body", b""))
+        got = len(message.get("body", b""))
+        self._left -= got
+        self._room.taken += got
         if self._left < 0:
             raise await self._refuse(_too_large(self._most))
+        if self._room.taken > self._room.most and self._most - self._left > _SMALL_BYTES:
+            raise await self._refuse(_no_room())
         if not message.get("more_body", False):
             self._stop_timer()
         return message
@@ -143,6 +163,11 @@ def _declared_length(scope: Scope) -> int | None:
 
 def _too_large(most: int) -> ServiceError:
     return ServiceError(f"the body has more than {most:,} bytes: send less at once", "content-too-large", 413)
+
+
+def _no_room() -> ServiceError:
+    words = "too many large bodies are being sent at once: try again a little later, or send less at once"
+    return ServiceError(words, "overloaded", 503, _RETRY_S)
 
 
 def _too_late(within_s: float) -> ServiceError:
