@@ -2,61 +2,73 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from doral.engine.options import PolicyOptions
 from doral.live.campaign import Campaign
-from doral.live.definition import Definition
 from doral.live.ends import ending
 from doral.live.errors import CampaignExists
-from doral.live.fold import Fold
-from doral.live.storage.contract import Log
 from doral.live.store import Store
 from doral.problem import Problem
 from doral.service.bodies import moment
 from doral.service.models.campaigns import CampaignGiven
-from doral.service.summaries import shown
 from doral.simulation.problem_text import plain_problem
 
 
-def create(store: Store, asked: CampaignGiven, *, may_be_there: bool) -> tuple[dict[str, Any], bool]:
-    """What `GET` shows of the campaign, and whether it is new.
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A campaign that somebody asks for, over HTTP or by a form: the arguments of `Store.create`."""
+
+    name: str
+    problem: Problem
+    policy: PolicyOptions
+    clock: str
+    seed: int | None = None
+    at: object = None
+    until: object = None
+
+
+def wanted_by(asked: CampaignGiven) -> Wanted:
+    """What a body asks for."""
+    read = plain_problem(asked.problem, clock=asked.clock, until=None if asked.until is None else str(asked.until))
+    return Wanted(
+        name=asked.name,
+        problem=read.problem,
+        policy=PolicyOptions.named(asked.policy, asked.options, label=asked.label),
+        clock=asked.clock,
+        seed=asked.seed,
+        at=moment("at", asked.at),
+        until=read.until,
+    )
+
+
+def create(store: Store, wanted: Wanted, *, may_be_there: bool) -> tuple[Campaign, bool]:
+    """The campaign, and whether it is new.
 
     `may_be_there`: one that is there and is what was asked for is the answer. Nothing is kept for it: the campaign
     itself says what it was created as, so that this holds in every process, and after a restart.
     """
-    read = plain_problem(asked.problem, clock=asked.clock, until=None if asked.until is None else str(asked.until))
-    policy = PolicyOptions.named(asked.policy, asked.options, label=asked.label)
-    at = moment("at", asked.at)
     try:
-        made = store.create(
-            asked.name, read.problem, policy=policy, seed=asked.seed, clock=asked.clock, at=at, until=read.until
-        )
+        return store.create(**vars(wanted)), True
     except CampaignExists:
         if not may_be_there:
             raise
-        there = store.campaign(asked.name)
-        if not _is_same(there, asked, read.problem, read.until, policy, at):
+        there = store.campaign(wanted.name)
+        if not _is_same(there, wanted):
             raise
-        return shown(there), False
-    return shown(made), True
+        return there, False
 
 
-def _is_same(
-    there: Campaign, asked: CampaignGiven, problem: Problem, until: object, policy: PolicyOptions, at: object
-) -> bool:
-    def definition_of(_: Log, fold: Fold) -> Definition:
-        return fold.definition
-
-    found = there.session.read(definition_of)
-    if at is not None:
-        began = at.timestamp() if hasattr(at, "timestamp") else at
-        if began != found.created_at:
-            return False
-    wanted = problem if until is None else ending(problem, until, found.created_at)
+def _is_same(there: Campaign, wanted: Wanted) -> bool:
+    found = there.session.read(lambda _, fold: fold.definition)
+    at = wanted.at
+    if at is not None and (at.timestamp() if hasattr(at, "timestamp") else at) != found.created_at:
+        return False
+    # How long it lasts depends on when it was made.
+    problem = wanted.problem if wanted.until is None else ending(wanted.problem, wanted.until, found.created_at)
     return (
-        wanted.to_dict() == found.problem.to_dict()
-        and policy.to_dict() == found.policy.to_dict()
-        and asked.clock == found.clock
-        and asked.seed in (None, found.seed)
+        problem.to_dict() == found.problem.to_dict()
+        and wanted.policy.to_dict() == found.policy.to_dict()
+        and wanted.clock == found.clock
+        and wanted.seed in (None, found.seed)
     )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
 from doral.errors import DoralError, InvalidValue
-from doral.live.campaign import Campaign
-from doral.live.errors import CampaignExists
 from doral.service.access.audit import noted
 from doral.service.access.caller import Caller
 from doral.service.access.guard import form_needs, page_needs
+from doral.service.creating import Wanted, create
 from doral.service.pages.acting_messages import telling
 from doral.service.pages.creating_files import asked_of_file
 from doral.service.pages.creating_page import describing
@@ -101,44 +99,23 @@ async def take_file(
 async def _create(request: Request, caller: Caller, service: Service, sent: Sent) -> Response:
     seed = seed_of(sent.one(KEY_FIELD))
 
-    def create() -> tuple[str, bool]:
+    def make() -> tuple[str, bool]:
         asked = Asked.from_json(sent.raw("asked"))
         asked.check()
-        try:
-            made = service.store.create(
-                asked.name,
-                asked.problem,
-                policy=asked.policy_options,
-                seed=seed,
-                clock=asked.clock,
-                until=asked.until,
-            )
-        except CampaignExists:
-            if not _is_that(service.store.campaign(asked.name), asked, seed):
-                raise
-            return asked.name, True  # the same form, sent twice
-        return made.name, False
+        wanted = Wanted(
+            name=asked.name,
+            problem=asked.problem,
+            policy=asked.policy_options,
+            clock=asked.clock,
+            seed=seed,
+            until=asked.until,
+        )
+        made, is_new = create(service.store, wanted, may_be_there=True)  # the same form may be sent twice
+        return made.name, is_new
 
     try:
-        name, is_again = await service.run(create)
+        name, is_new = await service.run(make)
     except DoralError as error:
         return refusal(request, caller, error, back="/new")
-    await noted(request, caller, "campaign created", name, again=is_again)
+    await noted(request, caller, "campaign created", name, again=not is_new)
     return see(telling(caller, campaign_path(name), "created"))
-
-
-def _is_that(there: Campaign, asked: Asked, seed: int) -> bool:
-    """Whether the campaign that is there was made by this very form."""
-    definition = there.session.read(lambda _, fold: fold.definition)
-    if (definition.seed, definition.policy, definition.clock) != (seed, asked.policy_options, asked.clock):
-        return False
-    problem = definition.problem
-    if asked.until is not None:  # how long it lasts depends on when it was made
-        wanted = dataclasses.replace(
-            asked.problem,
-            horizon=0,
-            until=problem.until,
-            expected_arrivals=asked.problem.horizon or asked.problem.expected_arrivals,
-        )
-        return problem == wanted
-    return problem == asked.problem

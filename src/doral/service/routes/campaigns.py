@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
@@ -12,7 +12,7 @@ from doral.service.access.audit import noted
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
 from doral.service.bodies import takes
-from doral.service.creating import create
+from doral.service.creating import create, wanted_by
 from doral.service.given import given
 from doral.service.idempotency import header_key
 from doral.service.models.campaigns import CampaignGiven, Campaigns, CampaignShown
@@ -63,7 +63,12 @@ async def create_campaign(
     Without it, a name that is taken is refused.
     """
     may_be_there = header_key(request) is not None
-    made, is_new = await service.run(lambda: create(service.store, asked, may_be_there=may_be_there))
+
+    def make() -> tuple[dict[str, Any], bool]:
+        made, is_new = create(service.store, wanted_by(asked), may_be_there=may_be_there)
+        return shown(made), is_new
+
+    made, is_new = await service.run(make)
     await noted(request, caller, "campaign created", asked.name, again=not is_new)
     headers = {"Location": path_of("v1", "campaigns", asked.name)}
     return reply(made, status=201 if is_new else 200, headers=headers)
