@@ -196,6 +196,15 @@ def test_all_mistakes_are_told_at_their_fields_and_what_was_typed_is_kept(admin:
     assert '<details class="panel more" open>' in answer.text  # a mistake in it must be seen
 
 
+def test_whoever_sends_an_empty_form_hears_of_all_that_is_missing_at_once(admin: Browser, csrf: str) -> None:
+    sent = {**GOOD, "csrf": csrf, "name": "", "arm_name": ["", ""], "arm_cost": ["", ""], "budget": "", "horizon": ""}
+    answer = admin.send("/new", {**sent, "context_share": ["70%", "50%"]})
+    wrong = set(re.findall(r'id="([a-z_0-9-]+)-mistake"', answer.text))
+    assert wrong == {"name", "arm-name-0", "contexts", "budget", "horizon"}
+    assert answer.text.count("Must not be empty.") >= 3
+    assert "Must be a number" not in answer.text
+
+
 @pytest.mark.parametrize(
     ("change", "field", "words"),
     [
@@ -313,6 +322,7 @@ def test_a_file_of_doral_init_and_one_of_a_plan(service: Serving, admin: Browser
         ("twice.json", b'{"arms": ["a"], "arms": ["b"]}', "appears twice"),
         ("key.json", b'{"arms": ["a"], "budgit": 1, "budget": 1}', "did you mean"),
         ("large.json", b" " * (5 * 1024 * 1024), "larger than 4 MiB"),
+        ("log.csv", b"when,arm,reward\n", "looks like a log: `doral plan` reads it"),
         ("no-deadline.json", b'{"arms": ["a"], "contexts": ["b"], "budget": 1, "horizon": 1}', "deadline"),
     ],
 )

@@ -13,6 +13,7 @@ from doral.simulation import json_text
 from doral.simulation.problem_text import FIELD, problem_of
 
 USUAL_POLICY = "doral-otf"
+_LOGS = (".csv", ".csv.gz", ".parquet", ".xlsx")  # what people have, and may take for what is meant
 
 
 def asked_of_file(file: SentFile | None, *, name: str, policy: str, clock: str) -> Asked:
@@ -28,6 +29,9 @@ def asked_of_file(file: SentFile | None, *, name: str, policy: str, clock: str) 
         raise InvalidValue(FIELD, "", "choose a file: what `doral init` or `doral plan` has written")
     if file.is_too_large:
         raise InvalidValue(FIELD, file.name, f"is larger than {MAX_FILE_BYTES // 2**20} MiB; is it the right file?")
+    if file.name.lower().endswith(_LOGS):
+        remedy = "looks like a log: `doral plan` reads it, and the plan.json that it writes can be given here"
+        raise InvalidValue(FIELD, file.name, remedy)
     try:
         text = file.content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

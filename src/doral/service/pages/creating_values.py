@@ -208,7 +208,7 @@ class _Reading:
             arm = self.check(f"arm-cost-{row}", partial(_arm, named or "it", cost), label=f"Cost of arm {row + 1}")
             if named is not None and arm is not None:
                 made.append(arm)
-        if not made and not self.mistakes:
+        if not any(name or cost for name, cost in self.typed.arms):
             self.mistakes.add("arm-name-0", "Name at least one: what can the budget be spent on?", label="Arms")
         return made
 
@@ -224,6 +224,10 @@ class _Reading:
             context = self.check(id_, partial(_context, named or "it", share), label=label)
             if named is not None and context is not None:
                 made.append(context)
+        try:
+            _try("contexts", made or [EVERYONE])  # shares that do not add up
+        except DoralError as error:
+            self.place(error)
         return made or [Context(EVERYONE)]
 
     def alone(self, clock: str) -> dict[str, Any]:
@@ -272,7 +276,7 @@ class _Reading:
 def _try(name: str, value: Any) -> Any:
     """The value, if a problem takes it."""
     end = {"until": 1.0} if name == "expected_arrivals" else {"horizon": 1}
-    Problem(arms=["a"], contexts=["b"], **{"budget": 1.0, **end, name: value})
+    Problem(**{"arms": ["a"], "contexts": ["b"], "budget": 1.0, **end, name: value})
     return value
 
 
@@ -308,6 +312,8 @@ def _clock(word: str) -> str:
 
 
 def _number(name: str, text: str) -> float:
+    if not text:
+        raise InvalidValue(name, text, "must not be empty")
     try:
         value = float(text)
     except ValueError:
