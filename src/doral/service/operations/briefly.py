@@ -21,9 +21,9 @@ def briefly(store: Store, name: str, *, of: int) -> Iterator[Campaign]:
         of: How many campaigns there are.
     """
     campaign = store.campaign(name)
-    was_in_use = campaign.session.last_seen is not None
+    was_open = campaign.session.is_open
     try:
         yield campaign
     finally:
-        if of > KEPT_OPEN and not was_in_use:
+        if of > KEPT_OPEN and not was_open:
             campaign.session.close()

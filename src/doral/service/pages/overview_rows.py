@@ -158,7 +158,7 @@ class Overview:
     def _read_open(self, name: str) -> Line:
         """Of a campaign whose state is kept, so that only new events are read; of those not used otherwise, some."""
         session = self._store.campaign(name).session
-        if session.last_seen is None or name in self._opened:
+        if not session.is_open or name in self._opened:
             self._opened.pop(name, None)
             self._opened[name] = session
         line = session.read(partial(_line, name))
