@@ -28,6 +28,7 @@ from doral.live.engine_name import engine_name
 from doral.live.errors import BrokenLog, CampaignGone, ConnectionLost, OutcomeUnknown, StorageBusy, StorageError
 from doral.live.events import CLOCK_SET, CREATED, ENGINE_JOINED, FORGOTTEN, Event, known
 from doral.live.fold import Fold
+from doral.live.open_sessions import OpenSessions
 from doral.live.snapshot import decode, encode
 from doral.live.snapshot_checks import BadSnapshot
 from doral.live.storage.contract import CampaignRow, Log, Storage
@@ -43,11 +44,35 @@ _SNAPSHOT_BYTES_PER_EVENT = 100  # a large state is saved less often, so that sa
 Ask: TypeAlias = tuple[Callable[..., Planned[Any]], Sequence[Any]]  # a plan, and what was asked
 
 
+class _Depth:
+    """How many calls of one thread are inside."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __enter__(self) -> None:
+        self.calls += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.calls -= 1
+
+
 class Session:
     """Safe to share between threads; a forked process makes its own connection."""
 
-    def __init__(self, storage: Storage, row: CampaignRow, *, clock_tolerance_s: float = CLOCK_TOLERANCE_S) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        row: CampaignRow,
+        *,
+        clock_tolerance_s: float = CLOCK_TOLERANCE_S,
+        opened: OpenSessions | None = None,
+    ) -> None:
         self.row = row
+        self._opened = opened
+        self._inside = _Depth()
         self.clock_tolerance_s = clock_tolerance_s
         self._storage = storage
         self._lock = RLock()
@@ -64,7 +89,7 @@ class Session:
 
     def renew(self) -> None:
         """In a forked child. The parent's connection is not ours to use, nor to close; its state may be half a one."""
-        self._lock = RLock()
+        self._lock, self._inside = RLock(), _Depth()
         self._inherited.append(self._log)
         self._log = self._fold = None
         self._pid, self.writer = os.getpid(), secrets.randbits(62)
@@ -83,7 +108,7 @@ class Session:
 
     def read(self, ask: Callable[[Log, Fold], Result]) -> Result:
         """Ask something of the log and of a state that includes all that is committed."""
-        with self._lock:
+        with self._lock, self._inside:
             patience = Patience()
             while True:
                 try:
@@ -122,7 +147,7 @@ class Session:
             requests: Plans, each with what was asked. One that forgets people has to be the last: the state that the
                 others need does not exist before all is read anew.
         """
-        with self._lock:
+        with self._lock, self._inside:
             patience = Patience()
             events: list[Event] = []
             found: list[Any] = []
@@ -419,6 +444,8 @@ class Session:
             self._close_log()
         if self._log is None:
             self._log = self._storage.open_log(self.row)
+        if self._opened is not None:
+            self._opened.used(self)
         return self._log
 
     def _find_again(self, error: CampaignGone) -> None:
@@ -445,6 +472,20 @@ class Session:
         """Give the connection back; the next use makes a new one."""
         with self._lock:
             self._drop()
+        if self._opened is not None:
+            self._opened.closed(self)
+
+    def close_if_idle(self) -> bool:
+        """The same, unless somebody is using it: False."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if self._inside.calls:  # by this very thread
+                return False
+            self._drop()
+            return True
+        finally:
+            self._lock.release()
 
 
 def _forgotten(log: Log) -> frozenset[int]:

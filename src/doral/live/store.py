@@ -26,6 +26,7 @@ from doral.live.errors import BrokenLog
 from doral.live.events import CREATED, Event
 from doral.live.external import ExternalCampaign
 from doral.live.fold import Fold
+from doral.live.open_sessions import OpenSessions
 from doral.live.session import CLOCK_TOLERANCE_S, Session
 from doral.live.shown_campaign import store_card
 from doral.live.storage.books import Books
@@ -114,6 +115,7 @@ class Store:
         self._clock_tolerance_s = clock_tolerance_s
         self._campaigns: dict[str, Campaign] = {}
         self._sessions: list[Session] = []
+        self._opened = OpenSessions()
         self._lock = Lock()
         renew_in_child(self)
 
@@ -200,7 +202,9 @@ class Store:
                 rows = {row.name: row for row in self._storage.campaigns()}
                 if name not in rows:
                     raise UnknownName("campaign", name, rows)
-                session = Session(self._storage, rows[name], clock_tolerance_s=self._clock_tolerance_s)
+                session = Session(
+                    self._storage, rows[name], clock_tolerance_s=self._clock_tolerance_s, opened=self._opened
+                )
                 self._sessions.append(session)
                 self._campaigns[name] = Campaign(session)
             return self._campaigns[name]
@@ -222,6 +226,10 @@ class Store:
         """
         with self._storage.reading() as found:
             yield [Glimpse(self._storage, row, log) for row, log in found]
+
+    def _keep_open(self, most: int) -> None:
+        """So many campaigns keep their connections; others give theirs back when they are not in use."""
+        self._opened.most = most
 
     def close(self) -> None:
         """Give all connections back. Campaigns stay as they are; one that is used again opens its own."""

@@ -26,6 +26,9 @@ _THREADS = 16
 _WRITERS = 32  # campaigns that store something at once; a slow one keeps no other from its turn
 _FOREVER_S = 3_600.0
 _SUMMARIES_S = 0.5  # that a list of campaigns takes at most, but for the one that is being read
+_KEPT_OPEN_FILES = 300  # campaigns in one SQLite file: each takes three files, and half a megabyte of memory or more
+_KEPT_OPEN_CONNECTIONS = 60  # of all processes together: PostgreSQL has 100 for everybody, unless told otherwise
+_FEWEST_OPEN = 8
 _MOST_OPENED = 100  # campaigns that a list opens: each has a connection of its own
 
 
@@ -34,6 +37,10 @@ class Service:
 
     def __init__(self, store: Store, settings: ServiceSettings) -> None:
         self.store, self.settings = store, settings
+        if settings.storage.startswith("sqlite:"):
+            store._keep_open(_KEPT_OPEN_FILES)
+        elif not settings.storage.startswith("memory:"):
+            store._keep_open(max(_FEWEST_OPEN, _KEPT_OPEN_CONNECTIONS // settings.workers))
         self.metrics = Metrics()
         self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="doral")
         self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="doral-write")
