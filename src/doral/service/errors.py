@@ -18,7 +18,8 @@ from starlette.responses import RedirectResponse, Response
 from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.service.access.headers import headers_of_answers
 from doral.service.access.refusals import SignInFirst, as_told_to
-from doral.service.pages.forms_answers import is_for_page, known_caller, refusal
+from doral.service.pages.forms_answers import is_for_page, known_caller
+from doral.service.pages.refused import refused_page
 from doral.service.replies import problem_reply
 from doral.wire.problems import ServiceError, plain_or_shown
 
@@ -53,7 +54,7 @@ async def _refused(request: Request, error: Exception) -> Response:
         return RedirectResponse(error.address, status_code=303)
     caller = known_caller(request)
     if is_for_page(request):
-        return refusal(request, caller, error)
+        return refused_page(request, caller, error)
     status = 404 if _is_of_path(request, error) else None
     return problem_reply(as_told_to(caller, error), instance=_path(request), status=status)
 
@@ -110,7 +111,7 @@ async def _http(request: Request, error: Exception) -> Response:
     code = "-".join(name.lower().replace("'", "").split())
     told = ServiceError(words, code, status)
     if is_for_page(request):
-        return refusal(request, known_caller(request), told, headers=error.headers)
+        return refused_page(request, known_caller(request), told, headers=error.headers)
     return problem_reply(told, instance=_path(request), headers=error.headers)
 
 

@@ -30,8 +30,9 @@ from doral.service.pages.forms import (
     hidden,
     words_of,
 )
-from doral.service.pages.forms_answers import campaign_path, refusal, see
+from doral.service.pages.forms_answers import campaign_path, see
 from doral.service.pages.forms_reading import Sent, read_form
+from doral.service.pages.refused import refused_page
 from doral.service.pages.shell import shell
 from doral.service.service import Service, service_of
 
@@ -60,7 +61,7 @@ async def show(
             raise UnknownName("act", act, _FIELDS)
         facts = await (await service.desk(name)).read(lambda campaign: campaign.facts())
     except DoralError as error:
-        return refusal(request, caller, error)
+        return refused_page(request, caller, error)
     return _alone(request, caller, facts, act, _NOTHING_SENT, Mistakes())
 
 
@@ -80,7 +81,7 @@ async def do(
             raise UnknownName("act", act, ACTS)
         desk = await service.desk(name)
     except DoralError as error:
-        return refusal(request, caller, error)
+        return refused_page(request, caller, error)
     asked = ACTS[act]
     key = sent.one(KEY_FIELD) or None
     try:
@@ -127,7 +128,7 @@ async def cancel(
             return _are_you_sure(request, caller, path, sure, key, back=back)
         await desk.write(lambda campaign: campaign.cancel(decision_id, key=key))
     except DoralError as error:
-        return refusal(request, caller, error, back=back)
+        return refused_page(request, caller, error, back=back)
     await noted(request, caller, "decision cancelled", name, decision=decision_id)
     return see(telling(caller, back, "cancelled"))
 
@@ -143,7 +144,7 @@ async def page_file(
     try:
         text = await (await service.desk(name)).read(lambda campaign: page(campaign.facts()))
     except DoralError as error:
-        return refusal(request, caller, error)
+        return refused_page(request, caller, error)
     named = f"attachment; filename=\"campaign.html\"; filename*=UTF-8''{quote(page_name(name), safe='')}"
     headers = {
         "Content-Disposition": named,
@@ -177,13 +178,13 @@ async def _wrong(
 ) -> Response:
     """The form once more, with what was typed and what is wrong with it."""
     if act not in _FIELDS:
-        return refusal(request, caller, error, back=campaign_path(name))
+        return refused_page(request, caller, error, back=campaign_path(name))
     try:
         facts = await (await service.desk(name)).read(lambda campaign: campaign.facts())
     except DoralError:  # the store itself is the trouble
-        return refusal(request, caller, error, back=campaign_path(name))
+        return refused_page(request, caller, error, back=campaign_path(name))
     if facts.state == "closed":
-        return refusal(request, caller, error, back=campaign_path(name))
+        return refused_page(request, caller, error, back=campaign_path(name))
     mistakes = Mistakes()
     shown = {one for one in _FIELDS[act] if one in sent.texts}
     mistakes.add(field_of(ACTS[act], error, shown or {_FIELDS[act][0]}), words_of(error), label=ACTS[act].title)

@@ -48,7 +48,7 @@ async def show(
         shown = await boards.of(name).look(at_once=True)
     except DoralError as error:
         boards.drop(name)
-        return refused_page(request, caller, error, name=name)
+        return refused_page(request, caller, error)
     return shell(request, caller, title=name, main=_main(request, caller, boards, shown), scripts=_SCRIPTS)
 
 

@@ -17,8 +17,9 @@ from doral.service.pages.creating_page import describing
 from doral.service.pages.creating_review import reviewing
 from doral.service.pages.creating_values import MORE_ROWS, MOST_ROWS, Asked, Typed, asked_of, seed_of
 from doral.service.pages.forms import KEY_FIELD, Mistakes
-from doral.service.pages.forms_answers import campaign_path, refusal, see
+from doral.service.pages.forms_answers import campaign_path, see
 from doral.service.pages.forms_reading import MAX_FILE_BYTES, Sent, read_form
+from doral.service.pages.refused import refused_page
 from doral.service.pages.shell import shell
 from doral.service.service import Service, service_of
 
@@ -116,6 +117,6 @@ async def _create(request: Request, caller: Caller, service: Service, sent: Sent
     try:
         name, is_new = await service.run(make)
     except DoralError as error:
-        return refusal(request, caller, error, back="/new")
+        return refused_page(request, caller, error, back="/new")
     await noted(request, caller, "campaign created", name, again=not is_new)
     return see(telling(caller, campaign_path(name), "created"))

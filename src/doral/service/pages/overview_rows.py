@@ -41,7 +41,6 @@ class Line:
         reserved: For open ones.
         time_share: How much of its time, or of its arrivals, is gone.
         arrivals: So far.
-        horizon: That are planned for.
         reward: So far.
         pending: Open decisions.
         last_at: When the last event was written, in seconds since 1970.
@@ -57,7 +56,6 @@ class Line:
     reserved: float = 0.0
     time_share: float = 0.0
     arrivals: int = 0
-    horizon: int = 0
     reward: float = 0.0
     pending: int = 0
     last_at: float | None = None
@@ -179,7 +177,6 @@ def _line(name: str, log: Log, fold: Fold) -> Line:
         reserved=float(ledger.reserved),
         time_share=fold.time_share,
         arrivals=fold.round,
-        horizon=fold.engine.horizon,
         reward=float(fold.counts.reward),
         pending=fold.counts.states[IS_PENDING],
         last_at=None if last is None else last.at,

@@ -1,7 +1,8 @@
-"""What a page shows in place of a campaign: that it is not there, that it cannot be read, that somebody may not."""
+"""What a page shows in place of what was asked for: that it is not there, cannot be read or done, or is not allowed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 
 from fastapi import Request
@@ -12,39 +13,51 @@ from doral.live.errors import ArchiveMissing, BrokenLog, CampaignGone, StorageEr
 from doral.pages.names import short
 from doral.service.access.caller import Caller
 from doral.service.access.refusals import as_told_to
+from doral.service.pages.forms import words_of
 from doral.service.pages.shell import shell
 from doral.wire.problems import ServiceError, to_problem
 
-_BACK = '<p><a class="button" href="/">All campaigns</a></p>'
 
-
-def refused_page(request: Request, caller: Caller | None, error: DoralError, *, name: str = "") -> HTMLResponse:
-    """In words, with what to do about it.
+def refused_page(
+    request: Request,
+    caller: Caller | None,
+    error: DoralError,
+    *,
+    back: str = "/",
+    headers: Mapping[str, str] | None = None,
+) -> HTMLResponse:
+    """In words, with what to do about it and a way back; the status is the one that the API would answer.
 
     Args:
         request: That asked.
         caller: Who is signed in, if anybody.
         error: What is wrong.
-        name: Of the campaign that the page would be about.
+        back: Where to go on.
+        headers: More headers.
     """
     error = as_told_to(caller, error)
-    shown = short(name, 60)
-    title, words, status = _told(error, shown)
+    title, words, status = _told(error)
+    way = "All campaigns" if back == "/" else "Back"
     main = (
-        f'<div class="refused"><h1>{escape(title)}</h1><p>{escape(words)}</p>'
-        f'<p class="detail"><code>{escape(short(str(error), 600))}</code></p>{_BACK}</div>'
+        f'<div class="refused"><h1>{escape(title)}</h1>{f"<p>{escape(words)}</p>" if words else ""}'
+        f'<p class="told bad" role="alert">{escape(short(words_of(error, is_at_field=False), 600))}</p>'
+        f'<p><a class="button" href="{escape(back)}">{way}</a></p></div>'
     )
-    return shell(request, caller, title=title, main=main, status=status)
+    return shell(request, caller, title=title, main=main, status=status, headers=headers)
 
 
-def _told(error: DoralError, name: str) -> tuple[str, str, int]:
-    status = int(to_problem(error)["status"])
+def _told(error: DoralError) -> tuple[str, str, int]:
+    """The title, what else to know, and the status."""
+    found = to_problem(error)
+    title, status = str(found["title"]), int(found["status"])
     if isinstance(error, CampaignGone):
-        return "This campaign was deleted", "Nothing of it is left in this store; a backup may still have it.", 410
-    if isinstance(error, UnknownName):
-        return "No such campaign", f"There is no campaign {name!r} here. It may have been deleted, or never been.", 404
+        return "This campaign was deleted", "Nothing of it is left in this store; a backup may still have it.", status
+    if isinstance(error, UnknownName) and error.kind == "campaign":
+        return "No such campaign", "It may have been deleted, or never been.", 404
+    if isinstance(error, UnknownName) and error.kind == "act":  # it is the address that is wrong
+        return title, "", 404
     if isinstance(error, UnknownDecision):
-        return "No such decision", "This campaign has no decision of that id.", 404
+        return "No such decision", "This campaign has no decision of that id.", status
     if isinstance(error, ArchiveMissing):
         words = "Old events are in a file that is not where it was: bring it back, or say where it is. Decisions go on."
         return "An archive is missing", words, status
@@ -55,7 +68,7 @@ def _told(error: DoralError, name: str) -> tuple[str, str, int]:
         )
         return "The log is damaged", words, status
     if isinstance(error, StorageError):
-        return "The store cannot be read", "Nothing is lost by that. Load this page again in a while.", status
+        return "The store cannot be used", "Nothing is lost by that. Try again in a while.", status
     if isinstance(error, ServiceError) and error.status == 403:
-        return "Not for this key", "Whoever is signed in may not see this. Sign in with another key.", 403
-    return str(to_problem(error)["title"]), "The request could not be carried out.", status
+        return "Not for this key", "Whoever is signed in may not do this. Sign in with another key.", status
+    return title, "", status

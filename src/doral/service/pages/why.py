@@ -56,7 +56,7 @@ async def show(
     except UnknownDecision:
         return _nothing(request, caller, name, decision_id)
     except DoralError as error:
-        return refused_page(request, caller, error, name=name)
+        return refused_page(request, caller, error)
     return shell(request, caller, title=_title(told.decision), main=_main(request, caller, told))
 
 
@@ -74,7 +74,7 @@ async def find(
         desk = await service.desk(name)
         found = await desk.read(lambda campaign: _find(campaign, asked)) if asked else None
     except DoralError as error:
-        return refused_page(request, caller, error, name=name)
+        return refused_page(request, caller, error)
     if found is None:
         return _nothing(request, caller, name, asked)
     return see(campaign_path(name, "decisions", found))
