@@ -22,11 +22,11 @@ from doral.wire.problems import MEDIA_TYPE
 
 PATH = "/v1/openapi.json"
 TAGS = [
-    {"name": "campaigns", "description": "Created, listed, shown, closed."},
+    {"name": "campaigns", "description": "Created, listed, shown."},
     {"name": "decisions", "description": "Who gets what."},
     {"name": "feedback", "description": "What came of it."},
     {"name": "records", "description": "Decisions that were made elsewhere."},
-    {"name": "changes", "description": "Arms, budget, end, expiry, clock, forgetting."},
+    {"name": "changes", "description": "Arms, budget, end, closing, expiry, clock, forgetting."},
     {"name": "looking", "description": "Reports, files, events."},
     {"name": "alarms", "description": "What somebody should look after."},
     {"name": "access", "description": "Keys, and what was done with them."},

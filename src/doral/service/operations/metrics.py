@@ -56,15 +56,20 @@ class Metrics:
         self.folder = os.environ.get(FOLDER_VARIABLE)
         self.registry = registry = CollectorRegistry()
         self._decisions = Counter(
-            "doral_decisions", "Decisions that were stored.", ("campaign", "outcome"), registry=registry
+            "doral_decisions",
+            "Decisions that were given; one that is asked for again counts again.",
+            ("campaign", "outcome"),
+            registry=registry,
         )
         self._skips = Counter(
             "doral_skips", "Who was not served, by reason.", ("campaign", "reason"), registry=registry
         )
         self._answers = Counter(
-            "doral_answers", "Answers that were stored, by the state that they led to.", ("campaign", "state"),
+            "doral_answers",
+            "Answers that were taken, by the state that they led to; one that is told again counts again.",
+            ("campaign", "state"),
             registry=registry,
-        )  # fmt: skip
+        )
         self._group_size = Histogram(
             "doral_group_size", "Requests that were stored together.", buckets=_SIZES, registry=registry
         )
@@ -110,7 +115,7 @@ class Metrics:
         return found
 
     def decided(self, campaign: str, decisions: Sequence[Decision]) -> None:
-        """Decisions that were stored."""
+        """Decisions that were given; one that is asked for again counts again."""
         label = self.campaign_label(campaign)
         skipped = [one.reason for one in decisions if one.arm is None]
         served = len(decisions) - len(skipped)
@@ -122,7 +127,7 @@ class Metrics:
                 self._child(self._skips, label, reason).inc(count)
 
     def answered(self, campaign: str, decisions: Sequence[Decision]) -> None:
-        """Answers that were stored, with the states that they led to."""
+        """Answers that were taken, with the states that they led to."""
         label = self.campaign_label(campaign)
         for state, count in Tally(one.state for one in decisions).items():
             self._child(self._answers, label, state).inc(count)

@@ -1,4 +1,4 @@
-"""Campaigns: created, listed, shown, closed."""
+"""Campaigns: created, listed, shown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from doral.live.campaign import Campaign
 from doral.service.access.audit import noted
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
@@ -16,7 +15,6 @@ from doral.service.creating import create, wanted_by
 from doral.service.given import given
 from doral.service.idempotency import header_key
 from doral.service.models.campaigns import CampaignGiven, Campaigns, CampaignShown
-from doral.service.models.changes import Nothing
 from doral.service.replies import reply
 from doral.service.service import Service, service_of
 from doral.service.summaries import shown
@@ -79,27 +77,3 @@ async def show_campaign(name: str, service: Shared, caller: Annotated[Caller, De
     """The problem with the arms that were added, the policy with all its options, and a summary."""
     del caller
     return reply(await (await service.desk(name)).read(shown))
-
-
-def _close(campaign: Campaign) -> dict[str, object]:
-    campaign.close()
-    return shown(campaign)
-
-
-@router.post(
-    "/v1/campaigns/{name}/close",
-    summary="End a campaign",
-    response_model=CampaignShown,
-    openapi_extra=takes(Nothing, may_be_empty=True),
-)
-async def close_campaign(
-    request: Request,
-    name: str,
-    service: Shared,
-    caller: Annotated[Caller, Depends(needs("admin"))],
-    _: Annotated[Nothing, Depends(given(Nothing, may_be_empty=True))],
-) -> Response:
-    """No more decisions; answers to open ones are still taken. A campaign that is closed stays so."""
-    closed = await (await service.desk(name)).write(_close)
-    await noted(request, caller, "campaign closed", name)
-    return reply(closed)

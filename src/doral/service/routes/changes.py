@@ -1,4 +1,4 @@
-"""Changes while a campaign runs: arms, budget, end, expiry, clock, forgetting."""
+"""Changes while a campaign runs: arms, budget, end, closing, expiry, clock, forgetting."""
 
 from __future__ import annotations
 
@@ -130,6 +130,17 @@ async def extend(
 
     details = {"rounds": asked.rounds, "until": asked.until, "key": asked.key}
     return await _changed(request, caller, name, "campaign extended", change, **details)
+
+
+@router.post(
+    "/v1/campaigns/{name}/close",
+    summary="End a campaign",
+    response_model=CampaignShown,
+    openapi_extra=takes(Nothing, may_be_empty=True),
+)
+async def close_campaign(request: Request, name: str, caller: Admin, _: NoBody) -> Response:
+    """No more decisions; answers to open ones are still taken. A campaign that is closed stays so."""
+    return await _changed(request, caller, name, "campaign closed", lambda campaign: campaign.close())
 
 
 @router.post(
