@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,13 +14,14 @@ import pytest
 
 import doral
 from doral.errors import InvalidValue, UnknownName
+from doral.live.campaign import Campaign
 from doral.live.storage.books import KeyRow
 from doral.live.storage.sql_books import SqlBooks
 from doral.service.access.keyring import STALE_S
 from doral.service.access.keys import is_administrator, make_first_key, new_key, read_key, state_of
 from doral.service.access.limits import Failures, Rates
 from doral.service.settings import Limits, ServiceSettings
-from tests.service.harness import Serving, serving
+from tests.service.harness import PROBLEM, Serving, serving
 
 
 @pytest.fixture(scope="module")
@@ -240,3 +242,35 @@ def test_where_keys_cannot_be_read_nobody_is_let_in(tmp_path: Path, method: str)
         assert key[19:] not in answer.text
         (tmp_path / "moved.db").rename(tmp_path / "c.db")
         assert httpx2.request(method, service.url + "/v1/campaigns", headers=headers).status_code in (200, 400)
+
+
+def test_whoever_keeps_the_service_busy_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long looks take all threads that look; keys are looked up by others."""
+    go_on, busy = threading.Event(), threading.Semaphore(0)
+
+    def verify(_: Campaign) -> None:
+        busy.release()
+        go_on.wait(20)
+
+    monkeypatch.setattr(Campaign, "verify", verify)
+    with serving() as one:
+        for number in range(8):
+            one.store.create(f"campaign-{number}", PROBLEM, seed=1)
+
+        def look(name: str) -> None:
+            with one.client() as client:
+                client.get(f"/v1/campaigns/{name}/verify")
+
+        lookers = [threading.Thread(target=look, args=(f"campaign-{number % 8}",)) for number in range(16)]
+        for looker in lookers:
+            looker.start()
+        for _ in lookers:
+            assert busy.acquire(timeout=10)
+        try:
+            key = one.make_key("decide")
+            with httpx2.Client(headers={"Authorization": f"Bearer {key}"}, timeout=5) as client:
+                assert client.get(one.url + "/v1/me").status_code == 200
+        finally:
+            go_on.set()
+            for looker in lookers:
+                looker.join()

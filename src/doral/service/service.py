@@ -23,6 +23,7 @@ from doral.service.summaries import summary
 
 Result = TypeVar("Result")
 _THREADS = 16
+_DOORS = 2  # threads that look keys up: whoever keeps all others busy keeps nobody out
 _WRITERS = 32  # campaigns that store something at once; a slow one keeps no other from its turn
 _FOREVER_S = 3_600.0
 _SUMMARIES_S = 0.5  # that a list of campaigns takes at most, but for the one that is being read
@@ -44,7 +45,8 @@ class Service:
         self.metrics = Metrics()
         self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="doral")
         self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="doral-write")
-        self.entrance = Entrance(store.books, settings, self.run)
+        self._doors = ThreadPoolExecutor(_DOORS, thread_name_prefix="doral-keys")
+        self.entrance = Entrance(store.books, settings, self._look_up)
         self.following = Following(most=settings.limits.streams)
         self.exports = Exports()
         self._desks: dict[str, Desk] = {}
@@ -54,6 +56,10 @@ class Service:
     async def run(self, work: Callable[[], Result]) -> Result:
         """Something that takes a while, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, work)
+
+    async def _look_up(self, work: Callable[[], Result]) -> Result:
+        """The same for keys, which every request needs."""
+        return await asyncio.get_running_loop().run_in_executor(self._doors, work)
 
     async def _store(self, work: Callable[[], Result]) -> Result:
         """The same for what desks store: others must not wait for a thread because these wait for a disk or a lock."""
@@ -141,6 +147,7 @@ class Service:
     def close(self) -> None:
         """After the last request."""
         self._writers.shutdown(wait=True)
+        self._doors.shutdown(wait=True)
         self.threads.shutdown(wait=True)
         self.store.close()
 
