@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -26,6 +26,7 @@ from doral.service.operations.server import make_server
 from doral.service.routes.events import PAGE_EVENTS, stream_of
 from doral.service.service import Service, last_event
 from doral.service.settings import Limits, ServiceSettings
+from doral.wire.problems import ServiceError
 from tests.service.harness import PROBLEM, Serving, serving
 
 Told = tuple[str | None, str, dict[str, Any]]  # id, event, data
@@ -163,6 +164,24 @@ def test_there_are_only_so_many_streams(service: Serving, campaign: Campaign) ->
         assert next(events)[0] == "1"
 
 
+def test_no_key_has_all_streams() -> None:
+    async def read_last() -> int:
+        return 0
+
+    async def go() -> None:
+        following = Following(most=8)
+        async with AsyncExitStack() as stack:
+            for _ in range(6):
+                await stack.enter_async_context(following.listen("a", read_last, "greedy"))
+            with pytest.raises(ServiceError, match="6 event streams of key greedy"):
+                await stack.enter_async_context(following.listen("a", read_last, "greedy"))
+            await stack.enter_async_context(following.listen("a", read_last, "modest"))
+        async with following.listen("a", read_last, "greedy"):
+            assert following.listeners == 1
+
+    asyncio.run(go())
+
+
 def test_a_campaign_that_is_deleted_ends_its_streams(service: Serving) -> None:
     service.store.create("deleted", PROBLEM)
     with listening(service, "deleted") as events:
@@ -214,7 +233,7 @@ def test_a_key_that_is_forgotten_while_somebody_is_slow_is_not_told() -> None:
         campaign.decide("young", key="a-person")
         desk = await service.desk("slow")
         taken = b""
-        async with service.following.listen("slow", lambda: desk.read(last_event)) as follower:
+        async with service.following.listen("slow", lambda: desk.read(last_event), "a-key") as follower:
             stream = stream_of(desk, follower, 0, _always)
             async for part in stream:
                 taken += part

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
@@ -92,6 +93,8 @@ class Following:
 
     def __init__(self, *, most: int, poll_s: float = POLL_S) -> None:
         self._most, self._poll_s = most, poll_s
+        self._most_of_one = max(1, most - most // 4)  # of one key: others still have some
+        self._of_each: Counter[str] = Counter()
         self._followers: dict[str, Follower] = {}
         self._listeners = 0
         self._is_ending = False
@@ -102,22 +105,35 @@ class Following:
         return self._listeners
 
     @asynccontextmanager
-    async def listen(self, name: str, read_last: ReadLast) -> AsyncIterator[Follower]:
-        """The follower of a campaign; ServiceError where there are too many streams."""
+    async def listen(self, name: str, read_last: ReadLast, whose: str) -> AsyncIterator[Follower]:
+        """The follower of a campaign; ServiceError where there are too many streams.
+
+        Args:
+            name: Of the campaign.
+            read_last: Finds the number of its last event.
+            whose: The id of the key that listens.
+        """
         if self._is_ending:
             raise ServiceError("the service is being stopped", "stopping", 503, _RETRY_S)
         if self._listeners >= self._most:
             words = f"{self._most:,} event streams are open, and there may be no more: close some, or try again later"
+            raise ServiceError(words, "too-many-streams", 503, _RETRY_S)
+        if self._of_each[whose] >= self._most_of_one:
+            words = f"{self._most_of_one:,} event streams of key {whose} are open: close some, or try again later"
             raise ServiceError(words, "too-many-streams", 503, _RETRY_S)
         follower = self._followers.get(name)
         if follower is None or follower.ended is not None:
             follower = self._followers[name] = Follower(read_last, self._poll_s)
         follower.listeners += 1
         self._listeners += 1
+        self._of_each[whose] += 1
         try:
             yield follower
         finally:
             self._listeners -= 1
+            self._of_each[whose] -= 1
+            if not self._of_each[whose]:
+                del self._of_each[whose]
             follower.listeners -= 1
             if follower.listeners == 0:
                 if self._followers.get(name) is follower:

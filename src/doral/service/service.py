@@ -82,11 +82,11 @@ class Service:
                 )
         return found
 
-    async def follow(self, name: str) -> AsyncIterator[int]:
-        """The number of the last event, now and whenever there are more."""
+    async def follow(self, name: str, whose: str) -> AsyncIterator[int]:
+        """The number of the last event, now and whenever there are more, for somebody with the key of this id."""
         desk = await self.desk(name)
         seen = -1
-        async with self.following.listen(name, lambda: desk.read(last_event)) as follower:
+        async with self.following.listen(name, lambda: desk.read(last_event), whose) as follower:
             while follower.ended is None:
                 last = await desk.read(last_event) if seen < 0 else follower.last
                 if last > seen:

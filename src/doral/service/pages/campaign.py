@@ -100,20 +100,21 @@ async def send_changes(
 
     It ends when whoever looks would not be let in any more.
     """
-    del caller
     await service.desk(name)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    ticks = _ticks(service, name, lambda: service.entrance.holds(request.scope))
+    ticks = _ticks(service, name, caller.key_id, lambda: service.entrance.holds(request.scope))
     return StreamingResponse(ticks, media_type="text/event-stream", headers=headers)
 
 
-async def _ticks(service: Service, name: str, is_allowed: Callable[[], Awaitable[bool]]) -> AsyncIterator[str]:
+async def _ticks(
+    service: Service, name: str, whose: str, is_allowed: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[str]:
     latest: list[int] = []
     news = asyncio.Event()
 
     async def listen() -> None:
         with suppress(DoralError):
-            async for sequence in service.follow(name):
+            async for sequence in service.follow(name, whose):
                 latest[:] = [sequence]
                 news.set()
         latest.clear()

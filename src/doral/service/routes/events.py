@@ -69,14 +69,13 @@ async def events(
     A stream ends with the event `end` when the campaign is deleted, the key is revoked or has expired, or the service
     is stopped: `data` says why.
     """
-    del caller
     desk = await service.desk(name)
     last = await desk.read(last_event)
     start = _start("Last-Event-ID", last_event_id, last)
     if start is None:
         start = _start("after", after, last)
     async with AsyncExitStack() as stack:
-        listening = service.following.listen(name, lambda: desk.read(last_event))
+        listening = service.following.listen(name, lambda: desk.read(last_event), caller.key_id)
         follower = await stack.enter_async_context(listening)
         content = stream_of(
             desk, follower, last if start is None else start, lambda: service.entrance.holds(request.scope)
