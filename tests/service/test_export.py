@@ -140,6 +140,7 @@ def test_whoever_takes_nothing_for_long_loses_his_place_and_is_told(
         ("a\r\nSet-Cookie: x.csv", 'attachment; filename="a_Set-Cookie_x.csv"'),
         ("...csv", 'attachment; filename="campaign.csv"'),
         ("Grüße.csv", "attachment; filename=\"Gr_e.csv\"; filename*=UTF-8''Gr%C3%BC%C3%9Fe.csv"),
+        ("ä\u202evsc.exe.csv", "attachment; filename=\"vsc.exe.csv\"; filename*=UTF-8''%C3%A4_vsc.exe.csv"),
         ("ä/ö.csv", "attachment; filename=\"campaign.csv\"; filename*=UTF-8''%C3%A4_%C3%B6.csv"),
     ],
 )

@@ -58,7 +58,8 @@ def disposition(file_name: str) -> str:
     """
     plain = _UNSAFE.sub("_", file_name).lstrip("._-")
     plain = plain[-100:] if "." in plain.strip(".") else "campaign." + plain
-    own = re.sub(r"[\x00-\x1f\x7f-\x9f/\\:*?\"<>|]+", "_", file_name).lstrip(". ")
+    printable = "".join(one if one.isprintable() else "_" for one in file_name)  # nothing that turns it round
+    own = re.sub(r"[_/\\:*?\"<>|]+", "_", printable).lstrip(". ")
     if own.isascii():
         return f'attachment; filename="{plain}"'
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(own, safe='')}"
