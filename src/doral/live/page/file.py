@@ -16,16 +16,16 @@ _READ_BYTES = 100_000
 _LONGEST_NAME = 80
 
 
-def page_name(campaign: str) -> str:
+def page_name(campaign: str, ending: str = ".html") -> str:
     """A file for a campaign: its name, as far as files can be called so.
 
-    >>> page_name("clinic kits"), page_name("../a/b"), page_name("<>")
-    ('clinic kits.html', 'a-b.html', 'campaign.html')
+    >>> page_name("clinic kits"), page_name("../a/b"), page_name("<>", "-report.json")
+    ('clinic kits.html', 'a-b.html', 'campaign-report.json')
     """
     plain = re.sub(r"[^\w .()+-]+", "-", campaign).strip(" .-")
     while len(plain.encode()) > _LONGEST_NAME:
         plain = plain[:-1]
-    return f"{plain or 'campaign'}.html"
+    return f"{plain or 'campaign'}{ending}"
 
 
 def page_path(path: object) -> Path:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from doral.live.decision import Decision
 from doral.live.page.facts import ArmFacts, CampaignFacts
+from doral.live.page.file import page_name
 from doral.live.words import MONEY, moment
 from doral.pages.names import short
 from doral.pages.numbers import count, figure
@@ -296,7 +297,7 @@ def _downloads(campaign: str) -> str:
     links = (
         (f"{api}/export?format=parquet", "", "Decisions as Parquet"),
         (f"{api}/export?format=csv", "", "Decisions as CSV"),
-        (f"{api}/report", f"{campaign}-report.json", "Report as JSON"),  # the others say how they are called
+        (f"{api}/report", page_name(campaign, "-report.json"), "Report as JSON"),  # the others say how they are called
         (campaign_path(campaign, "page.html"), "", "This page as a file"),
     )
     shown = "".join(

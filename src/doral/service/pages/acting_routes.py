@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from html import escape
 from typing import Annotated
-from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Request, Response
 
@@ -34,6 +33,7 @@ from doral.service.pages.forms_answers import campaign_path, see
 from doral.service.pages.forms_reading import Sent, read_form
 from doral.service.pages.refused import refused_page
 from doral.service.pages.shell import shell
+from doral.service.routes.export import disposition
 from doral.service.service import Service, service_of
 
 router = APIRouter(include_in_schema=False)
@@ -145,9 +145,8 @@ async def page_file(
         text = await (await service.desk(name)).read(lambda campaign: page(campaign.facts()))
     except DoralError as error:
         return refused_page(request, caller, error)
-    named = f"attachment; filename=\"campaign.html\"; filename*=UTF-8''{quote(page_name(name), safe='')}"
     headers = {
-        "Content-Disposition": named,
+        "Content-Disposition": disposition(page_name(name)),
         "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",
         # It has scripts of its own; whoever opens it here in spite of its being a file runs them nowhere near us.
