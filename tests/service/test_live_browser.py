@@ -106,8 +106,11 @@ def test_the_list_moves_filters_and_remembers_a_theme(browser: Browser, service:
     page.locator("#filter").fill("CLINIC 3")
     expect(page.locator("tbody tr:visible")).to_have_count(1)
     service.store.campaign("clinic 3").decide("old")
-    expect(page.locator('tr[data-key="clinic 3"] td:nth-child(4)')).to_have_text("2", timeout=10_000)
+    expect(page.locator('tr[data-key="clinic 3"] td:nth-child(5)')).to_have_text("2", timeout=10_000)
     expect(page.locator("tbody tr:visible")).to_have_count(1)
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator("thead th", has_text="Alarms")).to_be_in_viewport(ratio=1.0)  # without scrolling sideways
+    page.set_viewport_size({"width": 1280, "height": 720})
     switch = page.locator("button[data-theme-switch]")
     for theme in ("light", "dark"):
         switch.click()

@@ -33,7 +33,7 @@ _STATES = {
     "reading": ("being read", ""),
     "failed": ("cannot be read", "bad"),
 }
-_HEADS = ("Campaign", "State", "Budget", "Arrivals", "Reward", "Pending", "Alarms", "Last event (UTC)")
+_HEADS = ("Campaign", "State", "Alarms", "Budget", "Arrivals", "Reward", "Pending", "Last event (UTC)")
 _FEW = 8  # campaigns that are found without a box to filter them by
 _TOKEN = secrets.token_hex(4)  # versions are counted anew by every process
 
@@ -158,17 +158,17 @@ def _line_row(one: Line) -> Row:
     )
     if one.state in ("reading", "failed"):
         blank = [Datum(html="", look="number")] * 3
-        data = (name, state, Datum(html="", look="budget"), *blank, _alarms(one), Datum(html="", look="short"))
+        data = (name, state, _alarms(one), Datum(html="", look="budget"), *blank, Datum(html="", look="short"))
         return Row(data=data, key=one.name)
     return Row(
         data=(
             name,
             state,
+            _alarms(one),  # so early that a phone shows them
             _budget(one),
             _number(f"{one.arrivals:,}", one.arrivals),
             _number(figure(one.reward), one.reward),
             _number(f"{one.pending:,}", one.pending),
-            _alarms(one),
             Datum(html=moment(one.last_at, "seconds", seconds=True), sort=one.last_at, look="short"),
         ),
         key=one.name,
