@@ -88,7 +88,7 @@ def test_requests_that_come_together_are_stored_together_in_their_order(campaign
     assert sum(metrics.groups) == 53
     assert len(metrics.groups) <= 2
     assert metrics.told == list(range(len(metrics.groups)))
-    assert len(metrics.made) == 53
+    assert len(metrics.made) == 52  # the one that was told again is stored once
     assert list(campaign.decisions()) == [*singles, *many]
 
 
@@ -123,6 +123,17 @@ def test_all_kinds_keep_their_order(campaign: Campaign) -> None:
     assert last.reward == 0.0
     assert len(metrics.answers) == 3
     assert campaign.ledger().total == 1_010
+
+
+def test_what_is_told_again_is_not_counted_again(campaign: Campaign) -> None:
+    async def visit(desk: Desk) -> None:
+        same = {"context": "young", "key": "same"}
+        await asyncio.gather(*(desk.decide(same) for _ in range(5)))
+        await desk.decide(same)
+        await desk.decide_many([same, {"context": "old", "key": "other"}])
+
+    _, metrics = at_desk(campaign, visit)
+    assert [one.key for one in metrics.made] == ["same", "other"]
 
 
 def test_empty_batches_store_nothing(campaign: Campaign) -> None:

@@ -102,6 +102,7 @@ class Desk:
         self._waiting_items = 0
         self._worker: asyncio.Task[None] | None = None
         self._readers = asyncio.Semaphore(_MOST_READERS)
+        self._last_known = 0  # event
 
     # --- changes, in the order in which they are handed in ----------------------------------------------------------
 
@@ -204,7 +205,7 @@ class Desk:
         return group
 
     async def _do(self, group: list[_Slip]) -> None:
-        began = time.monotonic()
+        began, before = time.monotonic(), self._last_event()
         try:
             found = await self._store(lambda: _done(self.campaign, group))
         except Exception as error:  # noqa: BLE001  (whoever waits has to hear of it)
@@ -218,9 +219,16 @@ class Desk:
                 slip.future.set_result(one)
         if self._when_stored is not None:
             self._when_stored()
-        self._count(group, found, began)
+        self._count(group, found, began, before)
 
-    def _count(self, group: list[_Slip], found: list[Any], began: float) -> None:
+    def _last_event(self) -> int:
+        """Its number, as far as it is known here."""
+        seen = self.campaign.session.last_seen
+        if seen is not None:
+            self._last_known = seen.sequence
+        return self._last_known
+
+    def _count(self, group: list[_Slip], found: list[Any], began: float, before: int) -> None:
         name = self.campaign.name
         told: dict[_Tell, list[Decision]] = {}
         for slip, one in zip(group, found, strict=True):
@@ -229,9 +237,15 @@ class Desk:
                 some = one if isinstance(one, list) else [one]
                 told.setdefault(tell, []).extend(each for each in some if isinstance(each, Decision))
         for tell, decisions in told.items():
-            tell(name, decisions)
+            tell(name, _made_since(before, decisions) if tell == self._metrics.decided else decisions)
         stored_s = time.monotonic() - began
         self._metrics.grouped(name, len(group), waited_s=began - group[0].since, stored_s=stored_s)
+
+
+def _made_since(before: int, decisions: Sequence[Decision]) -> list[Decision]:
+    """Without those that were only told again, by their keys."""
+    made = {one.id: one for one in decisions}
+    return [one for one in made.values() if int(one.id.rpartition("-")[2]) > before]
 
 
 def _done(campaign: Campaign, group: Sequence[_Slip]) -> list[Any]:
