@@ -135,6 +135,7 @@ def test_numbers_are_counted_and_looked_up(here: Serving) -> None:
     assert 'doral_responses_total{method="POST",route="/v1/campaigns/{name}/feedback",status="200"} 1.0' in text
     assert 'doral_budget_total{campaign="spring"} 1000.0' in text
     assert 'doral_budget_total{campaign="a \\"quoted\\" name\\\\"} 1000.0' in text
+    assert 'doral_alarms{rule="arm-silent"} 0.0' in text
     assert "doral_build_info{" in text
     assert "process_resident_memory_bytes{" in text
     ledger = here.store.campaign("spring").ledger()

@@ -24,6 +24,7 @@ from doral.live.fold import Fold
 from doral.live.store import Store
 from doral.service.operations.briefly import briefly
 from doral.service.operations.metrics import MOST_CAMPAIGNS, OTHER, Metrics
+from doral.service.operations.watching import RULES
 
 _WITHIN_S = 5.0  # campaigns that are not read by then are left out until the next time
 
@@ -133,7 +134,8 @@ def _budgets(store: Store) -> list[Metric]:
             family.add_metric((name,), getattr(one, field))
         families.append(family)
     raised = GaugeMetricFamily("doral_alarms", "Alarms that are raised, by rule.", labels=("rule",))
-    for rule, count in Tally(row.rule for row in store.books.alarms()).items():
+    counts = dict.fromkeys(RULES, 0)  # those of which there is none, too: one can be told when it begins
+    for rule, count in {**counts, **Tally(row.rule for row in store.books.alarms())}.items():
         raised.add_metric((rule,), count)
     pending = GaugeMetricFamily("doral_pending", "Decisions that wait for an answer.", labels=("campaign",))
     for name, one in found.items():
