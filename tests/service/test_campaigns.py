@@ -6,7 +6,6 @@ import asyncio
 import html
 import threading
 import time
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
@@ -29,18 +28,6 @@ WRITTEN = {
     "horizon": 1_000,
     "deadline": "14d",
 }
-
-
-@pytest.fixture(scope="module")
-def service() -> Iterator[Serving]:
-    with serving() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def client(service: Serving) -> Iterator[httpx2.Client]:
-    with service.client() as found:
-        yield found
 
 
 @pytest.fixture

@@ -39,12 +39,6 @@ GOOD: dict[str, list[str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def service() -> Iterator[Serving]:
-    with serving() as found:
-        yield found
-
-
 class Browser:
     """What a browser does without scripts: it keeps the cookie, sends where forms come from, and hidden fields."""
 

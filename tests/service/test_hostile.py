@@ -25,12 +25,6 @@ def service() -> Iterator[Serving]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def client(service: Serving) -> Iterator[httpx2.Client]:
-    with service.client() as found:
-        yield found
-
-
 @pytest.fixture
 def target(service: Serving) -> Iterator[Campaign]:
     """The campaign; whatever a test does, its log is as it was."""

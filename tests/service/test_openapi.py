@@ -88,12 +88,6 @@ def test_it_is_written_for_the_site(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def service() -> Iterator[Serving]:
-    with serving() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def session() -> Iterator[requests.Session]:
     with requests.Session() as found:
         yield found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from urllib.parse import quote
 
 import httpx2
@@ -11,19 +10,13 @@ import pytest
 
 import doral
 from doral.wire.addresses import path_of
-from tests.service.harness import PROBLEM, Serving, serving
+from tests.service.harness import PROBLEM, Serving
 
 NAMES = (
     "a/b", "a", "b", "..", ".", "%2e", "%2E%2E", "a%2Fb", "a//b", "/", "//", "a/", "/a", "ä?#", "two words", "+", "a+b",
     "x" * 200, "ü" * 200, "events", "a/events", "a/arms/b/pause", "é", "e\u0301", "🦜", "a;b=c", "a&b", "'\"<>", "\\",
     "null", "*", "~", "a\u00a0b", "campaigns",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def service() -> Iterator[Serving]:
-    with serving() as found:
-        yield found
 
 
 def raw(service: Serving, path: bytes, *, method: bytes = b"GET", headers: bytes = b"") -> tuple[int, bytes]:
