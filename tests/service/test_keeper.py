@@ -25,6 +25,7 @@ from doral.service.operations import keeper as keeping
 from doral.service.operations import webhook as hooks
 from doral.service.operations.briefly import briefly
 from doral.service.operations.keeper import Keeper
+from doral.service.operations.watching import Watched
 from doral.service.operations.webhook import Webhook, message, signature, wait_s
 from doral.service.service import Service
 from doral.service.settings import ServiceSettings
@@ -194,6 +195,16 @@ def test_alarms_of_a_campaign_that_is_gone_end() -> None:
     with doral.open("memory://") as store, _service(store) as service:
         store.books.raise_alarm(AlarmRow(campaign="gone", rule="r", subject="", since=5.0, words="w"))
         Keeper(service, None).watch_once()
+        assert store.books.alarms() == []
+
+
+def test_a_campaign_that_is_deleted_while_it_is_looked_at_raises_no_alarm(tmp_path: Any) -> None:
+    url = f"sqlite:///{tmp_path}/campaigns.db"
+    with doral.open(url) as store, doral.open(url) as other:
+        watched = Watched(store.create("deleted", PROBLEM))
+        watched.look(store.books, 1.0)
+        other.delete("deleted")
+        watched.look(store.books, 2.0)
         assert store.books.alarms() == []
 
 

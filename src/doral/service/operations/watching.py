@@ -64,8 +64,8 @@ class Watched:
         """What is found now, and which of those that are raised are over."""
         health = self._campaign.health()
         found = store_ails.find(health)
-        if not health.is_readable:
-            return found, []  # of all else nothing is known
+        if not health.is_readable:  # of all else nothing is known
+            return [] if self._campaign.is_gone else found, []  # one that was deleted ails nobody
         facts = self._facts(health, now)
         found += clock_wrong.find(facts) + overdue.find(facts) + used_up.find(facts)
         found += [] if facts.is_closed else arm_silent.find(facts)
