@@ -287,6 +287,17 @@ def test_whoever_may_not_see_a_campaign_is_told_nothing_of_it(service: Serving) 
         assert nobody.get(url_of("service.css")).status_code == 200
 
 
+@pytest.mark.parametrize("accept", ["text/html", "*/*"])
+def test_what_somebody_might_have_meant_is_none_of_the_campaigns_of_others(service: Serving, accept: str) -> None:
+    """A key may be for a campaign that was deleted, or is not there yet."""
+    key = service.make_key("admin", campaigns=["peoples"])
+    with service.client(key) as client:
+        for path in ("", "/fragments", "/changes", "/find?q=x", "/decisions/x", "/page.html", "/acts/close"):
+            answer = client.get(f"/campaigns/peoples{path}", headers={"Accept": accept})
+            assert answer.status_code in (404, 410), path
+            assert "people" not in answer.text.replace("peoples", ""), path
+
+
 def test_what_is_gone_or_damaged_is_said(tmp_path: Path) -> None:
     with serving(f"sqlite:///{tmp_path / 'a.db'}") as service, service.client() as client:
         assert "No campaign yet" in client.get("/").text
