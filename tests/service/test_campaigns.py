@@ -15,6 +15,7 @@ import pytest
 
 import doral
 from doral.live.campaign import Campaign
+from doral.service import service as service_module
 from doral.service.app import make_app
 from doral.service.models.campaigns import Campaigns
 from doral.service.service import Service
@@ -292,6 +293,19 @@ def test_a_key_for_some_campaigns_hears_of_no_other(service: Serving) -> None:
             told = client.get(f"/campaigns/secret-plane{page}", headers={"Accept": "text/html"})
             assert told.status_code in (404, 410), page
             assert "secret-plan'" not in html.unescape(told.text), page
+
+
+def test_campaigns_that_were_deleted_leave_their_place_in_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_module, "_MOST_OPENED", 1)
+    with doral.open("memory://") as store:
+        here = Service(store, ServiceSettings(storage="memory://"))
+        store.create("first", PROBLEM)
+        store.create("second", PROBLEM)
+        until = time.monotonic() + 100.0
+        assert [len(one) > 1 for one in here._summaries(["first", "second"], until)] == [True, False]
+        store.delete("first")
+        assert [len(one) > 1 for one in here._summaries(["second"], until)] == [True]
+        here.close()
 
 
 def test_a_failure_of_ours_says_nothing_of_the_inside() -> None:

@@ -114,6 +114,8 @@ class Service:
         desk = self._desks.get(name)
         if desk is None and name not in self._listed:
             if len(self._listed) >= _MOST_OPENED:
+                self._listed &= set(self.store.list())  # those that were deleted are open no longer
+            if len(self._listed) >= _MOST_OPENED:
                 return None
             self._listed.add(name)
         try:
