@@ -208,7 +208,7 @@ def test_a_backup_that_took_the_place_of_the_log_ends_its_streams_however_far_it
         campaign.decide_many(["young"] * 3)
         desk = await service.desk("kits")
         taken = b""
-        async with following.listen("kits", lambda: desk.read(last_event)) as follower:
+        async with following.listen("kits", lambda: desk.read(last_event), "somebody") as follower:
             async for part in stream_of(desk, follower, 0, _always):
                 taken += part
                 if b"id: 4" in part:

@@ -57,7 +57,7 @@ class Metrics:
         self.registry = registry = CollectorRegistry()
         self._decisions = Counter(
             "doral_decisions",
-            "Decisions that were given; one that is asked for again counts again.",
+            "Decisions that were stored; one that is only told again by its key is none.",
             ("campaign", "outcome"),
             registry=registry,
         )
@@ -115,7 +115,7 @@ class Metrics:
         return found
 
     def decided(self, campaign: str, decisions: Sequence[Decision]) -> None:
-        """Decisions that were given; one that is asked for again counts again."""
+        """Decisions that were stored; one that is only told again by its key is none."""
         label = self.campaign_label(campaign)
         skipped = [one.reason for one in decisions if one.arm is None]
         served = len(decisions) - len(skipped)
