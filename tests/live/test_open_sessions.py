@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import resource
 import threading
 from pathlib import Path
 
+import pytest
+
 import doral
+from doral.service.service import kept_open
+from doral.service.settings import ServiceSettings
 from tests.service.harness import PROBLEM
 
 
@@ -40,3 +45,21 @@ def test_whoever_is_in_use_keeps_its_connection(tmp_path: Path) -> None:
 
         assert first.session.read(look)
         assert [one.report().arrivals for one in (first, *others)] == [0, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("storage", "workers", "files", "kept"),
+    [
+        ("memory://", 1, 1_024, None),
+        ("sqlite:///c.db", 1, 1_024, 85),
+        ("sqlite:///c.db", 1, resource.RLIM_INFINITY, 300),
+        ("postgresql://host/c", 1, 1_024, 60),
+        ("postgresql://host/c", 2, 1_024, 30),
+        ("postgres://host/c", 50, 1_024, 8),
+    ],
+)
+def test_a_service_leaves_room_for_others(
+    monkeypatch: pytest.MonkeyPatch, storage: str, workers: int, files: int, kept: int | None
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
+    assert kept_open(ServiceSettings(storage=storage, workers=workers)) == kept

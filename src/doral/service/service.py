@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,7 @@ _SUMMARIES_S = 0.5  # that a list of campaigns takes at most, but for the one th
 _KEPT_OPEN_FILES = 300  # campaigns in one SQLite file: each takes three files, and half a megabyte of memory or more
 _KEPT_OPEN_CONNECTIONS = 60  # of all processes together: PostgreSQL has 100 for everybody, unless told otherwise
 _FEWEST_OPEN = 8
+_FILES_PER_CAMPAIGN = 12  # of those that a process may open: three are used, and others are for connections
 _MOST_OPENED = 100  # campaigns that a list opens: each has a connection of its own
 
 
@@ -38,10 +40,8 @@ class Service:
 
     def __init__(self, store: Store, settings: ServiceSettings) -> None:
         self.store, self.settings = store, settings
-        if settings.storage.startswith("sqlite:"):
-            store._keep_open(_KEPT_OPEN_FILES)
-        elif not settings.storage.startswith("memory:"):
-            store._keep_open(max(_FEWEST_OPEN, _KEPT_OPEN_CONNECTIONS // settings.workers))
+        if (kept := kept_open(settings)) is not None:
+            store._keep_open(kept)
         self.metrics = Metrics()
         self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="doral")
         self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="doral-write")
@@ -152,6 +152,17 @@ class Service:
         self._doors.shutdown(wait=True)
         self.threads.shutdown(wait=True)
         self.store.close()
+
+
+def kept_open(settings: ServiceSettings) -> int | None:
+    """How many campaigns one process keeps open; None: all."""
+    if settings.storage.startswith("memory:"):
+        return None
+    if not settings.storage.startswith("sqlite:"):
+        return max(_FEWEST_OPEN, _KEPT_OPEN_CONNECTIONS // settings.workers)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    few = _KEPT_OPEN_FILES if most == resource.RLIM_INFINITY else most // _FILES_PER_CAMPAIGN
+    return max(_FEWEST_OPEN, min(_KEPT_OPEN_FILES, few))
 
 
 def last_event(campaign: Campaign) -> int:
