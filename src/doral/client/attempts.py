@@ -136,11 +136,6 @@ class Attempts(Generic[Result]):
         return self._error
 
 
-def error_of(reply: Reply) -> DoralError:
-    """What an answer that is no success tells."""
-    return _error_of(reply, _document(reply.body))
-
-
 def _error_of(reply: Reply, document: Mapping[str, Any]) -> DoralError:
     if 300 <= reply.status < 400:
         words = "the service sends callers elsewhere; keys are not carried there: give doral.connect the new address"

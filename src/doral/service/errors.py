@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -73,16 +73,12 @@ def _is_of_path(request: Request, error: DoralError) -> bool:
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    return invalid_reply(error.errors(), instance=_path(request))
-
-
-def invalid_reply(errors: Sequence[Mapping[str, Any]], *, instance: str | None) -> Response:
     """What pydantic says of a request; the first fault is the one that is told in the usual members."""
+    assert isinstance(error, RequestValidationError)
+    errors = error.errors()
     told = [_told(one) for one in errors[:_MOST_ERRORS]] or [InvalidValue("request", None, "cannot be used")]
-    first = told[0]
     more = [{"field": one.field, "value": plain_or_shown(one.value), "remedy": one.remedy} for one in told]
-    return problem_reply(first, instance=instance, more={"errors": more, "n_errors": len(errors)})
+    return problem_reply(told[0], instance=_path(request), more={"errors": more, "n_errors": len(errors)})
 
 
 def _told(error: Mapping[str, Any]) -> InvalidValue:

@@ -63,7 +63,6 @@ _KEY_HEADER = {
 }
 _OF_BODIES = (408, 413, 415)
 _OF_CAMPAIGNS = (404, 409, 410)
-_ROLE_WORDS = {"admin": "administrators", "decide": "decide", "feedback": "feedback", "read": "read"}
 
 
 def describe(app: FastAPI) -> None:

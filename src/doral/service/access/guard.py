@@ -67,7 +67,6 @@ def form_needs(*roles: str, anywhere: bool = False) -> Dependency:
 
 
 page_caller = page_needs("read", anywhere=True)
-form_caller = form_needs("read", anywhere=True)  # what it asks for may need more: whoever takes the form says so
 
 
 def refuse_other_sites(request: Request) -> None:

@@ -1,4 +1,4 @@
-"""Whoever is to be told of alarms is told: at least once, in order, however often it takes.
+"""Whoever is to be told of alarms is told: at least once, of each its beginning before its end, however often it takes.
 
 What was delivered is noted in the books of the store, so that it survives a restart; of several processes one has a
 message at a time. Whether the other end answers or not, the service goes on.
