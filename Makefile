@@ -27,7 +27,7 @@ setup: $(BASE_READY) ## install doral and what it needs into .venv (.venv/bin/do
 	@$(if $(filter setup,$(MAKECMDGOALS)),printf '%s\n' "doral is in $(BIN). What to type next:" \
 		"  $(BIN)/doral init my.json      write a problem of your own to start from" \
 		"  $(BIN)/doral simulate my.json  let policies play it" \
-		"  make serve                        watch a live campaign in a browser" \
+		"  make serve                     watch a live campaign in a browser" \
 		"  $(BIN)/doral --help            see everything else",:)
 
 test: $(DEV_READY) ## all checks: style, types, imports between modules, tests
@@ -39,9 +39,11 @@ check-types:
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Three for two cores: a quarter of the time of the tests is waiting, for servers, browsers, clocks and killed processes.
+# Bytecode is kept, whatever the machine says: tests start hundreds of processes, and each would compile all our sources.
 check-tests:
 	@sh scripts/ensure_chromium.sh
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 torture: $(DEV_READY) ## hundreds of killed writers, engines in turns, damage, wild clocks (extra words: ARGS="...")
 	DORAL_TORTURE=300 $(BIN)/python -m pytest -n 2 tests/live/test_kills.py tests/live/test_state_machine.py \
