@@ -103,3 +103,12 @@ def test_every_option_is_described() -> None:
     for option in ("--storage", "--tls-key", "--rate", "--expire-every", "--stop-within", "--log-format", "--demo"):
         line = next(one for one in done.output.splitlines() if option in one)
         assert len(line.split("  ")[-1]) > 20, line
+
+
+def test_a_secret_that_can_be_guessed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DORAL_WEBHOOK_SECRET", "apple")
+    done = CliRunner().invoke(app, ["serve", "--port", "0", "--webhook", "https://example.org/hook"])
+    assert done.exit_code == 2
+    assert "a secret of 5 characters: take 16 or more" in done.output
+    assert "apple" not in done.output

@@ -753,3 +753,20 @@ def test_an_expiry_that_releases_passes_by_what_was_answered_before(store: Store
     assert campaign.feedback(recorded.id, 1.0).actual_cost == 0.1
     adds_up(campaign)
     log_is_whole(campaign)
+
+
+def test_changes_keep_to_the_limits_of_a_problem() -> None:
+    with doral.open("memory://") as store:
+        problem = doral.Problem(arms=["letter"], contexts=["all"], budget=10, horizon=10, deadline=10)
+        campaign = store.create("limits", problem, seed=1)
+        for amount in (5e-324, 1e-13, 1e300, 1e15):
+            with pytest.raises(doral.InvalidValue, match="amount"):
+                campaign.top_up(amount)
+        with pytest.raises(doral.InvalidValue, match="rounds"):
+            campaign.extend(10_000_000_000)
+        campaign.top_up(0.5, key="once")
+        campaign.top_up(0.5, key="once")
+        assert campaign.ledger().total == Decimal("10.5")
+        campaign.close()
+        with pytest.raises(CampaignClosed):
+            campaign.top_up(1.0)

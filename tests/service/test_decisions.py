@@ -270,3 +270,10 @@ def test_the_description_has_what_routes_take_and_give(client: httpx2.Client) ->
     schema = asked["requestBody"]["content"]["application/json"]["schema"]
     assert set(schema["properties"]) == {"context", "available", "key", "at", "features", "weight", "deadline"}
     assert asked["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].endswith("/DecisionModel")
+
+
+def test_a_key_that_another_item_gets_from_the_header_is_refused(client: httpx2.Client) -> None:
+    """Two arrivals would share one decision, and nobody would be told."""
+    items = [{"context": "young"}, {"context": "old", "key": "z/0"}]
+    answer = client.post(DECISIONS + "/batch", json={"arrivals": items}, headers={"Idempotency-Key": "z"})
+    assert refused(answer, 422, "invalid-value")["value"] == "z/0"

@@ -42,6 +42,7 @@ _DEMO_HELP = "A try-out that moves by itself: made-up people come to made-up cam
 
 _STORAGE_VARIABLE = "DORAL_STORAGE"
 _SECRET_VARIABLE = "DORAL_WEBHOOK_SECRET"
+_LEAST_SECRET = 16  # characters
 _LOG_FORMATS = ("auto", "text", "json", "quiet")
 _EXTRA = "doral serve needs more than the library: pip install 'doral[serve]'"
 _MODULES = ("fastapi", "uvicorn", "starlette", "httptools", "uvloop", "prometheus_client", "python_multipart")
@@ -149,6 +150,11 @@ def _webhook_secret(webhook: str | None, file: Path | None) -> str | None:
         remedy = f"needs a secret that signs what is sent, and {where} has none"
         if file is None:
             remedy += ": put one there, or into a file that --webhook-secret-file names"
+        raise InvalidValue("webhook", "...", remedy)
+    if len(found) < _LEAST_SECRET:
+        remedy = (
+            f"is signed with a secret of {len(found)} characters: take {_LEAST_SECRET} or more that nobody can guess"
+        )
         raise InvalidValue("webhook", "...", remedy)
     return found
 

@@ -67,7 +67,7 @@ from doral.live.together import decision as ask_decision
 from doral.live.together import each, store_each
 from doral.live.verify import Verification, Verifier
 from doral.person import FeaturesLike
-from doral.problem import MAX_HORIZON, Arm, Problem
+from doral.problem import MAX_AMOUNT, MAX_HORIZON, MIN_AMOUNT, Arm, Problem
 
 PAGE_DECISIONS = 1_000
 
@@ -337,7 +337,7 @@ class Campaign:
             amount: How much more, in the unit of the budget; above 0.
             key: A name of this very request.
         """
-        amount = _check.finite_number("amount", amount, above=0)
+        amount = _check.finite_number("amount", amount, at_least=MIN_AMOUNT, at_most=MAX_AMOUNT)
         self._session.write(plan_top_up, amount, scoped_key(CHANGE_SCOPE, key))
 
     def extend(self, rounds: int | None = None, key: str | None = None, until: object = None) -> None:

@@ -13,10 +13,11 @@ from doral.live.drafts import Planned, Stamp
 from doral.live.events import ARM_ADDED, CLOCK_SET, CLOSED, EXPIRED, EXTENDED, TOPPED_UP, Event, known
 from doral.live.fold import Fold
 from doral.live.keys import is_granted, note_of
+from doral.live.ledger import exact, plus
 from doral.live.roster import ARM_IS_RETIRED, arm_to_json
 from doral.live.storage.contract import Log
 from doral.live.words import duration
-from doral.problem import Arm, n_given_features
+from doral.problem import MAX_AMOUNT, MAX_HORIZON, Arm, n_given_features
 
 _DRAFT = Event(0, 0, 0.0, 0.0, 0)
 
@@ -55,15 +56,29 @@ def plan_arm_status(log: Log, fold: Fold, name: str, kind: int, stamp: Stamp) ->
 
 
 def plan_top_up(log: Log, fold: Fold, amount: float, key: str | None, stamp: Stamp) -> Planned[None]:
+    def has_room(fold: Fold) -> bool:
+        fold.refuse_if_closed()
+        if plus(fold.ledger.total, exact(amount)) > exact(MAX_AMOUNT):
+            remedy = f"makes a budget of more than {MAX_AMOUNT:g}: give a smaller one, or use another unit"
+            raise InvalidValue("amount", amount, remedy)
+        return True
+
     draft = _DRAFT._replace(kind=TOPPED_UP, key=key, value=amount)
-    return _plan_once(log, fold, draft, stamp, _always)
+    return _plan_once(log, fold, draft, stamp, has_room)
 
 
 def plan_extension(log: Log, fold: Fold, rounds: int, key: str | None, stamp: Stamp) -> Planned[None]:
     if fold.engine.until is not None:
         raise InvalidValue("rounds", rounds, "this campaign ends with a date: extend(until=...) moves it")
+
+    def has_room(fold: Fold) -> bool:
+        fold.refuse_if_closed()
+        if fold.engine.horizon + rounds > MAX_HORIZON:
+            raise InvalidValue("rounds", rounds, f"makes a horizon of more than {MAX_HORIZON:,}: give fewer")
+        return True
+
     draft = _DRAFT._replace(kind=EXTENDED, key=key, data=json.dumps({"rounds": rounds}))
-    return _plan_once(log, fold, draft, stamp, _always)
+    return _plan_once(log, fold, draft, stamp, has_room)
 
 
 def plan_later_end(log: Log, fold: Fold, until: float, key: str | None, stamp: Stamp) -> Planned[None]:
@@ -167,11 +182,6 @@ def _plan_once(log: Log, fold: Fold, draft: Event, stamp: Stamp, is_needed: Call
     if is_needed(fold):
         return [stamp.put(draft, fold)], _no_answer
     return ([] if draft.key is None else [stamp.put(note_of(draft), fold)]), _no_answer
-
-
-def _always(fold: Fold) -> bool:
-    fold.refuse_if_closed()
-    return True
 
 
 def _no_answer(events: Sequence[Event]) -> None:

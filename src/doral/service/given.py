@@ -63,8 +63,9 @@ async def given_items(request: Request, model: type[Given], field: str) -> tuple
 
     def read() -> list[dict[str, Any]]:
         found = [_fields(one) for one in items]
+        own = {one["key"] for one in found}
         for index, one in enumerate(found):
-            one["key"] = item_key(header, index, one["key"])
+            one["key"] = item_key(header, index, one["key"], own)
         return found
 
     return body, await in_thread_if_many(service.run, len(items), read)

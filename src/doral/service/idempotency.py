@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from fastapi import Request
 
 from doral.errors import InvalidValue
@@ -37,12 +39,20 @@ def key_of(header: str | None, body: str | None) -> str | None:
     return body
 
 
-def item_key(header: str | None, index: int, body: str | None) -> str | None:
+def item_key(header: str | None, index: int, body: str | None, own: Container[str | None] = ()) -> str | None:
     """The key of one of many: what the item itself says, or the header's with the place of the item.
 
     Args:
         header: What the header says.
         index: The place of the item, from 0 on.
         body: What the item says.
+        own: What all items say: none may have the key that another gets from the header.
     """
-    return f"{header}/{index}" if body is None and header is not None else body
+    if body is not None or header is None:
+        return body
+    key = f"{header}/{index}"
+    if key in own:
+        raise InvalidValue(
+            "key", key, f"is what item {index} gets from the header {HEADER}: give all items keys, or none"
+        )
+    return key

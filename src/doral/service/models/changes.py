@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import ConfigDict, Field
 
-from doral.problem.limits import MAX_AMOUNT
+from doral.problem.limits import MAX_AMOUNT, MIN_AMOUNT
 from doral.service.bodies import Body
 from doral.service.models.base import Key, Name, Time, Told
 
@@ -25,7 +25,7 @@ class TopUp(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"amount": 500, "key": "invoice-12"}]})
 
-    amount: float = Field(gt=0, le=MAX_AMOUNT, description="How much more, in the unit of the budget.")
+    amount: float = Field(ge=MIN_AMOUNT, le=MAX_AMOUNT, description="How much more, in the unit of the budget.")
     key: Key | None = None
 
 
