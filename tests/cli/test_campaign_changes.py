@@ -24,7 +24,7 @@ def test_what_is_added_with_a_key_is_added_once(kits: Shell) -> None:
         assert kits("extend", "kits", 500, "--key", "march") == "kits expects 5,500 arrivals, of which 0 have come\n"
     assert "used before" in kits("top-up", "kits", 50, "--key", "invoice-17", code=2)
     for words, part in (
-        (("top-up", "kits", "-100"), "amount = -100.0: must be a finite number above 0"),
+        (("top-up", "kits", "-100"), "amount = -100.0: must be a finite number of at least 1e-12"),
         (("extend", "kits", "-5"), "rounds = -5: must be a whole number"),
     ):
         assert part in kits(*words, code=2)

@@ -34,7 +34,7 @@ _WATCH_HELP = "Seconds between two looks for what somebody should be told of."
 _WEBHOOK_HELP = "URL that is told when an alarm begins and ends."
 _SECRET_HELP = "File with the secret that signs what is sent there. Or put it into DORAL_WEBHOOK_SECRET."
 _STOP_HELP = "Seconds that requests get to end when the service is stopped."
-_PUBLIC_HELP = "Under which people reach it, as https://campaigns.example.org, where a proxy stands before it."
+_PUBLIC_HELP = "Under which people reach it, as https://example.org, where a proxy stands before it."
 _LOG_HELP = (
     "Lines on standard error: text, json, auto (text at a terminal, json elsewhere), or quiet: what is wrong only."
 )
@@ -62,16 +62,22 @@ def serve(
         ),
     ] = None,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help=_HOST_HELP)] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="To listen on; 0: any that is free.")] = 8787,
-    workers: Annotated[int, typer.Option(min=1, help=_WORKERS_HELP)] = 1,
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, metavar="PORT", help="To listen on; 0: any that is free.")
+    ] = 8787,
+    workers: Annotated[int, typer.Option(min=1, metavar="N", help=_WORKERS_HELP)] = 1,
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate, with those that vouch.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Private key of the certificate.")] = None,
     allow_plain_http: Annotated[bool, typer.Option("--allow-plain-http", help=_PLAIN_HELP)] = False,
-    rate: Annotated[float, typer.Option(min=0, help=_RATE_HELP)] = 0.0,
+    rate: Annotated[float, typer.Option(min=0, metavar="PER_S", help=_RATE_HELP)] = 0.0,
     max_body: Annotated[int, typer.Option(min=1_000, metavar="BYTES", help=_BODY_HELP)] = 16 * 1024 * 1024,
-    max_batch: Annotated[int, typer.Option(min=1, max=100_000, help=_BATCH_HELP)] = 10_000,
-    expire_every: Annotated[float | None, typer.Option(min=0, help=_EXPIRE_HELP, show_default="60")] = None,
-    watch_every: Annotated[float | None, typer.Option(min=0.1, help=_WATCH_HELP, show_default="30")] = None,
+    max_batch: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help=_BATCH_HELP)] = 10_000,
+    expire_every: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", help=_EXPIRE_HELP, show_default="60")
+    ] = None,
+    watch_every: Annotated[
+        float | None, typer.Option(min=0.1, metavar="SECONDS", help=_WATCH_HELP, show_default="30")
+    ] = None,
     webhook: Annotated[str | None, typer.Option(metavar="URL", help=_WEBHOOK_HELP)] = None,
     webhook_secret_file: Annotated[Path | None, typer.Option(metavar="FILE", help=_SECRET_HELP)] = None,
     stop_within: Annotated[float, typer.Option(min=0, metavar="SECONDS", help=_STOP_HELP)] = 20.0,

@@ -49,7 +49,7 @@ def signature(secret: str, at: int, body: bytes) -> str:
     """The value of `Doral-Signature`.
 
     >>> signature("secret", 1, b"{}")[:12]
-    't=1,v1=5be62'
+    't=1,v1=11227'
     """
     digest = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
     return f"t={at},v1={digest}"

@@ -12,7 +12,7 @@ from doral.live.ends import end_timestamp
 from doral.live.words import MONEY, moment
 from doral.pages.numbers import count, figure
 from doral.problem import Arm
-from doral.problem.limits import MAX_AMOUNT
+from doral.problem.limits import MAX_AMOUNT, MIN_AMOUNT
 from doral.service.pages.forms_reading import Sent
 
 _RELEASES: Mapping[str, bool | None] = {"": None, "yes": True, "no": False}
@@ -118,7 +118,7 @@ def _amount(sent: Sent) -> float:
     if not sent.one("amount"):
         raise InvalidValue("amount", "", "say how much, such as 250")
     amount = number("amount", sent.one("amount"))
-    return _check.finite_number("amount", amount, above=0, at_most=MAX_AMOUNT)
+    return _check.finite_number("amount", amount, at_least=MIN_AMOUNT, at_most=MAX_AMOUNT)
 
 
 def _top_up(campaign: Campaign, sent: Sent, key: str | None) -> Done:
