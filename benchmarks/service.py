@@ -79,13 +79,13 @@ def load(served: Served, kind: str, *, run: str, seconds: float, **more: Any) ->
         "batch": BATCH,
         **more,
     }
-    before = served.processor_s()
     program = Path(__file__).with_name("_service_load.py")
-    done = subprocess.run(
-        [sys.executable, str(program)], input=json.dumps(asked) + "\n", stdout=subprocess.PIPE, text=True, check=True
-    )
-    used_s = served.processor_s() - before
-    found = json.loads(done.stdout)
+    with tempfile.TemporaryDirectory() as folder:
+        asked["out"] = str(Path(folder) / "found.json")
+        before = served.processor_s()
+        subprocess.run([sys.executable, str(program)], input=json.dumps(asked) + "\n", text=True, check=True)
+        used_s = served.processor_s() - before
+        found = json.loads(Path(asked["out"]).read_text())
     if found["n_wrong"]:
         raise SystemExit(f"{kind}: {found['n_wrong']} requests went wrong, the first of them:\n{found['wrong'][0]}")
     latencies_ms = sorted(1e3 * one for one in found["latencies_s"])
