@@ -391,3 +391,12 @@ def test_campaigns_with_long_logs_are_kept_open_and_told_as_they_are(service: Se
         campaign.decide_many(["old"] * 700)
         while f">{campaign.report().arrivals:,}</td>" not in client.get("/?q=long").text:
             time.sleep(0.1)
+
+
+def test_whoever_has_changed_something_sees_it_changed(service: Serving) -> None:
+    campaign = in_rounds(service.store, "changed", 5)
+    with service.client() as client:
+        for number in range(20):
+            campaign.top_up(1.0)
+            total = float(campaign.ledger().total)
+            assert f"<dd>{total:,.0f}<" in client.get("/campaigns/changed").text, number

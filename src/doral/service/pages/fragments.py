@@ -62,17 +62,22 @@ class Board:
         self._service, self._name = service, name
         self._lock = asyncio.Lock()
         self._shown: Shown | None = None
-        self._made_at = self._ended_at = -1e9
+        self._made_at = self._began_at = self._ended_at = -1e9
         self._took_s = 0.0
         self.times_gathered = 0
 
     async def look(self, *, at_once: bool = False) -> Shown:
-        """The page as it is now, or was a moment ago; `at_once`: not a second ago, where that is cheap to tell."""
+        """The page as it was a moment ago; `at_once`: nothing in it is older than the question.
+
+        So whoever has done something sees it done. Who asks together looks together.
+        """
+        asked_at = time.monotonic()
         async with self._lock:
             now = time.monotonic()
-            wait_s = max(0.0 if at_once else _EVERY_S, _RESTS * self._took_s)
-            if self._shown is not None and now < self._ended_at + wait_s:
+            is_new = self._began_at >= asked_at if at_once else self.wait_s > 0.0
+            if self._shown is not None and is_new:
                 return self._shown
+            self._began_at = now
             desk = await self._service.desk(self._name)
             shown = self._shown
             last = await desk.read(last_event)
