@@ -59,7 +59,7 @@ compare: setup ## every policy on every scenario, and what doral-otf is made of 
 serve: setup ## a live page that moves by itself: made-up people come to made-up campaigns (extra words: ARGS="...")
 	$(BIN)/doral serve --demo $(ARGS)
 
-bench: setup ## how fast simulator, campaigns and service are on this machine, and whether they survive kills
+bench: $(DEV_READY) ## how fast simulator, campaigns and service are on this machine, and whether they survive kills
 	$(BIN)/python benchmarks/bench.py $(ARGS)
 
 docs: $(DEV_READY) ## the documents as a site, into build/site; a broken link or an unknown name fails
