@@ -36,10 +36,11 @@ from doral.live.requests import (
     make_arrival,
     make_record,
     record_of,
+    top_up_amount,
 )
 from doral.live.verify import Verification
 from doral.person import FeaturesLike
-from doral.problem import MAX_AMOUNT, MAX_HORIZON, MIN_AMOUNT, Arm, Problem
+from doral.problem import MAX_HORIZON, Arm, Problem
 from doral.problem.arm import arm_to_dict
 from doral.wire.problems import from_problem
 from doral.wire.reading import read_as, read_ledger, read_report
@@ -190,7 +191,7 @@ class CampaignCalls:
         return self._change("arms", _check.name("arm", name), "retire", read=nothing, draws=False)
 
     def top_up(self, amount: float, key: str | None = None) -> Call[None]:
-        amount = _check.finite_number("amount", amount, at_least=MIN_AMOUNT, at_most=MAX_AMOUNT)
+        amount = top_up_amount(amount)
         return self._change("budget", body={"amount": amount}, read=nothing, key=_key(key))
 
     def extend(self, rounds: int | None = None, key: str | None = None, until: object = None) -> Call[None]:

@@ -55,6 +55,7 @@ from doral.live.requests import (
     make_record,
     record_of,
     scoped_key,
+    top_up_amount,
 )
 from doral.live.served import ServedTables
 from doral.live.session import Session
@@ -67,7 +68,7 @@ from doral.live.together import decision as ask_decision
 from doral.live.together import each, store_each
 from doral.live.verify import Verification, Verifier
 from doral.person import FeaturesLike
-from doral.problem import MAX_AMOUNT, MAX_HORIZON, MIN_AMOUNT, Arm, Problem
+from doral.problem import MAX_HORIZON, Arm, Problem
 
 PAGE_DECISIONS = 1_000
 
@@ -337,7 +338,7 @@ class Campaign:
             amount: How much more, in the unit of the budget; above 0.
             key: A name of this very request.
         """
-        amount = _check.finite_number("amount", amount, at_least=MIN_AMOUNT, at_most=MAX_AMOUNT)
+        amount = top_up_amount(amount)
         self._session.write(plan_top_up, amount, scoped_key(CHANGE_SCOPE, key))
 
     def extend(self, rounds: int | None = None, key: str | None = None, until: object = None) -> None:

@@ -10,7 +10,7 @@ from doral import _check
 from doral.errors import DoralError, InvalidValue
 from doral.live.events import ANSWER_SCOPE, DECIDE_SCOPE
 from doral.live.people import NOTHING_ASKED, Asked, asked_of
-from doral.problem import MAX_ARMS
+from doral.problem import MAX_AMOUNT, MAX_ARMS, MIN_AMOUNT
 
 MAX_BATCH = 100_000
 
@@ -139,6 +139,11 @@ def answer_of(one: object) -> AnswerRequest:
         return make_answer(*one)
     optional = ("key", "actual_cost", "at")
     return make_answer(**_check.keys("answer", one, required=("decision_id", "reward"), optional=optional))
+
+
+def top_up_amount(given: object) -> float:
+    """How much more there is to spend; within the limits of a budget."""
+    return _check.finite_number("amount", given, at_least=MIN_AMOUNT, at_most=MAX_AMOUNT)
 
 
 def scoped_key(scope: str, key: str | None) -> str | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from doral import _check
 from doral.errors import DoralError, InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.ends import end_timestamp
+from doral.live.requests import top_up_amount
 from doral.live.words import MONEY, moment
 from doral.pages.numbers import count, figure
 from doral.problem import Arm
-from doral.problem.limits import MAX_AMOUNT, MIN_AMOUNT
 from doral.service.pages.forms_reading import Sent
 
 _RELEASES: Mapping[str, bool | None] = {"": None, "yes": True, "no": False}
@@ -118,7 +117,7 @@ def _amount(sent: Sent) -> float:
     if not sent.one("amount"):
         raise InvalidValue("amount", "", "say how much, such as 250")
     amount = number("amount", sent.one("amount"))
-    return _check.finite_number("amount", amount, at_least=MIN_AMOUNT, at_most=MAX_AMOUNT)
+    return top_up_amount(amount)
 
 
 def _top_up(campaign: Campaign, sent: Sent, key: str | None) -> Done:
