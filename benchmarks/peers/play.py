@@ -1,4 +1,4 @@
-"""Plays an adapter on tapes: arrivals one by one, answers handed over when they return, the budget kept to the last cent.
+"""Plays an adapter on tapes: arrivals one by one, answers handed over when they return, the budget kept exactly.
 
 It needs NumPy and nothing else, and any Python from 3.8 on: it runs in the environment of each peer, where DORAL is not
 installed. What it does is what `doral.simulate` does with a policy written in Python, to the bit;
