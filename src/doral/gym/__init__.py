@@ -1,0 +1,42 @@
+"""Scenarios as environments of Gymnasium, for those who have an agent of reinforcement learning.
+
+    import gymnasium
+    import doral.gym
+
+    env = gymnasium.make("doral/DiversePareto-v0")
+    envs = gymnasium.make_vec("doral/DiversePareto-v0", num_envs=64)
+    mine = gymnasium.make("doral/Scenario-v0", scenario=my_scenario)
+
+Importing this module makes the names known; Gymnasium does it for those who write
+`gymnasium.make("doral.gym:doral/DiversePareto-v0")`. `import doral` alone needs no Gymnasium, and knows nothing of it.
+"""
+
+from __future__ import annotations
+
+try:
+    import gymnasium
+except ModuleNotFoundError as error:
+    if error.name != "gymnasium":
+        raise
+    raise ModuleNotFoundError("doral.gym needs Gymnasium: pip install 'doral[gym]'", name="gymnasium") from None
+
+from doral.gym.environment import ScenarioEnv
+from doral.gym.layout import Layout
+from doral.gym.names import ANY, environment_name, environments
+from doral.gym.vector import ScenarioVectorEnv
+
+__all__ = ["Layout", "ScenarioEnv", "ScenarioVectorEnv", "environment_name", "environments"]
+
+
+def _register(name: str, **options: str) -> None:
+    gymnasium.register(
+        name,
+        entry_point="doral.gym.environment:ScenarioEnv",
+        vector_entry_point="doral.gym.vector:ScenarioVectorEnv",
+        kwargs=options,
+    )
+
+
+for _name, _scenario in environments().items():
+    _register(_name, scenario=_scenario)
+_register(ANY)

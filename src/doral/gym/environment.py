@@ -1,0 +1,126 @@
+"""A scenario as an environment: one step for everybody who arrives."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from doral import _check
+from doral.errors import InvalidValue
+from doral.gym.layout import Layout
+from doral.gym.runs import Credited, Runs, checked_run, checked_seed
+from doral.gym.steps import ENDED, REFUSED
+from doral.simulation.scenario import Scenario
+
+FIRST_RUN = 0
+_MAX_DRAWN_SEED = 2**31
+
+
+def spaces_of(runs: Runs) -> tuple[gymnasium.Space[NDArray[np.float32]], gymnasium.spaces.Discrete]:
+    """What is observed in one run, and what can be done."""
+    observation: Any = gymnasium.spaces.Box(-1.0, 1.0, (runs.layout.size,), np.float32)
+    return observation, gymnasium.spaces.Discrete(runs.scenario.problem.n_arms + 1)
+
+
+def run_of(options: dict[str, Any] | None) -> object:
+    """The run that somebody asks for, or None."""
+    given = _check.keys("options", options or {}, required=(), optional=("run",))
+    return given.get("run")
+
+
+class ScenarioEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
+    """A scenario as an environment of Gymnasium: one step for everybody who arrives.
+
+    An action is the number of an arm; the last one, `n_arms`, is to skip. What cannot be had or paid is a skip, and
+    `info["refused"]` says so; `info["action_mask"]` and `action_masks()` tell before. Observations: `layout`.
+
+    `reset(seed=s, options={"run": r})` plays run r of seed s, the tape of `doral.simulate(..., seed=s, first_run=r)`;
+    without `options` run 0, and without a seed the next run.
+
+    The last step holds what is still to come, so that the rewards of an episode sum to `within_deadline`; its `info`
+    has "earned", "spend", "served" and "clairvoyant".
+
+    Args:
+        scenario: A name (`doral scenarios` lists them) or a `doral.Scenario`.
+        reward: "returned": an answer within its deadline is rewarded in the step in which it comes back.
+            "at_decision": in the step of its decision, before anybody could know; the sum is the same. That is for
+            training in a simulator alone. Default: "returned".
+        render_mode: None: there is nothing to be drawn.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  (Gymnasium's own form)
+
+    def __init__(
+        self, scenario: str | Scenario, *, reward: Credited = "returned", render_mode: str | None = None
+    ) -> None:
+        self._runs = Runs(scenario, 1, reward)
+        if render_mode is not None:
+            raise InvalidValue("render_mode", render_mode, "must be None: there is nothing to be drawn")
+        self.observation_space, self.action_space = spaces_of(self._runs)
+        self.render_mode = None
+        self._seed: int | None = None
+        self._run, self._is_over = FIRST_RUN, True
+
+    @property
+    def layout(self) -> Layout:
+        """Where the parts of an observation are."""
+        return self._runs.layout
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario that is played."""
+        return self._runs.scenario
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Let the first one of a run arrive.
+
+        Args:
+            seed: Of the tape. None: the seed so far; if there was none, it is drawn.
+            options: {"run": number of the run}. None: run 0 of a new seed, else the next one.
+        """
+        super().reset(seed=None if seed is None else checked_seed(seed))
+        run = run_of(options)
+        if seed is not None or self._seed is None:
+            self._seed = int(self.np_random.integers(_MAX_DRAWN_SEED)) if seed is None else int(seed)
+            self._run = FIRST_RUN
+        else:
+            self._run += 1
+        self._run = self._run if run is None else checked_run(run)
+        self._runs.begin(0, seed=self._seed, run=self._run)
+        self._is_over = False
+        return self._runs.seen[0].copy(), {"action_mask": self.action_masks(), "refused": False}
+
+    def step(self, action: np.int64 | int) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Take an action for the one who is here, and let the next one arrive.
+
+        Args:
+            action: The number of an arm, or `n_arms` to skip.
+        """
+        if self._is_over:
+            raise gymnasium.error.ResetNeeded("the run is over, or has not begun: call reset()")
+        said = self._runs.act(0, _checked_action(action, self.scenario.problem.n_arms))
+        info: dict[str, Any] = {"action_mask": self.action_masks(), "refused": bool(said & REFUSED)}
+        if said & ENDED:
+            self._is_over = True
+            info.update(self._runs.finish(0))
+        return self._runs.seen[0].copy(), float(self._runs.now["reward"][0]), self._is_over, False, info
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """What can be had and paid by the one who is here; to skip is always possible."""
+        return self._runs.masks[0].astype(np.bool_)
+
+
+def _checked_action(action: object, n_arms: int) -> int:
+    try:
+        number = operator.index(action)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidValue("action", action, f"must be a whole number from 0 to {n_arms}") from None
+    if not 0 <= number <= n_arms:
+        raise InvalidValue("action", action, f"must be the number of an arm, below {n_arms}, or {n_arms} to skip")
+    return number

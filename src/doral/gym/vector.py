@@ -1,0 +1,158 @@
+"""Many runs of a scenario as one environment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from doral import _check
+from doral._arrays import Floats
+from doral.errors import InvalidValue
+from doral.gym.environment import FIRST_RUN, run_of, spaces_of
+from doral.gym.layout import Layout
+from doral.gym.runs import Credited, Runs, checked_run, checked_seed
+from doral.gym.steps import ENDED, PLAIN, REFUSED
+from doral.simulation.scenario import Scenario
+
+MAX_ENVS = 65_536
+_MAX_DRAWN_SEED = 2**31
+_Flags = NDArray[np.bool_]
+_Stepped = tuple[NDArray[np.float32], Floats, _Flags, _Flags, dict[str, Any]]
+
+
+class ScenarioVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[Any]]):
+    """Many runs of a scenario side by side: the same episodes as so many `ScenarioEnv`, in far less time.
+
+    `reset(seed=s)` plays run 0 of the seeds s, s + 1, ...; a list has one for each. A run that has ended goes on to the
+    next run of its seed, in the step after its last (`AutoresetMode.NEXT_STEP`).
+
+    Args:
+        scenario: A name (`doral scenarios` lists them) or a `doral.Scenario`.
+        num_envs: How many.
+        reward: As in `ScenarioEnv`. Default: "returned".
+        render_mode: None: there is nothing to be drawn.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012  (Gymnasium's own form)
+        "render_modes": [],
+        "autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        scenario: str | Scenario,
+        *,
+        num_envs: int = 1,
+        reward: Credited = "returned",
+        render_mode: str | None = None,
+    ) -> None:
+        self.num_envs = _check.whole_number("num_envs", num_envs, at_least=1, at_most=MAX_ENVS)
+        self._runs = Runs(scenario, self.num_envs, reward)
+        if render_mode is not None:
+            raise InvalidValue("render_mode", render_mode, "must be None: there is nothing to be drawn")
+        self.render_mode = None
+        self.single_observation_space, self.single_action_space = spaces_of(self._runs)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._seeds: list[int] = []
+        self._run_numbers = [FIRST_RUN] * self.num_envs
+        self._is_over: _Flags = np.ones(self.num_envs, dtype=np.bool_)
+
+    @property
+    def layout(self) -> Layout:
+        """Where the parts of an observation are."""
+        return self._runs.layout
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario that is played."""
+        return self._runs.scenario
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Let the first one of every run arrive.
+
+        Args:
+            seed: Of the first tape, the next ones have the next; or one for each. None: the seeds so far; if there were
+                none, they are drawn.
+            options: {"run": number of the run}, for all. None: run 0 of new seeds, else the next ones.
+        """
+        seeds = self._checked_seeds(seed)
+        run = run_of(options)
+        super().reset(seed=seeds[0])
+        if not self._seeds:
+            self._seeds = self.np_random.integers(_MAX_DRAWN_SEED, size=self.num_envs).tolist()
+            self._run_numbers = [FIRST_RUN - 1] * self.num_envs
+        for i, given in enumerate(seeds):
+            self._run_numbers[i] += 1
+            if given is not None:
+                self._seeds[i], self._run_numbers[i] = given, FIRST_RUN
+            if run is not None:
+                self._run_numbers[i] = checked_run(run)
+            self._runs.begin(i, seed=self._seeds[i], run=self._run_numbers[i])
+        self._is_over = np.zeros(self.num_envs, dtype=np.bool_)
+        return self._runs.seen.copy(), self._info(np.zeros(self.num_envs, dtype=np.bool_))
+
+    def step(self, actions: NDArray[np.int64]) -> _Stepped:
+        """Take an action in every run, and let the next ones arrive; a run that is over begins anew.
+
+        Args:
+            actions: For every run the number of an arm, or `n_arms` to skip.
+        """
+        if not self._seeds:
+            raise gymnasium.error.ResetNeeded("the runs have not begun: call reset()")
+        said = np.array(self._said(self._checked_actions(actions)))
+        self._is_over = (said & ENDED) != 0
+        info = self._info((said & REFUSED) != 0)
+        for i in np.flatnonzero(self._is_over).tolist():
+            info = self._add_info(info, self._runs.finish(i), i)
+        return self._runs.seen.copy(), self._runs.rewards, self._is_over.copy(), np.zeros_like(self._is_over), info
+
+    def _said(self, actions: list[int]) -> list[int]:
+        over = np.flatnonzero(self._is_over).tolist()
+        if not over:
+            return self._runs.act_in_all(actions)
+        said = [PLAIN if i in over else self._runs.act(i, action) for i, action in enumerate(actions)]
+        for i in over:
+            self._run_numbers[i] += 1
+            self._runs.begin(i, seed=self._seeds[i], run=self._run_numbers[i])
+        return said
+
+    def action_masks(self) -> _Flags:
+        """(num_envs, n_arms + 1) what can be had and paid by those who are here; to skip is always possible."""
+        return self._runs.masks.astype(np.bool_)
+
+    def _info(self, refused: _Flags) -> dict[str, Any]:
+        everywhere = np.ones(self.num_envs, dtype=np.bool_)
+        return {
+            "action_mask": self.action_masks(),
+            "_action_mask": everywhere,
+            "refused": refused,
+            "_refused": everywhere.copy(),
+        }
+
+    def _checked_seeds(self, seed: object) -> list[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, Sequence | np.ndarray):
+            if len(seed) != self.num_envs:
+                raise InvalidValue("number of seeds", len(seed), f"must be one for each environment, {self.num_envs}")
+            return [None if one is None else checked_seed(one) for one in seed]
+        first = checked_seed(seed)
+        return [checked_seed(first + i) for i in range(self.num_envs)]
+
+    def _checked_actions(self, actions: object) -> list[int]:
+        array, n_arms = np.asarray(actions), self.scenario.problem.n_arms
+        if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
+            raise InvalidValue("actions", actions, f"must be {self.num_envs} whole numbers, one for each environment")
+        if array.min() < 0 or array.max() > n_arms:
+            worst = int(array.min() if array.min() < 0 else array.max())
+            raise InvalidValue("action", worst, f"must be the number of an arm, below {n_arms}, or {n_arms} to skip")
+        numbers: list[int] = array.tolist()
+        return numbers
