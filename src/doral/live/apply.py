@@ -24,6 +24,7 @@ from doral.live.apply_changes import (
     apply_note,
 )
 from doral.live.apply_decisions import apply_decisions, apply_record
+from doral.live.apply_leases import apply_lease, apply_lease_end
 from doral.live.chain import check
 from doral.live.errors import BrokenLog, StorageError
 from doral.live.events import (
@@ -41,6 +42,8 @@ from doral.live.events import (
     EXPIRED,
     EXTENDED,
     FORGOTTEN,
+    LEASE_ENDED,
+    LEASED,
     NOTED,
     RECORDED,
     TOPPED_UP,
@@ -65,6 +68,8 @@ _ONE_BY_ONE = {
     CLOCK_SET: apply_clock,
     FORGOTTEN: apply_forgetting,
     NOTED: apply_note,
+    LEASED: apply_lease,
+    LEASE_ENDED: apply_lease_end,
 }
 
 Differs = Callable[[Event, Event], None]  # is told what the log says of each event, and what today's engine makes of it
@@ -106,5 +111,6 @@ def replay(fold: Fold, stored: Sequence[Event], differs: Differs | None = None) 
             raise BrokenLog(said) from error
         if differs is not None:
             for event, one in zip(events, made, strict=True):
-                differs(event, one)
+                # Whoever had a lease had not heard of all that others did: what he should have decided nobody can tell.
+                differs(event, event if fold.leases.has(event.writer) else one)
         fold.head = events[-1].chain or b""

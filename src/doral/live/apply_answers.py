@@ -176,6 +176,8 @@ def _settle(fold: Fold, draft: Event) -> None:
     if draft.was == IS_PENDING:
         fold.ledger.spend(before, released)
     elif released:
+        if released < 0:
+            fold.leases.make_room(draft.writer, -released)
         fold.ledger.refund(released)
     if released and draft.kind != CANCELLED:  # the engine's own `cancel` gives back by itself
         fold.engine.give_back(known(draft.context), float(released))

@@ -49,6 +49,7 @@ def apply_horizon(fold: Fold, draft: Event) -> Event:
 def apply_closing(fold: Fold, draft: Event) -> Event:
     fold.advance(draft)
     fold.closed = True
+    fold.leases.end_all()  # nothing is decided any more
     return draft
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from decimal import Decimal
 
 import numpy as np
 
@@ -27,12 +28,20 @@ def apply_decisions(fold: Fold, drafts: Sequence[Event]) -> list[Event]:
     Whoever has features is told what they spoke for, which is looked up after each decision.
     """
     n, roster = len(drafts), fold.roster
-    if fold.problem.person and drafts[0].chain is None:
+    if n == 1 or (fold.problem.person and drafts[0].chain is None) or (roster.retired and fold.engine.is_racing):
         return [_decide(fold, draft) for draft in drafts]
-    if n == 1 or fold.ledger.left < times(roster.dearest, n) or (roster.retired and fold.engine.is_racing):
-        return [_decide(fold, draft) for draft in drafts]
+    if _budget_of_all(fold, drafts) < times(roster.dearest, n):
+        half = n // 2
+        return apply_decisions(fold, drafts[:half]) + apply_decisions(fold, drafts[half:])
     _keep_retired_out(fold)
     return _decide_many(fold, drafts, roster.off)
+
+
+def _budget_of_all(fold: Fold, drafts: Sequence[Event]) -> Decimal:
+    """What each of those who decided these may spend; in a log they may be several."""
+    if drafts[0].chain is None or not fold.leases:
+        return fold.may_spend(drafts[0].writer)
+    return minus(fold.ledger.left, fold.ledger.leased)
 
 
 def _decide_many(fold: Fold, drafts: Sequence[Event], off: Sequence[int]) -> list[Event]:
@@ -58,8 +67,9 @@ def _decide(fold: Fold, draft: Event) -> Event:
     off = roster.off
     if roster.retired:
         _keep_retired_out(fold)
-    if fold.ledger.left < roster.dearest and not fold.ledger.may_overdraw:
-        off = off + _beyond_budget(fold, known(draft.context))
+    budget = fold.may_spend(draft.writer)
+    if budget < roster.dearest and not fold.ledger.may_overdraw:
+        off = off + _beyond_budget(fold, known(draft.context), budget)
     if draft.chain is not None:
         return _decide_many(fold, [draft], off)[0]
     all_arms = draft.available is None and not off
@@ -84,11 +94,13 @@ def _keep_retired_out(fold: Fold) -> None:
             fold.engine.retire(arm)
 
 
-def _beyond_budget(fold: Fold, context: int) -> list[int]:
-    """The engine counts in pairs of floats: where their rounding would overdraw the ledger, the arm is not offered."""
+def _beyond_budget(fold: Fold, context: int, budget: Decimal) -> list[int]:
+    """The engine counts in pairs of floats, and knows of no leases: where that would overdraw the ledger, or take from
+    what others have leased, the arm is not offered.
+    """
     left, roster = fold.engine.budget_left * (1.0 + _ROUNDING), fold.roster
     costs = zip(roster.costs(context), roster.exact_costs(context), strict=True)
-    return [arm for arm, (cost, exact_cost) in enumerate(costs) if cost <= left and exact_cost > fold.ledger.left]
+    return [arm for arm, (cost, exact_cost) in enumerate(costs) if cost <= left and exact_cost > budget]
 
 
 def _enter(fold: Fold, draft: Event, chosen: Decided) -> Event:
@@ -99,10 +111,11 @@ def _enter(fold: Fold, draft: Event, chosen: Decided) -> Event:
     arm = _done(fold, arm, reason)
     if arm < 0:
         fold.counts.skip(reason)
+        fold.leases.arrive(draft)
         return with_choice(draft, None, draft.context, None, 0.0, round_, reason, value, price, probability)
     fold.counts.play(arm, reason)
     context = known(draft.context)
-    fold.ledger.reserve(fold.roster.exact_costs(context)[arm])
+    fold.reserve(draft, fold.roster.exact_costs(context)[arm])
     cost = fold.roster.costs(context)[arm]
     return with_choice(draft, number, draft.context, arm, cost, round_, reason, value, price, probability)
 
@@ -123,9 +136,10 @@ def _adopt(fold: Fold, fact: Event, chosen: Decided) -> Event:
     fold.round = round_
     if fact.arm is None:
         fold.counts.skip(known(fact.reason))
+        fold.leases.arrive(fact)
     else:
         fold.counts.play(fact.arm, known(fact.reason))
-        fold.ledger.reserve(exact(known(fact.cost)))
+        fold.reserve(fact, exact(known(fact.cost)))
     if arm < 0:
         return with_choice(fact, None, fact.context, None, 0.0, round_, reason, value, price, probability)
     cost = fold.roster.costs(known(fact.context))[arm]
@@ -160,6 +174,7 @@ def apply_record(fold: Fold, draft: Event) -> Event:
         fold.counts.skip(known(draft.reason))
         return draft._replace(round=fold.round)
     fold.counts.play(draft.arm, known(draft.reason))
+    fold.leases.make_room(draft.writer, exact(cost))
     fold.ledger.reserve(exact(cost))
     if draft.state == IS_EXPIRED:
         fold.counts.move(IS_PENDING, IS_EXPIRED)

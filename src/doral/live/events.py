@@ -33,8 +33,13 @@ RECORDED = 15  # a decision that was made elsewhere
 CLOCK_SET = 16  # the campaign's clock had been carried away, and was set back
 FORGOTTEN = 17  # the keys of some events were erased, and what was known of people
 NOTED = 18  # a request with a key of its own that changed nothing, because it had been granted before
+LEASED = 19  # a writer may spend so much without asking the others
+LEASE_ENDED = 20  # what is left of that came back
 
 MAKES_DECISION = (DECIDED, RECORDED)
+# After these, whoever has a lease may go on with a state that has not heard of them: arms, budget, end and clock are as
+# they were.
+LEAVE_LEASES = (DECIDED, ANSWERED, CORRECTED, CANCELLED, EXPIRED, RECORDED, NOTED, LEASED, LEASE_ENDED)
 
 # States of a decision. Stored as well.
 IS_SKIPPED, IS_PENDING, IS_RETURNED, IS_EXPIRED, IS_LATE, IS_CANCELLED = 0, 1, 2, 3, 4, 5

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from doral.engine.blueprint import Blueprint
@@ -18,6 +19,7 @@ from doral.live.engine_name import engine_name
 from doral.live.errors import BrokenLog, CampaignClosed
 from doral.live.events import CLOCK_SET, IS_SKIPPED, Event
 from doral.live.expiries import Expiries
+from doral.live.leases.book import Leases
 from doral.live.ledger import Ledger, LikelyLedger, exact
 from doral.live.roster import Roster
 from doral.live.weeks import DAY_S, time_of_week
@@ -30,14 +32,15 @@ _BUDGET_DRIFT = 1e-9  # of the budget: how far the engine's floats may be from t
 class Fold:
     """Everything that a campaign knows, after the event `sequence`."""
 
-    def __init__(self, definition: Definition, tag: str) -> None:
+    def __init__(self, definition: Definition, tag: str, *, run: int = 0) -> None:
         problem = definition.problem
         self.definition = definition
         self._is_in_seconds = definition.is_in_seconds
         self.roster = Roster(problem)
-        self.engine = Engine(_blueprint(definition, problem))
+        self.engine = Engine(_blueprint(definition, problem, run))
         budget = exact(problem.budget)
         self.ledger = _ledger_class(problem)(total=budget, left=budget)
+        self.leases = Leases(self.ledger)
         self.counts = Counts()
         for _ in problem.arms:
             self.counts.add_arm()
@@ -91,6 +94,16 @@ class Fold:
         """How much of the campaign is over: of its arrivals, or of its time where the end is a date."""
         until = self.engine.until
         return self.round / self.engine.horizon if until is None else min(1.0, self.clock / until)
+
+    def may_spend(self, writer: int) -> Decimal:
+        """What is left, but for what others have leased."""
+        return self.ledger.left if not self.leases else self.leases.may_spend(writer)
+
+    def reserve(self, event: Event, cost: Decimal) -> None:
+        """The cost of a decision, out of the lease of whoever made it, where he has one."""
+        if self.leases:
+            self.leases.arrive(event, cost)
+        self.ledger.reserve(cost)
 
     def refuse_if_closed(self) -> None:
         if self.closed:
@@ -149,6 +162,7 @@ class Fold:
             "repairs": self.names.repairs,
             "made_otherwise": list(self.made_otherwise.items()),
             "ledger": self.ledger.to_json(),
+            "leases": self.leases.to_json(),
             "counts": self.counts.to_json(),
             "arms": self.roster.to_json(),
             "own_expiries": self.expiries.own_to_json(),
@@ -156,9 +170,11 @@ class Fold:
         }
 
     @classmethod
-    def from_json(cls, definition: Definition, tag: str, stored: dict[str, Any]) -> Fold:
-        """The fold that `to_json` described, its engine still without knowledge."""
-        fold = cls(definition, tag)
+    def from_json(cls, definition: Definition, tag: str, stored: dict[str, Any], *, run: int = 0) -> Fold:
+        """The fold that `to_json` described, its engine still without knowledge; its coin falls otherwise in another
+        run.
+        """
+        fold = cls(definition, tag, run=run)
         fold.roster = Roster.from_json(definition.problem, stored["arms"])
         # One by one, as they were added: what follows from the number of arms at the start must not change.
         for problem in fold.roster.as_it_grew():
@@ -175,6 +191,7 @@ class Fold:
                 fold.levels.code(category, level)
         fold.made_otherwise = dict(stored["made_otherwise"])
         fold.ledger = _ledger_class(definition.problem).from_json(stored["ledger"])
+        fold.leases = Leases.from_json(fold.ledger, stored["leases"])
         fold.counts = Counts.from_json(stored["counts"])
         return fold
 
@@ -187,15 +204,18 @@ class Fold:
         drift = abs(self.engine.budget_left - float(self.ledger.left))
         if drift > _BUDGET_DRIFT * float(self.ledger.total) or self.ledger.left > self.ledger.total:
             raise BrokenLog(f"the engine's budget is {drift} away from the ledger")
+        self.leases.check()
 
 
 def _ledger_class(problem: Problem) -> type[Ledger]:
     return LikelyLedger if problem.reserve < 1.0 else Ledger
 
 
-def _blueprint(definition: Definition, problem: Problem) -> Blueprint:
+def _blueprint(definition: Definition, problem: Problem, run: int) -> Blueprint:
     """The policy of a campaign, for the arms that it has by now."""
     if problem.until is None:
-        return Blueprint(options=definition.policy, problem=problem, seed=definition.seed)
+        return Blueprint(options=definition.policy, problem=problem, seed=definition.seed, run=run)
     began = time_of_week(definition.epoch)
-    return Blueprint(options=definition.policy, problem=problem, seed=definition.seed, day=DAY_S, time_of_week=began)
+    return Blueprint(
+        options=definition.policy, problem=problem, seed=definition.seed, run=run, day=DAY_S, time_of_week=began
+    )

@@ -50,6 +50,7 @@ class Ledger:
         reserved: For decisions that are pending.
         released: Came back so far; it is in `left` again, or spent anew.
         left: What can still be reserved.
+        leased: The part of `left` that some of several processes have to themselves for a while, see `doral.open`.
     """
 
     total: Decimal
@@ -57,17 +58,28 @@ class Ledger:
     reserved: Decimal = _ZERO
     released: Decimal = _ZERO
     left: Decimal
+    leased: Decimal = _ZERO
 
     def __repr__(self) -> str:
-        return f"<Ledger: {self.total} = spent {self.spent} + reserved {self.reserved} + left {self.left}>"
+        parts = f"spent {self.spent} + reserved {self.reserved} + left {self.left}{self.leased_words}"
+        return f"<Ledger: {self.total} = {parts}>"
+
+    @property
+    def leased_words(self) -> str:
+        """What follows the amount that is left."""
+        return f" (of which {self.leased} leased)" if self.leased else ""
 
     def _repr_html_(self) -> str:
         named = {name: getattr(self, name) for name in ("total", "spent", "reserved", "left", "released")}
+        if self.leased:
+            named["leased"] = self.leased
         return card("Ledger", [(name, f"{amount:,f}") for name, amount in named.items()])
 
     def _check(self) -> None:
         if (self.left < _ZERO and not self.may_overdraw) or self.reserved < _ZERO or self.spent < _ZERO:
             raise BrokenLog(f"the budget was overdrawn: {self}")
+        if self.leased and not _ZERO <= self.leased <= self.left:
+            raise BrokenLog(f"more is leased than is left: {self}")
         if _add(_add(self.spent, self.reserved), self.left) != self.total:
             raise BrokenLog(f"the ledger does not add up: {self}")
 
@@ -101,6 +113,11 @@ class Ledger:
         self.left = _add(self.left, amount)
         self._check()
 
+    def lease(self, amount: Decimal) -> None:
+        """A part of what is left is somebody's own from now on (below 0: it is not any more)."""
+        self.leased = _add(self.leased, amount)
+        self._check()
+
     def copy(self) -> Ledger:
         """As it stands now, for somebody who keeps it."""
         return replace(self)
@@ -110,7 +127,7 @@ class Ledger:
 
     def to_json(self) -> dict[str, str]:
         """For snapshots: not a digit is lost."""
-        return {name: str(amount) for name, amount in asdict(self).items()}
+        return {name: str(amount) for name, amount in asdict(self).items() if name != "leased" or amount}
 
     @classmethod
     def from_json(cls, stored: dict[str, str]) -> Ledger:

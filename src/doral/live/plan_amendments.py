@@ -39,7 +39,7 @@ def plan_correction(log: Log, fold: Fold, asked: AnswerRequest, stamp: Stamp) ->
     )
     if is_granted(log, fold, draft):
         return [], lambda _: subject.decision()
-    return _planned(subject, draft, _complete_correction(subject, draft), stamp, asked.at)
+    return _planned(subject, draft, _complete_correction(subject, draft, stamp), stamp, asked.at)
 
 
 def plan_cancellation(log: Log, fold: Fold, asked: CancelRequest, stamp: Stamp) -> Planned[Decision]:
@@ -63,7 +63,7 @@ def _planned(subject: Subject, asked: Event, draft: Event | None, stamp: Stamp, 
     return [draft], lambda _: subject.decision()
 
 
-def _complete_correction(subject: Subject, asked: Event) -> Event | None:
+def _complete_correction(subject: Subject, asked: Event, stamp: Stamp) -> Event | None:
     """The correction as a draft, or None where it changes nothing."""
     reward, actual_cost = asked.reward, asked.actual_cost
     if subject.state not in (IS_RETURNED, IS_LATE):
@@ -72,7 +72,7 @@ def _complete_correction(subject: Subject, asked: Event) -> Event | None:
         )
     if reward == subject.reward and actual_cost in (None, subject.actual_cost):
         return None
-    subject.check_cost(actual_cost, subject.fold.ledger.left)
+    subject.check_cost(actual_cost, subject.fold.may_spend(stamp.writer))
     return asked._replace(
         previous=subject.reward,
         previous_cost=subject.actual_cost,

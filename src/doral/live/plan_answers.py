@@ -79,7 +79,7 @@ class _Batch:
     ) -> None:
         self.drafts: list[Event] = []
         self._fold, self._stamp, self._clock = fold, stamp, fold.clock
-        self._left = fold.ledger.left  # after the drafts: together they must not overdraw the budget
+        self._left = fold.may_spend(stamp.writer)  # after the drafts: together they must not overdraw the budget
         self._decided, self._about = log.events(sequences), log.about(sequences)
         self._used = used_keys(log, fold, (answer.key for answer in answers))
         self._subjects: dict[int, Subject] = {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 from doral.errors import InvalidValue
@@ -50,7 +51,7 @@ def plan_records(log: Log, fold: Fold, asked: Sequence[RecordRequest], stamp: St
         entries.append(entry)
     if entries:
         fold.refuse_if_closed()
-        _refuse_overdraft(fold, entries)
+        _refuse_overdraft(fold.may_spend(stamp.writer), entries)
     drafts, made_at = _in_order(fold, entries, stamp)
 
     def answer(events: Sequence[Event]) -> list[Decision]:
@@ -110,13 +111,13 @@ def _now(fold: Fold, stamp: Stamp) -> float:
     return max(fold.clock, stamp.wall - definition.epoch) if definition.is_in_seconds else fold.clock
 
 
-def _refuse_overdraft(fold: Fold, entries: Sequence[_Entry]) -> None:
-    left = fold.ledger.left
+def _refuse_overdraft(budget: Decimal, entries: Sequence[_Entry]) -> None:
+    left = budget
     for entry in entries:
         cost = known(entry.draft.cost)
         left = minus(left, exact(cost))
         if left < 0 and cost > 0.0:
-            raise InvalidValue("cost", cost, f"the budget has only {fold.ledger.left} left; or record with spend=False")
+            raise InvalidValue("cost", cost, f"the budget has only {budget} left; or record with spend=False")
 
 
 def _in_order(fold: Fold, entries: Sequence[_Entry], stamp: Stamp) -> tuple[list[Event], dict[int, int]]:

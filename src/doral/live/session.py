@@ -28,6 +28,7 @@ from doral.live.engine_name import engine_name
 from doral.live.errors import BrokenLog, CampaignGone, ConnectionLost, OutcomeUnknown, StorageBusy, StorageError
 from doral.live.events import CLOCK_SET, CREATED, ENGINE_JOINED, FORGOTTEN, Event, known
 from doral.live.fold import Fold
+from doral.live.leases.planning import LEASE_TTL_S, recoveries
 from doral.live.open_sessions import OpenSessions
 from doral.live.snapshot import decode, encode
 from doral.live.snapshot_checks import BadSnapshot
@@ -85,6 +86,7 @@ class Session:
         self._saved_at = 0  # sequence number of the last snapshot that is known here
         self._saved_bytes = 0
         self.is_gone = False  # the campaign was deleted
+        self.lease_ttl_s = LEASE_TTL_S
         renew_in_child(self)
 
     def renew(self) -> None:
@@ -181,7 +183,7 @@ class Session:
                     self._wait(patience, error, events)
                 except StorageBusy as error:
                     if is_open:  # who holds the lock may be the other end of our own broken connection
-                        raise _unknown("the connection broke, and others have held the lock since") from error
+                        raise outcome_unknown("the connection broke, and others have held the lock since") from error
                     raise
                 except BrokenLog:
                     self._tell_of_damage()
@@ -196,8 +198,13 @@ class Session:
         and there is nothing to commit.
         """
         unstored = self._join(fold)
+        recovered = self._recover(log, fold)
+        unstored += recovered
         events += unstored
-        is_any = False
+        is_any = bool(recovered)
+        if recovered:
+            log.append(unstored)
+            unstored = []
         for plan, asked in requests:
             if fold.knows_forgotten:
                 raise ValueError("a request that forgets people must be the last of those that are stored together")
@@ -269,6 +276,13 @@ class Session:
         name = engine_name()
         return self._apply(fold, [stamp.put(Event(0, ENGINE_JOINED, 0.0, 0.0, 0, data=name), fold)])
 
+    def _recover(self, log: Log, fold: Fold) -> list[Event]:
+        """Budget that others have leased comes back if they are dead, before somebody goes without."""
+        if not fold.leases:
+            return []
+        stamp = Stamp(self.writer, time.time(), math.inf)
+        return self._apply(fold, recoveries(log, fold, stamp, self.lease_ttl_s))
+
     def _apply(self, fold: Fold, drafts: list[Event]) -> list[Event]:
         if not drafts:
             return []
@@ -286,7 +300,7 @@ class Session:
             patience.wait(error)
         except ConnectionLost:
             if attempted:
-                raise _unknown(str(error)) from error
+                raise outcome_unknown(str(error)) from error
             raise
 
     def _is_stored(self, log: Log, attempted: list[Event]) -> bool:
@@ -494,5 +508,5 @@ def _forgotten(log: Log) -> frozenset[int]:
     return frozenset(sequence for one in said for sequence in one.get("people", ()))
 
 
-def _unknown(what: str) -> OutcomeUnknown:
+def outcome_unknown(what: str) -> OutcomeUnknown:
     return OutcomeUnknown(f"{what}; whether the change was stored is not known: ask again with the same key")

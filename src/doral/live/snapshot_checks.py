@@ -65,8 +65,16 @@ def check_fold(stored: Any, problem: Problem) -> None:
         _require(len(upto) == n_contexts and all(map(_is_count, upto)), "expiries")
     for name, amount in stored["ledger"].items():
         _require(isinstance(amount, str) and Decimal(amount).is_finite(), f"ledger: {name}")
+    _check_leases(stored["leases"])
     _check_counts(stored["counts"], stored["arms"])
     _check_people(stored["own_expiries"], stored["levels"], problem)
+
+
+def _check_leases(leases: Any) -> None:
+    _require(isinstance(leases, list), "leases")
+    for writer, sequence, left, arrivals, at in leases:
+        _require(_is_count(writer) and _is_count(sequence) and _is_count(arrivals), "leases")
+        _require(_is_exact(left) and _is_amount(at), "leases")
 
 
 def _check_people(own: Any, levels: Any, problem: Problem) -> None:

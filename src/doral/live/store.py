@@ -26,6 +26,7 @@ from doral.live.errors import BrokenLog
 from doral.live.events import CREATED, Event
 from doral.live.external import ExternalCampaign
 from doral.live.fold import Fold
+from doral.live.leases.session import LeasedSession
 from doral.live.open_sessions import OpenSessions
 from doral.live.session import CLOCK_TOLERANCE_S, Session
 from doral.live.shown_campaign import store_card
@@ -45,6 +46,7 @@ def open(  # noqa: A001  (read as `doral.open`)
     statement_timeout_s: float = 20.0,
     connect_timeout_s: float = 10.0,
     clock_tolerance_s: float = CLOCK_TOLERANCE_S,
+    leases: bool = False,
 ) -> Store:
     """A store: `memory://`, `sqlite:///file.db` (made if it is not there), or `postgresql://user@host/database`.
 
@@ -56,6 +58,8 @@ def open(  # noqa: A001  (read as `doral.open`)
         connect_timeout_s: Seconds to wait for a connection to PostgreSQL.
         clock_tolerance_s: Seconds by which clocks may disagree: a time that is further ahead of this host's clock is
             refused.
+        leases: Whether this process decides out of parts of the budget that it leases, so that several of them get on
+            with one hot campaign; PostgreSQL only (and `memory://`, to try it).
 
     >>> open("memory://").list()
     []
@@ -64,7 +68,12 @@ def open(  # noqa: A001  (read as `doral.open`)
         raise InvalidValue("create", create, "must be True or False")
     timeouts = Timeouts(lock_s=lock_timeout_s, statement_s=statement_timeout_s, connect_s=connect_timeout_s)
     tolerance_s = _check.finite_number("clock_tolerance_s", clock_tolerance_s, at_least=0)
-    return Store(_storage(url, create=create, timeouts=timeouts), clock_tolerance_s=tolerance_s)
+    if not isinstance(leases, bool):
+        raise InvalidValue("leases", leases, "must be True or False")
+    if leases and str(url).startswith("sqlite:"):
+        raise InvalidValue("leases", leases, "a SQLite file has one writer at a time: leave it out, or use PostgreSQL")
+    storage = _storage(url, create=create, timeouts=timeouts)
+    return Store(storage, clock_tolerance_s=tolerance_s, leases=leases)
 
 
 def _storage(url: object, *, create: bool = True, timeouts: Timeouts | None = None) -> Storage:
@@ -103,13 +112,15 @@ class Glimpse:
 class Store:
     """Campaigns that are kept in one place. Safe to share between threads; use as a context manager or `close` it."""
 
-    def __init__(self, storage: Storage, *, clock_tolerance_s: float = CLOCK_TOLERANCE_S) -> None:
+    def __init__(self, storage: Storage, *, clock_tolerance_s: float = CLOCK_TOLERANCE_S, leases: bool = False) -> None:
         """Use `doral.open` instead.
 
         Args:
             storage: Where the campaigns are.
             clock_tolerance_s: Seconds by which clocks may disagree.
+            leases: Whether decisions are made out of leased parts of the budget.
         """
+        self._session_class = LeasedSession if leases else Session
         self._is_closed = False
         self._storage = storage
         self._clock_tolerance_s = clock_tolerance_s
@@ -202,7 +213,7 @@ class Store:
                 rows = {row.name: row for row in self._storage.campaigns()}
                 if name not in rows:
                     raise UnknownName("campaign", name, rows)
-                session = Session(
+                session = self._session_class(
                     self._storage, rows[name], clock_tolerance_s=self._clock_tolerance_s, opened=self._opened
                 )
                 self._sessions.append(session)

@@ -27,6 +27,8 @@ from doral.live.events import (
     FORGOTTEN,
     IS_PENDING,
     IS_SKIPPED,
+    LEASE_ENDED,
+    LEASED,
     MAKES_DECISION,
     NOTED,
     RECORDED,
@@ -56,6 +58,8 @@ KIND_WORDS = {
     CLOCK_SET: "clock set back",
     FORGOTTEN: "forgotten",
     NOTED: "noted",
+    LEASED: "leased",
+    LEASE_ENDED: "lease ended",
 }
 _AS_THEY_ARE = ("cost", "round", "value", "price", "probability", "reward", "previous", "actual_cost", "delay")
 _ABOUT_DECISIONS = (DECIDED, RECORDED, ANSWERED, CORRECTED, CANCELLED)
@@ -89,6 +93,11 @@ def told(event: Event, names: Names) -> dict[str, Any]:
         found |= {"decisions": sum(count for _, _, count in said["expired"]), "is_released": bool(said["release"])}
     elif kind == FORGOTTEN:
         found["keys"] = len(json.loads(known(event.data)).get("events", ()))
+    elif kind == LEASED:
+        found["amount"] = float(json.loads(known(event.data))["amount"])
+    elif kind == LEASE_ENDED:
+        said = json.loads(known(event.data))
+        found |= {"amount": float(said["left"]), "why": said["why"]}
     return {name: value for name, value in found.items() if value is not None}
 
 

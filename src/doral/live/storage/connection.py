@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from doral import _check
+from doral.live.errors import StorageError
 
 SCHEMA_LOCK = 0  # in the place of a campaign: taken while campaigns are made, and the schema is brought up to date
 BOOKS_LOCK = -1  # likewise: taken while keys, acts and alarms are written
@@ -78,6 +79,15 @@ class Connection(ABC):
 
     @abstractmethod
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
+
+    def hold(self, writer: int) -> None:
+        """This writer lives as long as this connection does. Inside a transaction, as is the next."""
+        raise StorageError(f"writer {writer}: leases need PostgreSQL")
+
+    def is_held(self, writer: int) -> bool:
+        """Whether that was said of him through a connection that is still there; where nobody can tell, it is not."""
+        del writer
+        return False
 
     @abstractmethod
     def has_table(self, name: str) -> bool:

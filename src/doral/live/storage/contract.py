@@ -27,6 +27,19 @@ class CampaignRow:
     created_at: float
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tail:
+    """What others have appended since an event, as far as whoever goes on deciding has to know."""
+
+    last: int
+    head: bytes  # checksum of the last event
+    round: int | None  # of the last arrival among them
+    number: int | None  # of the last decision among them that was no skip
+    clock: float | None  # of the last of them
+    is_keyed: bool  # whether some of them have keys
+    ended: tuple[int, ...]  # leases that ended, by the event with which they began
+
+
 Pages = Callable[[], Iterator[list[Event]]]  # all events of a campaign in their order, as often as one asks
 
 
@@ -128,6 +141,21 @@ class Log(ABC):
     @abstractmethod
     def of_kinds(self, kinds: Sequence[int]) -> list[Event]:
         """All events of kinds that are rare, in order."""
+
+    @abstractmethod
+    def tail(self, after: int, head: bytes) -> Tail | None:
+        """What was appended after this event, which has this checksum. Only inside a transaction.
+
+        None where the log does not go on from it, or not in events of `LEAVE_LEASES` alone.
+        """
+
+    @abstractmethod
+    def hold(self, writer: int) -> None:
+        """This writer lives as long as this log is open. Only inside a transaction, as is the next."""
+
+    @abstractmethod
+    def is_held(self, writer: int) -> bool:
+        """Whether that was said of him, and he still does, as far as one can tell."""
 
     @abstractmethod
     def overdue(

@@ -13,9 +13,9 @@ from threading import RLock
 
 from doral._forks import renew_in_child
 from doral.live.errors import CampaignExists, CampaignGone, StorageBusy
-from doral.live.events import FORGOTTEN, MAKES_DECISION, Event, known
+from doral.live.events import FORGOTTEN, LEASE_ENDED, LEAVE_LEASES, MAKES_DECISION, Event, known
 from doral.live.storage.books import Books
-from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, Storage
+from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, Storage, Tail
 from doral.live.storage.memory_books import MemoryBooks
 
 
@@ -30,6 +30,7 @@ class _Kept:
         self.keys: dict[bytes, Event] = {}
         self.snapshots: dict[int, bytes] = {}
         self.is_deleted = False
+        self.holders: dict[int, MemoryLog] = {}  # writers who live, and through which log
         self._indexed = 0  # of the events
 
     def append(self, events: Sequence[Event]) -> None:
@@ -160,6 +161,29 @@ class MemoryLog(Log):
     def of_kinds(self, kinds: Sequence[int]) -> list[Event]:
         return [event for event in (*self._kept.events, *self._own.events) if event.kind in kinds]
 
+    def tail(self, after: int, head: bytes) -> Tail | None:
+        known_one = self.events((after,)).get(after)
+        since = self._some(after, self.head()[0])
+        if known_one is None or known_one.chain != head or any(event.kind not in LEAVE_LEASES for event in since):
+            return None
+        made = [event for event in since if event.kind in MAKES_DECISION]
+        numbers = [event.number for event in made if event.number is not None]
+        return Tail(
+            last=since[-1].sequence if since else after,
+            head=known(since[-1].chain) if since else head,
+            round=max((known(event.round) for event in made), default=None),
+            number=max(numbers, default=None),
+            clock=since[-1].clock if since else None,
+            is_keyed=any(event.key_hash is not None for event in since),
+            ended=tuple(json.loads(known(event.data))["lease"] for event in since if event.kind == LEASE_ENDED),
+        )
+
+    def hold(self, writer: int) -> None:
+        self._kept.holders[writer] = self
+
+    def is_held(self, writer: int) -> bool:
+        return writer in self._kept.holders
+
     def overdue(
         self,
         *,
@@ -220,7 +244,9 @@ class MemoryLog(Log):
         """Nothing is left."""
 
     def close(self) -> None:
-        """Nothing to give back."""
+        holders = self._kept.holders
+        for writer in [writer for writer, log in holders.items() if log is self]:
+            del holders[writer]
 
 
 class MemoryStorage(Storage):

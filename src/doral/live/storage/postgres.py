@@ -101,6 +101,7 @@ class PostgresConnection(Connection):
         self._database = database
         self._timeouts = timeouts or Timeouts()
         self._connection = connect(database, self._timeouts)
+        self._held: set[int] = set()
         renew_in_child(self)
 
     def renew(self) -> None:
@@ -206,6 +207,17 @@ class PostgresConnection(Connection):
 
     def server_time(self) -> float | None:
         return float(self.execute("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
+
+    def hold(self, writer: int) -> None:
+        if writer not in self._held:
+            # One number of 64 bits: these locks are not those of campaigns, which are two of 32.
+            self.execute("SELECT pg_advisory_lock(%s::bigint)", (writer,))
+            self._held.add(writer)
+
+    def is_held(self, writer: int) -> bool:
+        if writer in self._held:
+            return True
+        return not self.execute("SELECT pg_try_advisory_xact_lock(%s::bigint)", (writer,))[0][0]
 
     def has_table(self, name: str) -> bool:
         return self.execute("SELECT to_regclass(%s)", (self.schema + name,))[0][0] is not None

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from doral.live.chain import beginning, damaged, is_intact
 from doral.live.errors import BrokenLog, CampaignExists, CampaignGone, StorageError
-from doral.live.events import COLUMNS, FORGOTTEN, MAKES_DECISION, Event, has_types, known
+from doral.live.events import COLUMNS, FORGOTTEN, LEASE_ENDED, LEAVE_LEASES, MAKES_DECISION, Event, has_types, known
 from doral.live.storage.connection import Connection
-from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages
+from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, Tail
 
 _BY_DECISION, _BY_KEY = "events_by_decision", "events_by_key_hash"
 _MOST_PARAMETERS = 500  # in one IN (...)
@@ -37,6 +37,15 @@ class _Statements:
             f"(SELECT before.chain FROM {schema}events AS before "
             "WHERE before.campaign_id = one.campaign_id AND before.sequence = one.sequence - 1) "
             f"FROM {schema}events AS one{{}} WHERE one.campaign_id = {mark}"
+        )
+        makes, leaves = (", ".join(map(str, kinds)) for kinds in (MAKES_DECISION, LEAVE_LEASES))
+        self.tail = (
+            "SELECT one.tag, one.archived, one.last_sequence, one.head, (SELECT before.chain FROM "
+            f"{schema}events AS before WHERE before.campaign_id = one.id AND before.sequence = {mark}), since.* "
+            f"FROM {schema}campaigns AS one, (SELECT count(*), count(*) FILTER (WHERE kind NOT IN ({leaves})), "
+            f"count(*) FILTER (WHERE kind = {LEASE_ENDED}), max(round) FILTER (WHERE kind IN ({makes})), "
+            f"max(number) FILTER (WHERE kind IN ({makes})), max(clock), count(key_hash) "
+            f"FROM {schema}events WHERE campaign_id = {mark} AND sequence > {mark}) AS since WHERE one.id = {mark}"
         )
         made = f"FROM {schema}events AS made WHERE campaign_id = {mark} AND sequence > {mark} AND sequence <= {mark}"
         kinds = ", ".join(map(str, MAKES_DECISION))
@@ -193,6 +202,30 @@ class SqlLog(Log):
 
     def of_kinds(self, kinds: Sequence[int]) -> list[Event]:
         return self._select_in("kind", kinds)
+
+    def tail(self, after: int, head: bytes) -> Tail | None:
+        rows = self._connection.execute(self._sql.tail, (after, self._id, after, self._id))
+        if not rows or rows[0][0] != self._tag:
+            raise gone(self._row)
+        _, archived, last, now, before, n, n_odd, n_ended, round_, number, clock, n_keys = rows[0]
+        if (archived or 0) >= after or before != head or last != after + n or n_odd or not isinstance(now, bytes):
+            return None
+        ended = self._select("one.kind = ? AND one.sequence > ?", LEASE_ENDED, after) if n_ended else []
+        return Tail(
+            last=last,
+            head=now,
+            round=round_,
+            number=number,
+            clock=clock,
+            is_keyed=n_keys > 0,
+            ended=tuple(json.loads(known(event.data))["lease"] for event in ended),
+        )
+
+    def hold(self, writer: int) -> None:
+        self._connection.hold(writer)
+
+    def is_held(self, writer: int) -> bool:
+        return self._connection.is_held(writer)
 
     def overdue(
         self,

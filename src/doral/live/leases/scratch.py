@@ -1,0 +1,114 @@
+"""A state on which whoever has a lease decides, apart from the one that follows the log.
+
+It has not heard of what others did since it was made: so its rounds and numbers are its own, and what was decided on it
+gets the right ones when it is appended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from doral.live.chain import seal
+from doral.live.engine_name import engine_name
+from doral.live.events import COLUMNS, Event, known
+from doral.live.fold import Fold
+from doral.live.leases.book import Lease
+from doral.live.ledger import times
+from doral.live.snapshot import copied
+from doral.live.storage.contract import Tail
+
+_NUMBER, _ROUND = COLUMNS.index("number"), COLUMNS.index("round")
+_AFTER_CLOCK = COLUMNS.index("clock") + 1
+_MOST_RUNS = 2**53
+
+
+class Scratch:
+    """A copy of a state, and where the log stands as far as its holder knows."""
+
+    def __init__(self, fold: Fold, writer: int) -> None:
+        # With the same coin two holders would toss the same in rounds that have the same number here and there.
+        self.is_pure = not fold.leases.of_others(writer)  # whether it is what the log adds up to
+        self.fold = copied(fold, run=0 if self.is_pure else 1 + writer % _MOST_RUNS)
+        self.writer = writer
+        self.made_at = time.monotonic()
+        self.known, self.head = fold.sequence, fold.head
+        self._round, self._played, self._clock = fold.round, fold.engine.played, fold.clock
+        self._reached = (self._round, self._played, self._clock)  # when what was placed last is stored
+
+    @property
+    def lease(self) -> Lease:
+        found = self.fold.leases.of(self.writer)
+        assert found is not None
+        return found
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether others have appended since it was made, as far as is known."""
+        return not self.is_pure
+
+    def has_room(self, arrivals: int) -> bool:
+        """Whether the lease pays for so many, whatever they get."""
+        lease = self.lease
+        return lease.arrivals >= arrivals and lease.left >= times(self.fold.roster.dearest, arrivals)
+
+    def place(self, made: Sequence[Event], tail: Tail, tolerance_s: float) -> list[Event] | None:
+        """What was decided here, as it follows on what others have appended, sealed; None where it cannot.
+
+        Whoever gets None must throw this away: it has decided what nobody will hear of.
+        """
+        fold = self.fold
+        if tail.last != self.known:
+            self.is_pure = False
+        before_round = self._round if tail.round is None else max(tail.round, self._round)
+        before_number = self._played if tail.number is None else max(tail.number + 1, self._played)
+        clock = self._clock if tail.clock is None else max(tail.clock, self._clock)
+        in_seconds, epoch = fold.definition.is_in_seconds, fold.definition.epoch
+        if fold.engine.until is not None:
+            if clock > fold.engine.until:
+                return None
+        elif before_round + len(made) > fold.engine.horizon:
+            return None
+        more_rounds = before_round + 1 - known(made[0].round)
+        n_played = sum(one.number is not None for one in made)
+        more_numbers = before_number - (fold.engine.played - n_played)
+        engine, head, sequence = fold.engines[engine_name()], tail.head, tail.last
+        placed: list[Event] = []
+        for one in made:
+            row: tuple[Any, ...] = one
+            sequence += 1
+            round_ = row[_ROUND] + more_rounds
+            number = None if row[_NUMBER] is None else row[_NUMBER] + more_numbers
+            if one.happened is not None:
+                reading = one.happened
+            else:
+                reading = one.at - epoch if in_seconds else float(round_)
+                if in_seconds and clock - reading > tolerance_s:
+                    return None
+            clock = max(clock, reading)
+            event: Event = tuple.__new__(
+                Event,
+                (
+                    sequence,
+                    one.kind,
+                    clock,
+                    *row[_AFTER_CLOCK:_NUMBER],
+                    number,
+                    *row[_NUMBER + 1 : _ROUND],
+                    round_,
+                    *row[_ROUND + 1 :],
+                ),
+            )
+            event = seal(event, before=head, salt=fold.salt, engine=engine)
+            head = known(event.chain)
+            placed.append(event)
+        self._reached = before_round + len(made), before_number + n_played, clock
+        return placed
+
+    def stored(self, placed: Sequence[Event]) -> None:
+        """They are in the log: what is decided next follows them."""
+        last = placed[-1]
+        self.known, self.head = last.sequence, known(last.chain)
+        self.fold.sequence, self.fold.head = self.known, self.head
+        self._round, self._played, self._clock = self._reached

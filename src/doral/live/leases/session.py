@@ -1,0 +1,275 @@
+"""A session that decides out of a lease, beside others that do the same.
+
+What it decides by lease is decided before the campaign's lock is taken, on a state of its own. Under the lock it only
+looks at what others have appended since: where that leaves the lease as it was, the decisions get their places in the
+log and are appended; otherwise they are thrown away, nobody having heard of them, and decided the ordinary way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import groupby
+from typing import Any
+
+from doral.engine.pieces.predicted import PREFIX
+from doral.errors import DoralError
+from doral.live.apply import apply
+from doral.live.chain import hash_key
+from doral.live.drafts import Stamp
+from doral.live.errors import CampaignGone, ConnectionLost, StorageBusy, StorageError
+from doral.live.events import Event
+from doral.live.fold import Fold
+from doral.live.leases.planning import Granted, plan_lease, plan_return
+from doral.live.leases.scratch import Scratch
+from doral.live.plan_decisions import plan_decision, plan_decisions, plan_decisions_each
+from doral.live.requests import ArrivalRequest
+from doral.live.session import Ask, Session, outcome_unknown
+from doral.live.storage.contract import Log
+from doral.live.storage.patience import Patience
+
+MERGE_EVERY_S = 1.0  # how long a state may not have heard of what others did
+_RETURN_WITHIN_S = 1.0
+_DECIDE = (plan_decision, plan_decisions, plan_decisions_each)
+
+
+class LeasedSession(Session):
+    """As `Session`, for processes that share one hot campaign."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self._scratch: Scratch | None = None
+        self._granted = Granted()
+        self._has_lease = False  # as far as is known
+        self.merge_every_s = MERGE_EVERY_S
+        super().__init__(*given, **named)
+
+    def renew(self) -> None:
+        """In a forked child: the lease is the parent's."""
+        super().renew()
+        self._forget_lease()
+
+    def _forget_lease(self) -> None:
+        self._scratch, self._granted, self._has_lease = None, Granted(), False
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    def write_together(self, requests: Sequence[Ask]) -> list[Any]:
+        """Decisions by lease, as far as that goes; everything else the ordinary way, in the order of the requests.
+
+        Where a later part fails, the earlier ones are stored: the failure is then the result of those that failed.
+        """
+        with self._lock, self._inside:
+            parts = [(is_one, list(some)) for is_one, some in groupby(requests, key=lambda one: one[0] in _DECIDE)]
+            found: list[Any] = []
+            for decides, some in parts:
+                write = self._decide_all if decides else super().write_together
+                found += write(some) if not found else _results_of(write, some)
+            return found
+
+    def _decide_all(self, requests: Sequence[Ask]) -> list[Any]:
+        arrivals = [one for plan, asked in requests for one in ((asked[0],) if plan is plan_decision else asked[0])]
+        if not arrivals:
+            return super().write_together(requests)
+        scratch = self._ready_for(arrivals)
+        if scratch is not None:
+            found = self._decide_by_lease(requests, arrivals, scratch)
+            if found is not None:
+                return found
+        return self._decide_and_lease(requests, len(arrivals))
+
+    def _decide_and_lease(self, requests: Sequence[Ask], n: int) -> list[Any]:
+        """The ordinary way, and with it a lease for those who come next."""
+        self._scratch = None
+        self._follow_others()
+        asked = (n, self._granted, self.lease_ttl_s)
+        *found, granted = super().write_together([*requests, (_plan_lease_if_any, asked)])
+        self._granted = granted if isinstance(granted, Granted) else Granted()
+        self._has_lease = isinstance(granted, Granted)
+        return found
+
+    def _follow_others(self) -> None:
+        """Before the lock is taken: under it nobody else can go on."""
+        self.read(lambda log, fold: None)
+
+    # --- by lease ---------------------------------------------------------------------------------------------------
+
+    def _ready_for(self, arrivals: Sequence[ArrivalRequest]) -> Scratch | None:
+        """A state to decide on, with a lease that pays for all of these."""
+        if not self._has_lease:
+            return None
+        scratch = self._scratch
+        if scratch is None or self._is_due(scratch):
+            scratch = self._merge()
+        if scratch is None or not scratch.has_room(len(arrivals)):
+            return None
+        keys = [one.key for one in arrivals if one.key is not None]
+        if len(set(keys)) < len(keys):
+            return None
+        if not scratch.fold.definition.is_in_seconds and any(one.at is not None for one in arrivals):
+            return None  # how far ahead they may lie depends on what others did
+        return scratch
+
+    def _is_due(self, scratch: Scratch) -> bool:
+        if scratch.known - self._saved_at >= self.snapshot_every:
+            return True
+        return scratch.is_behind and time.monotonic() - scratch.made_at > self.merge_every_s
+
+    def _merge(self) -> Scratch | None:
+        """A state that has heard of everything so far."""
+
+        def look(log: Log, fold: Fold) -> Fold:
+            self._save_if_due(log, fold)
+            return fold
+
+        fold = self.read(look)
+        if not fold.leases.has(self.writer):
+            self._forget_lease()
+            return None
+        self._scratch = Scratch(fold, self.writer)
+        return self._scratch
+
+    def _catch_up(self, log: Log) -> Fold:
+        scratch = self._scratch
+        if scratch is not None and scratch.is_pure:  # nobody else wrote: it is what the log adds up to
+            self._fold, self._scratch = scratch.fold, None
+        return super()._catch_up(log)
+
+    def _decide_by_lease(
+        self, requests: Sequence[Ask], arrivals: Sequence[ArrivalRequest], scratch: Scratch
+    ) -> list[Any] | None:
+        """None: nothing was stored, and it has to be decided the ordinary way."""
+        self._scratch = None  # until all is committed
+        patience = Patience()
+        made: list[Event] | None = None
+        placed: list[Event] = []
+        is_open = False  # whether they may have been stored through a connection that broke
+        while True:
+            try:
+                log = self._open()
+                if made is None:
+                    made, answers = self._decide_on(log, scratch, requests)
+                    if not made:
+                        return None
+                log.begin(within_s=patience.left_s)
+                try:
+                    log.hold(self.writer)
+                    if not placed or not self._is_stored(log, placed):
+                        placed = self._place(log, scratch, made) or []
+                        if not placed:
+                            log.rollback()
+                            return None
+                        log.append(placed)
+                    self._refuse_if_forked(log)
+                    log.commit()
+                except BaseException:
+                    if self._log is log:
+                        log.rollback()
+                    raise
+                break
+            except CampaignGone as error:
+                self._find_again(error)
+                return None
+            except ConnectionLost as error:
+                self._drop()
+                is_open = bool(placed)
+                self._wait(patience, error, placed)
+                if self.writer != scratch.writer:  # in a forked child, which has no lease
+                    return None
+            except StorageBusy as error:
+                if is_open:
+                    raise outcome_unknown("the connection broke, and others have held the lock since") from error
+                raise
+        scratch.stored(placed)
+        self._scratch = scratch
+        self._tell_of(placed, scratch.fold)
+        found, done = [], 0
+        with self._understanding():
+            for count, answer in answers:
+                found.append(answer(placed[done : done + count]))
+                done += count
+        return found
+
+    def _decide_on(
+        self, log: Log, scratch: Scratch, requests: Sequence[Ask]
+    ) -> tuple[list[Event], list[tuple[int, Callable[[Sequence[Event]], Any]]]]:
+        """Decisions that nobody has heard of yet, and what makes answers of them; none where one of them is not plain:
+        it is refused, or its key has served before.
+        """
+        made: list[Event] = []
+        answers: list[tuple[int, Callable[[Sequence[Event]], Any]]] = []
+        stamp = Stamp(self.writer, time.time(), self.clock_tolerance_s)
+        for plan, asked in requests:
+            try:
+                with self._understanding():
+                    drafts, answer = plan(log, scratch.fold, *asked, stamp)
+            except StorageError:
+                raise
+            except DoralError:
+                return [], []
+            if len(drafts) != (1 if plan is plan_decision else len(asked[0])):
+                return [], []
+            made += apply(scratch.fold, drafts) if drafts else []
+            answers.append((len(drafts), answer))
+        return made, answers
+
+    def _place(self, log: Log, scratch: Scratch, made: Sequence[Event]) -> list[Event] | None:
+        """Under the lock: the decisions as they follow on what others did; None where they cannot."""
+        tail = log.tail(scratch.known, scratch.head)
+        if tail is None:
+            return None
+        if scratch.lease.sequence in tail.ended:
+            self._forget_lease()
+            return None
+        if tail.is_keyed:
+            salt = scratch.fold.salt
+            hashes = [hash_key(salt, one.key) for one in made if one.key is not None]
+            if hashes and log.by_keys(hashes):
+                return None
+        return scratch.place(made, tail, self.clock_tolerance_s)
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """The lease is given back as well, where that can be done at once."""
+        with self._lock:
+            self._give_back()
+        super().close()
+
+    def close_if_idle(self) -> bool:
+        """The same."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if not self._inside.calls:
+                self._give_back()
+        finally:
+            self._lock.release()
+        return super().close_if_idle()
+
+    def _give_back(self) -> None:
+        """What is not given back is recovered by who needs it."""
+        if self._has_lease and self._log is not None and not self._log.is_lost:
+            with suppress(DoralError):
+                super().write_together([(plan_return, ())])
+        self._forget_lease()
+
+
+def _plan_lease_if_any(log: Log, fold: Fold, *asked: Any) -> Any:
+    """No lease where what is reserved may exceed the budget, or where a model from outside decides with."""
+    problem = fold.problem
+    if problem.reserve < 1.0 or fold.closed or any(one.name.startswith(PREFIX) for one in problem.person):
+        return [], lambda _: None
+    return plan_lease(log, fold, *asked)
+
+
+def _results_of(write: Callable[[Sequence[Ask]], list[Any]], requests: Sequence[Ask]) -> list[Any]:
+    """The results, of which each may be what went wrong: others before it are stored, and have to hear of that."""
+    try:
+        return write(requests)
+    except DoralError as error:
+        return [error] * len(requests)
+    except Exception as error:  # noqa: BLE001  (see above)
+        if len(requests) == 1:
+            return [StorageError(f"a request failed in a way that nobody foresaw: {type(error).__name__}: {error}")]
+    return [result for one in requests for result in _results_of(write, [one])]
