@@ -141,7 +141,7 @@ def stopped(pid: int) -> Iterator[None]:
 
 def backend(campaign: Campaign) -> int:
     connection = campaign._session._open()._connection  # type: ignore[attr-defined]
-    return int(connection._connection.info.backend_pid)
+    return int(connection._use()._connection.info.backend_pid)  # the one that it borrows next
 
 
 @pytest.fixture

@@ -174,6 +174,7 @@ def test_the_database_itself_refuses_a_second_event_of_a_number_or_key(durable_u
             fill(log, twin)
     assert log.after(1) == there
     log.close()
+    storage.close()
 
 
 def test_campaigns_are_separate(storage: Storage, log: Log) -> None:

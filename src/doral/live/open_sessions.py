@@ -1,54 +1,111 @@
-"""How many campaigns of a store hold a connection at once.
+"""How many campaigns of a store are kept ready at once: with a connection, or with their state in memory.
 
-Each has one of its own, so that none waits for another. Where there are hundreds, that is more than PostgreSQL gives to
-everybody together (100, unless its operator says otherwise), or than a process may open files: those that were not used
-for longest give theirs back, and make another when they are asked again.
+In SQLite each has a connection of its own, so that none waits for another. Where there are hundreds, that is more than a
+process may open files: those that were not used for longest give theirs back, with their state, and make another when
+they are asked again. In PostgreSQL connections are shared, and what is bounded is the memory that states take.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from threading import Lock
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from doral._forks import renew_in_child
+from doral.live.fold import Fold
+from doral.live.held_bytes import held_bytes
+
+_FEWEST_EVENTS = 200  # after which a state is weighed again
+_GROWTH = 8  # or when its log has grown by this part
 
 
 class _Opened(Protocol):
     def close_if_idle(self) -> bool: ...
 
 
-class OpenSessions:
-    """Of one store; `most` that are kept open, beyond those that are in use at the moment. None: all."""
+class _Weighed(NamedTuple):
+    """How much a state took when somebody looked, and for how many events that is good enough."""
 
-    def __init__(self, most: int | None = None) -> None:
-        self.most = most
-        self._lock = Lock()
-        self._order: OrderedDict[_Opened, None] = OrderedDict()  # the one that was used longest ago first
+    n_bytes: int = 0
+    since: int = 0
+    until: int = -1
+
+
+_NOTHING = _Weighed()
+
+
+class OpenSessions:
+    """Of one store. Those in use at the moment stay, whatever the limits are.
+
+    Args:
+        most: That are kept open; None: all.
+        most_bytes: That the states of those that are kept take, about; None: whatever they need.
+    """
+
+    def __init__(self, most: int | None = None, most_bytes: int | None = None) -> None:
+        self.most, self.most_bytes = most, most_bytes
+        self._begin()
         renew_in_child(self)
+
+    def _begin(self) -> None:
+        self._lock = Lock()
+        self._order: OrderedDict[_Opened, _Weighed] = OrderedDict()  # the one that was used longest ago first
+        self.n_bytes = 0
 
     def renew(self) -> None:
         """In a forked child, which has none."""
-        self._lock = Lock()
-        self._order = OrderedDict()
+        self._begin()
 
     def __len__(self) -> int:
         return len(self._order)
 
     def used(self, session: _Opened) -> None:
         """This one is used now."""
-        if self.most is None:
+        if self.most is None and self.most_bytes is None:
             return
         with self._lock:
-            self._order[session] = None
-            self._order.move_to_end(session)
-            too_many = [self._order.popitem(last=False)[0] for _ in range(len(self._order) - self.most)]
-        for one in too_many:
-            if one is session or not one.close_if_idle():
-                with self._lock:
-                    self._order[one] = None
+            self._order[session] = self._order.pop(session, _NOTHING)
+        self._close_some(but=session)
+
+    def rested(self, session: _Opened, fold: Fold) -> None:
+        """It has this state now."""
+        if self.most_bytes is None:
+            return
+        before = self._order.get(session, _NOTHING)
+        if before.since <= fold.sequence < before.until:
+            return
+        good_for = max(_FEWEST_EVENTS, fold.sequence // _GROWTH)
+        now = _Weighed(held_bytes(fold), fold.sequence, fold.sequence + good_for)
+        with self._lock:
+            self.n_bytes += now.n_bytes - self._order.pop(session, _NOTHING).n_bytes
+            self._order[session] = now
+        self._close_some(but=session)
+
+    def _close_some(self, *, but: _Opened) -> None:
+        """As many as the limits ask for, but for those that are in use."""
+        busy: list[tuple[_Opened, _Weighed]] = []
+        while True:
+            with self._lock:
+                if not self._is_too_much(len(busy)):
+                    break
+                one, weighed = self._order.popitem(last=False)
+                self.n_bytes -= weighed.n_bytes
+            if one is but or not one.close_if_idle():
+                busy.append((one, weighed))
+        if busy:
+            with self._lock:
+                for one, weighed in reversed(busy):
+                    self.n_bytes += weighed.n_bytes - self._order.pop(one, _NOTHING).n_bytes
+                    self._order[one] = weighed
+                    self._order.move_to_end(one, last=one is but)
+
+    def _is_too_much(self, busy: int) -> bool:
+        if not self._order:
+            return False
+        is_many = self.most is not None and len(self._order) + busy > self.most
+        return is_many or (self.most_bytes is not None and self.n_bytes > self.most_bytes)
 
     def closed(self, session: _Opened) -> None:
-        """This one has given its connection back."""
+        """This one has given its connection back, and has no state."""
         with self._lock:
-            self._order.pop(session, None)
+            self.n_bytes -= self._order.pop(session, _NOTHING).n_bytes

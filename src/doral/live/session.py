@@ -48,16 +48,18 @@ Ask: TypeAlias = tuple[Callable[..., Planned[Any]], Sequence[Any]]  # a plan, an
 class _Depth:
     """How many calls of one thread are inside."""
 
-    __slots__ = ("calls",)
+    __slots__ = ("_when_left", "calls")
 
-    def __init__(self) -> None:
-        self.calls = 0
+    def __init__(self, when_left: Callable[[], None]) -> None:
+        self.calls, self._when_left = 0, when_left
 
     def __enter__(self) -> None:
         self.calls += 1
 
     def __exit__(self, *_: object) -> None:
         self.calls -= 1
+        if not self.calls:
+            self._when_left()
 
 
 class Session:
@@ -73,7 +75,7 @@ class Session:
     ) -> None:
         self.row = row
         self._opened = opened
-        self._inside = _Depth()
+        self._inside = _Depth(self._rest)
         self.clock_tolerance_s = clock_tolerance_s
         self._storage = storage
         self._lock = RLock()
@@ -91,7 +93,7 @@ class Session:
 
     def renew(self) -> None:
         """In a forked child. The parent's connection is not ours to use, nor to close; its state may be half a one."""
-        self._lock, self._inside = RLock(), _Depth()
+        self._lock, self._inside = RLock(), _Depth(self._rest)
         self._inherited.append(self._log)
         self._log = self._fold = None
         self._pid, self.writer = os.getpid(), secrets.randbits(62)
@@ -461,6 +463,13 @@ class Session:
         if self._opened is not None:
             self._opened.used(self)
         return self._log
+
+    def _rest(self) -> None:
+        """After the outermost call: the state stays, for the next one looks at the head of the log first."""
+        if self._log is not None:
+            self._log.rest()
+        if self._opened is not None and self._fold is not None:
+            self._opened.rested(self, self._fold)
 
     def _find_again(self, error: CampaignGone) -> None:
         """A campaign that was deleted may have been restored from a backup: that is the truth, then."""

@@ -15,6 +15,7 @@ from typing import Self
 from doral import _check
 from doral._forks import renew_in_child
 from doral.engine.options import PolicyOptions
+from doral.engine.room import machine_bytes
 from doral.errors import InvalidValue, UnknownName
 from doral.live import backup
 from doral.live.campaign import Campaign
@@ -36,6 +37,8 @@ from doral.live.storage.contract import CampaignRow, Log, Storage
 from doral.live.storage.urls import redacted
 from doral.prediction.external import External
 from doral.problem import Problem
+
+_SHARE_OF_MEMORY = 4  # states of campaigns take at most one such part of the machine's, where connections are shared
 
 
 def open(  # noqa: A001  (read as `doral.open`)
@@ -127,6 +130,8 @@ class Store:
         self._campaigns: dict[str, Campaign] = {}
         self._sessions: list[Session] = []
         self._opened = OpenSessions()
+        if storage.shares_connections and (there := machine_bytes()) is not None:
+            self._opened.most_bytes = there // _SHARE_OF_MEMORY
         self._lock = Lock()
         renew_in_child(self)
 
@@ -209,16 +214,21 @@ class Store:
             return ExternalCampaign(self.campaign(name).session, model)
         name = _check.name("name of a campaign", name)
         with self._lock:
-            if name not in self._campaigns or self._campaigns[name].is_gone:
-                rows = {row.name: row for row in self._storage.campaigns()}
-                if name not in rows:
-                    raise UnknownName("campaign", name, rows)
+            found = self._campaigns.get(name)
+        if found is not None and not found.is_gone:
+            return found
+        row = self._storage.find(name)  # others need not wait for it
+        if row is None:
+            raise UnknownName("campaign", name, self.list())
+        with self._lock:
+            found = self._campaigns.get(name)
+            if found is None or found.is_gone:
                 session = self._session_class(
-                    self._storage, rows[name], clock_tolerance_s=self._clock_tolerance_s, opened=self._opened
+                    self._storage, row, clock_tolerance_s=self._clock_tolerance_s, opened=self._opened
                 )
                 self._sessions.append(session)
-                self._campaigns[name] = Campaign(session)
-            return self._campaigns[name]
+                found = self._campaigns[name] = Campaign(session)
+            return found
 
     @property
     def books(self) -> Books:
@@ -239,8 +249,19 @@ class Store:
             yield [Glimpse(self._storage, row, log) for row, log in found]
 
     def _keep_open(self, most: int) -> None:
-        """So many campaigns keep their connections; others give theirs back when they are not in use."""
-        self._opened.most = most
+        """So many campaigns keep their connections; others give theirs back when they are not in use.
+
+        Where campaigns share connections, so many are in use at once.
+        """
+        if self._storage.shares_connections:
+            self._storage.lend_at_most(most)
+        else:
+            self._opened.most = most
+
+    def _among_processes(self, number: int) -> None:
+        """So many processes on this machine share its memory."""
+        if self._opened.most_bytes is not None:
+            self._opened.most_bytes //= number
 
     def close(self) -> None:
         """Give all connections back. Campaigns stay as they are; one that is used again opens its own."""

@@ -29,7 +29,7 @@ _WRITERS = 32  # campaigns that store something at once; a slow one keeps no oth
 _FOREVER_S = 3_600.0
 _SUMMARIES_S = 0.5  # that a list of campaigns takes at most, but for the one that is being read
 _KEPT_OPEN_FILES = 300  # campaigns in one SQLite file: each takes three files, and half a megabyte of memory or more
-_KEPT_OPEN_CONNECTIONS = 60  # of all processes together: PostgreSQL has 100 for everybody, unless told otherwise
+_CONNECTIONS = 60  # of all processes together: PostgreSQL has 100 for everybody, unless told otherwise
 _FEWEST_OPEN = 8
 _FILES_PER_CAMPAIGN = 12  # of those that a process may open: three are used, and others are for connections
 _MOST_OPENED = 100  # campaigns that a list opens: each has a connection of its own
@@ -42,6 +42,7 @@ class Service:
         self.store, self.settings = store, settings
         if (kept := kept_open(settings)) is not None:
             store._keep_open(kept)
+        store._among_processes(settings.workers)
         self.metrics = Metrics()
         self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="doral")
         self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="doral-write")
@@ -155,11 +156,11 @@ class Service:
 
 
 def kept_open(settings: ServiceSettings) -> int | None:
-    """How many campaigns one process keeps open; None: all."""
+    """How many campaigns one process keeps open, or with PostgreSQL how many it uses at one moment; None: all."""
     if settings.storage.startswith("memory:"):
         return None
     if not settings.storage.startswith("sqlite:"):
-        return max(_FEWEST_OPEN, _KEPT_OPEN_CONNECTIONS // settings.workers)
+        return max(_FEWEST_OPEN, _CONNECTIONS // settings.workers)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     few = _KEPT_OPEN_FILES if most == resource.RLIM_INFINITY else most // _FILES_PER_CAMPAIGN
     return max(_FEWEST_OPEN, min(_KEPT_OPEN_FILES, few))

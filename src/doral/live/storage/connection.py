@@ -104,6 +104,9 @@ class Connection(ABC):
     def rollback(self) -> None:
         """Never raises: what cannot be rolled back is gone anyway."""
 
+    def rest(self) -> None:  # noqa: B027  (one that is nobody else's stays)
+        """It is not used for a while: outside a transaction, others may have it meanwhile."""
+
     @abstractmethod
     def close(self) -> None: ...
 

@@ -226,6 +226,9 @@ class Log(ABC):
         either. Outside a transaction.
         """
 
+    def rest(self) -> None:  # noqa: B027  (a log with a connection of its own keeps it)
+        """It is not used for a while: outside a transaction, others may have its connection meanwhile."""
+
     @abstractmethod
     def close(self) -> None:
         """Give the connection back."""
@@ -235,6 +238,7 @@ class Storage(ABC):
     """All campaigns of one store."""
 
     url: str  # to be shown: without a password
+    shares_connections = False  # whether a campaign holds one only while it is used
 
     @abstractmethod
     def create(self, *, name: str, tag: str, first: Event) -> CampaignRow:
@@ -243,6 +247,13 @@ class Storage(ABC):
     @abstractmethod
     def campaigns(self) -> list[CampaignRow]:
         """All campaigns by name."""
+
+    def find(self, name: str) -> CampaignRow | None:
+        """One of them; None where there is none of that name."""
+        return next((row for row in self.campaigns() if row.name == name), None)
+
+    def lend_at_most(self, connections: int) -> None:  # noqa: B027  (only where they are shared)
+        """So many connections are in use at once; whoever needs another waits."""
 
     @abstractmethod
     def open_log(self, row: CampaignRow) -> Log:

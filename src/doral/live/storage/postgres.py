@@ -102,7 +102,19 @@ class PostgresConnection(Connection):
         self._timeouts = timeouts or Timeouts()
         self._connection = connect(database, self._timeouts)
         self._held: set[int] = set()
+        self.is_broken = False  # it was found to be
         renew_in_child(self)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether somebody else could use it: it works, as far as is known, and no transaction is open."""
+        if self.is_lost or self.is_broken or self._connection.closed:
+            return False
+        return self._connection.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+    def fileno(self) -> int:
+        """Of its socket."""
+        return self._connection.fileno()
 
     def renew(self) -> None:
         """A child lets go of the parent's socket without a word: the server would think that the parent has left.
@@ -125,6 +137,7 @@ class PostgresConnection(Connection):
         if isinstance(error, UnicodeError | errors.UntranslatableCharacter | errors.CharacterNotInRepertoire):
             return self._not_held(parameters, said)
         if self._connection.closed or isinstance(error, psycopg.InterfaceError):
+            self.is_broken = True
             return ConnectionLost(f"the connection to PostgreSQL broke: {said}")
         if isinstance(error, errors.LockNotAvailable):
             return self._busy()

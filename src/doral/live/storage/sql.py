@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageError
 from doral.live.events import Event
@@ -19,6 +21,9 @@ from doral.live.storage.sql_books import SqlBooks
 from doral.live.storage.sql_log import gone, put_in, rows_of
 from doral.live.storage.sqlite import SqliteConnection
 from doral.live.storage.urls import PostgresDatabase, SqliteFile, read_postgres, read_sqlite
+
+if TYPE_CHECKING:
+    from doral.live.storage.postgres_pool import PostgresPool
 
 
 def _read_url(url: str) -> SqliteFile | PostgresDatabase:
@@ -55,9 +60,29 @@ class SqlStorage(Storage):
             migrating.bring_up_to_date(self._place, connection, self._timeouts)
         finally:
             connection.close()
-        self._books = SqlBooks(self._opened)
+        self._books = SqlBooks(self._connected)  # always open: keys are looked up for every request
+        self._pool: PostgresPool | None = None
+        if not isinstance(self._place, SqliteFile):
+            from doral.live.storage.postgres import PostgresConnection
+            from doral.live.storage.postgres_pool import PostgresPool
+
+            connect = partial(PostgresConnection, self._place, self._timeouts)
+            self._pool = PostgresPool(connect, wait_s=self._timeouts.lock_s)
+            self.shares_connections = True
+
+    def lend_at_most(self, connections: int) -> None:
+        if self._pool is not None:
+            self._pool.most = connections
 
     def _opened(self) -> Connection:
+        """A connection for one request; where they are shared, one that may have been used before."""
+        if self._pool is None:
+            return self._connected()
+        from doral.live.storage.postgres_pool import PooledConnection
+
+        return PooledConnection(self._pool)
+
+    def _connected(self) -> Connection:
         """Another connection to what was opened; a file that has become something else since is not touched."""
         if isinstance(self._place, SqliteFile):
             sqlite_file.check_there(self._place.path)
@@ -109,12 +134,18 @@ class SqlStorage(Storage):
         return int(rows[0][0]) if rows else None
 
     def campaigns(self) -> list[CampaignRow]:
+        return self._rows()
+
+    def find(self, name: str) -> CampaignRow | None:
+        return next(iter(self._rows(name)), None)
+
+    def _rows(self, name: str | None = None) -> list[CampaignRow]:
         patience = Patience()
         while True:
             try:
                 connection = self._opened()
                 try:
-                    return rows_of(connection)
+                    return rows_of(connection, name)
                 finally:
                     connection.close()
             except ConnectionLost as error:
@@ -178,8 +209,10 @@ class SqlStorage(Storage):
         return self._books
 
     def close(self) -> None:
-        """Connections belong to logs, and each closes its own."""
+        """A connection that belongs to a log is closed by that."""
         self._books.close()
+        if self._pool is not None:
+            self._pool.close()
 
 
 def _find_or_make(path: Path, *, create: bool) -> None:

@@ -315,6 +315,9 @@ class SqlLog(Log):
     def wipe(self, sequences: Sequence[int] = (), *, people: Sequence[int] = ()) -> None:
         self._connection.wipe()
 
+    def rest(self) -> None:
+        self._connection.rest()
+
     def close(self) -> None:
         self._connection.close()
 
@@ -356,9 +359,11 @@ def put_in(connection: Connection, row: CampaignRow, pages: Pages, *, if_taken: 
     return campaign_id
 
 
-def rows_of(connection: Connection) -> list[CampaignRow]:
-    """All campaigns by name."""
-    rows = connection.execute(f"SELECT id, name, tag, created_at FROM {connection.schema}campaigns ORDER BY name")
+def rows_of(connection: Connection, name: str | None = None) -> list[CampaignRow]:
+    """All campaigns by name, or the one of this name."""
+    one = "" if name is None else f"WHERE name = {connection.placeholder} "
+    sql = f"SELECT id, name, tag, created_at FROM {connection.schema}campaigns {one}ORDER BY name"
+    rows = connection.execute(sql, () if name is None else (name,))
     return [CampaignRow(id=row[0], name=row[1], tag=row[2], created_at=row[3]) for row in rows]
 
 

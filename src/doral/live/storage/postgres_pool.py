@@ -1,0 +1,209 @@
+"""Connections to PostgreSQL that all campaigns of a store share: one is borrowed for a request, and given back after it.
+
+A server forks a process for each connection, and has 100 for everybody unless its operator says otherwise. Campaigns
+may be thousands; what is bounded by nature is how many threads ask for something at once.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable, Sequence
+from threading import Condition, get_ident
+from typing import Any
+
+from doral._forks import renew_in_child
+from doral.live.errors import ConnectionLost, StorageBusy
+from doral.live.storage.connection import Connection
+from doral.live.storage.postgres import PostgresConnection
+
+KEPT_IDLE = 16  # connections that nobody uses at the moment; what a moment of many threads has opened is closed again
+
+
+class PostgresPool:
+    """Of one store and process. Safe to share between threads; a forked child begins with none."""
+
+    def __init__(self, connect: Callable[[], PostgresConnection], *, wait_s: float, most: int | None = None) -> None:
+        self._connect, self._wait_s = connect, wait_s
+        self.most = most  # that are borrowed at once; None: as many as threads ask for
+        self._inherited: list[object] = []
+        self._begin()
+        renew_in_child(self)
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._changed = Condition()
+        self._idle: list[PostgresConnection] = []  # the one that was used last at the end
+        self._lent: dict[int, int] = {}  # by thread
+        self._is_closed = False
+
+    def renew(self) -> None:
+        """In a forked child. The parent's connections are not ours to use, nor to close."""
+        self._inherited.append(self._idle)
+        self._begin()
+
+    @property
+    def n_lent(self) -> int:
+        """Connections that somebody uses now."""
+        return sum(self._lent.values())
+
+    @property
+    def n_idle(self) -> int:
+        """Connections that wait for somebody."""
+        return len(self._idle)
+
+    def take(self) -> PostgresConnection:
+        """One that nobody else uses, made where there is none; StorageBusy where too many are in use for too long."""
+        if os.getpid() != self._pid:  # forked by something that does not tell Python
+            self.renew()
+        me = get_ident()
+        with self._changed:
+            self._wait_for_room(me)
+            self._lent[me] = self._lent.get(me, 0) + 1
+            found = self._next_idle()
+        if found is not None:
+            return found
+        try:
+            return self._connect()
+        except BaseException:
+            self._count_back(me)
+            raise
+
+    def _wait_for_room(self, me: int) -> None:
+        """Whoever has one already gets another at once: two who wait for each other's would wait for ever."""
+        until = time.monotonic() + self._wait_s
+        while self.most is not None and self.n_lent >= self.most and me not in self._lent:
+            left_s = until - time.monotonic()
+            if left_s <= 0 or not self._changed.wait(left_s):
+                raise StorageBusy(
+                    f"PostgreSQL: all {self.most} connections of this process were in use for {self._wait_s:g} s; "
+                    "nothing was changed: try again"
+                )
+
+    def _next_idle(self) -> PostgresConnection | None:
+        while self._idle:
+            found = self._idle.pop()
+            if _is_usable(found):
+                return found
+            _discard(found)
+        return None
+
+    def give(self, connection: PostgresConnection, taker: int) -> None:
+        """Give one back that a thread has taken.
+
+        Args:
+            connection: What `take` gave. One that is broken, or in the middle of something, is closed.
+            taker: The thread for which it was taken.
+        """
+        if os.getpid() != self._pid:
+            self._inherited.append(connection)
+            return
+        surplus: list[PostgresConnection] = []
+        with self._changed:
+            if connection.is_clean and not self._is_closed and len(self._idle) < KEPT_IDLE:
+                self._idle.append(connection)
+            else:
+                surplus.append(connection)
+                if connection.is_broken:  # what ended this one has probably ended all of them
+                    surplus += self._idle
+                    self._idle = []
+        for one in surplus:
+            _discard(one)
+        self._count_back(taker)
+
+    def _count_back(self, taker: int) -> None:
+        with self._changed:
+            left = self._lent.get(taker, 0) - 1
+            if left > 0:
+                self._lent[taker] = left
+            else:
+                self._lent.pop(taker, None)
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Those that nobody uses; the others when they are given back."""
+        with self._changed:
+            idle, self._idle, self._is_closed = self._idle, [], True
+        for one in idle:
+            _discard(one)
+
+
+def _is_usable(connection: PostgresConnection) -> bool:
+    """Nobody has asked it anything: where something can be read, the server has said good-bye."""
+    if not connection.is_clean:
+        return False
+    looked = select.poll()
+    looked.register(connection.fileno(), select.POLLIN)
+    return not looked.poll(0)
+
+
+def _discard(connection: PostgresConnection) -> None:
+    connection.close()
+
+
+class PooledConnection(Connection):
+    """As a connection of one's own; a real one is borrowed with the first statement, until `rest`."""
+
+    placeholder, schema = PostgresConnection.placeholder, PostgresConnection.schema
+
+    def __init__(self, pool: PostgresPool) -> None:
+        self._pool = pool
+        self._held: PostgresConnection | None = None
+        self._taker = 0
+
+    @property
+    def is_lost(self) -> bool:  # type: ignore[override]
+        return self._held is not None and self._held.is_lost
+
+    def _use(self) -> PostgresConnection:
+        if self._held is None:
+            self._taker = get_ident()
+            self._held = self._pool.take()
+        return self._held
+
+    def rest(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            self._pool.give(held, self._taker)
+
+    def close(self) -> None:
+        self.rest()
+
+    # --- as it is said there ----------------------------------------------------------------------------------------
+
+    def server_time(self) -> float | None:
+        return self._use().server_time()
+
+    def begin(self, campaign_id: int, *, within_s: float | None = None) -> None:
+        self._use().begin(campaign_id, within_s=within_s)
+
+    def begin_reading(self) -> None:
+        self._use().begin_reading()
+
+    def end_reading(self) -> None:
+        self._use().end_reading()
+
+    def wipe(self) -> None:
+        self._use().wipe()
+
+    def be_thorough(self) -> None:
+        self._use().be_thorough()
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._use().execute(sql, parameters)
+
+    def has_table(self, name: str) -> bool:
+        return self._use().has_table(name)
+
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
+        return self._use().execute_many(sql, rows)
+
+    def commit(self) -> None:
+        if self._held is None:  # another connection would commit nothing, and say that it did
+            raise ConnectionLost("the connection of this transaction is gone")
+        self._held.commit()
+
+    def rollback(self) -> None:
+        if self._held is not None:
+            self._held.rollback()
