@@ -37,6 +37,7 @@ from doral.service.routes import (
 )
 from doral.service.service import Service
 from doral.service.settings import ServiceSettings
+from doral.service.spreading.handing import Handing
 from doral.service.streams import EndingStreams
 
 # All that the service answers to; a part adds its own here.
@@ -99,6 +100,7 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
     openapi.describe(app)
     errors.add_handlers(app)
     # The last one stands outermost.
+    app.add_middleware(Handing, owner=app)
     app.add_middleware(WholeNames)
     install(app, settings)
     observe(app)

@@ -40,6 +40,7 @@ class ServiceSettings:
         host: Address to listen on.
         port: To listen on; 0: any that is free.
         workers: Processes; more than one needs PostgreSQL.
+        is_spread: Whether each campaign has a home among several workers.
         tls_cert: File with the certificate, and those that vouch for it.
         tls_key: File with its private key.
         allow_plain_http: Listen on an address that others can reach, though nothing is encrypted.
@@ -60,6 +61,7 @@ class ServiceSettings:
     host: str = "127.0.0.1"
     port: int = 8787
     workers: int = 1
+    is_spread: bool = True
     tls_cert: Path | None = None
     tls_key: Path | None = None
     allow_plain_http: bool = False

@@ -19,6 +19,8 @@ from doral.service.threads import Run
 from doral.wire.problems import ServiceError
 
 _CALLER = "caller"  # in a request's state, once it is known
+# Likewise, where another worker has handed the request on. It is no header: nobody outside can say it.
+HANDED_ON = "handed_on"
 _TOO_MANY = "too many wrong keys from this address: wait {:.0f} s"
 _READS = frozenset(("GET", "HEAD"))
 _OWN_SITE = frozenset((b"same-origin", b"none"))
@@ -81,10 +83,12 @@ class Entrance:
         return await self.caller(scope)
 
     def _remember(self, scope: MutableMapping[str, Any], found: Caller) -> Caller:
-        wait_s = self._rates.wait_s(found.key_id)
+        state = scope.setdefault("state", {})
+        # One that was handed on was counted where it came.
+        wait_s = 0.0 if HANDED_ON in state else self._rates.wait_s(found.key_id)
         if wait_s > 0:
             raise refusals.too_many(f"key {found.key_id} asks too often: wait {wait_s:.3g} s", wait_s)
-        scope.setdefault("state", {})[_CALLER] = found
+        state[_CALLER] = found
         return found
 
     async def key(self, text: str, address: str) -> Caller:

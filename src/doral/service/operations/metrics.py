@@ -89,6 +89,12 @@ class Metrics:
         self._errors = Counter(
             "doral_errors", "Requests that were refused or failed, by code.", ("code",), registry=registry
         )
+        self._handed_on = Counter(
+            "doral_handed_on",
+            "Requests that came to a worker where their campaign is not at home, by what the other made of them.",
+            ("outcome",),
+            registry=registry,
+        )
         self._streams = Gauge(
             "doral_event_streams", "Event streams that are open.", multiprocess_mode="livesum", registry=registry
         )
@@ -154,6 +160,10 @@ class Metrics:
                 code = OTHER
             self._codes.add(code)
         self._child(self._errors, code).inc()
+
+    def handed_on(self, outcome: str) -> None:
+        """A request was handed on to another worker: "answered"; or "refused" or "lost", and then served here."""
+        self._child(self._handed_on, outcome).inc()
 
     def stream_opened(self) -> None:
         """Somebody follows a campaign."""

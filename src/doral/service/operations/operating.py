@@ -17,6 +17,7 @@ from doral.service.operations.readiness import READY, STARTING, STOPPING
 from doral.service.operations.warming import warm_up
 from doral.service.operations.webhook import Webhook
 from doral.service.service import Service
+from doral.service.spreading.spread import Spread
 
 _SAVE_WITHIN_S = 5.0
 _WORTH_SAVING = 2_000  # events, which take a noticeable moment to read
@@ -31,6 +32,9 @@ async def operating(app: FastAPI, service: Service) -> AsyncIterator[None]:
     `app.state.readiness` says how far it is; `app.state.when_ready`, where there is one, is called once.
     """
     app.state.readiness = STARTING
+    spread: Spread | None = getattr(app.state, "spread", None)
+    if spread is not None:
+        spread.reach_out()
     settings, keeper = service.settings, Keeper(service, service.metrics.folder)
     tasks = [asyncio.create_task(one) for one in (_begin(app, service), keeper.watch(), keeper.expire())]
     if settings.webhook is not None and settings.webhook_secret is not None:
@@ -46,6 +50,8 @@ async def operating(app: FastAPI, service: Service) -> AsyncIterator[None]:
             with suppress(asyncio.CancelledError):
                 await task
         keeper.close()
+        if spread is not None:
+            await spread.close()
         await _drain(service)
 
 
@@ -56,6 +62,8 @@ async def _begin(app: FastAPI, service: Service) -> None:
     except DoralError as error:
         _logger.warning("the store could not be read beforehand: %s", error)
     app.state.readiness = READY
+    if (spread := getattr(app.state, "spread", None)) is not None:
+        await spread.open(app.state.serve_handed)  # campaigns come home when they are served quickly here
     when_ready: Callable[[], None] | None = getattr(app.state, "when_ready", None)
     if when_ready is not None:
         await service.run(when_ready)

@@ -13,6 +13,7 @@ from doral.service.operations.logs import set_up_logs
 from doral.service.operations.server import make_server
 from doral.service.operations.workers import Workers
 from doral.service.settings import ServiceSettings
+from doral.service.spreading.spread import Neighbours, Spread
 
 # A thread that stores lets others run with every statement, and then waits this long for its turn: Python's own 5 ms
 # would cost a group of requests more than the disk does.
@@ -47,17 +48,26 @@ def serve(settings: ServiceSettings, *, when_ready: Callable[[str], None] | None
         lines.flush()
 
 
-def run_here(settings: ServiceSettings, listening: socket.socket, when_ready: Callable[[], None]) -> None:
+def run_here(
+    settings: ServiceSettings,
+    listening: socket.socket,
+    when_ready: Callable[[], None],
+    *,
+    where: Neighbours | None = None,
+) -> None:
     """In this process.
 
     Args:
         settings: How it is run.
         listening: The socket, bound.
         when_ready: Called once, when decisions can be made quickly.
+        where: This process among several; None: it is the only one.
     """
     sys.setswitchinterval(_SWITCH_S)
     app = make_app(settings, open_store(settings.storage))
     app.state.when_ready = when_ready
+    if where is not None and settings.is_spread:
+        app.state.spread = Spread(where)
     lines = set_up_logs(log_format=settings.log_format)
     try:
         make_server(app, settings).run(sockets=[listening])

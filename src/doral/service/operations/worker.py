@@ -15,6 +15,7 @@ import threading
 from dataclasses import dataclass
 
 from doral.service.settings import ServiceSettings
+from doral.service.spreading.spread import Neighbours
 
 READY = b"ready\n"
 
@@ -24,7 +25,8 @@ class Orders:
     """What a worker is told."""
 
     settings: ServiceSettings
-    counts: str  # folder in which all workers count
+    counts: str  # folder in which all workers count, and meet: nobody else's user may enter it
+    place: int  # of this worker among them
 
 
 def main(socket_number: int) -> None:
@@ -37,7 +39,8 @@ def main(socket_number: int) -> None:
     from doral.service.operations.running import run_here
 
     with socket.socket(fileno=socket_number) as listening:
-        run_here(orders.settings, listening, _say_ready)
+        where = Neighbours(place=orders.place, of=orders.settings.workers, folder=orders.counts)
+        run_here(orders.settings, listening, _say_ready, where=where)
 
 
 def _say_ready() -> None:

@@ -35,7 +35,7 @@ _LOOK_S = 1.0
 _logger = logging.getLogger("doral.service")
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class _Place:
     """Where one worker is, and the next one after it."""
 
@@ -99,7 +99,7 @@ class Workers:
         )
         place.process, place.started_at, place.is_ready, place.said = process, time.monotonic(), False, b""
         self._selector.register(_pipe(process.stdout), selectors.EVENT_READ, place)
-        orders = Orders(settings=self._settings, counts=self._counts)
+        orders = Orders(settings=self._settings, counts=self._counts, place=self._places.index(place))
         with suppress(BrokenPipeError):  # it died at once, and is heard of below
             pipe = _pipe(process.stdin)
             pipe.write(pickle.dumps(sys.path) + pickle.dumps(orders))

@@ -1,0 +1,1 @@
+"""Campaigns spread over the workers of one machine: each has a home, where its state is kept."""

@@ -1,0 +1,64 @@
+"""What workers say to each other: a head of a few lines, and a body, with a number by which answers are told apart.
+
+Nothing of it comes from outside: both ends are processes of one service, over a socket in a folder that only its own
+user may enter.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+ASK = 1  # a request
+ANSWER = 2
+REFUSED = 3  # nothing was done with the request: whoever has it may serve it
+FAILED = 4  # an error that nobody foresaw
+PING, PONG = 5, 6  # whether somebody is there
+
+_FIXED = struct.Struct(">BQII")  # kind, number, bytes of the head, bytes of the body
+MOST_BYTES = 64 * 1024 * 1024
+
+
+class Frame(NamedTuple):
+    """One message."""
+
+    kind: int
+    number: int
+    head: tuple[bytes, ...] = ()
+    body: bytes = b""
+
+
+class Broken(ValueError):
+    """What came is none of ours."""
+
+
+def packed(kind: int, number: int, head: Sequence[bytes] = (), body: bytes = b"") -> bytes:
+    """As it is sent. No part of a head has a line feed in it: headers, paths and addresses cannot."""
+    lines = b"\n".join(head)
+    if lines.count(b"\n") != max(0, len(head) - 1):
+        raise Broken("a part of the head has a line feed in it")
+    return _FIXED.pack(kind, number, len(lines), len(body)) + lines + body
+
+
+class Reader:
+    """Takes what a socket gives, in whatever pieces."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+
+    def read(self, data: bytes) -> Iterator[Frame]:
+        """All frames that are whole by now; Broken where one is too large to be one of ours."""
+        buffer = self._buffer + data if self._buffer else data
+        at = 0
+        while len(buffer) - at >= _FIXED.size:
+            kind, number, n_head, n_body = _FIXED.unpack_from(buffer, at)
+            if not ASK <= kind <= PONG or n_head + n_body > MOST_BYTES:
+                raise Broken("what came is no message of a worker")
+            begin = at + _FIXED.size
+            if len(buffer) - begin < n_head + n_body:
+                break
+            head = buffer[begin : begin + n_head]
+            at = begin + n_head + n_body
+            yield Frame(kind, number, tuple(head.split(b"\n")) if head else (), buffer[begin + n_head : at])
+        self._buffer = buffer[at:]

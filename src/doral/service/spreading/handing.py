@@ -1,0 +1,206 @@
+"""Requests that change a campaign are handed on to the worker where it is at home; all others stay where they came.
+
+Where that is makes no difference to what is stored: every change takes the campaign's lock in the database. So whoever
+cannot hand a request on serves it. One that was handed on is served where it arrives, whatever that worker thinks of its
+home: it comes in behind this layer, which only requests from outside pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from doral.live.errors import OutcomeUnknown
+from doral.service.access.answering import refuse
+from doral.service.access.entrance import HANDED_ON
+from doral.service.spreading.door import Served
+from doral.service.spreading.frames import FAILED
+from doral.service.spreading.link import AnswerLost, NotTaken
+from doral.service.spreading.spread import Spread
+
+MOST_BODY_BYTES = 256 * 1024  # of a request that is handed on: larger ones are read where they came
+_PREFIX = "/v1/campaigns/"
+_SLASH_IN_NAME = "\x1f"
+_KEY = b"idempotency-key"
+_FIXED = 7  # lines of a head before its headers
+
+
+class HandedRoute:
+    """What stands in a scope in the place of the route that another worker has found."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
+class Handing:
+    """Stands right before the routes: by then a key was looked at, and the path taken apart."""
+
+    def __init__(self, app: ASGIApp, owner: FastAPI) -> None:
+        self._app, self._owner, self._state = app, owner, owner.state
+        self._state.serve_handed = self.serve
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        spread: Spread | None = getattr(self._state, "spread", None)
+        name = None if spread is None else _name(scope)
+        home = None if spread is None or name is None else spread.home_elsewhere(name)
+        if spread is None or name is None or home is None:
+            await self._app(scope, receive, send)
+            return
+        body = await _whole(receive)
+        if body is None:  # whoever asked has gone away
+            return
+        scope["state"][HANDED_ON] = "answered"
+        try:
+            frame = await spread.links[home].ask(_packed(scope), body)
+        except NotTaken:
+            scope["state"][HANDED_ON] = "refused"
+        except AnswerLost:
+            scope["state"][HANDED_ON] = "lost"
+            if not _is_keyed(scope, body):
+                words = (
+                    "the worker that had the request has ended; whether the change was stored is not known: "
+                    "look before you ask again, and give requests a key"
+                )
+                await refuse(scope, receive, send, OutcomeUnknown(words))
+                return
+        else:
+            if frame.kind == FAILED:
+                raise RuntimeError("the worker where the campaign is at home has failed at this; its log says why")
+            await _send(scope, name, frame.head, frame.body, send)
+            return
+        finally:
+            self._state.service.metrics.handed_on(scope["state"][HANDED_ON])
+        await self._app(scope, _again(body, receive), send)
+
+    async def serve(self, head: tuple[bytes, ...], body: bytes) -> Served:
+        """A request that another worker has handed on. Its key is looked at again, by its route."""
+        scope = _unpacked(head, self._owner)
+        found = _Answer()
+        await self._app(scope, _again(body, _never), found.send)
+        route = getattr(scope.get("route"), "path", "")
+        return [b"%d" % found.status, str(route).encode(), *found.headers], b"".join(found.parts)
+
+
+class _Answer:
+    """What a route sends."""
+
+    def __init__(self) -> None:
+        self.status = 500
+        self.headers: list[bytes] = []
+        self.parts: list[bytes] = []
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            for name, value in message.get("headers", ()):
+                self.headers += (bytes(name), bytes(value))
+        else:
+            self.parts.append(message.get("body", b""))
+
+
+def _name(scope: Scope) -> str | None:
+    """The campaign that a request changes; None where it changes none, or is too large to be handed on."""
+    if scope["type"] != "http" or scope["method"] != "POST" or not scope["path"].startswith(_PREFIX):
+        return None
+    name, slash, _ = scope["path"][len(_PREFIX) :].partition("/")
+    if not name or not slash:
+        return None
+    length = 0
+    for header, value in scope["headers"]:
+        if header == b"content-length":
+            length = int(value) if value.isdigit() else MOST_BODY_BYTES + 1
+        elif header == b"transfer-encoding":
+            return None
+    return name.replace(_SLASH_IN_NAME, "/") if length <= MOST_BODY_BYTES else None
+
+
+async def _whole(receive: Receive) -> bytes | None:
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _packed(scope: Scope) -> list[bytes]:
+    client = scope.get("client") or ("", 0)
+    head = [
+        scope["state"].get("request_id", "").encode(),
+        str(client[0]).encode(),
+        scope.get("scheme", "http").encode(),
+        scope["method"].encode(),
+        scope["path"].encode(),
+        scope.get("raw_path") or b"",
+        scope.get("query_string") or b"",
+    ]
+    for pair in scope["headers"]:
+        head += pair
+    return head
+
+
+def _unpacked(head: tuple[bytes, ...], app: object) -> dict[str, Any]:
+    request_id, client, scheme, method, path, raw_path, query = head[:_FIXED]
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": method.decode(),
+        "scheme": scheme.decode(),
+        "path": path.decode(),
+        "raw_path": raw_path,
+        "query_string": query,
+        "root_path": "",
+        "headers": list(zip(head[_FIXED::2], head[_FIXED + 1 :: 2], strict=True)),
+        "client": (client.decode(), 0),
+        "server": None,
+        "app": app,
+        "state": {"request_id": request_id.decode(), HANDED_ON: "here"},
+    }
+
+
+async def _send(scope: Scope, name: str, head: tuple[bytes, ...], body: bytes, send: Send) -> None:
+    scope["route"], scope["path_params"] = HandedRoute(head[1].decode()), {"name": name}  # for whoever notes it
+    headers = list(zip(head[2::2], head[3::2], strict=True))
+    await send({"type": "http.response.start", "status": int(head[0]), "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _again(body: bytes, then: Receive) -> Receive:
+    """A body that was read already, for whoever reads it next."""
+    is_told = False
+
+    async def receive() -> Message:
+        nonlocal is_told
+        if is_told:
+            return await then()
+        is_told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive
+
+
+async def _never() -> Message:
+    await asyncio.get_running_loop().create_future()
+    raise AssertionError
+
+
+def _is_keyed(scope: Scope, body: bytes) -> bool:
+    """Whether a request that is served twice is stored once."""
+    if any(name == _KEY for name, _ in scope["headers"]):
+        return True
+    try:
+        given = json.loads(body)
+    except ValueError:
+        return True  # nothing can come of it
+    if not isinstance(given, dict):
+        return True
+    lists = [value for value in given.values() if isinstance(value, list)]
+    items = [given] if given.get("key") is not None or len(lists) != 1 else lists[0]
+    return all(isinstance(one, dict) and one.get("key") is not None for one in items)
