@@ -43,11 +43,19 @@ class LeasedSession(Session):
         self._has_lease = False  # as far as is known
         self.merge_every_s = MERGE_EVERY_S
         super().__init__(*given, **named)
+        self._be_known()
 
     def renew(self) -> None:
         """In a forked child: the lease is the parent's."""
         super().renew()
+        self._be_known()
         self._forget_lease()
+
+    def _be_known(self) -> None:
+        """All sessions of a process write under one number, so that others have to look after one alone."""
+        number = self._storage.life()
+        if number is not None:
+            self.writer = number
 
     def _forget_lease(self) -> None:
         self._scratch, self._granted, self._has_lease = None, Granted(), False

@@ -274,6 +274,10 @@ class Storage(ABC):
     def delete(self, row: CampaignRow) -> None:
         """Take a campaign out; CampaignGone where it is not there any more."""
 
+    def life(self) -> int | None:
+        """The number by which others can see that this process lives; None where each session has its own."""
+        return None
+
     @abstractmethod
     def books(self) -> Books:
         """What a service keeps in this store beside the campaigns; the same object every time."""

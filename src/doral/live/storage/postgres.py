@@ -101,7 +101,6 @@ class PostgresConnection(Connection):
         self._database = database
         self._timeouts = timeouts or Timeouts()
         self._connection = connect(database, self._timeouts)
-        self._held: set[int] = set()
         self.is_broken = False  # it was found to be
         renew_in_child(self)
 
@@ -222,14 +221,11 @@ class PostgresConnection(Connection):
         return float(self.execute("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
 
     def hold(self, writer: int) -> None:
-        if writer not in self._held:
-            # One number of 64 bits: these locks are not those of campaigns, which are two of 32.
-            self.execute("SELECT pg_advisory_lock(%s::bigint)", (writer,))
-            self._held.add(writer)
+        # One number of 64 bits: these locks are not those of campaigns, which are two of 32. Whoever has it already can
+        # only be an earlier connection of this process, of whose end the server has not heard yet.
+        self.execute("SELECT pg_try_advisory_lock(%s::bigint)", (writer,))
 
     def is_held(self, writer: int) -> bool:
-        if writer in self._held:
-            return True
         return not self.execute("SELECT pg_try_advisory_xact_lock(%s::bigint)", (writer,))[0][0]
 
     def has_table(self, name: str) -> bool:

@@ -7,6 +7,7 @@ may be thousands; what is bounded by nature is how many threads ask for somethin
 from __future__ import annotations
 
 import os
+import secrets
 import select
 import time
 from collections.abc import Callable, Sequence
@@ -33,6 +34,8 @@ class PostgresPool:
 
     def _begin(self) -> None:
         self._pid = os.getpid()
+        self._life_number = secrets.randbits(62)
+        self._life: PostgresConnection | None = None
         self._changed = Condition()
         self._idle: list[PostgresConnection] = []  # the one that was used last at the end
         self._lent: dict[int, int] = {}  # by thread
@@ -40,8 +43,24 @@ class PostgresPool:
 
     def renew(self) -> None:
         """In a forked child. The parent's connections are not ours to use, nor to close."""
-        self._inherited.append(self._idle)
-        self._begin()
+        if os.getpid() != self._pid:
+            self._inherited += [self._idle, self._life]
+            self._begin()
+
+    @property
+    def life(self) -> int:
+        """The number by which other processes can see that this one lives, once it has said `live`."""
+        self.renew()
+        return self._life_number
+
+    def live(self) -> None:
+        """Say so, through a connection that is used for nothing else: it ends when this process does."""
+        with self._changed:
+            if self._life is None or not _is_usable(self._life):
+                if self._life is not None:
+                    _discard(self._life)
+                self._life = self._connect()
+                self._life.hold(self._life_number)
 
     @property
     def n_lent(self) -> int:
@@ -125,6 +144,9 @@ class PostgresPool:
         """Those that nobody uses; the others when they are given back."""
         with self._changed:
             idle, self._idle, self._is_closed = self._idle, [], True
+            if self._life is not None:
+                idle.append(self._life)
+                self._life = None
         for one in idle:
             _discard(one)
 
@@ -183,6 +205,12 @@ class PooledConnection(Connection):
 
     def end_reading(self) -> None:
         self._use().end_reading()
+
+    def hold(self, writer: int) -> None:
+        self._pool.live()
+
+    def is_held(self, writer: int) -> bool:
+        return writer == self._pool.life or self._use().is_held(writer)
 
     def wipe(self) -> None:
         self._use().wipe()

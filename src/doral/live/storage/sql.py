@@ -70,6 +70,9 @@ class SqlStorage(Storage):
             self._pool = PostgresPool(connect, wait_s=self._timeouts.lock_s)
             self.shares_connections = True
 
+    def life(self) -> int | None:
+        return None if self._pool is None else self._pool.life
+
     def lend_at_most(self, connections: int) -> None:
         if self._pool is not None:
             self._pool.most = connections
