@@ -1,6 +1,6 @@
 """Tapes as files: what every arm would bring in every round, and when, for players that know nothing of DORAL.
 
-A tape is a folder of `.npy` files and `problem.json`. What a policy is told and what is true are kept apart by `play.py`.
+A tape is a folder of `.npy` files and `problem.json`; `play.py` tells a policy what it may know of it.
 """
 
 from __future__ import annotations

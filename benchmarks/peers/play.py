@@ -7,7 +7,6 @@ installed. What it does is what `doral.simulate` does with a policy written in P
 
 from __future__ import annotations
 
-import argparse
 import bisect
 import importlib.util
 import json
@@ -86,8 +85,8 @@ class Played:
         self.choices = []  # by round: an arm, or None
 
 
-def play(policy, tape: Tape, limit_s: float = math.inf) -> Played:
-    """The whole tape, or as much of it as the limit (seconds of the wall clock) allows."""
+def play(policy, tape: Tape, limit_s: float = math.inf, rounds: int | None = None) -> Played:
+    """The whole tape, or as many rounds as are asked for, or as the limit (seconds of processor time) allows."""
     problem, times, horizon, played = tape.problem, tape.times, tape.rounds, Played()
     control, silent, counted_later = problem.control, problem.feedback == "silent", problem.counted != "by_end"
     deadlines, weights = problem.deadlines.tolist(), problem.weights.tolist()
@@ -131,10 +130,11 @@ def play(policy, tape: Tape, limit_s: float = math.inf) -> Played:
             answer.features = tape.features[decided - 1]
         return answer
 
-    started, wall = time.process_time(), time.perf_counter()
-    for round_ in range(1, horizon + 1):
-        if round_ % LOOK_EVERY == 0 and time.perf_counter() - wall > limit_s:
+    started, last = time.process_time(), horizon if rounds is None else rounds
+    for round_ in range(1, last + 1):
+        if round_ % LOOK_EVERY == 0 and time.process_time() - started > limit_s:
             break
+        played.rounds = round_
         i, context = round_ - 1, tape.context[round_ - 1]
         for decision in due.pop(round_, ()):
             _, of, arm, reward, delay, paid = decision
@@ -193,9 +193,6 @@ def play(policy, tape: Tape, limit_s: float = math.inf) -> Played:
             lapsed = round_lapsed(round_, deadlines[context])
             if lapsed <= horizon:
                 lapsing.setdefault(lapsed, []).append(decision)
-    else:
-        played.rounds = horizon
-    played.rounds = played.rounds or round_ - 1
     played.seconds = time.process_time() - started
     played.reward = math.fsum([total, *coming])
     played.expected = expected
@@ -229,32 +226,63 @@ def load_adapter(folder: Path):
     return module
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("peer", type=Path, help="folder of the peer")
-    parser.add_argument("policy", help="its name in POLICIES of adapter.py")
-    parser.add_argument("way", help="how the budget is kept: one of WAYS of the policy")
-    parser.add_argument("tapes", type=Path, nargs="+", help="folders, one for each run")
-    parser.add_argument("--limit", type=float, default=math.inf, help="seconds for all of them")
-    parser.add_argument("--speed", action="store_true", help="measure the player's own share, too")
-    given = parser.parse_args()
-    started, before = time.perf_counter(), time.process_time()
-    module = load_adapter(given.peer)
-    import_s = time.process_time() - before
-    maker = module.POLICIES[given.policy]
-    for number, folder in enumerate(given.tapes):
-        if number and time.perf_counter() - started > given.limit:
-            break
+class Job:
+    """A policy of a peer on the runs of a scenario."""
+
+    def __init__(self, told: dict) -> None:
+        self.policy, self.limit, self.speed = told["policy"], told["limit_s"], told.get("speed", False)
+        self.tapes = [Path(folder) for folder in told["tapes"]]
+        self.ways = told.get("ways")  # the first ones of the policy; None: all
+
+    def played(self, maker) -> dict:
+        """The first run in every way that the policy has of keeping the budget, the others in the better one."""
+        best, tried, left = [], {}, self.limit
+        for way in maker.WAYS[: self.ways]:
+            found = self._run(maker, way, self.tapes[0], left)
+            left -= found["seconds"]
+            tried[way] = found["expected"] if found["rounds"] == found["horizon"] else None
+            is_better = best and (tried[way] or -math.inf) > (tried[best[0]["way"]] or -math.inf)
+            if not best or is_better:
+                best = [found]
+        for folder in self.tapes[1:]:
+            if left <= 0.0:
+                break
+            best.append(self._run(maker, best[0]["way"], folder, left))
+            left -= best[-1]["seconds"]
+        return {"way": best[0]["way"], "tried": tried, "runs": best}
+
+    def _run(self, maker, way: str, folder: Path, limit: float) -> dict:
         tape = Tape(folder)
-        rest = max(0.0, given.limit - (time.perf_counter() - started))
         seed = int(np.random.SeedSequence((1, tape.problem.run)).generate_state(1)[0])
-        played = play(maker(tape.problem, seed, given.way), tape, rest)
+        started = time.process_time()
+        policy = maker(tape.problem, seed, way)
+        making = time.process_time() - started
+        played = play(policy, tape, limit)
         found = {name: value for name, value in vars(played).items() if name != "choices"}
-        found.update(run=tape.problem.run, horizon=tape.rounds, import_s=import_s)
-        if given.speed:
-            found["player_seconds"] = play(Replay(played.choices), tape, math.inf).seconds if played.choices else 0.0
-        found["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(json.dumps(found), flush=True)
+        found.update(run=tape.problem.run, horizon=tape.rounds, way=way)
+        if self.speed:
+            rest = play(Replay(played.choices), tape, rounds=played.rounds)
+            found["own_seconds"] = played.seconds - rest.seconds  # without the player's
+        found["seconds"] += making
+        return found
+
+
+def main() -> None:
+    """Arguments: the folder of a peer, a file with jobs, a file to which a line is added for each."""
+    folder, jobs, out = (Path(argument) for argument in sys.argv[1:4])
+    before, wall = time.process_time(), time.perf_counter()
+    module = load_adapter(folder)
+    imported = {"import_s": time.process_time() - before, "import_wall_s": time.perf_counter() - wall}
+    for told in json.loads(jobs.read_text()):
+        with out.open("a") as file:  # before it is tried: a process may die in it
+            file.write(json.dumps({"begun": told["key"]}) + "\n")
+        try:
+            found = Job(told).played(module.POLICIES[told["policy"]])
+        except Exception as error:  # noqa: BLE001  # whatever a library raises is a row of the table
+            found = {"error": f"{type(error).__name__}: {error}"[:300]}
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        with out.open("a") as file:
+            file.write(json.dumps({"key": told["key"], "peak_mb": peak, **imported, **found}) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,203 @@
+"""`make bench-peers`: DORAL beside the libraries that a user might pick instead, on the same tapes.
+
+What is done is kept under build/peers; a call that was interrupted goes on. README.md says how to add a peer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import functools
+import hashlib
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]  # these files, and those of the other benchmarks
+
+import export  # noqa: E402
+import own  # noqa: E402
+import page  # noqa: E402
+import playing  # noqa: E402
+import scenarios  # noqa: E402
+import speed  # noqa: E402
+from environments import BUILD, Peer, install, peers  # noqa: E402
+
+from doral.simulation.intervals import FEWEST_RUNS  # noqa: E402
+
+ROOT = HERE.parents[1]
+PAGE = ROOT / "docs" / "peers.md"
+RESULTS = BUILD / "results.json"
+RUNS, LIMIT_S, WORKERS = 5, 10.0, 2
+FULL_RUNS, FULL_LIMIT_S = 20, 3_600.0
+
+
+def main() -> None:
+    given = _arguments()
+    chosen = [peer for peer in peers() if _is_named(peer.key, given.peers)]
+    places = [name for name in scenarios.names() if _is_named(name, given.scenarios)]
+    if not chosen or not places:
+        raise SystemExit(
+            f"nothing of that name; peers: {' '.join(peer.key for peer in peers())}; scenarios: `doral scenarios`"
+        )
+    said = _Words()
+    with ThreadPoolExecutor(max_workers=1) as pool:  # packages are fetched and unpacked while tapes are written
+        installing = pool.submit(_install_all, chosen, said)
+        rows, tapes = _own_and_tapes(places, given, said)
+        problems = installing.result()
+    played = _play_all([peer for peer in chosen if not problems[peer.key]], places, tapes, given, said)
+    timed = None
+    if not given.no_speed:
+        said("speed, one after the other")
+        timed = speed.measure([peer for peer in chosen if not problems[peer.key]], said)
+    found = {
+        "asked": {"runs": given.runs, "rounds": given.rounds, "limit_s": given.limit, "full": given.full},
+        "scenarios": rows,
+        "peers": [_told(peer, problems[peer.key]) for peer in chosen],
+        "played": played,
+        "speed": timed,
+        "about": page.about(),
+        "seconds": said.seconds,
+    }
+    RESULTS.write_text(json.dumps(found, indent=1))
+    said(f"wrote {RESULTS.relative_to(ROOT)}")
+    if not given.no_page:
+        PAGE.write_text(page.page(found))
+        said(f"wrote {PAGE.relative_to(ROOT)}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench-peers", description=__doc__)
+    parser.add_argument("--peers", nargs="*", default=["*"], help="folders of benchmarks/peers; * stands for anything")
+    parser.add_argument("--scenarios", nargs="*", default=["*"], help="names of scenarios; * stands for anything")
+    parser.add_argument("--runs", type=int, help=f"of each scenario (default: {RUNS})")
+    parser.add_argument("--limit", type=float, help=f"processor seconds for a policy on a scenario ({LIMIT_S:g})")
+    parser.add_argument("--full", action="store_true", help="scenarios as long as they are, 20 runs: days, not minutes")
+    parser.add_argument("--no-speed", action="store_true", help="leave out the speed table")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/peers.md as it is")
+    given = parser.parse_args()
+    given.rounds = None if given.full else scenarios.ROUNDS
+    given.runs = given.runs or (FULL_RUNS if given.full else RUNS)
+    given.limit = given.limit or (FULL_LIMIT_S if given.full else LIMIT_S)
+    if given.runs < FEWEST_RUNS:
+        parser.error(f"--runs must be {FEWEST_RUNS} or more: intervals are made of them")
+    return given
+
+
+def _is_named(name: str, patterns: list[str]) -> bool:
+    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+
+
+class _Words:
+    """Says what is done, and how long it has taken; from several threads."""
+
+    def __init__(self) -> None:
+        self._started, self._lock = time.perf_counter(), threading.Lock()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._started
+
+    def __call__(self, words: str) -> None:
+        with self._lock:
+            print(f"{self.seconds:7.0f} s  {words}", flush=True)
+
+
+def _install_all(chosen: list[Peer], said: _Words) -> dict[str, str]:
+    problems: dict[str, str] = {}
+
+    def one(peer: Peer) -> None:
+        problems[peer.key] = install(peer)
+        said(f"{peer.name}: {problems[peer.key] or 'installed'}")
+
+    playing.side_by_side([functools.partial(one, peer) for peer in chosen], WORKERS)
+    return problems
+
+
+def _own_and_tapes(
+    places: list[str], given: argparse.Namespace, said: _Words
+) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
+    """What `doral-otf` earns, and the tapes of all runs as files."""
+    rows, tapes, digest = [], {}, _sources_digest()
+    for name in places:
+        scenario = scenarios.shortened(name, given.rounds)
+        folder = BUILD / "tapes" / f"{name.replace('/', '_')}-{digest}-{given.rounds}"
+        tapes[name] = [str(folder / str(run)) for run in range(given.runs)]
+        for run, path in enumerate(tapes[name]):
+            export.export(scenario, Path(path), seed=scenarios.SEED, run=run)
+        earned = own.play_own(scenario, runs=given.runs, seed=scenarios.SEED)
+        rows.append(
+            {
+                "name": name,
+                "rounds": scenarios.arriving(scenario),
+                "whole": scenarios.arriving(scenarios.shortened(name, None)),
+                "runs": earned,
+            }
+        )
+    said(f"{own.POLICY} has played {len(places)} scenarios, and their tapes are written")
+    return rows, tapes
+
+
+def _sources_digest() -> str:
+    """Of DORAL: whoever changes it gets new tapes."""
+    found = hashlib.sha256()
+    for path in sorted((ROOT / "src" / "doral").rglob("*.py")):
+        found.update(path.read_bytes())
+    found.update((HERE / "export.py").read_bytes() + (HERE / "scenarios.py").read_bytes())
+    return found.hexdigest()[:12]
+
+
+def _play_all(
+    ready: list[Peer], places: list[str], tapes: dict[str, list[str]], given: argparse.Namespace, said: _Words
+) -> list[dict[str, Any]]:
+    parts: list[tuple[Peer, list[dict[str, Any]], Path]] = []
+    for peer in ready:
+        jobs = [_job(peer, policy, place, tapes[place], given) for place in places for policy in peer.policies]
+        for number, part in enumerate(playing.in_parts(jobs)):
+            parts.append((peer, part, BUILD / "played" / f"{peer.key}-{number}.jsonl"))
+    left = [len(parts)]
+
+    def task(peer: Peer, jobs: list[dict[str, Any]], kept: Path) -> None:
+        playing.play_jobs(peer, jobs, kept)
+        left[0] -= 1
+        said(f"{peer.name} has played {jobs[0]['scenario']} to {jobs[-1]['scenario']}; {left[0]} parts to go")
+
+    tasks: list[Callable[[], None]] = [functools.partial(task, *part) for part in parts]
+    playing.side_by_side(tasks, WORKERS)
+    found = []
+    for peer, jobs, kept in parts:
+        done = playing.results(kept)
+        found += [_shown(peer, job, done[job["key"]]) for job in jobs]
+    return found
+
+
+def _job(peer: Peer, policy: str, place: str, tapes: list[str], given: argparse.Namespace) -> dict[str, Any]:
+    tape = Path(tapes[0]).parent.name
+    key = f"{policy} | {tape} | {given.runs} runs | {given.limit:g} s | {peer.digest}"
+    return {"key": key, "policy": policy, "scenario": place, "limit_s": given.limit, "tapes": tapes}
+
+
+def _shown(peer: Peer, job: dict[str, Any], done: dict[str, Any]) -> dict[str, Any]:
+    told = {name: value for name, value in done.items() if name != "key"}
+    return {"peer": peer.key, "policy": job["policy"], "scenario": job["scenario"], **told}
+
+
+def _told(peer: Peer, problem: str) -> dict[str, Any]:
+    return {
+        "key": peer.key,
+        "name": peer.name,
+        "version": peer.version,
+        "policies": peer.policies,
+        "timed": peer.timed,
+        "why_not": problem,
+    }
+
+
+if __name__ == "__main__":
+    main()

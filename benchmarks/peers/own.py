@@ -1,0 +1,25 @@
+"""DORAL's own rows, by `doral.simulate` on the same draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import doral
+from doral.simulation.outcome import WITHIN_DEADLINE
+from doral.simulation.scenario import Scenario
+
+POLICY = "doral-otf"
+
+
+def play_own(scenario: Scenario, *, runs: int, seed: int) -> list[dict[str, Any]]:
+    """What `doral-otf` earned, by run."""
+    result = doral.simulate(POLICY, scenario, runs=runs, seed=seed, progress=False)
+    return [
+        {
+            "run": one.run,
+            "reward": one.rewards[WITHIN_DEADLINE],
+            "expected": one.expected,
+            "best": one.clairvoyant,
+        }
+        for one in result.outcomes
+    ]

@@ -1,0 +1,156 @@
+"""docs/peers.md, made of what was found."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import tables
+from scenarios import GROUPS, LEAST_DEADLINES
+
+import doral
+
+TITLES = {"paper": "The paper's four", "stress": "Stress and real life", "people": "People with features"}
+
+
+def about() -> dict[str, Any]:
+    """The machine in general words, and the day."""
+    return {
+        "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "processor": _processor(),
+        "python": platform.python_version(),
+        "doral": doral.__version__,
+    }
+
+
+def _processor() -> str:
+    path = Path("/proc/cpuinfo")
+    for line in path.read_text().splitlines() if path.exists() else ():
+        name, _, value = line.partition(":")
+        if name.strip() == "model name":
+            return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def page(found: dict[str, Any]) -> str:
+    """The whole document."""
+    return "\n".join(_parts(found)) + "\n"
+
+
+def _parts(found: dict[str, Any]) -> Iterator[str]:
+    said, asked = found["about"], found["asked"]
+    day = datetime.date.fromisoformat(said["date"])
+    yield "<!-- Written by `make bench-peers`; what is changed here by hand is lost with the next call. -->"
+    yield "# Beside other libraries\n"
+    yield (
+        "`make bench-peers` lets DORAL and the libraries that a user might pick instead play the same tapes, and "
+        "writes this page. Every library has an environment of its own, with exact versions, and an adapter of a few lines, "
+        "written as its users would. Answers are handed over when they return, never before; the budget is kept to the "
+        "last cent; what counts is what comes within the deadline. The player of the adapters gives what "
+        "`doral.simulate` gives for the same decisions, to the bit: a test says so for every scenario.\n"
+    )
+    cores = f"{said['cores']} core" + ("s" if said["cores"] != 1 else "")
+    yield (
+        f"{day.day} {day:%B %Y}, {cores} ({said['processor']}), Python {said['python']}, DORAL {said['doral']}, "
+        f"{asked['runs']} runs of every scenario, {found['seconds'] / 60:.0f} minutes in all.\n"
+    )
+    yield "## What was wanted\n"
+    yield tables.targets(found) + "\n"
+    yield "## Quality\n"
+    yield _shortened_words(found)
+    yield (
+        "Figures are what the choices were worth, in rewards within the deadline, in percent of the oracle's, who knows "
+        "what every arm is worth and how late it answers; with 95% intervals over runs. What luck made of the choices "
+        "is left out, for everybody: that changes no mean, and shows more with few runs. **Bold**: the peer is ahead of `doral-otf`, by the interval of "
+        "the paired difference. After a figure, how the budget was kept where the library has no way of its own: s, "
+        "everybody is served until it is gone; c, a coin serves with probability budget left / (rounds left x cost). "
+        "Both were played in the first run, and the better one in all.\n"
+    )
+    yield "### In short\n"
+    yield (
+        "Means over the scenarios of a group that were played, and on how many scenarios who is ahead by an interval.\n"
+    )
+    yield tables.summary(found) + "\n"
+    for group in GROUPS:
+        if any(row["name"].startswith(f"{group}/") for row in found["scenarios"]):
+            yield f"### {TITLES[group]}\n"
+            yield tables.by_scenario(found, group, leads=False) + "\n"
+            yield "`doral-otf` less the peer, in points, paired by run; ≈: cannot be told apart.\n"
+            yield tables.by_scenario(found, group, leads=True) + "\n"
+    if lines := tables.failures(found):
+        yield "### Not played\n"
+        yield from lines
+        yield (
+            f"\nA policy has {asked['limit_s']:g} seconds of processor time for a scenario; one that has not finished "
+            "three runs by then is too slow for it. Where it has finished fewer runs than others, those are compared.\n"
+        )
+    if found["speed"] is not None:
+        yield from _speed(found)
+    yield "## How each was used\n"
+    yield (
+        "With the library's defaults, and [a few lines around it](../benchmarks/peers/plain.py) where it knows neither "
+        "budget nor delay: a decision teaches once, by its answer or by a 0 when the deadline has passed; what is "
+        "learned is the reward per unit of cost, times the weight of the context, beyond what doing nothing brings.\n"
+    )
+    for peer in found["peers"]:
+        yield from _used(peer)
+    yield _NOT_SAID
+
+
+def _shortened_words(found: dict[str, Any]) -> str:
+    if found["asked"]["full"]:
+        return "Scenarios are as long as they are.\n"
+    rounds = found["asked"]["rounds"]
+    return (
+        f"So that slow libraries can play, scenarios are shortened, for everybody: horizon and budget are divided to "
+        f"about {rounds:,} arrivals (at least {LEAST_DEADLINES} deadlines, or the whole scenario where that is "
+        "shorter); delays and deadlines stay. That leaves less time to learn than the scenarios have, so that shares "
+        "are lower than in [beyond the paper](beyond.md#what-it-earns), DORAL's included. `--full` plays all of "
+        "them.\n"
+    )
+
+
+def _speed(found: dict[str, Any]) -> Iterator[str]:
+    yield "## Speed\n"
+    yield (
+        "LinUCB with delays on `paper/diverse-pareto`: ten arms, ten contexts, five features, a budget for every "
+        "round, each alone on one core. A peer's time is processor time in its own `decide` and `observe`, without the "
+        "player's. `doral.simulate` also draws the tape and keeps the books. The native pass of Vowpal Wabbit reads a "
+        "file that was written beforehand, in which answers stand in the order in which they return; the shorter of "
+        "wall clock and processor time counts. Import and memory (resident, at most) are those of a process that does "
+        "this and nothing else.\n"
+    )
+    yield tables.speed(found) + "\n"
+
+
+def _used(peer: dict[str, Any]) -> Iterator[str]:
+    folder = f"../benchmarks/peers/{peer['key']}/adapter.py"
+    if not peer["policies"]:
+        yield f"- **{peer['name']}**: not installed: {peer['why_not']}."
+        return
+    for policy, words in peer["policies"].items():
+        yield f"- **{peer['name']} {policy}** {peer['version']} ([adapter]({folder})): {words}"
+
+
+_NOT_SAID = "\n".join(
+    (
+        "\n## What this does not say\n",
+        "- These are DORAL's scenarios: a budget that binds and answers that come late, which is what it is made for. "
+        "Most of these libraries were made for rewards that come at once, and say nothing of budgets; without either, "
+        "they may well be the better choice.",
+        "- Defaults were used, not tuned settings. A library with the right exploration for a scenario earns more than "
+        "shown here. DORAL is shown with its defaults, too.",
+        "- Features of people are handed to the peers in standard deviations, which nobody knows in advance: a favour "
+        "to them.",
+        "- Few runs of short scenarios. With so many pairs, one in forty of those that are truly level would be shown "
+        "ahead by chance, and as many behind.",
+        "- Speed is that of one decision at a time, as in a campaign. Libraries that take whole batches are faster in "
+        "batches, which late answers and a budget do not allow.",
+        "- Libraries also do what is not measured here: other models, evaluation, pipelines, services.",
+    )
+)

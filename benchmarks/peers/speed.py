@@ -1,0 +1,141 @@
+"""How fast: LinUCB with delays under diverse Pareto delays, ten arms and ten contexts, a budget for every round.
+
+DORAL's `d-linucb` by `doral.simulate` on one core, tapes drawn and books kept; the C program of engine_vs_c.py, which
+makes the same decisions; every peer by its own time in `decide` and `observe`, without the player's; and the native
+pass of Vowpal Wabbit over a file that was written beforehand. One after the other, each on one core.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import engine_vs_c
+import export
+import numpy as np
+import playing
+import scenarios
+from environments import BUILD, HERE, Peer, environment
+
+import doral
+from doral.simulation.scenario import Scenario
+
+POLICY = "d-linucb"
+LIMIT_S = 10.0  # of processor time, for a peer's run
+ROUNDS = 20_000  # of a peer's tape
+TURNS = 2
+NATIVE = "vowpalwabbit"
+NATIVE_ROUNDS, NATIVE_TURNS = 50_000, 5
+
+Found = dict[str, Any]
+
+
+def timed_scenario(rounds: int | None = None) -> Scenario:
+    """The paper's, with a budget for every round: otherwise half of them are none."""
+    scenario = scenarios.shortened(scenarios.TIMED, None)
+    horizon = scenario.problem.horizon if rounds is None else rounds
+    problem = dataclasses.replace(scenario.problem, horizon=horizon, budget=float(horizon))
+    return dataclasses.replace(scenario, problem=problem)
+
+
+def measure(ready: list[Peer], said: Callable[[str], None]) -> Found:
+    """Rounds per second, import time and memory of everybody."""
+    with engine_vs_c.one_core():
+        found: Found = {"own": _own(), "c": _c(), "peers": []}
+        said(f"d-linucb: {found['own']['rounds_per_s']:,.0f} rounds/s")
+        for peer in ready:
+            if peer.timed is not None:
+                found["peers"].append(_peer(peer))
+                said(f"{peer.name}: {found['peers'][-1].get('rounds_per_s', 0.0):,.0f} rounds/s")
+    native = next((peer for peer in ready if peer.key == NATIVE), None)
+    if native is not None:  # not on one core: it parses in a thread of its own
+        found["native"] = _native(native)
+        said(f"native pass of {native.name}: {found['native'].get('rounds_per_s', 0.0):,.0f} rounds/s")
+    return found
+
+
+def _own() -> Found:
+    scenario = timed_scenario()
+    doral.simulate(POLICY, scenario, runs=1, progress=False)  # compiles
+    best = float("inf")
+    for _ in range(5):
+        started = time.process_time()
+        doral.simulate(POLICY, scenario, runs=2, progress=False)
+        best = min(best, (time.process_time() - started) / 2)
+    done = subprocess.run(
+        [sys.executable, str(HERE / "own_process.py"), POLICY], capture_output=True, text=True, check=True
+    )
+    return {"rounds_per_s": scenario.problem.horizon / best, **json.loads(done.stdout)}
+
+
+def _c() -> Found:
+    """The engine's loop alone, and the C program's."""
+    try:
+        program = engine_vs_c.compile_program()
+    except (OSError, subprocess.CalledProcessError) as error:
+        return {"why_not": f"no C compiler: {error}"[:160]}
+    task = engine_vs_c.paper_task("pareto", POLICY, budget=float(engine_vs_c.HORIZON))
+    compared = engine_vs_c.compare(f"{POLICY}/pareto", task, POLICY, program, turns=3, repeats=3)
+    return {"rounds_per_s": compared.c_rounds_per_s, "engine_rounds_per_s": compared.engine_rounds_per_s}
+
+
+def _peer(peer: Peer) -> Found:
+    folder = BUILD / "timed" / "tape"
+    tapes = [str(folder.with_name(f"tape-{run}")) for run in range(TURNS)]
+    for run, path in enumerate(tapes):
+        export.export(timed_scenario(ROUNDS), Path(path), seed=scenarios.SEED, run=run)
+    kept = BUILD / "timed" / f"{peer.key}.jsonl"
+    found: list[Found] = []
+    for path in tapes:  # a process each, so that the second finds all bytecode made
+        kept.unlink(missing_ok=True)
+        job = {"key": path, "policy": peer.timed, "tapes": [path], "limit_s": LIMIT_S, "speed": True, "ways": 1}
+        playing.play_jobs(peer, [job], kept)
+        found.append(playing.results(kept)[path])
+    failed = next((one["error"] for one in found if "error" in one), None)
+    if failed is not None:
+        return {"peer": peer.key, "policy": peer.timed, "error": failed}
+    runs = [one["runs"][0] for one in found]
+    return {
+        "peer": peer.key,
+        "policy": peer.timed,
+        "rounds_per_s": max(run["rounds"] / max(run["own_seconds"], 1e-9) for run in runs),
+        "import_s": min(one["import_s"] for one in found),
+        "peak_mb": max(one["peak_mb"] for one in found),
+    }
+
+
+def _native(peer: Peer) -> Found:
+    folder, path = BUILD / "timed" / "native", BUILD / "timed" / "native.txt"
+    export.export(timed_scenario(NATIVE_ROUNDS), folder, seed=scenarios.SEED, run=0)
+    write_native(folder, path)
+    command = [str(peer.python), str(peer.folder / "native.py"), str(path), str(NATIVE_TURNS)]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300, check=False)
+    path.unlink()
+    if done.returncode:
+        return {"error": (done.stderr.strip().splitlines() or ["no word why"])[-1][:300]}
+    return {"rounds_per_s": NATIVE_ROUNDS / json.loads(done.stdout.splitlines()[-1])["seconds"]}
+
+
+def write_native(tape: Path, path: Path) -> None:
+    """Vowpal Wabbit's text format: arms chosen at random, and answers in the order in which they return."""
+    context, delay = np.load(tape / "context.npy"), np.load(tape / "delay.npy", mmap_mode="r")
+    reward, features = np.load(tape / "reward.npy", mmap_mode="r"), np.load(tape / "arm_features.npy")
+    n, n_arms = delay.shape
+    chosen = np.random.default_rng(0).integers(0, n_arms, n)
+    rounds = np.arange(n)
+    lines = [
+        f"|a arm={arm} " + " ".join(f"f{i}:{value:.6g}" for i, value in enumerate(features[arm].tolist()))
+        for arm in range(n_arms)
+    ]
+    with path.open("w") as file:
+        for i in np.argsort(rounds + delay[rounds, chosen], kind="stable").tolist():
+            arm = int(chosen[i])
+            labelled = f"0:{-reward[i, arm]:.6g}:{1 / n_arms:.6g} {lines[arm]}"
+            shown = [f"shared |c x{context[i]}:1", *lines[:arm], labelled, *lines[arm + 1 :]]
+            file.write("\n".join(shown) + "\n\n")

@@ -1,0 +1,188 @@
+"""The tables of the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import standing
+from own import POLICY
+from scenarios import GROUPS
+from standing import Standing
+
+from doral.simulation.intervals import Interval
+
+MINUS, PLUS_MINUS = "−", "±"  # noqa: RUF001  # a real minus, as everywhere in the documents
+WAYS = {"spend": "s", "coin": "c", "own": ""}
+PYTHON_TARGET, NATIVE_TARGET = 500.0, 50.0
+
+Row = Sequence[str]
+
+
+def markdown(header: Row, rows: Iterable[Row], *, numbers_from: int = 1) -> str:
+    """A table; columns from `numbers_from` on are aligned to the right."""
+    rule = ["---" if i < numbers_from else "---:" for i in range(len(header))]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [header, rule, *rows])
+
+
+def number(value: float, digits: int = 1, *, signed: bool = False) -> str:
+    text = f"{abs(value):,.{digits}f}"
+    if float(text.replace(",", "")) == 0.0:
+        return text
+    return (MINUS if value < 0 else "+" if signed else "") + text
+
+
+def plus_minus(shown: Interval, *, signed: bool = False) -> str:
+    return f"{number(shown.mean, signed=signed)} {PLUS_MINUS}{number(shown.high - shown.mean)}"
+
+
+def column_name(found: dict[str, Any], peer: str, policy: str) -> str:
+    names = {one["key"]: one["name"] for one in found["peers"]}
+    return f"{names[peer]} {policy}"
+
+
+def columns(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """Policies that were played, in the order of the peers."""
+    return [(peer["key"], policy) for peer in found["peers"] if not peer["why_not"] for policy in peer["policies"]]
+
+
+def share_cell(one: Standing | None) -> str:
+    if one is None:
+        return "–"  # noqa: RUF001
+    if one.share is None:
+        return one.words.partition(":")[0]
+    text = plus_minus(one.share)
+    if one.verdict == standing.AHEAD:
+        text = f"**{text}**"
+    way = WAYS.get(one.way, one.way)
+    return f"{text} {way}".strip()
+
+
+def lead_cell(one: Standing | None) -> str:
+    if one is None or one.lead is None:
+        return share_cell(one)
+    text = plus_minus(one.lead, signed=True)
+    if one.verdict == standing.AHEAD:
+        return f"**{text}**"
+    return f"{text} ≈" if one.verdict == standing.LEVEL else text
+
+
+def by_scenario(found: dict[str, Any], group: str, *, leads: bool) -> str:
+    """Shares, or differences, of one group of scenarios."""
+    placed = {(one.peer, one.policy, one.scenario): one for one in standing.standings(found)}
+    named = columns(found)
+    rows = [row for row in found["scenarios"] if row["name"].startswith(f"{group}/")]
+    first = [] if leads else [f"`{POLICY}`"]
+    header = ["scenario", *first, *(column_name(found, *one) for one in named)]
+    body = []
+    for row in rows:
+        own = [] if leads else [plus_minus(standing.own_share(row))]
+        cells = [placed.get((*one, row["name"])) for one in named]
+        body.append([row["name"].partition("/")[2], *own, *(map(lead_cell if leads else share_cell, cells))])
+    return markdown(header, body)
+
+
+def summary(found: dict[str, Any]) -> str:
+    """One row for each policy: its mean share by group, and how often it is behind, level and ahead."""
+    every = standing.standings(found)
+    header = ["policy", "version", *(f"{group}, %" for group in GROUPS)]
+    header += [f"`{POLICY}` ahead", "not told apart", "peer ahead", "not played"]
+    groups = {group: [row for row in found["scenarios"] if row["name"].startswith(f"{group}/")] for group in GROUPS}
+    own = [_mean([standing.own_share(row).mean for row in rows]) for rows in groups.values()]
+    body = [[f"`{POLICY}`", found["about"]["doral"], *own, "", "", "", ""]]
+    for peer in found["peers"]:
+        if peer["why_not"]:
+            body.append([peer["name"], peer["version"], *["–"] * 6, "not installed"])  # noqa: RUF001
+            continue
+        for policy in peer["policies"]:
+            mine = [one for one in every if (one.peer, one.policy) == (peer["key"], policy)]
+            means = [
+                _mean([one.share.mean for one in mine if one.share and one.scenario.startswith(f"{group}/")])
+                for group in GROUPS
+            ]
+            counts = {verdict: sum(one.verdict == verdict for one in mine) for verdict in _VERDICTS}
+            ahead = counts[standing.AHEAD]
+            shown = [str(counts[standing.BEHIND]), str(counts[standing.LEVEL])]
+            shown += [f"**{ahead}**" if ahead else "0", str(counts[standing.NOT_PLAYED])]
+            body.append([f"{peer['name']} {policy}", peer["version"], *means, *shown])
+    return markdown(header, body, numbers_from=2)
+
+
+_VERDICTS = (standing.BEHIND, standing.LEVEL, standing.AHEAD, standing.NOT_PLAYED)
+
+
+def _mean(values: list[float]) -> str:
+    return number(math.fsum(values) / len(values)) if values else "–"  # noqa: RUF001
+
+
+def failures(found: dict[str, Any]) -> list[str]:
+    """What was not played, and why, as lines of a list: the same reason once."""
+    lines = [f"- {peer['name']}: {peer['why_not']}." for peer in found["peers"] if peer["why_not"]]
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for one in standing.standings(found):
+        if one.words:
+            by_reason.setdefault((column_name(found, one.peer, one.policy), one.words), []).append(one.scenario)
+    return lines + [f"- {name} on {', '.join(where)}: {words}." for (name, words), where in by_reason.items()]
+
+
+def speed(found: dict[str, Any]) -> str:
+    """Rounds per second and what they are to ours and to C's."""
+    timed = found["speed"]
+    own, c = timed["own"], timed["c"]
+    header = ["what", "rounds/s", "DORAL is faster by", "share of C", "import, s", "peak memory, MB"]
+    c_rate = c.get("rounds_per_s")
+
+    def row(name: str, told: dict[str, Any]) -> list[str]:
+        if "rounds_per_s" not in told:
+            return [name, told.get("error") or told.get("why_not", ""), "", "", "", ""]
+        rate = told["rounds_per_s"]
+        share = f"{rate / c_rate:.2g}" if c_rate else ""
+        seconds = f"{told['import_s']:.2f}" if "import_s" in told else ""
+        peak = f"{told['peak_mb']:,.0f}" if "peak_mb" in told else ""
+        return [name, f"{rate:,.0f}", _times(own["rounds_per_s"] / rate), share, seconds, peak]
+
+    body = [row("C program, the loop alone", c)]
+    if "engine_rounds_per_s" in c:
+        body.append(row("`d-linucb`, the loop alone", {"rounds_per_s": c["engine_rounds_per_s"]}))
+    body.append(row("`d-linucb` by `doral.simulate`", own))
+    if "native" in timed:
+        body.append(row("Vowpal Wabbit, native pass over a file", timed["native"]))
+    peers = sorted(timed["peers"], key=lambda one: -one.get("rounds_per_s", 0.0))
+    body += [row(column_name(found, one["peer"], one["policy"]), one) for one in peers]
+    return markdown(header, body)
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2f}"
+
+
+def targets(found: dict[str, Any]) -> str:
+    """What was wanted, what was found, and whether that is enough."""
+    every = [one for one in standing.standings(found) if one.lead is not None]
+    behind = sum(one.verdict == standing.BEHIND for one in every)
+    level = sum(one.verdict == standing.LEVEL for one in every)
+    ahead = len(every) - behind - level
+    shown = f"{behind} of {len(every)} pairs; {level} not told apart, {ahead} with the peer ahead"
+    rows = [
+        [f"`{POLICY}` ahead of every peer on every scenario, by an interval", shown, _reached(behind == len(every))]
+    ]
+    timed = found["speed"]
+    if timed is not None:
+        own = timed["own"]["rounds_per_s"]
+        rates = [one["rounds_per_s"] for one in timed["peers"] if "rounds_per_s" in one]
+        if rates:
+            ratio = own / max(rates)
+            rows.append(_speed_target(PYTHON_TARGET, "the fastest peer that Python calls", ratio))
+        if "rounds_per_s" in timed.get("native", {}):
+            ratio = own / timed["native"]["rounds_per_s"]
+            rows.append(_speed_target(NATIVE_TARGET, "the native pass of Vowpal Wabbit", ratio))
+    return markdown(["target", "found", ""], rows, numbers_from=3)
+
+
+def _speed_target(target: float, what: str, ratio: float) -> list[str]:
+    return [f"at least {target:g} times as fast as {what}", f"{ratio:,.0f} times", _reached(ratio >= target)]
+
+
+def _reached(is_reached: bool) -> str:
+    return "reached" if is_reached else "**missed**"
