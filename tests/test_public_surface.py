@@ -13,7 +13,20 @@ import doral
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "doral"
-HEAVY = ("numba", "scipy", "polars", "matplotlib", "plotly", "joblib", "typer", "rich", "httpx2", "fastapi")
+HEAVY = (
+    "numba",
+    "scipy",
+    "polars",
+    "matplotlib",
+    "plotly",
+    "joblib",
+    "typer",
+    "rich",
+    "httpx2",
+    "fastapi",
+    "distributed",
+    "ray",
+)
 
 
 def test_every_public_name_is_there_and_no_other() -> None:
@@ -44,6 +57,7 @@ def test_every_public_name_is_there_and_no_other() -> None:
         "Scenario",
         "SimulationResult",
         "Store",
+        "StoredRuns",
         "UnknownName",
         "__version__",
         "connect",
@@ -59,6 +73,7 @@ def test_every_public_name_is_there_and_no_other() -> None:
         "rival",
         "scenario",
         "simulate",
+        "simulate_to",
     ]
     for name in doral.__all__:
         assert getattr(doral, name) is not None

@@ -33,6 +33,7 @@ Policies
 Simulation
 
     simulate          let policies play scenarios
+    simulate_to       the same into a file, which may be larger than memory
     scenario          a scenario that ships, by name
     Scenario          a problem together with what is true of it
     delays            laws of how long answers take
@@ -40,6 +41,7 @@ Simulation
     Bursts            those of them that come together
     Calendar          arrivals as they were observed
     SimulationResult  what `simulate` returns: tables, differences, pictures
+    StoredRuns        what `simulate_to` returns: the file, and its summary
     load              a result that was saved
 
 Live campaigns
@@ -122,6 +124,8 @@ if TYPE_CHECKING:
     from doral.simulation.saved import load as load
     from doral.simulation.scenario import Scenario as Scenario
     from doral.simulation.scenarios.names import scenario as scenario
+    from doral.simulation.stored_runs import StoredRuns as StoredRuns
+    from doral.simulation.streaming import simulate_to as simulate_to
 
 __version__ = VERSION
 
@@ -153,6 +157,7 @@ _HOMES = {
     "Scenario": "doral.simulation.scenario",
     "SimulationResult": "doral.simulation.result",
     "Store": "doral.live.store",
+    "StoredRuns": "doral.simulation.stored_runs",
     "UnknownName": "doral.errors",
     "connect": "doral.client.connect",
     "connect_async": "doral.client.connect",
@@ -166,6 +171,7 @@ _HOMES = {
     "rival": "doral.simulation.rivals.rival",
     "scenario": "doral.simulation.scenarios.names",
     "simulate": "doral.simulation.api",
+    "simulate_to": "doral.simulation.streaming",
 }
 
 __all__ = ["__version__", "delays", *_HOMES]

@@ -11,6 +11,8 @@ import typer
 from doral import __version__
 from doral.cli import completing
 from doral.cli.campaigns import app as campaigns
+from doral.cli.cluster import HELP as _CLUSTER_HELP
+from doral.cli.cluster import check_cluster
 from doral.cli.evaluation import evaluate
 from doral.cli.exits import check_jobs, exit_codes
 from doral.cli.help_text import Grouped
@@ -37,7 +39,11 @@ _POLICIES = ["doral-otf", "doral", "d-alp", "d-linucb", "random"]
 _POLICY_HELP = "A name from `doral policies`, with options as in doral:accept=3,exploration=0.5. May be given again."
 _METRIC_HELP = "What the printed table counts: within_deadline, by_end or within_cutoff."
 _OUT_HELP = "Write the summary to this file (.csv, .parquet, .json) instead of printing a table."
-_RUNS_OUT_HELP = "Also write one row per policy and run to this file (.csv, .parquet, .json)."
+_RUNS_OUT_HELP = (
+    "Also write one row per policy and run to this file (.csv, .parquet, .json); a .parquet is written as runs come, "
+    "takes no more memory for more of them, and once interrupted goes on where it stopped."
+)
+_GOES_ON = "finished parts are kept, the same command goes on from here"
 _WIDE_HELP = "All columns of the table, however narrow the terminal is."
 _COMPARISON_RUNS_HELP = "Runs of the comparison; 50 as in the paper, or 5 with --quick."
 _FOLDER_HELP = "Folder for figures, tables and report."
@@ -54,6 +60,7 @@ _TABLE_ONLY_HELP = "The table and its targets, without the ingredients of doral-
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all draws; the same seed gives the same numbers, to the bit.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON with all details instead of text.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Parallel workers; -1 uses all cores. Changes no number.")]
+Cluster = Annotated[str | None, typer.Option("--cluster", metavar="ADDRESS", help=_CLUSTER_HELP)]
 
 
 def _show_version(wanted: bool) -> None:
@@ -140,14 +147,17 @@ def simulate(
     runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="Runs of each scenario.")] = 10,
     seed: Seed = 0,
     jobs: Jobs = -1,
+    cluster: Cluster = None,
     metric: Annotated[str, typer.Option(help=_METRIC_HELP)] = "within_deadline",
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help=_OUT_HELP)] = None,
     runs_out: Annotated[Path | None, typer.Option(metavar="FILE", help=_RUNS_OUT_HELP)] = None,
     wide: Annotated[bool, typer.Option("--wide", "-w", help=_WIDE_HELP)] = False,
 ) -> None:
     """Let policies play scenarios, all on the same draws, and compare them."""
-    with exit_codes(if_interrupted="nothing was written"):
+    is_kept = runs_out is not None and runs_out.suffix.lower() == ".parquet"
+    with exit_codes(if_interrupted=_GOES_ON if is_kept else "nothing was written"):
         check_jobs(jobs)
+        check_cluster(cluster, jobs=jobs)
         from doral.cli import simulate as command
 
         command.run(
@@ -157,6 +167,7 @@ def simulate(
             runs=runs,
             seed=seed,
             jobs=jobs,
+            cluster=cluster,
             metric=metric,
             out=out,
             runs_out=runs_out,
@@ -170,6 +181,7 @@ def reproduce(
     seed: Seed = 0,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help=_FOLDER_HELP)] = Path("reproduction"),
     jobs: Jobs = -1,
+    cluster: Cluster = None,
     quick: Annotated[bool, typer.Option("--quick", help="A try-out with few, short runs.")] = False,
     comparison_only: Annotated[bool, typer.Option("--comparison-only", help=_COMPARISON_ONLY_HELP)] = False,
 ) -> None:
@@ -177,11 +189,20 @@ def reproduce(
 
     Once interrupted, it goes on where it stopped.
     """
-    with exit_codes(if_interrupted="finished parts are kept, the same command goes on from here"):
+    with exit_codes(if_interrupted=_GOES_ON):
         check_jobs(jobs)
+        check_cluster(cluster, jobs=jobs)
         from doral.cli import reproduce as command
 
-        command.run(runs=runs, seed=seed, out=out, jobs=jobs, is_quick=quick, comparison_only=comparison_only)
+        command.run(
+            runs=runs,
+            seed=seed,
+            out=out,
+            jobs=jobs,
+            cluster=cluster,
+            is_quick=quick,
+            comparison_only=comparison_only,
+        )
 
 
 @app.command(rich_help_panel=_SIMULATE)
@@ -206,6 +227,7 @@ def compare(
     seed: Seed = 0,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help=_FOLDER_HELP)] = Path("comparison"),
     jobs: Jobs = -1,
+    cluster: Cluster = None,
     quick: Annotated[bool, typer.Option("--quick", help="A try-out with few, short runs; it proves nothing.")] = False,
     table_only: Annotated[bool, typer.Option("--table-only", help=_TABLE_ONLY_HELP)] = False,
 ) -> None:
@@ -213,8 +235,9 @@ def compare(
 
     The report also says what doral-otf is made of. Once interrupted, it goes on where it stopped.
     """
-    with exit_codes(if_interrupted="finished parts are kept, the same command goes on from here"):
+    with exit_codes(if_interrupted=_GOES_ON):
         check_jobs(jobs)
+        check_cluster(cluster, jobs=jobs)
         from doral.cli import compare as command
 
         command.run(
@@ -224,6 +247,7 @@ def compare(
             seed=seed,
             out=out,
             jobs=jobs,
+            cluster=cluster,
             is_quick=quick,
             table_only=table_only,
         )

@@ -31,6 +31,7 @@ def run(
     seed: int,
     out: Path,
     jobs: int,
+    cluster: str | None,
     is_quick: bool,
     table_only: bool,
 ) -> None:
@@ -46,7 +47,7 @@ def run(
 
     words = [word for name in scenarios for word in ("-s", name)] + [word for one in policies for word in ("-p", one)]
     command = command_of("compare", extent, seed=seed, main_only="--table-only", words=words)
-    found = conduct_shown(EXPERIMENT, extent, seed=seed, jobs=jobs, out=out, command=command)
+    found = conduct_shown(EXPERIMENT, extent, seed=seed, jobs=jobs, cluster=cluster, out=out, command=command)
     show_shares(found)
     console = terminal.output()
     said = where_not_ahead(found)

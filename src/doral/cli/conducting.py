@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from doral.cli import terminal
+from doral.cli.cluster import computing_on
 from doral.cli.progress import progress
 from doral.experiments.kit.conduct import check, conduct
 from doral.experiments.kit.extent import Extent
@@ -23,11 +24,18 @@ def command_of(name: str, extent: Extent, *, seed: int, main_only: str, words: S
 
 
 def conduct_shown(
-    experiment: Experiment[AnyExtent, AnyFindings], extent: AnyExtent, *, seed: int, jobs: int, out: Path, command: str
+    experiment: Experiment[AnyExtent, AnyFindings],
+    extent: AnyExtent,
+    *,
+    seed: int,
+    jobs: int,
+    cluster: str | None,
+    out: Path,
+    command: str,
 ) -> AnyFindings:
     """Conduct it with progress; what is wrong with the request is said before anything is compiled."""
     check(experiment.cells(extent), extent, seed=seed, out=out)
-    with progress() as shown:
+    with computing_on(cluster), progress() as shown:
         return conduct(experiment, extent, seed=seed, n_jobs=jobs, out=out, progress=shown, command=command)
 
 

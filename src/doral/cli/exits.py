@@ -30,7 +30,7 @@ def exit_codes(*, if_interrupted: str = "") -> Iterator[None]:
         sys.stdout.flush()  # here, where a reader that went away can still be noticed
     except DoralError as error:
         say(f"doral: {error}")
-        raise typer.Exit(FAILED if isinstance(error, StorageError) else MISUSED) from None
+        raise typer.Exit(FAILED if isinstance(error, StorageError | OSError) else MISUSED) from None
     except BrokenPipeError:
         # Whoever read our output has gone (`doral ... | head`); Python must not complain at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from doral.cli.campaign_options import DEFAULT_STORAGE, Storage, refuse_unkept
+from doral.cli.cluster import HELP as CLUSTER_HELP
+from doral.cli.cluster import check_cluster
 from doral.cli.exits import check_jobs, exit_codes
 
 _LOG_HELP = "CSV or Parquet: one row for everybody who arrived."
@@ -39,6 +41,9 @@ def plan(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all draws.", rich_help_panel=_PLAN)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Workers; -1: all cores.", rich_help_panel=_PLAN)] = -1,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", metavar="ADDRESS", help=CLUSTER_HELP, rich_help_panel=_PLAN)
+    ] = None,
     time: Annotated[str | None, _column("When somebody arrived.")] = None,
     context: Annotated[list[str] | None, _column(_CONTEXT_HELP)] = None,
     arm: Annotated[str | None, _column("What was done.")] = None,
@@ -80,6 +85,7 @@ def plan(
     """From a log to a decision: how long to wait, what a budget buys, what to run."""
     with exit_codes(if_interrupted="nothing was written"):
         check_jobs(jobs)
+        check_cluster(cluster, jobs=jobs)
         if create is not None:
             refuse_unkept(storage)
         from doral.cli import planning
@@ -108,6 +114,7 @@ def plan(
             policies=policies or [],
             seed=seed,
             jobs=jobs,
+            cluster=cluster,
             out=out,
             as_json=as_json,
             is_quiet=quiet,

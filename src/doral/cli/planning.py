@@ -11,6 +11,7 @@ import typer
 
 from doral import _check
 from doral.cli.campaign_words import json_line
+from doral.cli.cluster import computing_on
 from doral.cli.exits import say
 from doral.cli.policy_words import parse_policy
 from doral.cli.stages import Stages
@@ -26,6 +27,7 @@ def run(
     policies: Sequence[str],
     seed: int,
     jobs: int,
+    cluster: str | None,
     out: Path,
     as_json: bool,
     is_quiet: bool,
@@ -47,7 +49,7 @@ def run(
     if not is_quiet:
         say(f"{found.reading.text()}\n")
     wanted = {name: value for name, value in asked.items() if value is not None}
-    with Stages(is_quiet=is_quiet) as shown:
+    with computing_on(cluster), Stages(is_quiet=is_quiet) as shown:
         made = plan(
             found,
             **wanted,

@@ -13,11 +13,13 @@ from doral.experiments.paper.experiment import EXPERIMENT
 from doral.experiments.paper.names import SHORT_TITLES
 
 
-def run(*, runs: int | None, seed: int, out: Path, jobs: int, is_quick: bool, comparison_only: bool) -> None:
+def run(
+    *, runs: int | None, seed: int, out: Path, jobs: int, cluster: str | None, is_quick: bool, comparison_only: bool
+) -> None:
     """Everything that the command does."""
     extent = (QUICK if is_quick else FULL).asked_for(runs=runs, main_only=comparison_only)
     command = command_of("reproduce", extent, seed=seed, main_only="--comparison-only")
-    found = conduct_shown(EXPERIMENT, extent, seed=seed, jobs=jobs, out=out, command=command)
+    found = conduct_shown(EXPERIMENT, extent, seed=seed, jobs=jobs, cluster=cluster, out=out, command=command)
     show_claims(found.claims, place="delays", places=SHORT_TITLES, unit=", %")
     quick = " (a quick try-out: nothing about the paper follows from it)" if extent.is_quick else ""
     terminal.output().print(f"{held(found.claims)} of {len(found.claims)} claims hold{quick}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from doral import _files
 from doral.cli import simulation_table
+from doral.cli.cluster import computing_on
 from doral.cli.policy_words import parse_policy
 from doral.engine.options import PolicyOptions
 from doral.engine.pieces.people import check_problem
@@ -20,6 +21,9 @@ from doral.simulation.scenarios.catalogue import SCENARIOS, scenario
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from doral.simulation.result import SimulationResult
+    from doral.simulation.stored_runs import StoredRuns
 
 FILE_KINDS = (".csv", ".parquet", ".json")
 
@@ -44,6 +48,7 @@ def run(
     runs: int,
     seed: int,
     jobs: int,
+    cluster: str | None = None,
     metric: str,
     out: Path | None,
     runs_out: Path | None,
@@ -60,12 +65,18 @@ def run(
     check_file("runs-out", runs_out)
     # Only now: a misspelt name is answered at once, without the compiler.
     from doral.simulation.api import simulate
+    from doral.simulation.streaming import KIND, simulate_to
 
-    result = simulate(chosen, places, runs=runs, seed=seed, n_jobs=jobs)
+    result: SimulationResult | StoredRuns
+    with computing_on(cluster):
+        if runs_out is not None and runs_out.suffix.lower() == KIND:
+            result = simulate_to(runs_out, chosen, places, runs=runs, seed=seed, n_jobs=jobs)
+        else:
+            result = simulate(chosen, places, runs=runs, seed=seed, n_jobs=jobs)
+            if runs_out is not None:
+                _write(result.runs(), runs_out)
     if out is not None:
         _write(result.summary(), out)
-    if runs_out is not None:
-        _write(result.runs(), runs_out)
     if out is None:
         simulation_table.show(result, metric, is_wide=wide)
 

@@ -11,6 +11,7 @@ from doral.simulation.shown import TOO_LATE
 
 if TYPE_CHECKING:
     from doral.simulation.result import SimulationResult
+    from doral.simulation.stored_runs import StoredRuns
 
 _FRAMED, _PLAIN = (3, 2), (2, 0)  # what a table puts between columns and around them, on a terminal and in a pipe
 _SCENARIO, _POLICY = "scenario", "policy"
@@ -20,7 +21,7 @@ _INTERVAL, _EXPECTED_INTERVAL = "95%\ninterval", "95%\ninterval "
 Row = dict[str, str]  # by the head of the column
 
 
-def show(result: SimulationResult, metric: str, *, is_wide: bool) -> None:
+def show(result: SimulationResult | StoredRuns, metric: str, *, is_wide: bool) -> None:
     """Print it; a terminal that is too narrow gets a table for each scenario, and fewer columns."""
     rows = rows_of(result, metric)
     console = terminal.output()
@@ -40,13 +41,12 @@ def show(result: SimulationResult, metric: str, *, is_wide: bool) -> None:
         console.print(f"{name}: {TOO_LATE}", markup=False)
 
 
-def rows_of(result: SimulationResult, metric: str) -> list[Row]:
+def rows_of(result: SimulationResult | StoredRuns, metric: str) -> list[Row]:
     """All that a table can show, by columns, in words."""
     rows: list[Row] = []
     less = f"less\n{result.policies[0]}"
     for row in result.summary().filter(metric=metric).iter_rows(named=True):
-        first = next(one.policy for one in result.outcomes if one.scenario == row["scenario"])
-        is_first = row["policy"] == first
+        is_first = row["policy"] == result.policies_in(row["scenario"])[0]
         share = None if row["regret_share"] is None else 100.0 * (1.0 - row["regret_share"])
         expected = None if row["expected_share"] is None else 100.0 * row["expected_share"]
         lacks_interval = is_first or row["expected_difference_low"] is None

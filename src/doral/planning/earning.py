@@ -14,6 +14,8 @@ from doral.simulation.api import MadePolicy, make_player, play_run, policy_name
 from doral.simulation.from_log import LoggedWorld
 from doral.simulation.scenario import Scenario
 from doral.simulation.true_returns import expected_payments
+from doral.simulation.workers.cutting import run_work
+from doral.simulation.workers.spreading import spread
 from doral.simulation.world import Truth, make_truth
 
 # A policy in Python takes a second for some 50,000 arrivals: it plays fewer truths, and fewer still of many arrivals.
@@ -79,21 +81,22 @@ def _able(world: LoggedWorld, policies: Sequence[MadePolicy]) -> tuple[list[Made
 def _in_parallel(
     world: LoggedWorld, tasks: Sequence[Sequence[MadePolicy]], chances: Floats, *, seed: int, n_jobs: int
 ) -> Iterator[dict[str, Played]]:
-    if n_jobs == 1:
-        for number, policies in enumerate(tasks):
-            yield _play(world, number, policies, chances, seed)
-        return
-    import joblib  # here: a single worker does not wait for it
-
-    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
-    yield from parallel(
-        joblib.delayed(_play)(world, number, policies, chances, seed) for number, policies in enumerate(tasks)
+    scenario = world.usual()
+    yield from spread(
+        _play,
+        (world, chances, seed),
+        list(enumerate(tasks)),
+        works=[run_work(policies, scenario) for policies in tasks],
+        n_jobs=n_jobs,
+        prefer="processes",
     )
 
 
 def _play(
-    world: LoggedWorld, number: int, policies: Sequence[MadePolicy], chances: Floats, seed: int
+    shared: tuple[LoggedWorld, Floats, int], truth_and_policies: tuple[int, Sequence[MadePolicy]]
 ) -> dict[str, Played]:
+    world, chances, seed = shared
+    number, policies = truth_and_policies
     scenario = world.possible(number)
     truth = make_truth(scenario, seed=seed, run=number)
     found = {STATUS_QUO: _as_it_was(scenario, truth, chances)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,12 +29,16 @@ from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
 from doral.simulation.tape import CHUNK_ROUNDS, WORLD, new_tape
 from doral.simulation.true_returns import oracle_table
+from doral.simulation.workers.cutting import run_work
+from doral.simulation.workers.spreading import Prefer, spread
 from doral.simulation.world import Truth, make_truth
 
 MadePolicy: TypeAlias = PolicyOptions | External | PolicyMaker
 AnyPolicy: TypeAlias = str | MadePolicy
 MAX_RUNS = 10**6
 MAX_JOBS = 1024
+_RESULTS = 100  # of a policy in a run, at most, that a task hands back together: each has curves of some 20 kB
+_KEPT_ROUNDS = 100_000  # of decisions that are kept, at 80 bytes for each
 
 
 def play_run(
@@ -93,28 +97,42 @@ def _check_curves(policies: Sequence[MadePolicy]) -> None:
             raise InvalidValue(f"return_probability of {one.name}", "oracle", remedy)
 
 
-def _played(
-    policies: Sequence[MadePolicy],
-    tasks: Iterable[tuple[Scenario, int]],
-    *,
-    seed: int,
-    keep_decisions: bool,
-    n_jobs: int,
-) -> Iterator[list[Outcome]]:
-    """The runs in the order of the tasks, one after the other or several at a time."""
-    if n_jobs == 1:
-        for scenario, run in tasks:
-            yield play_run(policies, scenario, seed=seed, run=run, keep_decisions=keep_decisions)
-        return
-    import joblib  # here: a single worker does not wait for it, nor for its bookkeeping in every run
+class Experiment(NamedTuple):
+    """What all runs share, wherever they are played."""
 
-    # Compiled loops release the interpreter, so threads are enough; Python policies need processes.
-    compiled = all(isinstance(one, PolicyOptions) for one in policies)
-    parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads" if compiled else "processes", return_as="generator")
-    yield from parallel(
-        joblib.delayed(play_run)(policies, scenario, seed=seed, run=run, keep_decisions=keep_decisions)
-        for scenario, run in tasks
+    policies: Sequence[MadePolicy]
+    scenarios: Sequence[Scenario]
+    seed: int
+    keep_decisions: bool = False
+
+
+def _play_one(experiment: Experiment, which: tuple[int, int]) -> list[Outcome]:
+    """The run of a scenario, both by number."""
+    policies, scenarios, seed, keep_decisions = experiment
+    place, run = which
+    return play_run(policies, scenarios[place], seed=seed, run=run, keep_decisions=keep_decisions)
+
+
+def _played(experiment: Experiment, tasks: Sequence[tuple[int, int]], *, n_jobs: int) -> Iterator[list[Outcome]]:
+    """The runs in the order of the tasks, one after the other or several at a time."""
+    policies, scenarios = experiment.policies, experiment.scenarios
+    works = [run_work(policies, place) for place in scenarios]
+    longest = max(place.problem.expected_rounds for place in scenarios)
+    many = _RESULTS if not experiment.keep_decisions else max(1, min(_RESULTS, _KEPT_ROUNDS // longest))
+    yield from spread(
+        _play_one,
+        experiment,
+        tasks,
+        works=[works[place] for place, _ in tasks],
+        n_jobs=n_jobs,
+        prefer=prefer_for(policies),
+        most_pieces=max(1, many // len(policies)),
     )
+
+
+def prefer_for(policies: Iterable[MadePolicy]) -> Prefer:
+    """Compiled loops release the interpreter, so threads are enough; Python policies need processes."""
+    return "threads" if all(isinstance(one, PolicyOptions) for one in policies) else "processes"
 
 
 def policy_name(policy: MadePolicy) -> str:
@@ -164,7 +182,7 @@ def _scenario(one: object) -> Scenario:
     raise InvalidValue("scenario", one, "must be a name or a doral.Scenario")
 
 
-def _scenarios(given: str | Scenario | Iterable[str | Scenario]) -> list[Scenario]:
+def made_scenarios(given: str | Scenario | Iterable[str | Scenario]) -> list[Scenario]:
     is_one = isinstance(given, str | Scenario)
     several = [given] if is_one else _listed("scenario", given, "must be a scenario or a list of them")
     if not several:
@@ -213,7 +231,7 @@ def simulate(
             somebody is looking (a terminal or a notebook), if it takes longer than a second, and nobody counts runs
             with `on_run`. DORAL_PROGRESS=0 in the environment turns that off.
     """
-    chosen, places = made_policies(policies), _scenarios(scenario)
+    chosen, places = made_policies(policies), made_scenarios(scenario)
     runs = _check.whole_number("runs", runs, at_least=1, at_most=MAX_RUNS)
     first_run = _check.whole_number("first_run", first_run, at_least=0, at_most=MAX_RUNS)
     seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
@@ -224,17 +242,12 @@ def simulate(
         raise InvalidValue("progress", progress, "must be True, False, or None: where somebody is looking")
     if on_run is not None and not callable(on_run):
         raise InvalidValue("on_run", on_run, "must be a function without arguments, or None")
-    for place in places:
-        for one in chosen:
-            if isinstance(one, PolicyOptions):
-                check_size(policy=one, problem=place.problem)
-            elif isinstance(one, External):
-                check_size(policy=one.options, problem=one.problem_of(place.problem))
+    check_sizes(chosen, places)
     outcomes: list[Outcome] = []
-    tasks = [(place, run) for place in places for run in range(first_run, first_run + runs)]
-    played = _played(chosen, tasks, seed=seed, keep_decisions=bool(keep_decisions), n_jobs=n_jobs)
+    tasks = [(i, run) for i in range(len(places)) for run in range(first_run, first_run + runs)]
+    played = _played(Experiment(chosen, places, seed, bool(keep_decisions)), tasks, n_jobs=n_jobs)
     is_shown = progress if progress is not None or on_run is None else False
-    lengths = (float(place.problem.expected_rounds) for place, _ in tasks)
+    lengths = (float(places[i].problem.expected_rounds) for i, _ in tasks)
     with Progress("simulating", lengths, "runs", is_shown=is_shown, workers=_workers(n_jobs)) as shown:
         for found in played:
             outcomes.extend(found)
@@ -242,6 +255,16 @@ def simulate(
             if on_run is not None:
                 on_run()
     return SimulationResult(outcomes=tuple(outcomes), seed=seed)
+
+
+def check_sizes(policies: Iterable[MadePolicy], scenarios: Iterable[Scenario]) -> None:
+    """Before the work: memory that no machine has."""
+    for place in scenarios:
+        for one in policies:
+            if isinstance(one, PolicyOptions):
+                check_size(policy=one, problem=place.problem)
+            elif isinstance(one, External):
+                check_size(policy=one.options, problem=one.problem_of(place.problem))
 
 
 def _workers(n_jobs: int) -> int:

@@ -24,7 +24,7 @@ def described(value: Any) -> Any:
     fields: dict[str, Any] = {}
     if dataclasses.is_dataclass(value):
         fields = {one.name: _plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
-    return {"law": name, **fields, "source": _source_of(home)}
+    return {"law": name, **fields, "source": source_of(home)}
 
 
 def _plain(value: object) -> Any:
@@ -33,7 +33,7 @@ def _plain(value: object) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else repr(value)
 
 
-def _source_of(home: Any) -> str:
+def source_of(home: Any) -> str:
     """A digest of the file in which a law is written; of none where it was written in no file."""
     try:
         path = inspect.getsourcefile(home)

@@ -17,6 +17,7 @@ from doral.simulation.decisions import decisions_of
 from doral.simulation.difference import Difference, Differences, difference_of, pairs_of
 from doral.simulation.intervals import interval
 from doral.simulation.outcome import BY_END, METRICS, WITHIN_DEADLINE, Outcome
+from doral.simulation.run_rows import rows_of_runs
 
 if TYPE_CHECKING:
     from doral.pages.figure import Figure
@@ -170,30 +171,7 @@ class SimulationResult:
 
     def runs(self) -> pl.DataFrame:
         """One row per scenario, policy and run: rewards, decisions, spend, the race, the cut-off m, exploration."""
-        return pl.DataFrame(
-            [
-                {
-                    "scenario": one.scenario,
-                    "policy": one.policy,
-                    "run": one.run,
-                    **dict(zip(METRICS, one.rewards, strict=True)),
-                    "expected": one.expected,
-                    "clairvoyant": one.clairvoyant,
-                    "clairvoyant_error": one.clairvoyant_error,
-                    "decisions": one.decisions,
-                    "spend": one.spend,
-                    "race_rounds": one.race_rounds,
-                    "race_spend": one.race_spend,
-                    "race_ended": one.race_ended,
-                    "race_capped": one.race_capped,
-                    "accepted": list(one.accepted),
-                    "cutoff": one.cutoff,
-                    "explored": one.explored,
-                    "explored_loss": one.explored_loss,
-                }
-                for one in self.outcomes
-            ]
-        )
+        return rows_of_runs(self.outcomes)
 
     def curves(self, metric: Metric = "within_deadline") -> pl.DataFrame:
         """Cumulative reward by round, averaged over runs, with the 95% interval of the mean.

@@ -6,8 +6,9 @@ import dataclasses
 import hashlib
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -23,6 +24,9 @@ from doral.simulation.api import simulate
 from doral.simulation.named import NamedPolicy
 from doral.simulation.outcome import COURSE_COLUMNS, METRICS, Outcome
 from doral.simulation.result import SimulationResult
+from doral.simulation.workers.cutting import run_work
+from doral.simulation.workers.engine import Engine, active
+from doral.simulation.workers.spreading import spread_as_finished
 
 BATCH_RUNS = 10  # what an interruption can cost: a few seconds of work
 BATCH_POLICIES = 6  # each holds a book of its whole run, so this bounds the memory
@@ -120,6 +124,8 @@ def run_cells(cells: Iterable[Cell], *, seed: int, n_jobs: int, parts: Path, pro
     _files.remove_unfinished(parts, older_than_s=LEFTOVER_AGE_S, now_s=time.time())
     work = [(cell, batches_of(cell)) for cell in cells]
     progress.begin(rounds=sum(batch.rounds_per_run * batch.runs for _, batches in work for batch in batches))
+    engine = active() if n_jobs != 1 else None
+    fresh = frozenset[str]() if engine is None else _played_on(engine, work, parts, seed, n_jobs, progress)
     finished: list[CellResult] = []
     names: list[str] = []
     kept_batches = 0
@@ -129,16 +135,45 @@ def run_cells(cells: Iterable[Cell], *, seed: int, n_jobs: int, parts: Path, pro
             names.append(batch.file_name(seed=seed))
             path = parts / names[-1]
             result = _kept(path)
-            progress.batch(batch, is_kept=result is not None)
+            if names[-1] not in fresh:
+                progress.batch(batch, is_kept=result is not None)
+                if result is not None:
+                    kept_batches += 1
+                    progress.advance(batch.rounds_per_run * batch.runs)
             if result is None:
-                result = _play(batch, seed=seed, n_jobs=n_jobs, progress=progress)
+                result = _play(batch, seed=seed, n_jobs=n_jobs, on_run=partial(progress.advance, batch.rounds_per_run))
                 saved.save(result, path)
-            else:
-                kept_batches += 1
-                progress.advance(batch.rounds_per_run * batch.runs)
             outcomes.extend(result.outcomes)
         finished.append(CellResult(cell=cell, result=SimulationResult(outcomes=tuple(outcomes), seed=seed)))
     return Finished(cells=tuple(finished), parts=tuple(names), kept_batches=kept_batches)
+
+
+def _played_on(
+    engine: Engine,
+    work: Iterable[tuple[Cell, list[Batch]]],
+    parts: Path,
+    seed: int,
+    n_jobs: int,
+    progress: Progress,
+) -> frozenset[str]:
+    """On a cluster, batches are the tasks: each is kept as it comes, in any order. Returns the files that are new."""
+    missing = {batch.file_name(seed=seed): batch for _, batches in work for batch in batches}
+    missing = {name: batch for name, batch in missing.items() if _kept(parts / name) is None}
+    longest_first = sorted(missing, key=lambda name: -_work_of(missing[name]))  # none is left to one worker at the end
+    wanted = [missing[name] for name in longest_first]
+    for number, result in spread_as_finished(engine, _play_there, seed, wanted, n_jobs=n_jobs):
+        saved.save(result, parts / longest_first[number])
+        progress.batch(wanted[number], is_kept=False)
+        progress.advance(wanted[number].rounds_per_run * wanted[number].runs)
+    return frozenset(missing)
+
+
+def _work_of(batch: Batch) -> float:
+    return run_work(batch.policies, batch.cell.scenario) * batch.runs
+
+
+def _play_there(seed: int, batch: Batch) -> SimulationResult:
+    return _play(batch, seed=seed, n_jobs=1, on_run=lambda: None)
 
 
 def _kept(path: Path) -> SimulationResult | None:
@@ -149,7 +184,7 @@ def _kept(path: Path) -> SimulationResult | None:
         return None
 
 
-def _play(batch: Batch, *, seed: int, n_jobs: int, progress: Progress) -> SimulationResult:
+def _play(batch: Batch, *, seed: int, n_jobs: int, on_run: Callable[[], None]) -> SimulationResult:
     cell = batch.cell
     result = simulate(
         batch.policies,
@@ -158,7 +193,7 @@ def _play(batch: Batch, *, seed: int, n_jobs: int, progress: Progress) -> Simula
         first_run=batch.first_run,
         seed=seed,
         n_jobs=n_jobs,
-        on_run=lambda: progress.advance(batch.rounds_per_run),
+        on_run=on_run,
     )
     if cell.keep_curves:
         return result

@@ -1,0 +1,9 @@
+"""What can go wrong with a cluster, and with nothing else."""
+
+from __future__ import annotations
+
+from doral.errors import DoralError
+
+
+class ClusterError(DoralError, ConnectionError):
+    """A cluster does not answer, or was lost in the middle of the work."""

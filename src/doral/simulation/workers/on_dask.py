@@ -1,0 +1,95 @@
+"""Tasks on a Dask cluster."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+from distributed import Client, Future, wait
+from distributed.client import FutureCancelledError, FuturesCancelledError
+from distributed.comm.core import CommClosedError
+from distributed.scheduler import KilledWorker, NoValidWorkerError
+
+from doral.errors import InvalidValue
+from doral.simulation.workers import fingerprint
+from doral.simulation.workers.engine import STRANDED_S
+from doral.simulation.workers.errors import ClusterError
+from doral.simulation.workers.packing import Packed, work
+
+Task: TypeAlias = "Future[Any]"
+_LOOK_S = 5.0  # how often it is asked whether anybody is left
+_LOST = (CommClosedError, FutureCancelledError, FuturesCancelledError, NoValidWorkerError)
+
+
+def _held(packed: Packed) -> Packed:
+    """A task, not data that somebody has put there: when the workers that hold it die, others make it again."""
+    return packed
+
+
+class OnDask:
+    """Through a client that somebody has connected."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._stranded_since: float | None = None
+
+    @property
+    def _address(self) -> str:
+        return str(self._client.scheduler.address) if self._client.scheduler is not None else "closed"
+
+    def workers(self) -> int:
+        return max(1, sum(self._client.ncores().values()))
+
+    def check(self) -> None:
+        found = self._client.run(fingerprint.probe())
+        for address, theirs in found.items():
+            differs = fingerprint.difference(theirs, fingerprint.versions())
+            if differs:
+                remedy = f"worker {address}: {differs}; numbers would differ, install the same on both sides"
+                raise InvalidValue("cluster", self._address, remedy)
+
+    def share(self, packed: Packed) -> Task:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that it is large; it is sent once
+            return self._client.submit(_held, packed, pure=False)
+
+    def submit(self, shared: Task, pieces: Sequence[object]) -> Task:
+        return self._client.submit(work, shared, pieces, pure=False)
+
+    def first_done(self, handles: Sequence[Task]) -> Sequence[Task]:
+        while True:
+            try:
+                return list(wait(list(handles), timeout=_LOOK_S, return_when="FIRST_COMPLETED").done)
+            except TimeoutError:
+                self._look_around()
+            except _LOST as error:
+                raise self._lost(error) from error
+
+    def _look_around(self) -> None:
+        if self._client.status != "running":
+            raise self._lost("its scheduler is gone")
+        if self._client.ncores():
+            self._stranded_since = None
+            return
+        self._stranded_since = self._stranded_since or time.monotonic()
+        if time.monotonic() - self._stranded_since > STRANDED_S:
+            raise self._lost(f"it has had no worker for {STRANDED_S:.0f} s")
+
+    def result(self, handle: Task) -> bytes:
+        try:
+            return handle.result()
+        except KilledWorker as error:
+            remedy = "several workers died over the same piece of work: give them more memory, and look at their logs"
+            raise ClusterError(f"cluster {self._address}: {remedy}") from error
+        except _LOST as error:
+            raise self._lost(error) from error
+
+    def forget(self, handles: Iterable[Task]) -> None:
+        left = list(handles)
+        if left and self._client.status == "running":
+            self._client.cancel(left, force=True)
+
+    def _lost(self, why: object) -> ClusterError:
+        return ClusterError(f"cluster {self._address} was lost in the middle of the work: {why}")

@@ -1,0 +1,82 @@
+"""Tasks on Ray."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+
+from doral.errors import InvalidValue
+from doral.simulation.workers import fingerprint
+from doral.simulation.workers.errors import ClusterError
+from doral.simulation.workers.packing import Packed, work
+
+TRIES_AGAIN = 5  # when the process or the machine of a task dies; its own errors are never tried again
+
+
+class OnRay:
+    """On the Ray that this process has joined; where it has joined none, on one that is started here."""
+
+    def __init__(self) -> None:
+        if not ray.is_initialized():
+            start(os.environ.get("RAY_ADDRESS"))
+        self._work = ray.remote(num_cpus=1, max_retries=TRIES_AGAIN)(work)
+
+    def workers(self) -> int:
+        return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+    def check(self) -> None:
+        """One worker; the others are refused by the tasks themselves, which say what they need."""
+        try:
+            theirs = ray.get(ray.remote(num_cpus=1)(fingerprint.probe()).remote())
+        except RayError as error:
+            raise ClusterError(f"Ray cannot run a first task: {error}") from error
+        differs = fingerprint.difference(theirs, fingerprint.versions())
+        if differs:
+            remedy = f"a worker: {differs}; numbers would differ, install the same on both sides"
+            raise InvalidValue("cluster", "ray", remedy)
+
+    def share(self, packed: Packed) -> Any:
+        return ray.put(packed)
+
+    def submit(self, shared: Any, pieces: Sequence[object]) -> Any:
+        return self._work.remote(shared, pieces)
+
+    def first_done(self, handles: Sequence[Any]) -> Sequence[Any]:
+        done, _ = ray.wait(list(handles), num_returns=1)
+        return done
+
+    def result(self, handle: Any) -> bytes:
+        try:
+            return ray.get(handle)
+        except RayTaskError as error:
+            raise error.cause if isinstance(error.cause, Exception) else error from None
+        except RayError as error:
+            raise ClusterError(f"Ray was lost in the middle of the work: {error}") from error
+
+    def forget(self, handles: Iterable[Any]) -> None:
+        for one in handles:
+            ray.cancel(one, force=True)
+
+
+def start(address: str | None) -> None:
+    """Join the Ray at an address; without one, start Ray here, for this machine alone and until this process ends.
+
+    Nothing is told to anybody else: no usage statistics, no dashboard.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or it warns of what it will do some day
+    if address is not None:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        return
+    ray.init(
+        address="local",
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        _node_ip_address="127.0.0.1",
+    )
