@@ -26,10 +26,10 @@ def spaces_of(runs: Runs) -> tuple[gymnasium.Space[NDArray[np.float32]], gymnasi
     return observation, gymnasium.spaces.Discrete(runs.scenario.problem.n_arms + 1)
 
 
-def run_of(options: dict[str, Any] | None) -> object:
+def run_of(options: dict[str, Any] | None) -> int | None:
     """The run that somebody asks for, or None."""
     given = _check.keys("options", options or {}, required=(), optional=("run",))
-    return given.get("run")
+    return checked_run(given["run"]) if "run" in given else None
 
 
 class ScenarioEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
@@ -91,7 +91,7 @@ class ScenarioEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             self._run = FIRST_RUN
         else:
             self._run += 1
-        self._run = self._run if run is None else checked_run(run)
+        self._run = self._run if run is None else run
         self._runs.begin(0, seed=self._seed, run=self._run)
         self._is_over = False
         return self._runs.seen[0].copy(), {"action_mask": self.action_masks(), "refused": False}

@@ -121,9 +121,11 @@ class Runs:
         earned = rewards_counted(book, problem, 0.0)[WITHIN_DEADLINE]
         if self._credited == RETURNED:
             self.now["reward"][i] += earned - float(book.totals[WITHIN_DEADLINE])
+        now = self.now[i]
+        left = float(now["budget_left"] + (now["budget_rest"] + now["budget_dust"]))
         return {
             "earned": earned,
-            "spend": spent(book, self.scenario, float(self.now["budget_left"][i])),
+            "spend": spent(book, self.scenario, left),
             "served": n_served(book),
             "clairvoyant": truth.clairvoyant,
         }

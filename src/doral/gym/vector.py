@@ -15,7 +15,7 @@ from doral._arrays import Floats
 from doral.errors import InvalidValue
 from doral.gym.environment import FIRST_RUN, run_of, spaces_of
 from doral.gym.layout import Layout
-from doral.gym.runs import Credited, Runs, checked_run, checked_seed
+from doral.gym.runs import Credited, Runs, checked_seed
 from doral.gym.steps import ENDED, PLAIN, REFUSED
 from doral.simulation.scenario import Scenario
 
@@ -81,22 +81,26 @@ class ScenarioVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[
         Args:
             seed: Of the first tape, the next ones have the next; or one for each. None: the seeds so far; if there were
                 none, they are drawn.
-            options: {"run": number of the run}, for all. None: run 0 of new seeds, else the next ones.
+            options: {"run": number of the run}, for all; by default run 0 of new seeds, else the next ones.
+                {"reset_mask": flags} resets only the runs for which it is true.
         """
-        seeds = self._checked_seeds(seed)
-        run = run_of(options)
+        seeds, given = self._checked_seeds(seed), dict(options or {})
+        chosen = self._checked_mask(given.pop("reset_mask", None))
+        run = run_of(given)
         super().reset(seed=seeds[0])
         if not self._seeds:
             self._seeds = self.np_random.integers(_MAX_DRAWN_SEED, size=self.num_envs).tolist()
             self._run_numbers = [FIRST_RUN - 1] * self.num_envs
-        for i, given in enumerate(seeds):
+            chosen = np.ones(self.num_envs, dtype=np.bool_)
+        for i in np.flatnonzero(chosen).tolist():
+            own = seeds[i]
             self._run_numbers[i] += 1
-            if given is not None:
-                self._seeds[i], self._run_numbers[i] = given, FIRST_RUN
+            if own is not None:
+                self._seeds[i], self._run_numbers[i] = own, FIRST_RUN
             if run is not None:
-                self._run_numbers[i] = checked_run(run)
+                self._run_numbers[i] = run
             self._runs.begin(i, seed=self._seeds[i], run=self._run_numbers[i])
-        self._is_over = np.zeros(self.num_envs, dtype=np.bool_)
+        self._is_over[chosen] = False
         return self._runs.seen.copy(), self._info(np.zeros(self.num_envs, dtype=np.bool_))
 
     def step(self, actions: NDArray[np.int64]) -> _Stepped:
@@ -146,6 +150,13 @@ class ScenarioVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[
             return [None if one is None else checked_seed(one) for one in seed]
         first = checked_seed(seed)
         return [checked_seed(first + i) for i in range(self.num_envs)]
+
+    def _checked_mask(self, mask: object) -> _Flags:
+        if mask is None:
+            return np.ones(self.num_envs, dtype=np.bool_)
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
+            raise InvalidValue("reset_mask", mask, f"must be an array of {self.num_envs} True or False")
+        return mask
 
     def _checked_actions(self, actions: object) -> list[int]:
         array, n_arms = np.asarray(actions), self.scenario.problem.n_arms
