@@ -18,7 +18,7 @@ from hashlib import blake2b
 from typing import Any
 
 from doral.live.errors import BrokenLog
-from doral.live.events import COLUMNS, Event, sealed
+from doral.live.events import COLUMNS, Event, chained, sealed
 
 _BYTES = 16
 _AT_ONCE = 500
@@ -68,10 +68,36 @@ def hash_key(salt: bytes, key: str) -> bytes:
 
 def seal(event: Event, *, before: bytes, salt: bytes, engine: int) -> Event:
     """An event that may be stored."""
-    key_hash = None if event.key is None else hash_key(salt, event.key)
-    person_hash = None if event.person is None else hash_key(salt, event.person)
-    event = sealed(event, engine, key_hash, None, person_hash)
-    return sealed(event, engine, key_hash, link(before, event), person_hash)
+    return seal_all([event], before=before, salt=salt, engine=engine)[0]
+
+
+def seal_all(events: Sequence[Event], *, before: bytes, salt: bytes, engine: int) -> list[Event]:
+    """Events that may be stored, in their order; together in half the time."""
+    found: list[Event] = []
+    for start in range(0, len(events), _AT_ONCE):
+        unchained = [
+            sealed(
+                event,
+                engine,
+                None if event.key is None else hash_key(salt, event.key),
+                None,
+                None if event.person is None else hash_key(salt, event.person),
+            )
+            for event in events[start : start + _AT_ONCE]
+        ]
+        for event, text in zip(unchained, _texts(unchained), strict=True):
+            before = _digest(before, text)
+            found.append(chained(event, before))
+    return found
+
+
+def _texts(events: Sequence[Event]) -> list[str]:
+    """The columns of each that are covered."""
+    rows = [_covered(event) for event in events]
+    texts = _encode(rows)[2:-2].split("],[")
+    if len(texts) == len(rows):
+        return [f"[{text}]" for text in texts]
+    return list(map(_encode, rows))  # a text does not let them be told apart
 
 
 def is_intact(event: Event, before: bytes | None, salt: bytes | None) -> bool:
@@ -101,13 +127,10 @@ def check(events: Sequence[Event], *, before: bytes, salt: bytes | None) -> None
 
 
 def _are_intact(events: Sequence[Event], before: bytes, salt: bytes | None) -> bool:
-    """The same for many, in two thirds of the time; False also where a text does not let them be told apart."""
+    """The same for many, in two thirds of the time."""
     try:
-        texts = _encode([_covered(event) for event in events])[2:-2].split("],[")
-        if len(texts) != len(events):
-            return False
-        for event, text in zip(events, texts, strict=True):
-            if _digest(before, f"[{text}]") != event.chain:
+        for event, text in zip(events, _texts(events), strict=True):
+            if _digest(before, text) != event.chain:
                 return False
             if salt is not None and not _fits_hashes(event, salt):
                 return False

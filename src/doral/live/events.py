@@ -105,6 +105,8 @@ _BEFORE_CHOICE, _AFTER_CHOICE = slice(_CHOICE.start), slice(_CHOICE.stop, None)
 _OUTCOME = COLUMNS.index("outcome")
 _BEFORE_OUTCOME, _AFTER_OUTCOME = slice(_OUTCOME), slice(_OUTCOME + 1, None)
 _BEFORE_ENGINE = slice(COLUMNS.index("engine"))
+_CHAIN = COLUMNS.index("chain")
+_BEFORE_CHAIN, _AFTER_CHAIN = slice(_CHAIN), slice(_CHAIN + 1, None)
 
 # Every decision and every answer comes through here: keywords and `_replace` would take three times as long.
 
@@ -152,6 +154,12 @@ def sealed(event: Event, engine: int, key_hash: bytes | None, chain: bytes | Non
         event.person,
     )
     return tuple.__new__(Event, row[_BEFORE_ENGINE] + own)
+
+
+def chained(event: Event, chain: bytes) -> Event:
+    """The event with its checksum."""
+    row: tuple[Any, ...] = event
+    return tuple.__new__(Event, (*row[_BEFORE_CHAIN], chain, *row[_AFTER_CHAIN]))
 
 
 _TYPES = {"sequence": int, "writer": int, "decision": int, "number": int, "round": int, "engine": int,

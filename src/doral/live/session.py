@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from doral._forks import renew_in_child
 from doral.errors import DoralError
 from doral.live.apply import Differs, apply, replay
-from doral.live.chain import beginning, check, is_intact, seal
+from doral.live.chain import beginning, check, is_intact, seal_all
 from doral.live.definition import Definition
 from doral.live.drafts import Planned, Result, Stamp
 from doral.live.engine_name import engine_name
@@ -290,11 +290,8 @@ class Session:
             return []
         self._fold = None  # until all is committed
         engine = fold.engines.get(engine_name(), drafts[0].sequence)
-        events = []
-        for event in apply(fold, drafts):
-            event = seal(event, before=fold.head, salt=fold.salt, engine=engine)
-            fold.head = known(event.chain)
-            events.append(event)
+        events = seal_all(apply(fold, drafts), before=fold.head, salt=fold.salt, engine=engine)
+        fold.head = known(events[-1].chain)
         return events
 
     def _wait(self, patience: Patience, error: ConnectionLost, attempted: list[Event]) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from doral.live.chain import seal
+from doral.live.chain import seal_all
 from doral.live.engine_name import engine_name
 from doral.live.events import COLUMNS, Event, known
 from doral.live.fold import Fold
@@ -73,7 +73,7 @@ class Scratch:
         more_rounds = before_round + 1 - known(made[0].round)
         n_played = sum(one.number is not None for one in made)
         more_numbers = before_number - (fold.engine.played - n_played)
-        engine, head, sequence = fold.engines[engine_name()], tail.head, tail.last
+        sequence = tail.last
         placed: list[Event] = []
         for one in made:
             row: tuple[Any, ...] = one
@@ -87,24 +87,11 @@ class Scratch:
                 if in_seconds and clock - reading > tolerance_s:
                     return None
             clock = max(clock, reading)
-            event: Event = tuple.__new__(
-                Event,
-                (
-                    sequence,
-                    one.kind,
-                    clock,
-                    *row[_AFTER_CLOCK:_NUMBER],
-                    number,
-                    *row[_NUMBER + 1 : _ROUND],
-                    round_,
-                    *row[_ROUND + 1 :],
-                ),
-            )
-            event = seal(event, before=head, salt=fold.salt, engine=engine)
-            head = known(event.chain)
-            placed.append(event)
+            own = row[_AFTER_CLOCK:_NUMBER], row[_NUMBER + 1 : _ROUND], row[_ROUND + 1 :]
+            row = (sequence, one.kind, clock, *own[0], number, *own[1], round_, *own[2])
+            placed.append(tuple.__new__(Event, row))
         self._reached = before_round + len(made), before_number + n_played, clock
-        return placed
+        return seal_all(placed, before=tail.head, salt=fold.salt, engine=fold.engines[engine_name()])
 
     def stored(self, placed: Sequence[Event]) -> None:
         """They are in the log: what is decided next follows them."""

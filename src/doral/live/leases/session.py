@@ -71,9 +71,20 @@ class LeasedSession(Session):
             parts = [(is_one, list(some)) for is_one, some in groupby(requests, key=lambda one: one[0] in _DECIDE)]
             found: list[Any] = []
             for decides, some in parts:
-                write = self._decide_all if decides else super().write_together
+                write = self._decide_all if decides else self._write_others
                 found += write(some) if not found else _results_of(write, some)
             return found
+
+    def _write_others(self, requests: Sequence[Ask]) -> list[Any]:
+        """The ordinary way. A correction may have been paid out of the lease, and then a state that has not heard of it
+        would spend that again.
+        """
+        kept = self._set_aside()
+        found = super().write_together(requests)
+        lease = None if self._fold is None else self._fold.leases.of(self.writer)
+        if kept is not None and lease is not None and lease.left == kept.lease.left:
+            self._scratch = kept
+        return found
 
     def _decide_all(self, requests: Sequence[Ask]) -> list[Any]:
         arrivals = [one for plan, asked in requests for one in ((asked[0],) if plan is plan_decision else asked[0])]
@@ -88,7 +99,7 @@ class LeasedSession(Session):
 
     def _decide_and_lease(self, requests: Sequence[Ask], n: int) -> list[Any]:
         """The ordinary way, and with it a lease for those who come next."""
-        self._scratch = None
+        self._set_aside()
         self._follow_others()
         asked = (n, self._granted, self.lease_ttl_s)
         *found, granted = super().write_together([*requests, (_plan_lease_if_any, asked)])
@@ -137,10 +148,19 @@ class LeasedSession(Session):
         self._scratch = Scratch(fold, self.writer)
         return self._scratch
 
+    def _set_aside(self) -> Scratch | None:
+        """The state on which was decided so far; none where nobody else wrote: then it is what the log adds up to, and
+        takes the place of the one that follows the log.
+        """
+        scratch, self._scratch = self._scratch, None
+        if scratch is None or not scratch.is_pure:
+            return scratch
+        self._fold = scratch.fold
+        return None
+
     def _catch_up(self, log: Log) -> Fold:
-        scratch = self._scratch
-        if scratch is not None and scratch.is_pure:  # nobody else wrote: it is what the log adds up to
-            self._fold, self._scratch = scratch.fold, None
+        if self._scratch is not None and self._scratch.is_pure:
+            self._set_aside()
         return super()._catch_up(log)
 
     def _decide_by_lease(

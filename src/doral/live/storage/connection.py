@@ -97,6 +97,11 @@ class Connection(ABC):
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
         """How many rows of the table it has made or changed."""
 
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+        """Rows into one of our tables; how many it has made."""
+        marks = ", ".join([self.placeholder] * len(columns))
+        return self.execute_many(f"INSERT INTO {self.schema}{table} ({', '.join(columns)}) VALUES ({marks})", rows)
+
     @abstractmethod
     def commit(self) -> None: ...
 

@@ -13,10 +13,12 @@ from doral._forks import renew_in_child
 from doral.errors import InvalidValue
 from doral.live.errors import ConnectionLost, StorageBusy, StorageError
 from doral.live.storage.connection import Connection, Timeouts, note_wait
+from doral.live.storage.postgres_copy import FORMAT, copied
 from doral.live.storage.urls import PostgresDatabase
 
 SCHEMA = "doral"
 CAMPAIGN_LOCKS = 0x646F72  # PostgreSQL's advisory locks are shared by all programs of a database: these are ours
+_WORTH_COPYING = 8  # rows; fewer are sent one by one
 _GRACE_S = 2.0  # a server at work cancels a statement by itself before we give it up
 _KEEPALIVE = {"keepalives": 1, "keepalives_idle": 5, "keepalives_interval": 3, "keepalives_count": 4}
 T = TypeVar("T")
@@ -238,6 +240,17 @@ class PostgresConnection(Connection):
                     cursor.execute(sql, rows[0])
                 else:
                     cursor.executemany(sql, rows)
+                return cursor.rowcount
+        except (psycopg.Error, UnicodeError) as error:
+            self._fail(error, [each for row in rows for each in row])
+
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+        if len(rows) < _WORTH_COPYING:
+            return super().insert(table, columns, rows)
+        try:
+            with self._connection.cursor() as cursor:
+                with cursor.copy(f"COPY {self.schema}{table} ({', '.join(columns)}) FROM STDIN ({FORMAT})") as copy:
+                    copy.write(copied(rows))
                 return cursor.rowcount
         except (psycopg.Error, UnicodeError) as error:
             self._fail(error, [each for row in rows for each in row])

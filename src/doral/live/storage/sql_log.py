@@ -13,6 +13,7 @@ from doral.live.storage.connection import Connection
 from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, Tail
 
 _BY_DECISION, _BY_KEY = "events_by_decision", "events_by_key_hash"
+_INSERTED = ("campaign_id", *COLUMNS)
 _MOST_PARAMETERS = 500  # in one IN (...)
 
 
@@ -22,9 +23,7 @@ class _Statements:
     def __init__(self, connection: Connection) -> None:
         columns = ", ".join(COLUMNS)
         mark, schema = connection.placeholder, connection.schema
-        marks = ", ".join([mark] * (len(COLUMNS) + 1))
         self.mark, self.schema = mark, schema
-        self.insert = f"INSERT INTO {schema}events (campaign_id, {columns}) VALUES ({marks})"
         self.set_head = f"UPDATE {schema}campaigns SET last_sequence = {mark}, head = {mark} WHERE id = {mark}"
         self.head = (
             "SELECT tag, archived, last_sequence, head, "
@@ -124,7 +123,7 @@ class SqlLog(Log):
 
     def append(self, events: Sequence[Event]) -> None:
         first = (self._id,)
-        _store(self._connection, self._sql.insert, [first + event for event in events])
+        _insert(self._connection, [first + event for event in events])
         _store(self._connection, self._sql.set_head, [(events[-1].sequence, events[-1].chain, self._id)])
         if events[-1].kind == FORGOTTEN:
             said = json.loads(known(events[-1].data))
@@ -331,10 +330,18 @@ def gone(row: CampaignRow) -> CampaignGone:
 
 def _store(connection: Connection, sql: str, rows: Sequence[Sequence[object]]) -> None:
     """One row each, or nothing is acknowledged."""
-    stored = connection.execute_many(sql, rows)
-    if stored != len(rows):
+    _refuse_less(connection.execute_many(sql, rows), len(rows))
+
+
+def _insert(connection: Connection, rows: Sequence[Sequence[object]]) -> None:
+    """The same for events."""
+    _refuse_less(connection.insert("events", _INSERTED, rows), len(rows))
+
+
+def _refuse_less(stored: int, asked: int) -> None:
+    if stored != asked:
         raise StorageError(
-            f"the database stored {stored} of {len(rows)} rows and said nothing; nothing was changed: remove the rules "
+            f"the database stored {stored} of {asked} rows and said nothing; nothing was changed: remove the rules "
             "and triggers that somebody has put on the tables of doral"
         )
 
@@ -352,7 +359,7 @@ def put_in(connection: Connection, row: CampaignRow, pages: Pages, *, if_taken: 
     campaign_id = int(connection.execute(insert, (row.name, row.tag, row.created_at))[0][0])
     last: Event | None = None
     for page in pages():
-        _store(connection, sql.insert, [(campaign_id, *event) for event in page])
+        _insert(connection, [(campaign_id, *event) for event in page])
         last = page[-1]
     if last is not None:
         _store(connection, sql.set_head, [(last.sequence, last.chain, campaign_id)])
