@@ -7,7 +7,9 @@ little as it can: requests are put together from parts, and of an answer only th
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import random
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -96,6 +98,29 @@ def _endless() -> Iterator[int]:
         number += 1
 
 
+def _spread_over(asked: dict[str, Any]) -> Iterator[bytes]:
+    """Decisions of many campaigns: all alike, by Zipf's law, one, or each in its turn."""
+    names, draw, contexts = asked["names"], random.Random(asked["run"]), asked["contexts"]
+    weights = list(itertools.accumulate(1.0 / (place + 1) for place in range(len(names))))
+
+    def chosen() -> Iterator[str]:
+        if asked["law"] == "turns":
+            yield from names
+        while asked["law"] != "turns":
+            if asked["law"] == "hot":
+                yield names[0]
+            else:
+                yield from draw.choices(names, cum_weights=weights if asked["law"] == "zipf" else None, k=1_000)
+
+    for n, name in enumerate(chosen()):
+        body = f'{{"context":"{contexts[n % len(contexts)]}","key":"{asked["run"]}-{n}"}}'
+        yield (
+            f"POST /v1/campaigns/{name}/decisions HTTP/1.1\r\nHost: {asked['host']}\r\n"
+            f"Authorization: Bearer {asked['key']}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}"
+        ).encode()
+
+
 def _requests(asked: dict[str, Any]) -> Iterator[bytes]:
     contexts, run, kind = asked["contexts"], asked["run"], asked["kind"]
     if kind == "health":
@@ -104,6 +129,8 @@ def _requests(asked: dict[str, Any]) -> Iterator[bytes]:
     if kind == "decide":
         bodies = (f'{{"context":"{contexts[n % len(contexts)]}","key":"{run}-{n}"}}' for n in _endless())
         return _posts(asked, "decisions", bodies)
+    if kind == "many":
+        return _spread_over(asked)
     if kind == "batch":
         size = asked["batch"]
 

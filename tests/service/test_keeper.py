@@ -183,11 +183,11 @@ def test_what_is_overdue_is_settled_and_others_wait_for_their_turn(monkeypatch: 
         assert store.campaign("a").report().decisions["expired"] == made > 0
         monkeypatch.setattr(keeping, "_ROUND_S", 0.0)
         keeper.watch_once()  # no time at all: nobody is looked at, and nobody is forgotten
-        assert list(keeper._to_watch) == ["a", "b", "c"]
+        assert list(keeper._to_watch.waiting) == ["a", "b", "c"]
         monkeypatch.setattr(keeping, "_ROUND_S", 5.0)
         store.delete("b")
         keeper.watch_once()
-        assert not keeper._to_watch
+        assert not keeper._to_watch.waiting
         assert set(keeper._watched) == {"a", "c"}
 
 

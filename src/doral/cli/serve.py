@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _STORAGE_HELP = "sqlite:///file.db or postgresql://host/db; it is made where it is missing."
 _HOST_HELP = "Address to listen on. One that others can reach needs --tls-cert, or --allow-plain-http."
 _WORKERS_HELP = "Processes that share the work; more than one needs PostgreSQL."
+_SPREAD_HELP = "With several workers: each campaign has one where it is at home, which serves what changes it."
 _PLAIN_HELP = "Listen on an address that others can reach without TLS: where a proxy that speaks it stands before."
 _RATE_HELP = "Requests per second that one key may send, on average; 0: no limit."
 _BODY_HELP = "Bytes that one request may have."
@@ -66,6 +67,7 @@ def serve(
         int, typer.Option(min=0, max=65_535, metavar="PORT", help="To listen on; 0: any that is free.")
     ] = 8787,
     workers: Annotated[int, typer.Option(min=1, metavar="N", help=_WORKERS_HELP)] = 1,
+    spread: Annotated[bool, typer.Option("--spread/--no-spread", help=_SPREAD_HELP)] = True,
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate, with those that vouch.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Private key of the certificate.")] = None,
     allow_plain_http: Annotated[bool, typer.Option("--allow-plain-http", help=_PLAIN_HELP)] = False,
@@ -103,6 +105,7 @@ def serve(
                 host=host,
                 port=port,
                 workers=workers,
+                is_spread=spread,
                 tls_cert=tls_cert,
                 tls_key=tls_key,
                 allow_plain_http=allow_plain_http,

@@ -102,6 +102,8 @@ class Glimpse:
     @property
     def last_event(self) -> int:
         """Its number: whoever has seen it need not look again. -1 where the log cannot be read."""
+        if self._row.last_event is not None:
+            return self._row.last_event
         try:
             return self._log.head()[0]
         except BrokenLog:
@@ -231,6 +233,11 @@ class Store:
             return found
 
     @property
+    def _shares_connections(self) -> bool:
+        """Whether a campaign of it holds a connection only while it is used."""
+        return self._storage.shares_connections
+
+    @property
     def books(self) -> Books:
         """What `doral serve` keeps beside the campaigns: keys, administrative acts, alarms. No backup holds them."""
         return self._storage.books()
@@ -238,6 +245,10 @@ class Store:
     def list(self) -> list[str]:
         """The names of all campaigns."""
         return [row.name for row in self._storage.campaigns()]
+
+    def _heads(self) -> dict[str, int]:
+        """The number of the last event of every campaign, by name: whoever has seen it need not look again."""
+        return self._storage.heads()
 
     @contextmanager
     def glimpses(self) -> Iterator[builtins.list[Glimpse]]:

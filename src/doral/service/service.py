@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 
-from doral.errors import DoralError
+from doral.errors import DoralError, UnknownName
 from doral.live.campaign import Campaign
+from doral.live.errors import CampaignGone
 from doral.live.store import Store
 from doral.service.access.entrance import Entrance
 from doral.service.desk import Desk
@@ -113,7 +114,7 @@ class Service:
     def _summary(self, name: str) -> dict[str, Any] | None:
         """None where it cannot be read, or too many campaigns are open."""
         desk = self._desks.get(name)
-        if desk is None and name not in self._listed:
+        if desk is None and name not in self._listed and not self.store._shares_connections:
             if len(self._listed) >= _MOST_OPENED:
                 self._listed &= set(self.store.list())  # those that were deleted are open no longer
             if len(self._listed) >= _MOST_OPENED:
@@ -138,9 +139,12 @@ class Service:
             done.exception()  # whoever waits for it is told; all of them may have gone away
 
     def _try_store(self) -> None:
-        names = self.store.list()
-        if names:
-            self.store.campaign(names[0]).session.try_to_write()
+        name = next(iter(self._desks), None) or next(iter(self.store.list()), None)
+        if name is not None:
+            try:
+                self.store.campaign(name).session.try_to_write()
+            except (UnknownName, CampaignGone):  # deleted meanwhile: the store was asked all the same
+                self._desks.pop(name, None)
 
     async def drain(self) -> None:
         """Come back when everything that was handed in is stored."""

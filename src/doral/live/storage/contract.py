@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from doral.live.errors import BrokenLog, StorageError
@@ -25,6 +25,8 @@ class CampaignRow:
     name: str
     tag: str  # begins the identifiers of its decisions
     created_at: float
+    # Number of the last event when the row was read, where somebody asked for it; -1: the log says another.
+    last_event: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -234,6 +236,15 @@ class Log(ABC):
         """Give the connection back."""
 
 
+def _last_event(row: CampaignRow, log: Log) -> int:
+    if row.last_event is not None:
+        return row.last_event
+    try:
+        return log.head()[0]
+    except BrokenLog:
+        return -1
+
+
 class Storage(ABC):
     """All campaigns of one store."""
 
@@ -251,6 +262,11 @@ class Storage(ABC):
     def find(self, name: str) -> CampaignRow | None:
         """One of them; None where there is none of that name."""
         return next((row for row in self.campaigns() if row.name == name), None)
+
+    def heads(self) -> dict[str, int]:
+        """The number of the last event of every campaign; -1 where its log cannot be read."""
+        with self.reading() as found:
+            return {row.name: _last_event(row, log) for row, log in found}
 
     def lend_at_most(self, connections: int) -> None:  # noqa: B027  (only where they are shared)
         """So many connections are in use at once; whoever needs another waits."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -137,18 +137,21 @@ class SqlStorage(Storage):
         return int(rows[0][0]) if rows else None
 
     def campaigns(self) -> list[CampaignRow]:
-        return self._rows()
+        return self._looked(rows_of)
 
     def find(self, name: str) -> CampaignRow | None:
-        return next(iter(self._rows(name)), None)
+        return next(iter(self._looked(lambda connection: rows_of(connection, name))), None)
 
-    def _rows(self, name: str | None = None) -> list[CampaignRow]:
+    def heads(self) -> dict[str, int]:
+        return {row.name: row.last_event or 0 for row in self._looked(_rows_with_heads)}
+
+    def _looked(self, look: Callable[[Connection], list[CampaignRow]]) -> list[CampaignRow]:
         patience = Patience()
         while True:
             try:
                 connection = self._opened()
                 try:
-                    return rows_of(connection, name)
+                    return look(connection)
                 finally:
                     connection.close()
             except ConnectionLost as error:
@@ -172,7 +175,7 @@ class SqlStorage(Storage):
             connection = self._opened()
             try:
                 connection.begin_reading()
-                yield [(row, ArchivedLog(connection, row, is_fixed=True)) for row in rows_of(connection)]
+                yield [(row, ArchivedLog(connection, row, is_fixed=True)) for row in _rows_with_heads(connection)]
                 connection.end_reading()
             finally:
                 connection.close()
@@ -216,6 +219,20 @@ class SqlStorage(Storage):
         self._books.close()
         if self._pool is not None:
             self._pool.close()
+
+
+def _rows_with_heads(connection: Connection) -> list[CampaignRow]:
+    """All campaigns by name, each with its last event: one statement, however many they are."""
+    schema = connection.schema
+    sql = (
+        "SELECT one.id, one.name, one.tag, one.created_at, one.last_sequence, "
+        f"(SELECT max(sequence) FROM {schema}events WHERE campaign_id = one.id) "
+        f"FROM {schema}campaigns AS one ORDER BY one.name"
+    )
+    return [
+        CampaignRow(id=id_, name=name, tag=tag, created_at=at, last_event=last if last == stored else -1)
+        for id_, name, tag, at, last, stored in connection.execute(sql)
+    ]
 
 
 def _find_or_make(path: Path, *, create: bool) -> None:

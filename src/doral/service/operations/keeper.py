@@ -1,4 +1,8 @@
-"""Who looks after all campaigns, every now and then: alarms, and decisions that are too old. One process does it."""
+"""Who looks after all campaigns, every now and then: alarms, and decisions that are too old.
+
+Workers among which campaigns are spread look after those that are at home with them, whose states they have; otherwise
+one process looks after all. Where there are more campaigns than there is time for, those that have moved come first.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from doral.errors import DoralError
@@ -19,6 +23,8 @@ from doral.live.storage.contract import Log
 from doral.service.operations.briefly import briefly
 from doral.service.operations.watching import Watched
 from doral.service.service import Service
+from doral.service.spreading.homes import home_of
+from doral.service.spreading.spread import Spread
 
 _LOCK = "keeper.lock"
 _ROUND_S = 5.0  # in which campaigns are looked at; the others have their turn in the next round
@@ -28,18 +34,46 @@ _DAY_S = 86_400.0
 _logger = logging.getLogger("doral.service")
 
 
+class _Turns:
+    """Who is next. Half of the time belongs to those that have moved since they were last looked at."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[str] = deque()
+        self._seen: dict[str, int] = {}
+
+    def next(self, heads: dict[str, int], has_time: Callable[[], bool]) -> Iterator[str]:
+        """Names, each at most once, as long as there is time.
+
+        Args:
+            heads: The last event of each campaign.
+            has_time: Whether there is.
+        """
+        self._seen = {name: last for name, last in self._seen.items() if name in heads}
+        if not self.waiting:
+            self.waiting.extend(heads)
+        moved = deque(name for name, last in heads.items() if self._seen.get(name, last) != last)
+        taken: set[str] = set()
+        while (self.waiting or moved) and has_time():
+            queue = moved if moved and (len(taken) % 2 or not self.waiting) else self.waiting
+            name = queue.popleft()
+            if name in taken or name not in heads:
+                continue
+            taken.add(name)
+            self._seen[name] = heads[name]
+            yield name
+
+
 class Keeper:
-    """Of one process. Among the workers of a machine, the one that holds a lock does the work, and the next one does
-    when it is gone. On several machines each has one: what they raise is the same, and is raised once.
+    """Of one process. Among the workers of a machine, the one that holds a lock does what is to be done once, and the
+    next one does when it is gone. On several machines each has one: what they raise is the same, and is raised once.
     """
 
-    def __init__(self, service: Service, folder: str | None) -> None:
-        self._service = service
+    def __init__(self, service: Service, folder: str | None, spread: Spread | None = None) -> None:
+        self._service, self._spread = service, spread
         self._lock_path = None if folder is None else Path(folder) / _LOCK
         self._lock: int | None = None
         self._watched: dict[str, Watched] = {}
-        self._to_watch: deque[str] = deque()
-        self._to_expire: deque[str] = deque()
+        self._to_watch, self._to_expire = _Turns(), _Turns()
         self._swept_at = 0.0
         self._is_stopped = False
 
@@ -57,7 +91,7 @@ class Keeper:
         while True:
             await asyncio.sleep(seconds)
             try:
-                await self._service.run(lambda: work() if self._is_it_us() else None)
+                await self._service.run(lambda: work() if self._spread is not None or self._is_it_us() else None)
             except DoralError as error:
                 _logger.warning("campaigns could not be looked after: %s", error)
             except Exception:  # whatever it is, the next round comes
@@ -90,31 +124,33 @@ class Keeper:
     def watch_once(self) -> None:
         """Alarms of as many campaigns as there is time for."""
         now = time.time()
-        if now - self._swept_at > _DAY_S / 24:
-            self._swept_at = now
-            self._service.store.books.drop_sessions(expired_before=now - _DAY_S)
-        self._clear_alarms_of_the_gone(now)
+        if self._is_it_us():
+            if now - self._swept_at > _DAY_S / 24:
+                self._swept_at = now
+                self._service.store.books.drop_sessions(expired_before=now - _DAY_S)
+            self._clear_alarms_of_the_gone(now)
         self._round(self._to_watch, self._watch)
 
     def expire_once(self) -> None:
         """Settle what is too old in as many campaigns as there is time for."""
         self._round(self._to_expire, _expire)
 
-    def _round(self, names: deque[str], work: Callable[[Campaign], None]) -> None:
-        store = self._service.store
-        there = store.list()
-        if not names:
-            names.extend(there)
-        until, known = time.monotonic() + _ROUND_S, set(there)
-        while names and time.monotonic() < until and not self._is_stopped:
-            name = names.popleft()
-            if name not in known:
-                continue
+    def _round(self, turns: _Turns, work: Callable[[Campaign], None]) -> None:
+        store, until = self._service.store, time.monotonic() + _ROUND_S
+        heads = self._own(store._heads())
+        for name in turns.next(heads, lambda: time.monotonic() < until and not self._is_stopped):
             try:
-                with briefly(store, name, of=len(known)) as campaign:
+                with briefly(store, name, of=len(heads)) as campaign:
                     work(campaign)
             except DoralError as error:
                 _logger.warning("campaign %r could not be looked after: %s", name, error)
+
+    def _own(self, heads: dict[str, int]) -> dict[str, int]:
+        """Of all campaigns, those that this process looks after."""
+        if self._spread is None:
+            return heads
+        place, alive = self._spread.place, self._spread.alive()
+        return {name: last for name, last in heads.items() if home_of(name, alive) == place}
 
     def _watch(self, campaign: Campaign) -> None:
         watched = self._watched.pop(campaign.name, None)

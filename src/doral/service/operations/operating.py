@@ -35,7 +35,7 @@ async def operating(app: FastAPI, service: Service) -> AsyncIterator[None]:
     spread: Spread | None = getattr(app.state, "spread", None)
     if spread is not None:
         spread.reach_out()
-    settings, keeper = service.settings, Keeper(service, service.metrics.folder)
+    settings, keeper = service.settings, Keeper(service, service.metrics.folder, spread)
     tasks = [asyncio.create_task(one) for one in (_begin(app, service), keeper.watch(), keeper.expire())]
     if settings.webhook is not None and settings.webhook_secret is not None:
         tasks.append(asyncio.create_task(Webhook(service, settings.webhook, settings.webhook_secret).run()))

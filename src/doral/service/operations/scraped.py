@@ -9,7 +9,9 @@ import time
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import generate_latest
@@ -108,18 +110,37 @@ def _processes(pids: list[int]) -> list[Metric]:
     return list(merged.values())
 
 
+class _Standings:
+    """Of the campaigns of one store, as they were last read: only those that have moved since are read again."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: dict[str, tuple[int, Standing]] = {}
+
+    def look(self, store: Store) -> dict[str, Standing]:
+        """All that there was time for; the others are left out until the next time, or stay as they were."""
+        with self._lock:
+            until, heads = time.monotonic() + _WITHIN_S, store._heads()
+            self._known = {name: one for name, one in self._known.items() if name in heads}
+            for name, last in heads.items():
+                if name in self._known and self._known[name][0] == last:
+                    continue
+                if time.monotonic() > until:
+                    break
+                try:
+                    with briefly(store, name, of=len(heads)) as campaign:
+                        self._known[name] = campaign.session.read(lambda _, fold: (fold.sequence, Standing.of(fold)))
+                except DoralError:  # its health tells of it
+                    self._known.pop(name, None)
+            return {name: self._known[name][1] for name in heads if name in self._known}
+
+
+_standings: WeakKeyDictionary[Store, _Standings] = WeakKeyDictionary()
+
+
 def _budgets(store: Store) -> list[Metric]:
-    until = time.monotonic() + _WITHIN_S
     found: dict[str, Standing] = {}
-    names = store.list()
-    for name in names:
-        if time.monotonic() > until:
-            break
-        try:
-            with briefly(store, name, of=len(names)) as campaign:
-                here = campaign.session.read(lambda _, fold: Standing.of(fold))
-        except DoralError:  # its health tells of it
-            continue
+    for name, here in _standings.setdefault(store, _Standings()).look(store).items():
         label = name if len(found) < MOST_CAMPAIGNS else OTHER
         found[label] = found[label].plus(here) if label in found else here
     families: list[Metric] = []

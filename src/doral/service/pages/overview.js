@@ -6,6 +6,8 @@
   const filter = document.getElementById("filter");
   if (!list || !status) return;
   const POLL_MS = 3000;
+  const part = list.dataset.part;  // what was asked for, where there are too many to have them all here
+  const more = part === undefined ? "" : `&q=${encodeURIComponent(part)}`;
   let version = list.dataset.version;
   let timer = 0, isFetching = false, isOver = false;
 
@@ -41,7 +43,7 @@
     isFetching = true;
     let next = POLL_MS;
     try {
-      const answer = await fetch(`/overview?since=${encodeURIComponent(version)}`, {
+      const answer = await fetch(`/overview?since=${encodeURIComponent(version)}${more}`, {
         headers: { Accept: "application/json" }, redirect: "manual", cache: "no-store",
       });
       if (answer.status === 401 || answer.type === "opaqueredirect") {
@@ -66,7 +68,7 @@
   };
   if (filter) {
     filter.addEventListener("input", sift);
-    filter.form.addEventListener("submit", (event) => event.preventDefault());
+    if (part === undefined) filter.form.addEventListener("submit", (event) => event.preventDefault());
   }
   document.addEventListener("visibilitychange", fetchNow);
   sift();

@@ -35,6 +35,7 @@ _STATES = {
 }
 _HEADS = ("Campaign", "State", "Alarms", "Budget", "Arrivals", "Reward", "Pending", "Last event (UTC)")
 _FEW = 8  # campaigns that are found without a box to filter them by
+_MOST_SHOWN = 500  # lines of one page: thousands are slow in every browser, and nobody reads them
 _TOKEN = secrets.token_hex(4)  # versions are counted anew by every process
 
 
@@ -71,6 +72,7 @@ async def send_rows(
     overview: Annotated[Overview, Depends(overview_of)],
     service: Annotated[Service, Depends(service_of)],
     since: str = "",
+    q: str = "",
 ) -> Response:
     """The lines that have changed since a version; all of them where campaigns came or went."""
     try:
@@ -79,7 +81,7 @@ async def send_rows(
         return problem_reply(error, instance=request.url.path)
     token, _, number = since.partition("-")
     version = int(number) if token == _TOKEN and number.isdecimal() and len(number) < 18 else 0
-    lines = _visible(caller, seen)
+    lines = _found(_visible(caller, seen), q.strip()[:200])[:_MOST_SHOWN]
     is_whole = version < seen.members
     found = {
         "version": f"{_TOKEN}-{seen.version}",
@@ -94,9 +96,14 @@ def _visible(caller: Caller, seen: Seen) -> list[Line]:
     return [one for one in seen.lines.values() if caller.sees(one.name)]
 
 
+def _found(lines: list[Line], asked: str) -> list[Line]:
+    return [one for one in lines if asked.lower() in one.name.lower()] if asked else lines
+
+
 def _main(caller: Caller, seen: Seen, asked: str) -> str:
     lines = _visible(caller, seen)
-    shown = [one for one in lines if asked.lower() in one.name.lower()]
+    matching = _found(lines, asked)
+    shown, is_part = matching[:_MOST_SHOWN], len(lines) > _MOST_SHOWN
     new = '<a class="button primary" href="/new">New campaign</a>' if caller.may("admin") and lines else ""
     box = ""
     if len(lines) > _FEW or asked:
@@ -106,13 +113,17 @@ def _main(caller: Caller, seen: Seen, asked: str) -> str:
         )
     open_ones = sum(one.state in ("open", "racing") for one in lines)
     told = f"{count(len(lines), 'campaign', 'campaigns')}, {open_ones:,} open" if lines else ""
+    if len(matching) > len(shown):
+        told += f"; the first {len(shown):,} of {len(matching):,} by name: filter, and press Enter, for others"
     hidden = "" if asked and not shown else " hidden"
-    version = "" if asked else f"{_TOKEN}-{seen.version}"  # a script fetches the others, and filters by itself
+    # A script fetches the others, and filters by itself; unless they are too many.
+    version = "" if asked and not is_part else f"{_TOKEN}-{seen.version}"
+    part = f' data-part="{escape(asked)}"' if is_part else ""
     return (
         '<h1>Campaigns</h1><div class="over">'
         '<p class="pill" id="status" role="status" data-state="plain">As loaded</p>'
         f"<span>{told}</span>{new}{box}</div>"
-        f'<div id="list" data-version="{version}">{_table(caller, shown) if shown or not asked else ""}</div>'
+        f'<div id="list" data-version="{version}"{part}>{_table(caller, shown) if shown or not asked else ""}</div>'
         f'<p id="none-found"{hidden}>No campaign has that in its name.</p>'
         "<noscript><p>Without scripts this page does not move by itself: load it again to see what is new.</p>"
         "</noscript>"

@@ -136,5 +136,3 @@ class Link:
         if frame.kind == REFUSED:
             raise NotTaken
         return frame
-
-

@@ -39,7 +39,7 @@ class Spread:
     """Of one worker."""
 
     def __init__(self, where: Neighbours) -> None:
-        self._where = where
+        self._where, self.place = where, where.place
         self.links = {place: Link(where.path(place)) for place in range(where.of) if place != where.place}
         self._tasks: list[asyncio.Task[None]] = []
         self._door: Door | None = None
@@ -88,5 +88,3 @@ class Spread:
         for task in self._tasks:
             with suppress(asyncio.CancelledError):
                 await task
-
-
