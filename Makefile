@@ -18,7 +18,7 @@ COMPILE := $(LOCK_VENV)/bin/pip-compile --quiet --upgrade --strip-extras --no-an
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test check-types check-tests torture reproduce compare serve bench docs docs-serve docs-figures gallery notebooks dist wheel format lock clean
+.PHONY: help setup test check-types check-tests torture reproduce compare serve bench bench-peers docs docs-serve docs-figures gallery notebooks dist wheel format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ serve: setup ## a live page that moves by itself: made-up people come to made-up
 
 bench: $(DEV_READY) ## how fast simulator, campaigns and service are on this machine, and whether they survive kills
 	$(BIN)/python benchmarks/bench.py $(ARGS)
+
+bench-peers: $(BASE_READY) ## DORAL beside other libraries on the same tapes, each in an environment of its own, into docs/peers.md
+	$(BIN)/python benchmarks/peers $(ARGS)
 
 docs: $(DEV_READY) ## the documents as a site, into build/site; a broken link or an unknown name fails
 	$(BIN)/python scripts/site build

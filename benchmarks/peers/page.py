@@ -49,9 +49,9 @@ def _parts(found: dict[str, Any]) -> Iterator[str]:
     yield "# Beside other libraries\n"
     yield (
         "`make bench-peers` lets DORAL and the libraries that a user might pick instead play the same tapes, and "
-        "writes this page. Every library has an environment of its own, with exact versions, and an adapter of a few lines, "
-        "written as its users would. Answers are handed over when they return, never before; the budget is kept to the "
-        "last cent; what counts is what comes within the deadline. The player of the adapters gives what "
+        "writes this page. Every library has an environment of its own, with exact versions, and an adapter of a few "
+        "lines, written as its users would. Answers are handed over when they return, never before; the budget is kept "
+        "to the last cent; what counts is what comes within the deadline. The player of the adapters gives what "
         "`doral.simulate` gives for the same decisions, to the bit: a test says so for every scenario.\n"
     )
     cores = f"{said['cores']} core" + ("s" if said["cores"] != 1 else "")
@@ -64,9 +64,10 @@ def _parts(found: dict[str, Any]) -> Iterator[str]:
     yield "## Quality\n"
     yield _shortened_words(found)
     yield (
-        "Figures are what the choices were worth, in rewards within the deadline, in percent of the oracle's, who knows "
-        "what every arm is worth and how late it answers; with 95% intervals over runs. What luck made of the choices "
-        "is left out, for everybody: that changes no mean, and shows more with few runs. **Bold**: the peer is ahead of `doral-otf`, by the interval of "
+        "Figures are what the choices were worth, in rewards within the deadline, in percent of the oracle's, who "
+        "knows what every arm is worth and how late it answers; with 95% intervals over runs. What luck made of the "
+        "choices is left out, for everybody: that changes no mean, and shows more with few runs "
+        "([compare fairly](howto/compare_fairly.md)). **Bold**: the peer is ahead of `doral-otf`, by the interval of "
         "the paired difference. After a figure, how the budget was kept where the library has no way of its own: s, "
         "everybody is served until it is gone; c, a coin serves with probability budget left / (rounds left x cost). "
         "Both were played in the first run, and the better one in all.\n"

@@ -26,9 +26,10 @@ def play_jobs(peer: Peer, jobs: list[Found], kept: Path) -> None:
         asked.write_text(json.dumps(left))
         command = [str(peer.python), str(HERE / "play.py"), str(peer.folder), str(asked), str(kept)]
         limit = sum(job["limit_s"] for job in left) + SLACK_S
+        known = _whole_lines(kept)
         words = _ended(command, limit)
-        done = results(kept)
-        failed = [job["key"] for job in left if job["key"] in _begun(kept) and job["key"] not in done]
+        done, begun = results(kept), {told["begun"] for told in list(_told(kept))[known:] if "begun" in told}
+        failed = [job["key"] for job in left if job["key"] in begun and job["key"] not in done]
         if not failed and not any(job["key"] in done for job in left):
             failed = [job["key"] for job in left]  # its library cannot even be imported
         with kept.open("a") as file:
@@ -51,8 +52,11 @@ def _told(kept: Path) -> Iterator[Found]:
             yield json.loads(line)
 
 
-def _begun(kept: Path) -> set[str]:
-    return {told["begun"] for told in _told(kept) if "begun" in told}
+def _whole_lines(kept: Path) -> int:
+    """How many there are, the last one ended or left out: what was begun then and not finished was interrupted."""
+    whole = list(_told(kept))
+    kept.write_text("".join(json.dumps(told) + "\n" for told in whole))
+    return len(whole)
 
 
 def results(kept: Path) -> dict[str, Found]:

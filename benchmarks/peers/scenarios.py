@@ -27,7 +27,7 @@ def shortened(name: str, rounds: int | None = ROUNDS) -> Scenario:
     least = rounds
     if problem.until is None and problem.deadline is not None:
         least = max(rounds, int(LEAST_DEADLINES * problem.deadline))
-    return shrunk(scenario, max(1, round(arriving(scenario) / least)))
+    return shrunk(scenario, max(1, arriving(scenario) // least))
 
 
 def arriving(scenario: Scenario) -> int:

@@ -45,9 +45,9 @@ def _shared(x):
 
 
 class RegCb(Adf):
-    """`--cb_explore_adf --regcbopt`: the arm with the best upper bound, the closest to LinUCB that it has."""
+    """`--cb_explore_adf --regcbopt`, costs of -1 to 0: the arm with the best bound, the closest to LinUCB it has."""
 
-    options = "--regcbopt"
+    options = "--regcbopt --cb_min_cost -1 --cb_max_cost 0"
 
 
 class SquareCb(Adf):
