@@ -34,8 +34,9 @@ from doral.simulation.intervals import FEWEST_RUNS  # noqa: E402
 ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "peers.md"
 RESULTS = BUILD / "results.json"
-RUNS, LIMIT_S, WORKERS = 5, 10.0, 2
-FULL_RUNS, FULL_LIMIT_S = 20, 3_600.0
+RUNS, LIMIT_S, MINUTES, WORKERS = 4, 8.0, 24.0, 2
+FULL_RUNS, FULL_LIMIT_S, FULL_MINUTES = 20, 3_600.0, 1e6
+OUT_OF_TIME = "no time was left, another call goes on"
 
 
 def main() -> None:
@@ -78,6 +79,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--scenarios", nargs="*", default=["*"], help="names of scenarios; * stands for anything")
     parser.add_argument("--runs", type=int, help=f"of each scenario (default: {RUNS})")
     parser.add_argument("--limit", type=float, help=f"processor seconds for a policy on a scenario ({LIMIT_S:g})")
+    parser.add_argument("--minutes", type=float, help=f"after which nothing more is begun to be played ({MINUTES:g})")
     parser.add_argument("--full", action="store_true", help="scenarios as long as they are, 20 runs: days, not minutes")
     parser.add_argument("--no-speed", action="store_true", help="leave out the speed table")
     parser.add_argument("--no-page", action="store_true", help="leave docs/peers.md as it is")
@@ -85,6 +87,7 @@ def _arguments() -> argparse.Namespace:
     given.rounds = None if given.full else scenarios.ROUNDS
     given.runs = given.runs or (FULL_RUNS if given.full else RUNS)
     given.limit = given.limit or (FULL_LIMIT_S if given.full else LIMIT_S)
+    given.minutes = given.minutes or (FULL_MINUTES if given.full else MINUTES)
     if given.runs < FEWEST_RUNS:
         parser.error(f"--runs must be {FEWEST_RUNS} or more: intervals are made of them")
     return given
@@ -156,24 +159,27 @@ def _sources_digest() -> str:
 def _play_all(
     ready: list[Peer], places: list[str], tapes: dict[str, list[str]], given: argparse.Namespace, said: _Words
 ) -> list[dict[str, Any]]:
-    parts: list[tuple[Peer, list[dict[str, Any]], Path]] = []
+    parts: list[tuple[int, Peer, list[dict[str, Any]], Path]] = []
     for peer in ready:
         jobs = [_job(peer, policy, place, tapes[place], given) for place in places for policy in peer.policies]
         for number, part in enumerate(playing.in_parts(jobs)):
-            parts.append((peer, part, BUILD / "played" / f"{peer.key}-{number}.jsonl"))
+            parts.append((number, peer, part, BUILD / "played" / f"{peer.key}-{number}.jsonl"))
+    parts.sort(key=lambda part: part[0])  # so that all are equally far when time is over
     left = [len(parts)]
 
-    def task(peer: Peer, jobs: list[dict[str, Any]], kept: Path) -> None:
-        playing.play_jobs(peer, jobs, kept)
+    def task(_: int, peer: Peer, jobs: list[dict[str, Any]], kept: Path) -> None:
         left[0] -= 1
+        if said.seconds > 60.0 * given.minutes:
+            return
+        playing.play_jobs(peer, jobs, kept)
         said(f"{peer.name} has played {jobs[0]['scenario']} to {jobs[-1]['scenario']}; {left[0]} parts to go")
 
     tasks: list[Callable[[], None]] = [functools.partial(task, *part) for part in parts]
     playing.side_by_side(tasks, WORKERS)
     found = []
-    for peer, jobs, kept in parts:
+    for _, peer, jobs, kept in parts:
         done = playing.results(kept)
-        found += [_shown(peer, job, done[job["key"]]) for job in jobs]
+        found += [_shown(peer, job, done.get(job["key"], {"error": OUT_OF_TIME})) for job in jobs]
     return found
 
 

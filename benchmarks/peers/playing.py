@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from environments import BUILD, HERE, Peer, environment
+from environments import HERE, Peer, environment
 
 TOGETHER = 8  # jobs of one process: enough to make up for the import, few enough to share the work evenly
 SLACK_S = 900.0  # of the wall clock, on top of the limits: machines are shared
@@ -67,10 +67,6 @@ def results(kept: Path) -> dict[str, Found]:
 def in_parts(jobs: list[Found], size: int = TOGETHER) -> Iterator[list[Found]]:
     for first in range(0, len(jobs), size):
         yield jobs[first : first + size]
-
-
-def kept_for(peer: Peer, part: int) -> Path:
-    return BUILD / "played" / f"{peer.key}-{part}.jsonl"
 
 
 def side_by_side(tasks: list[Callable[[], None]], workers: int) -> None:

@@ -27,7 +27,7 @@ import doral
 from doral.simulation.scenario import Scenario
 
 POLICY = "d-linucb"
-LIMIT_S = 10.0  # of processor time, for a peer's run
+LIMIT_S = 5.0  # of processor time, for a peer's run
 ROUNDS = 20_000  # of a peer's tape
 TURNS = 2
 NATIVE = "vowpalwabbit"
