@@ -1,6 +1,7 @@
 """`make bench-peers`: DORAL beside the libraries that a user might pick instead, on the same tapes.
 
-What is done is kept under build/peers; a call that was interrupted goes on. README.md says how to add a peer.
+What is done is kept under build/peers; a call that was interrupted goes on. Only a call for everything writes
+docs/peers.md, others build/peers/peers.md. README.md says how to add a peer.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ from doral.simulation.intervals import FEWEST_RUNS  # noqa: E402
 
 ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "peers.md"
+TRIED = BUILD / "peers.md"  # the page of a call for some of it
 RESULTS = BUILD / "results.json"
 RUNS, LIMIT_S, MINUTES, WORKERS = 4, 8.0, 24.0, 2
 FULL_RUNS, FULL_LIMIT_S, FULL_MINUTES = 20, 3_600.0, 1e6
-OUT_OF_TIME = "no time was left, another call goes on"
+OUT_OF_TIME = "no time: another call goes on with it"
 
 
 def main() -> None:
@@ -68,9 +70,10 @@ def main() -> None:
     }
     RESULTS.write_text(json.dumps(found, indent=1))
     said(f"wrote {RESULTS.relative_to(ROOT)}")
-    if not given.no_page:
-        PAGE.write_text(page.page(found))
-        said(f"wrote {PAGE.relative_to(ROOT)}")
+    is_whole = given.peers == given.scenarios == ["*"] and timed is not None
+    path = PAGE if is_whole else TRIED
+    path.write_text(page.page(found))
+    said(f"wrote {path.relative_to(ROOT)}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -82,7 +85,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, help=f"after which nothing more is begun to be played ({MINUTES:g})")
     parser.add_argument("--full", action="store_true", help="scenarios as long as they are, 20 runs: days, not minutes")
     parser.add_argument("--no-speed", action="store_true", help="leave out the speed table")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/peers.md as it is")
     given = parser.parse_args()
     given.rounds = None if given.full else scenarios.ROUNDS
     given.runs = given.runs or (FULL_RUNS if given.full else RUNS)
@@ -179,7 +181,7 @@ def _play_all(
     found = []
     for _, peer, jobs, kept in parts:
         done = playing.results(kept)
-        found += [_shown(peer, job, done.get(job["key"], {"error": OUT_OF_TIME})) for job in jobs]
+        found += [_shown(peer, job, done.get(job["key"], {"left_out": OUT_OF_TIME})) for job in jobs]
     return found
 
 

@@ -67,8 +67,12 @@ def _has(folder: Path, name: str) -> bool:
 
 
 def _absent(folder: Path) -> Peer:
-    why = (folder / "not_installed").read_text().strip()
+    why = _why_not(folder)
     return Peer(folder=folder, name=folder.name, package=folder.name, policies={}, timed=None, why_not=why)
+
+
+def _why_not(folder: Path) -> str:
+    return " ".join(" ".join(_lines(folder / "not_installed")).split()).rstrip(".")
 
 
 def _read(folder: Path) -> Peer:
@@ -91,14 +95,13 @@ def _read(folder: Path) -> Peer:
         for name, maker in zip(listed.keys, listed.values, strict=True)
         if name is not None
     }
-    why_not = (folder / "not_installed").read_text().strip() if _has(folder, "not_installed") else ""
     return Peer(
         folder=folder,
         name=ast.literal_eval(values["PEER"]),
         package=ast.literal_eval(values["PACKAGE"]),
         policies=policies,
         timed=ast.literal_eval(values["SPEED"]) if "SPEED" in values else None,
-        why_not=why_not,
+        why_not=_why_not(folder),
     )
 
 
@@ -116,8 +119,9 @@ def install(peer: Peer) -> str:
     shutil.rmtree(folder, ignore_errors=True)
     log = BUILD / f"{peer.key}.log"
     BUILD.mkdir(parents=True, exist_ok=True)
-    # Bytecode is made when a module is first imported: most of what comes along never is.
-    pip = [str(peer.python), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--no-compile"]
+    # Pins are complete. Bytecode is made when a module is first imported: most of what comes along never is.
+    options = ["--quiet", "--disable-pip-version-check", "install", "--no-compile", "--no-deps"]
+    pip = [str(peer.python), "-m", "pip", *options]
     with log.open("w") as file:
         for command in ([interpreter, "-m", "venv", str(folder)], [*pip, "--requirement", str(pins)]):
             if subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, check=False).returncode:

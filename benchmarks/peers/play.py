@@ -238,6 +238,8 @@ class Job:
         """The first run in every way that the policy has of keeping the budget, the others in the better one."""
         best, tried, left = [], {}, self.limit
         for way in maker.WAYS[: self.ways]:
+            if left <= 0.0:
+                break
             found = self._run(maker, way, self.tapes[0], left)
             left -= found["seconds"]
             tried[way] = found["expected"] if found["rounds"] == found["horizon"] else None

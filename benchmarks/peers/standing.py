@@ -53,6 +53,8 @@ def own_share(row: dict[str, Any]) -> Interval:
 
 def _standing(played: dict[str, Any], own: list[dict[str, Any]]) -> Standing:
     named = {name: played[name] for name in ("peer", "policy", "scenario")}
+    if "left_out" in played:
+        return Standing(**named, words=played["left_out"])
     if "error" in played:
         return Standing(**named, words=f"failed: {played['error']}")
     whole = [run for run in played["runs"] if run["rounds"] == run["horizon"]]
