@@ -132,10 +132,11 @@ def _speed(found: dict[str, Any]) -> Iterator[str]:
 def _used(peer: dict[str, Any]) -> Iterator[str]:
     folder = f"../benchmarks/peers/{peer['key']}/adapter.py"
     if not peer["policies"]:
-        yield f"- **{peer['name']}**: not installed: {peer['why_not']}."
+        yield f"- **{peer['name']}**: not installed: {tables.without_places(peer['why_not'])}."
         return
+    absent = ", not installed" if peer["why_not"] else ""
     for policy, words in peer["policies"].items():
-        yield f"- **{peer['name']} {policy}** {peer['version']} ([adapter]({folder})): {words}"
+        yield f"- **{peer['name']} {policy}** {peer['version']}{absent} ([adapter]({folder})): {words}"
 
 
 _NOT_SAID = "\n".join(

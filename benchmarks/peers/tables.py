@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -123,7 +124,14 @@ def failures(found: dict[str, Any]) -> list[str]:
     for one in standing.standings(found):
         if one.words:
             by_reason.setdefault((column_name(found, one.peer, one.policy), one.words), []).append(one.scenario)
-    return lines + [f"- {name} on {', '.join(where)}: {words}." for (name, words), where in by_reason.items()]
+    return [without_places(line) for line in lines] + [
+        f"- {name} on {', '.join(where)}: {without_places(words)}." for (name, words), where in by_reason.items()
+    ]
+
+
+def without_places(words: str) -> str:
+    """What others say in their errors may name folders and addresses of this machine."""
+    return " ".join(re.sub(r"(\w+:/)?/[^\s'\"]+/[^\s'\"]*", "...", words).split())
 
 
 def speed(found: dict[str, Any]) -> str:

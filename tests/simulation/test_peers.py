@@ -221,7 +221,7 @@ def _found() -> dict[str, Any]:
             played("A", "paper/diverse-pareto", runs=runs(95.0, 96.0, 97.5)),
             played("A", "stress/tiny", runs=runs(60.0, 61.0, 62.5)),
             played("B", "paper/diverse-pareto", runs=runs(80.0, 1.0, rounds=100)),
-            played("B", "stress/tiny", error="ValueError: no"),
+            played("B", "stress/tiny", error="ValueError: no\n /home/me/x.py"),
         ],
         "speed": {
             "own": {"rounds_per_s": 4e6, "import_s": 0.2, "peak_mb": 150.0},
@@ -250,7 +250,7 @@ def test_the_page_shows_who_is_ahead_too_slow_and_not_there(peers: Any) -> None:
     assert _rows(text, "Gone")[0][-1] == "not installed"
     assert "- Gone: is on no registry." in text
     assert "- Rival B on paper/diverse-pareto: too slow: 200 of 1,200 rounds." in text
-    assert "- Rival B on stress/tiny: failed: ValueError: no." in text
+    assert "- Rival B on stress/tiny: failed: ValueError: no ...." in text
     target, python, native = (
         _rows(text, words)[0][-1] for words in ("`doral-otf` ahead", "at least 500", "at least 50 ")
     )
