@@ -170,10 +170,9 @@ def _play_all(
     left = [len(parts)]
 
     def task(_: int, peer: Peer, jobs: list[dict[str, Any]], kept: Path) -> None:
+        if said.seconds < 60.0 * given.minutes:
+            playing.play_jobs(peer, jobs, kept)
         left[0] -= 1
-        if said.seconds > 60.0 * given.minutes:
-            return
-        playing.play_jobs(peer, jobs, kept)
         said(f"{peer.name} has played {jobs[0]['scenario']} to {jobs[-1]['scenario']}; {left[0]} parts to go")
 
     tasks: list[Callable[[], None]] = [functools.partial(task, *part) for part in parts]

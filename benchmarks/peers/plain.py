@@ -15,6 +15,10 @@ import numpy as np
 SPEND, COIN, OWN = "spend", "coin", "own"
 
 
+class DoesNotApply(Exception):
+    """The policy is not made for such a problem; says in a few words why."""
+
+
 class Plain:
     """Subclasses have `choose(arrival)`, one of `arrival.available`, and `learn(answer, worth)`."""
 

@@ -281,7 +281,10 @@ def main() -> None:
         try:
             found = Job(told).played(module.POLICIES[told["policy"]])
         except Exception as error:  # noqa: BLE001  # whatever a library raises is a row of the table
-            found = {"error": f"{type(error).__name__}: {error}"[:300]}
+            name, words = type(error).__name__, str(error)[:300]
+            found = (
+                {"left_out": f"does not apply: {words}"} if name == "DoesNotApply" else {"error": f"{name}: {words}"}
+            )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         with out.open("a") as file:
             file.write(json.dumps({"key": told["key"], "peak_mb": peak, **imported, **found}) + "\n")
