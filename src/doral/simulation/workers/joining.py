@@ -116,7 +116,8 @@ def _with_ray(address: Address) -> Iterator[None]:
     try:
         start(None if address.host == "local" else "auto" if address.is_near else str(address))
     except (OSError, RuntimeError, ValueError) as error:
-        raise ClusterError(f"cluster {address}: Ray cannot be joined there ({_line(error)})") from error
+        needed = "both sides need the same Ray and Python, and the token of its RAY_AUTH_TOKEN where it asks for one"
+        raise ClusterError(f"cluster {address}: Ray cannot be joined there ({_line(error)}); {needed}") from error
     try:
         register_ray()
         with joblib.parallel_config("ray"):

@@ -61,7 +61,8 @@ class OnDask:
     def first_done(self, handles: Sequence[Task]) -> Sequence[Task]:
         while True:
             try:
-                return list(wait(list(handles), timeout=_LOOK_S, return_when="FIRST_COMPLETED").done)
+                with self._client.as_current():  # others may have clients in this process, too
+                    return list(wait(list(handles), timeout=_LOOK_S, return_when="FIRST_COMPLETED").done)
             except TimeoutError:
                 self._look_around()
             except _LOST as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,6 +18,8 @@ from doral.simulation.workers.errors import ClusterError
 from doral.simulation.workers.packing import Packed, work
 
 TRIES_AGAIN = 5  # when the process or the machine of a task dies; its own errors are never tried again
+# Ray takes 127.0.0.1 for a wish to be reached from elsewhere, and puts the machine's address in its place.
+_LOOPBACK = "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"
 
 
 class OnRay:
@@ -69,14 +73,17 @@ def start(address: str | None) -> None:
     Nothing is told to anybody else: no usage statistics, no dashboard.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # the first error is raised; the others are the same
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or it warns of what it will do some day
     if address is not None:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what it then raises
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         return
     ray.init(
         address="local",
         include_dashboard=False,
         log_to_driver=False,
         logging_level=logging.ERROR,
-        _node_ip_address="127.0.0.1",
+        _node_ip_address=_LOOPBACK,
     )
