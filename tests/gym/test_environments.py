@@ -50,7 +50,9 @@ class ByRule:
 def played(env: Any, choose: Callable[[int], int], **start: Any) -> tuple[list[float], list[tuple[int, int]], Any]:
     """Rewards by step, what was done as (round, arm), and the last words."""
     env.reset(**start)
-    rewards, done, n_arms, is_over = [], [], int(env.action_space.n) - 1, False
+    rewards: list[float] = []
+    done: list[tuple[int, int]] = []
+    n_arms, is_over = int(env.action_space.n) - 1, False
     while not is_over:
         round_ = len(rewards) + 1
         action = choose(round_)
@@ -108,7 +110,7 @@ def test_what_counts_by_the_end_is_all_that_is_rewarded() -> None:
     )
     scenario = doral.Scenario(name="x", problem=problem, means=[[1]], noise="none", delays=doral.delays.Fixed(30))
     for reward in ("returned", "at_decision"):
-        rewards, _, info = played(ScenarioEnv(scenario, reward=reward), lambda round_: 0, seed=0)  # type: ignore[arg-type]
+        rewards, _, info = played(ScenarioEnv(scenario, reward=reward), lambda round_: 0, seed=0)
         assert sum(rewards) == info["earned"] == 70.0
 
 
