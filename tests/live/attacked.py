@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import traceback
 from collections.abc import Callable, Iterator
@@ -15,6 +16,10 @@ import doral
 from doral.errors import DoralError
 from doral.live import events
 from doral.live.campaign import Campaign
+from doral.live.drafts import Planned, Stamp
+from doral.live.events import Event
+from doral.live.fold import Fold
+from doral.live.storage.contract import Log
 from doral.live.store import Store
 
 NAME = "attacked"
@@ -25,7 +30,7 @@ PROBLEM = doral.Problem(
     horizon=80,
     deadline=15,
 )
-ALL_KINDS = set(range(events.CREATED, events.NOTED + 1))
+ALL_KINDS = set(range(events.CREATED, events.LEASE_ENDED + 1))
 
 
 def live_through_everything(store: Store, *, with_snapshot: bool, is_closed: bool = False) -> Campaign:
@@ -56,7 +61,8 @@ def live_through_everything(store: Store, *, with_snapshot: bool, is_closed: boo
     for one in more[:4]:
         if one.arm is not None:
             campaign.feedback(one.id, 0.5, at=22.0)
-    campaign.expire(36.5)
+    campaign.session.write(_leased_by_another)
+    campaign.expire(36.5)  # and the lease comes back: its holder is dead
     campaign.feedback(late.id, 0.75)
     campaign.forget("visit-3")
     campaign.decide_many(["x", "y"] * 2)
@@ -65,6 +71,14 @@ def live_through_everything(store: Store, *, with_snapshot: bool, is_closed: boo
     if with_snapshot:
         campaign.save_snapshot()
     return campaign
+
+
+def _leased_by_another(log: Log, fold: Fold, stamp: Stamp) -> Planned[None]:
+    """All that is left, by a process that is gone."""
+    del log
+    said = json.dumps({"amount": str(fold.ledger.left), "arrivals": 5})
+    draft = Event(fold.sequence + 1, events.LEASED, fold.clock, stamp.wall, 12_345, data=said)
+    return [draft], lambda _: None
 
 
 def _as_another_engine(call: Callable[[], object]) -> None:

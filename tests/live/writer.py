@@ -125,6 +125,16 @@ def compete(url: str, campaign: str, seed: int, notes: str, *, seconds: float = 
     os.write(descriptor, str(made).encode())
 
 
+def lease_forever(url: str, campaign: str, seed: int, notes: str) -> None:
+    """Decide in groups, out of a lease, and note what was decided."""
+    descriptor = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    opened = doral.open(url, leases=True).campaign(campaign)
+    for step in range(1_000_000):
+        asked = [{"context": CONTEXTS[i % 2], "key": f"{seed}-{step}-{i}"} for i in range(1 + step % 7)]
+        made = [[one.id, one.arm] for one in opened.decide_many(asked)]
+        os.write(descriptor, (json.dumps(made) + "\n").encode())
+
+
 def back_up(url: str, campaign: str, seed: int, notes: str) -> None:
     """One backup after another."""
     store = doral.open(url)
@@ -181,7 +191,13 @@ def race_for_books(url: str, campaign: str, seed: int, notes: str) -> None:
     Path(notes).write_text(json.dumps(won))
 
 
-ALONE: dict[str, Work] = {"forever": write_forever, "back-up": back_up, "archive": archive, "upgrade": upgrade}
+ALONE: dict[str, Work] = {
+    "forever": write_forever,
+    "lease": lease_forever,
+    "back-up": back_up,
+    "archive": archive,
+    "upgrade": upgrade,
+}
 TOGETHER: dict[str, Work] = {"shared": share_keys, "compete": compete, "tell": tell, "books": race_for_books}
 
 

@@ -26,6 +26,7 @@ _STORAGE_HELP = "sqlite:///file.db or postgresql://host/db; it is made where it 
 _HOST_HELP = "Address to listen on. One that others can reach needs --tls-cert, or --allow-plain-http."
 _WORKERS_HELP = "Processes that share the work; more than one needs PostgreSQL."
 _SPREAD_HELP = "With several workers: each campaign has one where it is at home, which serves what changes it."
+_LEASES_HELP = "Each process decides out of a part of the budget that it leases, for one very busy campaign."
 _PLAIN_HELP = "Listen on an address that others can reach without TLS: where a proxy that speaks it stands before."
 _RATE_HELP = "Requests per second that one key may send, on average; 0: no limit."
 _BODY_HELP = "Bytes that one request may have."
@@ -68,6 +69,7 @@ def serve(
     ] = 8787,
     workers: Annotated[int, typer.Option(min=1, metavar="N", help=_WORKERS_HELP)] = 1,
     spread: Annotated[bool, typer.Option("--spread/--no-spread", help=_SPREAD_HELP)] = True,
+    leases: Annotated[bool, typer.Option("--leases", help=_LEASES_HELP)] = False,
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate, with those that vouch.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Private key of the certificate.")] = None,
     allow_plain_http: Annotated[bool, typer.Option("--allow-plain-http", help=_PLAIN_HELP)] = False,
@@ -106,6 +108,7 @@ def serve(
                 port=port,
                 workers=workers,
                 is_spread=spread,
+                leases=leases,
                 tls_cert=tls_cert,
                 tls_key=tls_key,
                 allow_plain_http=allow_plain_http,

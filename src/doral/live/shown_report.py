@@ -63,7 +63,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"campaign {short(report.name, 50)}: {_state(report)}, policy {report.policy}"
     yield from _arrivals(report)
     yield (
-        f"{'budget':<10}{ledger.total} = spent {ledger.spent} + reserved {ledger.reserved} + left {ledger.left} "
+        f"{'budget':<10}{ledger.total} = spent {ledger.spent} + reserved {ledger.reserved} + left {ledger.left}{ledger.leased_words} "
         f"({report.spent_share:.1%} used; {ledger.released} came back)"
     )
     if report.is_paid_on_answer:

@@ -70,7 +70,7 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service = Service(open_store(settings.storage) if store is None else store, settings)
+        service = Service(open_store(settings.storage, leases=settings.leases) if store is None else store, settings)
         app.state.service = service
         app.state.streams = EndingStreams(service.following)
         try:

@@ -41,6 +41,8 @@ class ServiceSettings:
         port: To listen on; 0: any that is free.
         workers: Processes; more than one needs PostgreSQL.
         is_spread: Whether each campaign has a home among several workers.
+        leases: Whether each process decides out of a part of the budget that it leases: for campaigns that one process
+            cannot keep up with; needs PostgreSQL.
         tls_cert: File with the certificate, and those that vouch for it.
         tls_key: File with its private key.
         allow_plain_http: Listen on an address that others can reach, though nothing is encrypted.
@@ -62,6 +64,7 @@ class ServiceSettings:
     port: int = 8787
     workers: int = 1
     is_spread: bool = True
+    leases: bool = False
     tls_cert: Path | None = None
     tls_key: Path | None = None
     allow_plain_http: bool = False

@@ -35,7 +35,7 @@ def read_as(kind: type[Kind], given: object) -> Kind:
 
 def read_ledger(given: Mapping[str, Any]) -> Ledger:
     """Amounts as text hold every digit; as numbers, those that a float has."""
-    amounts = {one.name: given[one.name] for one in dataclasses.fields(Ledger)}
+    amounts = {one.name: given[one.name] for one in dataclasses.fields(Ledger) if one.name in given}
     return Ledger(
         **{
             name: Decimal(amount) if isinstance(amount, str) else exact(float(amount))

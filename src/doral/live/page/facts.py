@@ -160,6 +160,7 @@ class CampaignFacts:
     spent: float
     reserved: float
     left: float
+    leased: float = 0.0  # of what is left, by processes that decide out of a part of their own
     released: float
     spent_share: float
     reward: float

@@ -134,7 +134,8 @@ def _tiles(facts: CampaignFacts) -> Iterator[tuple[str, str, str]]:
     yield "Spent", figure(facts.spent, 6), f"{share(facts.spent / facts.total)}, on decisions that are over"
     yield "Reserved", figure(facts.reserved, 6), f"{share(facts.reserved / facts.total)}, for open decisions"
     came_back = f"; {figure(facts.released)} came back" if facts.released else ""
-    yield "Left", figure(facts.left, 6), f"{share(facts.left / facts.total)}{came_back}"
+    leased = f"; {figure(facts.leased)} of it leased" if facts.leased else ""
+    yield "Left", figure(facts.left, 6), f"{share(facts.left / facts.total)}{leased}{came_back}"
     if facts.ends_at is None:
         yield "Arrivals", f"{facts.arrivals:,}", f"of {facts.horizon:,} planned for ({share(facts.time_share)})"
     else:

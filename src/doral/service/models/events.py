@@ -27,9 +27,10 @@ class EventTold(BaseModel):
     previous: float | None = Field(None, description="The reward that a correction replaces.")
     actual_cost: float | None = None
     delay: float | None = None
-    amount: float | None = Field(None, description="That was added to the budget.")
+    amount: float | None = Field(None, description="That was added to the budget, leased, or given back.")
     rounds: int | None = Field(None, description="Arrivals that were added.")
     until: float | None = Field(None, description="The new end.")
     decisions: int | None = Field(None, description="That expired.")
     is_released: bool | None = Field(None, description="Whether what was reserved for them came back.")
+    why: str | None = Field(None, description='Of the end of a lease: "returned" or "recovered".')
     keys: int | None = Field(None, description="That were forgotten.")

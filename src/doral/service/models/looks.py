@@ -32,3 +32,4 @@ class LedgerShown(Told):
     reserved: str = Field(pattern=_AMOUNT)
     released: str = Field(pattern=_AMOUNT, description="Came back so far.")
     left: str = Field(pattern=_AMOUNT)
+    leased: str = Field(pattern=_AMOUNT, description="The part of what is left that processes have to themselves.")

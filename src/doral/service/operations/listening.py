@@ -26,6 +26,10 @@ def check(settings: ServiceSettings) -> None:
             settings.workers,
             "several processes need PostgreSQL: leave --workers out, or give --storage postgresql://...",
         )
+    if settings.leases and not settings.storage.startswith(("postgresql://", "postgres://", "memory:")):
+        raise InvalidValue(
+            "leases", settings.leases, "leases need PostgreSQL: leave --leases out, or give --storage postgresql://..."
+        )
     if not 0 <= settings.port <= 65535:
         raise InvalidValue("port", settings.port, "must be from 0 to 65535; 0: any that is free")
     check_binding(settings)

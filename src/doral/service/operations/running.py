@@ -64,7 +64,7 @@ def run_here(
         where: This process among several; None: it is the only one.
     """
     sys.setswitchinterval(_SWITCH_S)
-    app = make_app(settings, open_store(settings.storage))
+    app = make_app(settings, open_store(settings.storage, leases=settings.leases))
     app.state.when_ready = when_ready
     if where is not None and settings.is_spread:
         app.state.spread = Spread(where)
