@@ -107,10 +107,10 @@ def test_several_in_turns(workers: Workers) -> None:
     """Two that lease and one that does not, down to the last of the budget."""
     first = workers.create(make_problem())
     all_ = [first, workers.campaign(), workers.campaign(leases=False)]
-    for one in all_:
-        one.session.snapshot_every = 300
-        if isinstance(one.session, LeasedSession):
-            one.session.merge_every_s = 0.01
+    for session in [campaign.session for campaign in all_]:
+        session.snapshot_every = 300
+        if isinstance(session, LeasedSession):
+            session.merge_every_s = 0.01
     rng = random.Random(5)
     acknowledged: dict[str, Decision] = {}
     unanswered: list[str] = []
@@ -133,8 +133,8 @@ def test_several_in_turns(workers: Workers) -> None:
     judge = workers.campaign(leases=False)
     is_as_acknowledged(judge, acknowledged)
     log_is_whole(judge)
-    for one in all_:
-        log_is_whole(one)
+    for campaign in all_:
+        log_is_whole(campaign)
     assert judge.verify().n_differences == 0
     assert judge.ledger().left < 10
     by_lease = _decided_by_lease(judge)
@@ -207,7 +207,7 @@ def test_a_holder_who_wakes_up_too_late_decides_anew(workers: Workers, monkeypat
     take_lease(holder)
     other = workers.campaign()
     other.session.lease_ttl_s = -1.0  # everybody else was silent for too long
-    session, made = leased(holder), []
+    session, made = leased(holder), list[Decision]()
     begin = session._open().begin
 
     def pause(**named: Any) -> None:
@@ -271,7 +271,7 @@ def test_a_key_that_another_has_used_meanwhile(workers: Workers, monkeypatch: py
     holder = workers.create(make_problem())
     take_lease(holder)
     other = workers.campaign()
-    session, made = leased(holder), []
+    session, made = leased(holder), list[Decision]()
     begin = session._open().begin
 
     def pause(**named: Any) -> None:
@@ -369,6 +369,31 @@ def test_a_snapshot_holds_leases(workers: Workers) -> None:
     assert "leased" in str(restarted.report())
     assert "leased" in repr(restarted.ledger())
     log_is_whole(restarted)
+
+
+def test_others_read_the_snapshots_of_one(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where reading takes too long: here, always."""
+    monkeypatch.setattr("doral.live.leases.session._READ_SHARE", -1.0)
+    one, other = workers.create(make_problem(budget=5_000.0, horizon=10_000)), workers.campaign()
+    for campaign in (one, other):
+        campaign.session.snapshot_every = 40
+        leased(campaign).merge_every_s = 0.0
+    rebased, rng = set[int](), random.Random(2)
+    acknowledged: dict[str, Decision] = {}
+    for step in range(60):
+        for campaign in (one, other):
+            made = campaign.decide_many([rng.choice(["old", "young"]) for _ in range(10)])
+            acknowledged |= {decision.id: decision for decision in made}
+            scratch = leased(campaign)._scratch
+            followed = campaign.session.last_seen
+            if scratch is not None and followed is not None and scratch.base > followed.sequence:
+                rebased.add(campaign.session.writer)
+        if step % 20 == 19:
+            one.feedback_many([(id_, 1.0) for id_, made_one in list(acknowledged.items())[-9:] if made_one.arm])
+    assert rebased == {other.session.writer}  # the first that asked saves them
+    judge = workers.campaign(leases=False)
+    is_as_acknowledged(judge, acknowledged)
+    log_is_whole(judge)
 
 
 def test_a_forked_child_has_no_lease(here: Workers) -> None:

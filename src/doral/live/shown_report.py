@@ -63,8 +63,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"campaign {short(report.name, 50)}: {_state(report)}, policy {report.policy}"
     yield from _arrivals(report)
     yield (
-        f"{'budget':<10}{ledger.total} = spent {ledger.spent} + reserved {ledger.reserved} + left {ledger.left}{ledger.leased_words} "
-        f"({report.spent_share:.1%} used; {ledger.released} came back)"
+        f"{'budget':<10}{ledger.total} = spent {ledger.spent} + reserved {ledger.reserved} "
+        f"+ left {ledger.left}{ledger.leased_words} ({report.spent_share:.1%} used; {ledger.released} came back)"
     )
     if report.is_paid_on_answer:
         promise = "the budget holds whatever is paid"

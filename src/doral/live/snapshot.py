@@ -64,14 +64,14 @@ def copied(fold: Fold, *, run: int = 0) -> Fold:
     return twin
 
 
-def decode(data: bytes, definition: Definition, tag: str, *, sequence: int | None = None) -> Fold:
+def decode(data: bytes, definition: Definition, tag: str, *, sequence: int | None = None, run: int = 0) -> Fold:
     """The fold again; BadSnapshot unless it is whole and fits this code, and the event after which it was made."""
     header, packed = _read(data)
     stored = header["fold"]
     check_fold(stored, definition.problem)
     if sequence is not None and stored["sequence"] != sequence:
         raise BadSnapshot(f"is of event {stored['sequence']}")
-    fold = Fold.from_json(definition, tag, stored)
+    fold = Fold.from_json(definition, tag, stored, run=run)
     if header["fingerprint"] != fingerprint(fold):
         raise BadSnapshot("belongs to other code")
     shapes = _shapes(fold, header["shapes"])

@@ -75,6 +75,12 @@ class Leases:
         self._by_writer.clear()
         self._ledger.lease(-self._ledger.leased)
 
+    def set_left(self, writer: int, left: Decimal, arrivals: int) -> None:
+        """Of somebody who knows that better than the log as far as it was read."""
+        lease = self._by_writer[writer]
+        self._ledger.leased = plus(minus(self._ledger.leased, lease.left), left)
+        lease.left, lease.arrivals = left, arrivals
+
     def arrive(self, event: Event, cost: Decimal = _ZERO) -> None:
         """A decision of somebody who may have a lease: it pays as far as it goes."""
         lease = self._by_writer.get(event.writer)

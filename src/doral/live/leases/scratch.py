@@ -24,14 +24,20 @@ _AFTER_CLOCK = COLUMNS.index("clock") + 1
 _MOST_RUNS = 2**53
 
 
+def run_of(writer: int) -> int:
+    """Of the coin of a writer beside others."""
+    return 1 + writer % _MOST_RUNS
+
+
 class Scratch:
     """A copy of a state, and where the log stands as far as its holder knows."""
 
     def __init__(self, fold: Fold, writer: int) -> None:
         # With the same coin two holders would toss the same in rounds that have the same number here and there.
         self.is_pure = not fold.leases.of_others(writer)  # whether it is what the log adds up to
-        self.fold = copied(fold, run=0 if self.is_pure else 1 + writer % _MOST_RUNS)
+        self.fold = copied(fold, run=0 if self.is_pure else run_of(writer))
         self.writer = writer
+        self.base = fold.sequence  # up to which it has heard of everything
         self.made_at = time.monotonic()
         self.known, self.head = fold.sequence, fold.head
         self._round, self._played, self._clock = fold.round, fold.engine.played, fold.clock
@@ -47,6 +53,20 @@ class Scratch:
     def is_behind(self) -> bool:
         """Whether others have appended since it was made, as far as is known."""
         return not self.is_pure
+
+    def rebase(self, fold: Fold) -> bool:
+        """Go on with a state that has heard of more, and of nothing that is not in the log up to what is known here;
+        False where it cannot be used.
+        """
+        lease = self.lease
+        own = fold.leases.of(self.writer)
+        if own is None or own.sequence != lease.sequence or not self.base < fold.sequence <= self.known:
+            return False
+        self.base = fold.sequence
+        fold.leases.set_left(self.writer, lease.left, lease.arrivals)
+        fold.sequence, fold.head = self.known, self.head
+        self.fold, self.is_pure, self.made_at = fold, False, time.monotonic()
+        return True
 
     def has_room(self, arrivals: int) -> bool:
         """Whether the lease pays for so many, whatever they get."""

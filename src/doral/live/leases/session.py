@@ -22,15 +22,18 @@ from doral.live.errors import CampaignGone, ConnectionLost, StorageBusy, Storage
 from doral.live.events import Event
 from doral.live.fold import Fold
 from doral.live.leases.planning import Granted, plan_lease, plan_return
-from doral.live.leases.scratch import Scratch
+from doral.live.leases.scratch import Scratch, run_of
 from doral.live.plan_decisions import plan_decision, plan_decisions, plan_decisions_each
 from doral.live.requests import ArrivalRequest
 from doral.live.session import Ask, Session, outcome_unknown
+from doral.live.snapshot import decode
 from doral.live.storage.contract import Log
 from doral.live.storage.patience import Patience
 
 MERGE_EVERY_S = 1.0  # how long a state may not have heard of what others did
-_RETURN_WITHIN_S = 1.0
+_READ_S = 10e-6  # that it takes to read an event again
+_READ_SHARE = 0.05  # of the time, which that may take before snapshots are read instead
+_PATIENCE = 10  # how many times longer a state may be used where a snapshot is expected
 _DECIDE = (plan_decision, plan_decisions, plan_decisions_each)
 
 
@@ -130,12 +133,18 @@ class LeasedSession(Session):
         return scratch
 
     def _is_due(self, scratch: Scratch) -> bool:
-        if scratch.known - self._saved_at >= self.snapshot_every:
-            return True
-        return scratch.is_behind and time.monotonic() - scratch.made_at > self.merge_every_s
+        if scratch.is_pure:
+            return scratch.known - self._saved_at >= self.snapshot_every
+        return time.monotonic() - scratch.made_at > self.merge_every_s
 
     def _merge(self) -> Scratch | None:
-        """A state that has heard of everything so far."""
+        """A state that has heard of everything so far, or of what a snapshot of it says.
+
+        Where much happens, one of all reads it again and saves snapshots, and the others read those.
+        """
+        scratch = self._scratch
+        if scratch is not None and self._is_far_behind(scratch) and self._rebase(scratch):
+            return scratch
 
         def look(log: Log, fold: Fold) -> Fold:
             self._save_if_due(log, fold)
@@ -147,6 +156,30 @@ class LeasedSession(Session):
             return None
         self._scratch = Scratch(fold, self.writer)
         return self._scratch
+
+    def _is_far_behind(self, scratch: Scratch) -> bool:
+        """Whether reading what happened would take a good part of the time in which it happened."""
+        read_upto = 0 if self._fold is None else self._fold.sequence
+        unread = scratch.known - max(read_upto, scratch.base)
+        return unread * _READ_S > _READ_SHARE * (time.monotonic() - scratch.made_at)
+
+    def _rebase(self, scratch: Scratch) -> bool:
+        """Read the newest snapshot instead; False where there is none that helps, or others wait for ours."""
+        try:
+            log = self._open()
+            if log.lead():
+                return False
+            newest = next(iter(log.snapshots()), 0)
+            if scratch.base < newest <= scratch.known:
+                data, tag = log.load_snapshot(newest), self.row.tag
+                fold = decode(data, scratch.fold.definition, tag, sequence=newest, run=run_of(self.writer))
+                at = log.events([newest]).get(newest)
+                if at is not None and at.chain == fold.head and scratch.rebase(fold):
+                    return True
+        except Exception:  # noqa: BLE001  (a snapshot only saves time)
+            return False
+        # Where whoever saves them does not, this one reads for itself.
+        return time.monotonic() - scratch.made_at < _PATIENCE * self.merge_every_s
 
     def _set_aside(self) -> Scratch | None:
         """The state on which was decided so far; none where nobody else wrote: then it is what the log adds up to, and
@@ -161,6 +194,10 @@ class LeasedSession(Session):
     def _catch_up(self, log: Log) -> Fold:
         if self._scratch is not None and self._scratch.is_pure:
             self._set_aside()
+        if self._fold is not None and log.head()[0] - self._fold.sequence > self.snapshot_every:
+            newest = next(iter(log.snapshots()), 0)
+            if newest - self._fold.sequence > self.snapshot_every // 2:
+                self._fold = None  # a snapshot is read sooner than what others did
         return super()._catch_up(log)
 
     def _decide_by_lease(

@@ -89,6 +89,11 @@ class Connection(ABC):
         del writer
         return False
 
+    def lead(self, campaign_id: int) -> bool:
+        """Whether this connection is the one of all that has something to do for the others."""
+        del campaign_id
+        return True
+
     @abstractmethod
     def has_table(self, name: str) -> bool:
         """Whether one of our tables is there: to ask one that is not would end a transaction."""

@@ -160,6 +160,10 @@ class Log(ABC):
         """Whether that was said of him, and he still does, as far as one can tell."""
 
     @abstractmethod
+    def lead(self) -> bool:
+        """Whether this log is the one that saves snapshots for all who lease: the first that asks, while it is open."""
+
+    @abstractmethod
     def overdue(
         self,
         *,

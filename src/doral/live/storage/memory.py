@@ -30,6 +30,7 @@ class _Kept:
         self.keys: dict[bytes, Event] = {}
         self.snapshots: dict[int, bytes] = {}
         self.is_deleted = False
+        self.leader: MemoryLog | None = None
         self.holders: dict[int, MemoryLog] = {}  # writers who live, and through which log
         self._indexed = 0  # of the events
 
@@ -184,6 +185,11 @@ class MemoryLog(Log):
     def is_held(self, writer: int) -> bool:
         return writer in self._kept.holders
 
+    def lead(self) -> bool:
+        if self._kept.leader is None:
+            self._kept.leader = self
+        return self._kept.leader is self
+
     def overdue(
         self,
         *,
@@ -247,6 +253,8 @@ class MemoryLog(Log):
         holders = self._kept.holders
         for writer in [writer for writer, log in holders.items() if log is self]:
             del holders[writer]
+        if self._kept.leader is self:
+            self._kept.leader = None
 
 
 class MemoryStorage(Storage):

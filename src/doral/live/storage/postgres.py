@@ -18,6 +18,7 @@ from doral.live.storage.urls import PostgresDatabase
 
 SCHEMA = "doral"
 CAMPAIGN_LOCKS = 0x646F72  # PostgreSQL's advisory locks are shared by all programs of a database: these are ours
+LEADER_LOCKS = CAMPAIGN_LOCKS + 1
 _WORTH_COPYING = 8  # rows; fewer are sent one by one
 _GRACE_S = 2.0  # a server at work cancels a statement by itself before we give it up
 _KEEPALIVE = {"keepalives": 1, "keepalives_idle": 5, "keepalives_interval": 3, "keepalives_count": 4}
@@ -104,6 +105,7 @@ class PostgresConnection(Connection):
         self._timeouts = timeouts or Timeouts()
         self._connection = connect(database, self._timeouts)
         self.is_broken = False  # it was found to be
+        self._leads: set[int] = set()  # campaigns for which it has a lock as long as it lives
         renew_in_child(self)
 
     @property
@@ -229,6 +231,14 @@ class PostgresConnection(Connection):
 
     def is_held(self, writer: int) -> bool:
         return not self.execute("SELECT pg_try_advisory_xact_lock(%s::bigint)", (writer,))[0][0]
+
+    def lead(self, campaign_id: int) -> bool:
+        if campaign_id not in self._leads:
+            sql = f"SELECT pg_try_advisory_lock({LEADER_LOCKS:d}, {campaign_id:d})"
+            if not self.execute(sql)[0][0]:
+                return False
+            self._leads.add(campaign_id)
+        return True
 
     def has_table(self, name: str) -> bool:
         return self.execute("SELECT to_regclass(%s)", (self.schema + name,))[0][0] is not None

@@ -56,11 +56,20 @@ class PostgresPool:
     def live(self) -> None:
         """Say so, through a connection that is used for nothing else: it ends when this process does."""
         with self._changed:
-            if self._life is None or not _is_usable(self._life):
-                if self._life is not None:
-                    _discard(self._life)
-                self._life = self._connect()
-                self._life.hold(self._life_number)
+            self._living()
+
+    def lead(self, campaign_id: int) -> bool:
+        """Whether this process is the one that has something to do for all others of this campaign, while it lives."""
+        with self._changed:
+            return self._living().lead(campaign_id)
+
+    def _living(self) -> PostgresConnection:
+        if self._life is None or not _is_usable(self._life):
+            if self._life is not None:
+                _discard(self._life)
+            self._life = self._connect()
+            self._life.hold(self._life_number)
+        return self._life
 
     @property
     def n_lent(self) -> int:
@@ -211,6 +220,9 @@ class PooledConnection(Connection):
 
     def is_held(self, writer: int) -> bool:
         return writer == self._pool.life or self._use().is_held(writer)
+
+    def lead(self, campaign_id: int) -> bool:
+        return self._pool.lead(campaign_id)
 
     def wipe(self) -> None:
         self._use().wipe()

@@ -226,6 +226,9 @@ class SqlLog(Log):
     def is_held(self, writer: int) -> bool:
         return self._connection.is_held(writer)
 
+    def lead(self) -> bool:
+        return self._connection.lead(self._id)
+
     def overdue(
         self,
         *,
