@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any
 
 from _service_process import Served
-from service import CONNECTIONS, PROBLEM, Measured, load
 from service_faults import postgres
 
 import doral
 from doral.service.spreading.homes import home_of
+from service import CONNECTIONS, PROBLEM, Measured, load
 
 CAMPAIGNS = 10_000
 SECONDS = 5.0

@@ -1,8 +1,8 @@
 """How many campaigns of a store are kept ready at once: with a connection, or with their state in memory.
 
-In SQLite each has a connection of its own, so that none waits for another. Where there are hundreds, that is more than a
-process may open files: those that were not used for longest give theirs back, with their state, and make another when
-they are asked again. In PostgreSQL connections are shared, and what is bounded is the memory that states take.
+In SQLite each has a connection of its own, so that none waits for another. Where there are hundreds, that is more than
+a process may open files: those that were not used for longest give theirs back, with their state, and make another
+when they are asked again. In PostgreSQL connections are shared, and what is bounded is the memory that states take.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL that all campaigns of a store share: one is borrowed for a request, and given back after it.
+"""Connections to PostgreSQL that all campaigns of a store share: one is borrowed for a request, and given back.
 
 A server forks a process for each connection, and has 100 for everybody unless its operator says otherwise. Campaigns
 may be thousands; what is bounded by nature is how many threads ask for something at once.

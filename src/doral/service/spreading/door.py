@@ -9,6 +9,7 @@ import socket
 import struct
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import cast
 
 from doral.service.spreading.frames import ANSWER, ASK, FAILED, PING, PONG, REFUSED, Broken, Frame, Reader, packed
@@ -31,13 +32,14 @@ class Door:
     def __init__(self, path: str, serve: Serve) -> None:
         self._path, self._serve = path, serve
         self._tasks: set[asyncio.Task[None]] = set()
+        self._visitors: set[_Visitor] = set()
         self._server: asyncio.AbstractServer | None = None
         self.is_closing = False
 
     async def open(self) -> None:
         """From now on others hand on what is at home here."""
         with suppress(FileNotFoundError):
-            os.unlink(self._path)
+            Path(self._path).unlink()
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         before = os.umask(0o177)  # whatever the folder is, nobody else may ever connect
         try:
@@ -45,6 +47,12 @@ class Door:
         finally:
             os.umask(before)
         self._server = await asyncio.get_running_loop().create_unix_server(lambda: _Visitor(self), sock=listening)
+
+    def came(self, visitor: _Visitor) -> None:
+        self._visitors.add(visitor)
+
+    def went(self, visitor: _Visitor) -> None:
+        self._visitors.discard(visitor)
 
     def take(self, visitor: _Visitor, frame: Frame) -> None:
         """One request."""
@@ -68,11 +76,13 @@ class Door:
         """Come back when all that was taken is answered. What comes now is refused, so that others serve it."""
         self.is_closing = True
         with suppress(FileNotFoundError):
-            os.unlink(self._path)
+            Path(self._path).unlink()
         while self._tasks:
             await asyncio.wait(self._tasks)
         if self._server is not None:
             self._server.close()
+        for visitor in list(self._visitors):
+            visitor.leave()
 
 
 class _Visitor(asyncio.Protocol):
@@ -83,9 +93,18 @@ class _Visitor(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._door.came(self)
         if not _is_own(transport.get_extra_info("socket")):
             _logger.error("somebody else's process has reached the socket of a worker, and was sent away")
             self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self._door.went(self)
+
+    def leave(self) -> None:
+        """After what was said last."""
+        self._transport.close()
 
     def data_received(self, data: bytes) -> None:
         if self._transport.is_closing():

@@ -1,8 +1,8 @@
 """Requests that change a campaign are handed on to the worker where it is at home; all others stay where they came.
 
 Where that is makes no difference to what is stored: every change takes the campaign's lock in the database. So whoever
-cannot hand a request on serves it. One that was handed on is served where it arrives, whatever that worker thinks of its
-home: it comes in behind this layer, which only requests from outside pass.
+cannot hand a request on serves it. One that was handed on is served where it arrives, whatever that worker thinks of
+its home: it comes in behind this layer, which only requests from outside pass.
 """
 
 from __future__ import annotations

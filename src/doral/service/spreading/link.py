@@ -16,11 +16,11 @@ _SILENT_S = 5.0  # without a sign of life while something is under way: whoever 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
 
-class NotTaken(Exception):  # noqa: N818  (not an error: somebody else serves it)
+class NotTaken(Exception):
     """The other has done nothing with the request, and never will."""
 
 
-class AnswerLost(Exception):  # noqa: N818  (see above)
+class AnswerLost(Exception):
     """The other has ended, or is silent: whether it has served the request is not known."""
 
 
