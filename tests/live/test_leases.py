@@ -235,7 +235,10 @@ def test_a_lease_of_the_dead_comes_back(workers: Workers) -> None:
     held = leased(holder)._scratch
     assert held is not None
     left = held.lease.left
-    leased(holder)._close_log()  # its connection is gone, as that of a process that was killed
+    storage = leased(holder)._storage
+    leased(holder)._close_log()  # its connections are gone, as those of a process that was killed
+    if isinstance(storage, SqlStorage) and storage._pool is not None:
+        storage._pool.close()
     plain = workers.campaign(leases=False)
     assert plain.ledger().leased == left
     while plain.ledger().left >= Decimal("0.3"):

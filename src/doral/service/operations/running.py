@@ -66,7 +66,7 @@ def run_here(
     sys.setswitchinterval(_SWITCH_S)
     app = make_app(settings, open_store(settings.storage, leases=settings.leases))
     app.state.when_ready = when_ready
-    if where is not None and settings.is_spread:
+    if where is not None and settings.is_spread and not settings.leases:  # a busy campaign is at home everywhere
         app.state.spread = Spread(where)
     lines = set_up_logs(log_format=settings.log_format)
     try:
