@@ -95,7 +95,7 @@ def test_shortened_scenarios_keep_their_rate_and_some_deadlines(peers: Any) -> N
 def test_a_plain_policy_learns_from_every_decision_once(peers: Any, tmp_path: Path) -> None:
     """Silence becomes a 0 at the deadline, late answers are ignored, and both ways spend the budget and no more."""
 
-    class Counting(peers.plain.Plain):  # type: ignore[misc, name-defined]
+    class Counting(peers.plain.Plain):  # type: ignore[misc]
         def __init__(self, problem: Any, seed: int, way: str) -> None:
             super().__init__(problem, seed, way)
             self.taught: list[tuple[int, float]] = []
