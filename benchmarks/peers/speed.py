@@ -31,7 +31,7 @@ LIMIT_S = 5.0  # of processor time, for a peer's run
 ROUNDS = 20_000  # of a peer's tape
 TURNS = 2
 NATIVE = "vowpalwabbit"
-NATIVE_ROUNDS, NATIVE_TURNS = 50_000, 5
+NATIVE_ROUNDS, NATIVE_TURNS = 30_000, 5
 
 Found = dict[str, Any]
 
@@ -111,31 +111,41 @@ def _peer(peer: Peer) -> Found:
 
 
 def _native(peer: Peer) -> Found:
+    """Over answers alone, and over decisions, too, as a campaign has them: each is predicted, and learned from later."""
     folder, path = BUILD / "timed" / "native", BUILD / "timed" / "native.txt"
     export.export(timed_scenario(NATIVE_ROUNDS), folder, seed=scenarios.SEED, run=0)
-    write_native(folder, path)
-    command = [str(peer.python), str(peer.folder / "native.py"), str(path), str(NATIVE_TURNS)]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300, check=False)
-    path.unlink()
-    if done.returncode:
-        return {"error": (done.stderr.strip().splitlines() or ["no word why"])[-1][:300]}
-    return {"rounds_per_s": NATIVE_ROUNDS / json.loads(done.stdout.splitlines()[-1])["seconds"]}
+    found: Found = {}
+    for name, decisions in (("rounds_per_s", False), ("with_decisions_per_s", True)):
+        write_native(folder, path, decisions=decisions)
+        command = [str(peer.python), str(peer.folder / "native.py"), str(path), str(NATIVE_TURNS)]
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300, check=False)
+        path.unlink()
+        if done.returncode:
+            return {"error": (done.stderr.strip().splitlines() or ["no word why"])[-1][:300]}
+        found[name] = NATIVE_ROUNDS / json.loads(done.stdout.splitlines()[-1])["seconds"]
+    return found
 
 
-def write_native(tape: Path, path: Path) -> None:
-    """Vowpal Wabbit's text format: arms chosen at random, and answers in the order in which they return."""
+def write_native(tape: Path, path: Path, *, decisions: bool) -> None:
+    """Vowpal Wabbit's text format: arms chosen at random, answers in the order in which they return.
+
+    With `decisions`, there is an example without an answer for each round, too, where it is made.
+    """
     context, delay = np.load(tape / "context.npy"), np.load(tape / "delay.npy", mmap_mode="r")
     reward, features = np.load(tape / "reward.npy", mmap_mode="r"), np.load(tape / "arm_features.npy")
     n, n_arms = delay.shape
-    chosen = np.random.default_rng(0).integers(0, n_arms, n)
-    rounds = np.arange(n)
+    chosen = np.random.default_rng(0).integers(0, n_arms, n).tolist()
     lines = [
         f"|a arm={arm} " + " ".join(f"f{i}:{value:.6g}" for i, value in enumerate(features[arm].tolist()))
         for arm in range(n_arms)
     ]
+    events = [(i + delay[i, arm], 0, i) for i, arm in enumerate(chosen) if np.isfinite(delay[i, arm])]
+    if decisions:  # what is answered in a round is heard before it is decided in it
+        events += [(float(i), 1, i) for i in range(n)]
     with path.open("w") as file:
-        for i in np.argsort(rounds + delay[rounds, chosen], kind="stable").tolist():
-            arm = int(chosen[i])
-            labelled = f"0:{-reward[i, arm]:.6g}:{1 / n_arms:.6g} {lines[arm]}"
-            shown = [f"shared |c x{context[i]}:1", *lines[:arm], labelled, *lines[arm + 1 :]]
+        for _, is_decision, i in sorted(events):
+            shown = [f"shared |c x{context[i]}:1", *lines]
+            if not is_decision:
+                arm = chosen[i]
+                shown[1 + arm] = f"0:{-reward[i, arm]:.6g}:{1 / n_arms:.6g} {lines[arm]}"
             file.write("\n".join(shown) + "\n\n")

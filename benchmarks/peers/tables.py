@@ -155,7 +155,11 @@ def speed(found: dict[str, Any]) -> str:
         body.append(row("`d-linucb`, the loop alone", {"rounds_per_s": c["engine_rounds_per_s"]}))
     body.append(row("`d-linucb` by `doral.simulate`", own))
     if "native" in timed:
-        body.append(row("Vowpal Wabbit, native pass over a file", timed["native"]))
+        native = timed["native"]
+        body.append(row("Vowpal Wabbit, native pass over answers", native))
+        if "with_decisions_per_s" in native:
+            both = {"rounds_per_s": native["with_decisions_per_s"]}
+            body.append(row("Vowpal Wabbit, native pass over decisions and answers", both))
     peers = sorted(timed["peers"], key=lambda one: -one.get("rounds_per_s", 0.0))
     body += [row(column_name(found, one["peer"], one["policy"]), one) for one in peers]
     return markdown(header, body)
@@ -184,7 +188,7 @@ def targets(found: dict[str, Any]) -> str:
             rows.append(_speed_target(PYTHON_TARGET, "the fastest peer that Python calls", ratio))
         if "rounds_per_s" in timed.get("native", {}):
             ratio = own / timed["native"]["rounds_per_s"]
-            rows.append(_speed_target(NATIVE_TARGET, "the native pass of Vowpal Wabbit", ratio))
+            rows.append(_speed_target(NATIVE_TARGET, "the native pass of Vowpal Wabbit over answers", ratio))
     return markdown(["target", "found", ""], rows, numbers_from=3)
 
 

@@ -230,7 +230,7 @@ def _found() -> dict[str, Any]:
         "speed": {
             "own": {"rounds_per_s": 4e6, "import_s": 0.2, "peak_mb": 150.0},
             "c": {"rounds_per_s": 8e6, "engine_rounds_per_s": 5e6},
-            "native": {"rounds_per_s": 1e5},
+            "native": {"rounds_per_s": 1e5, "with_decisions_per_s": 5e4},
             "peers": [{"peer": "rival", "policy": "A", "rounds_per_s": 5e3, "import_s": 1.0, "peak_mb": 99.0}],
         },
     }
@@ -259,6 +259,7 @@ def test_the_page_shows_who_is_ahead_too_slow_and_not_there(peers: Any) -> None:
         _rows(text, words)[0][-1] for words in ("`doral-otf` ahead", "at least 500", "at least 50 ")
     )
     assert (target, python, native) == ("**missed**", "reached", "**missed**")
+    assert [row[2] for row in _rows(text, "Vowpal Wabbit, native")] == ["40", "80"]
     assert _rows(text, "Rival A")[1][1:] == ["5,000", "800", "0.00063", "1.00", "99"]
     assert all(line.count("|") > 2 for line in text.splitlines() if line.startswith("|"))
 
