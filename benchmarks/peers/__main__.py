@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import functools
-import hashlib
 import json
+import shutil
 import sys
 import threading
 import time
@@ -36,7 +36,7 @@ ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "peers.md"
 TRIED = BUILD / "peers.md"  # the page of a call for some of it
 RESULTS = BUILD / "results.json"
-RUNS, LIMIT_S, MINUTES, WORKERS = 4, 8.0, 24.0, 2
+RUNS, LIMIT_S, MINUTES, WORKERS = 4, 8.0, 22.0, 2
 FULL_RUNS, FULL_LIMIT_S, FULL_MINUTES = 20, 3_600.0, 1e6
 OUT_OF_TIME = "no time: another call goes on with it"
 
@@ -129,7 +129,10 @@ def _own_and_tapes(
     places: list[str], given: argparse.Namespace, said: _Words
 ) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
     """What `doral-otf` earns, and the tapes of all runs as files."""
-    rows, tapes, digest = [], {}, _sources_digest()
+    rows, tapes, digest = [], {}, export.sources_digest()
+    for old in (BUILD / "tapes").glob("*"):
+        if digest not in old.name:
+            shutil.rmtree(old)
     for name in places:
         scenario = scenarios.shortened(name, given.rounds)
         folder = BUILD / "tapes" / f"{name.replace('/', '_')}-{digest}-{given.rounds}"
@@ -147,15 +150,6 @@ def _own_and_tapes(
         )
     said(f"{own.POLICY} has played {len(places)} scenarios, and their tapes are written")
     return rows, tapes
-
-
-def _sources_digest() -> str:
-    """Of DORAL: whoever changes it gets new tapes."""
-    found = hashlib.sha256()
-    for path in sorted((ROOT / "src" / "doral").rglob("*.py")):
-        found.update(path.read_bytes())
-    found.update((HERE / "export.py").read_bytes() + (HERE / "scenarios.py").read_bytes())
-    return found.hexdigest()[:12]
 
 
 def _play_all(

@@ -5,6 +5,8 @@ A tape is a folder of `.npy` files and `problem.json`; `play.py` tells a policy 
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 import math
 import shutil
@@ -64,6 +66,17 @@ def _entries() -> dict[str, Entry]:
 
 
 PROGRAM = Program(name="peers-export", entries=_entries)
+
+
+@functools.cache
+def sources_digest() -> str:
+    """Of DORAL and of what makes tapes: part of the name of each, so that whoever changes them gets new ones."""
+    found = hashlib.sha256()
+    here = Path(__file__).resolve().parent
+    sources = here.parents[1] / "src" / "doral"
+    for path in (*sorted(sources.rglob("*.py")), here / "export.py", here / "scenarios.py", here / "speed.py"):
+        found.update(path.read_bytes())
+    return found.hexdigest()[:12]
 
 
 def export(scenario: Scenario, folder: Path, *, seed: int, run: int) -> None:

@@ -121,8 +121,8 @@ def _speed(found: dict[str, Any]) -> Iterator[str]:
     yield (
         "LinUCB with delays on `paper/diverse-pareto`: ten arms, ten contexts, five features, a budget for every "
         "round, each alone on one core. A peer's time is processor time in its own `decide` and `observe`, without the "
-        "player's. `doral.simulate` also draws the tape and keeps the books. The native pass of Vowpal Wabbit is over a "
-        "file that was written beforehand, answers in the order in which they return; with decisions, every round is "
+        "player's. `doral.simulate` also draws the tape and keeps the books. The native pass of Vowpal Wabbit is over "
+        "a file that was written beforehand, answers in the order in which they return; with decisions, every round is "
         "also predicted when it is decided, as with delays it must be. The shorter of wall clock and processor time "
         "counts. Import and memory (resident, at most) are those of a process that does this and nothing else.\n"
     )

@@ -85,11 +85,14 @@ def _c() -> Found:
     return {"rounds_per_s": compared.c_rounds_per_s, "engine_rounds_per_s": compared.engine_rounds_per_s}
 
 
+def _tape(rounds: int, run: int) -> Path:
+    folder = BUILD / "timed" / f"tape-{export.sources_digest()}-{rounds}-{run}"
+    export.export(timed_scenario(rounds), folder, seed=scenarios.SEED, run=run)
+    return folder
+
+
 def _peer(peer: Peer) -> Found:
-    folder = BUILD / "timed" / "tape"
-    tapes = [str(folder.with_name(f"tape-{run}")) for run in range(TURNS)]
-    for run, path in enumerate(tapes):
-        export.export(timed_scenario(ROUNDS), Path(path), seed=scenarios.SEED, run=run)
+    tapes = [str(_tape(ROUNDS, run)) for run in range(TURNS)]
     kept = BUILD / "timed" / f"{peer.key}.jsonl"
     found: list[Found] = []
     for path in tapes:  # a process each, so that the second finds all bytecode made
@@ -111,9 +114,8 @@ def _peer(peer: Peer) -> Found:
 
 
 def _native(peer: Peer) -> Found:
-    """Over answers alone, and over decisions, too, as a campaign has them: each is predicted, and learned from later."""
-    folder, path = BUILD / "timed" / "native", BUILD / "timed" / "native.txt"
-    export.export(timed_scenario(NATIVE_ROUNDS), folder, seed=scenarios.SEED, run=0)
+    """Over answers alone; and over decisions, too: with delays, each is predicted first and learned from later."""
+    folder, path = _tape(NATIVE_ROUNDS, 0), BUILD / "timed" / "native.txt"
     found: Found = {}
     for name, decisions in (("rounds_per_s", False), ("with_decisions_per_s", True)):
         write_native(folder, path, decisions=decisions)
