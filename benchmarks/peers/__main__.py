@@ -180,8 +180,10 @@ def _play_all(
 
 def _job(peer: Peer, policy: str, place: str, tapes: list[str], given: argparse.Namespace) -> dict[str, Any]:
     tape = Path(tapes[0]).parent.name
-    key = f"{policy} | {tape} | {given.runs} runs | {given.limit:g} s | {peer.digest}"
-    return {"key": key, "policy": policy, "scenario": place, "limit_s": given.limit, "tapes": tapes}
+    longer = scenarios.arriving(scenarios.shortened(place, given.rounds)) / scenarios.ROUNDS
+    limit = round(given.limit * max(1.0, longer), 1)
+    key = f"{policy} | {tape} | {given.runs} runs | {limit:g} s | {peer.digest}"
+    return {"key": key, "policy": policy, "scenario": place, "limit_s": limit, "tapes": tapes}
 
 
 def _shown(peer: Peer, job: dict[str, Any], done: dict[str, Any]) -> dict[str, Any]:

@@ -87,8 +87,9 @@ def _parts(found: dict[str, Any]) -> Iterator[str]:
         yield "### Not played\n"
         yield from lines
         yield (
-            f"\nA policy has {asked['limit_s']:g} seconds of processor time for a scenario; one that has not finished "
-            "three runs by then is too slow for it. Where it has finished fewer runs than others, those are compared.\n"
+            f"\nA policy has {asked['limit_s']:g} seconds of processor time for a scenario, in proportion more for "
+            "the longer ones; one that has not finished three runs by then is too slow for it. Where it has "
+            "finished fewer runs than others, those are compared.\n"
         )
     if found["speed"] is not None:
         yield from _speed(found)
