@@ -72,13 +72,25 @@ def joined(given: str) -> Iterator[None]:
 def _reach(address: Address) -> None:
     """Engines try for a long time to reach somebody who is not there, and say little."""
     try:
-        socket.create_connection((address.host, address.port), timeout=ANSWER_S).close()
+        with socket.create_connection((address.host, address.port), timeout=ANSWER_S) as found:
+            # A Dask scheduler speaks first; its client would wait for ever for somebody who does not.
+            if address.kind == "tcp" and not _speaks(found):
+                raise ClusterError(f"cluster {address}: what answers there is no Dask scheduler; is that its port?")
+    except ClusterError:
+        raise
     except TimeoutError:
         raise ClusterError(f"cluster {address}: nobody answers within {ANSWER_S:.0f} s; is it running?") from None
     except OSError as error:
-        raise ClusterError(
-            f"cluster {address}: {error.strerror or error}; is it running, and is that its port?"
-        ) from None
+        why = error.strerror or error
+        raise ClusterError(f"cluster {address}: {why}; is it running, and is that its port?") from None
+
+
+def _speaks(found: socket.socket) -> bool:
+    found.settimeout(ANSWER_S)
+    try:
+        return bool(found.recv(1))
+    except OSError:
+        return False
 
 
 @contextmanager

@@ -1,0 +1,79 @@
+"""What is wrong with a cluster is said in a line, and soon."""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import doral
+from doral.cli.app import app
+from doral.simulation.workers import joining
+from doral.simulation.workers.errors import ClusterError
+from doral.simulation.workers.joining import joined, read_address
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("tcp://scheduler", "tcp://scheduler:8786"),
+        ("tcp://[::1]:9", "tcp://[::1]:9"),
+        ("ray://head", "ray://head:10001"),
+        ("ray://local", "ray://local"),
+    ],
+)
+def test_addresses(given: str, meant: str) -> None:
+    assert str(read_address(given)) == meant
+
+
+@pytest.mark.parametrize(
+    "given", ["", "scheduler:8786", "tcp://", "http://a:1", "tcp://a:b", "tcp://a:1/x", "tcp://u@a"]
+)
+def test_malformed_addresses_are_refused_before_the_work(given: str) -> None:
+    done = CliRunner().invoke(app, ["simulate", "stress/tiny", "--cluster", given])
+    assert done.exit_code == 2
+    assert "must be tcp://host:8786 for Dask" in done.output
+
+
+@pytest.mark.parametrize("command", [["simulate", "stress/tiny"], ["reproduce"], ["compare"], ["plan", "log.csv"]])
+def test_jobs_of_this_machine_do_not_go_with_a_cluster(command: list[str]) -> None:
+    done = CliRunner().invoke(app, [*command, "--cluster", "tcp://a", "--jobs", "2"])
+    assert done.exit_code == 2
+    assert "leave it out with --cluster" in done.output
+
+
+@pytest.mark.parametrize(("given", "extra"), [("tcp://a", "doral[dask]"), ("ray://a", "doral[ray]")])
+def test_an_extra_that_is_not_installed_is_named(given: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(name: str, package: Any = None) -> None:
+        return None
+
+    monkeypatch.setattr(importlib.util, "find_spec", none)
+    with pytest.raises(doral.InvalidValue) as refused:
+        read_address(given)
+    assert f"pip install '{extra}'" in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", ["tcp", "ray"])
+def test_nobody_there(kind: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        done = CliRunner().invoke(
+            app, ["simulate", "stress/tiny", "--cluster", f"{kind}://127.0.0.1:{taken.getsockname()[1]}"]
+        )
+    assert done.exit_code == 1
+    assert "is it running" in done.output
+
+
+def test_somebody_who_is_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joining, "ANSWER_S", 0.5)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        with (
+            pytest.raises(ClusterError, match="no Dask scheduler"),
+            joined(f"tcp://127.0.0.1:{silent.getsockname()[1]}"),
+        ):
+            pass

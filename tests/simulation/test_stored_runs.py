@@ -1,0 +1,140 @@
+"""Runs that stream to a file: the rows of `simulate`, whatever happened on the way."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from tests.cli.processes import environment
+from typer.testing import CliRunner
+
+import doral
+from doral.cli.app import app
+from doral.simulation import streaming
+from doral.simulation.api import Experiment
+from doral.simulation.stored_runs import StoredRuns
+from doral.simulation.streaming import MOST_PARTS, Part, simulate_to
+
+POLICIES = ("doral", "random")
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> list[Part]:
+    """Which parts are played, of one run each."""
+    found: list[Part] = []
+    play = streaming._play_part
+
+    def counted(experiment: Experiment, part: Part) -> bytes:
+        found.append(part)
+        return play(experiment, part)
+
+    monkeypatch.setattr(streaming, "_play_part", counted)
+    monkeypatch.setattr(streaming, "MOST_PART_ROWS", len(POLICIES))
+    return found
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_and_summary_are_those_of_simulate(tmp_path: Path, n_jobs: int) -> None:
+    scenarios = ["stress/tiny", "stress/urgent"]
+    stored = simulate_to(tmp_path / "a.parquet", POLICIES, scenarios, runs=5, seed=2, first_run=3, n_jobs=n_jobs)
+    whole = doral.simulate(POLICIES, scenarios, runs=5, seed=2, first_run=3)
+    assert pl.read_parquet(tmp_path / "a.parquet").equals(whole.runs())
+    assert stored.summary().equals(whole.summary())
+    assert (stored.scenarios, stored.policies) == (whole.scenarios, whole.policies)
+    assert (stored.worthless, stored.too_late) == (whole.worthless, whole.too_late)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+
+
+def test_a_summary_of_many_blocks_is_that_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=20)
+    whole = stored.summary()
+    monkeypatch.setattr("doral.simulation.stored_runs.BLOCK_ROWS", 6)
+    again = simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=20)
+    assert_frame_equal(again.summary(), whole, rel_tol=1e-12, abs_tol=1e-12)
+
+
+def test_an_interrupted_call_goes_on_and_a_finished_one_plays_nothing(
+    tmp_path: Path, played: list[Part], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stored(path: Path) -> StoredRuns:
+        return simulate_to(path, POLICIES, "stress/tiny", runs=6)
+
+    counted = streaming._play_part
+
+    def stopped(experiment: Experiment, part: Part) -> bytes:
+        if len(played) == 4:
+            raise KeyboardInterrupt
+        return counted(experiment, part)
+
+    monkeypatch.setattr(streaming, "_play_part", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        stored(tmp_path / "a.parquet")
+    monkeypatch.setattr(streaming, "_play_part", counted)
+    assert not (tmp_path / "a.parquet").exists()
+    stored(tmp_path / "a.parquet")
+    assert [part.first_run for part in played] == list(range(6))
+    stored(tmp_path / "a.parquet")
+    assert len(played) == 6
+    stored(tmp_path / "b.parquet")
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+
+
+def test_other_settings_begin_anew(tmp_path: Path, played: list[Part]) -> None:
+    for seed, runs in ((0, 2), (1, 2), (1, 3)):
+        before = len(played)
+        simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=runs, seed=seed)
+        assert len(played) - before == runs
+
+
+def test_parts_do_not_become_too_many() -> None:
+    experiment = Experiment([doral.policy("random")], [doral.scenario("paper/diverse-pareto")], 0)
+    parts = streaming._cut(experiment, 0, 10**6)
+    assert len(parts) <= MOST_PARTS
+    assert sum(part.runs for part in parts) == 10**6
+
+
+@pytest.mark.parametrize("path", ["a.csv", "no/such/a.parquet", "", "."])
+def test_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(doral.InvalidValue, match="path"):
+        simulate_to(path, "random", "stress/tiny")
+
+
+def test_a_driver_killed_in_the_middle_and_the_same_command_again(tmp_path: Path) -> None:
+    words = ["simulate", "stress/tiny", "-p", "random", "--runs", "3500", "--runs-out", str(tmp_path / "a.parquet")]
+    driver = subprocess.Popen([sys.executable, "-m", "doral", *words, "-j", "1"], env=environment())
+    parts = tmp_path / "a.parquet.parts"
+    ends = time.monotonic() + 90.0
+    while not any(parts.glob("*.parquet")):
+        assert time.monotonic() < ends
+        assert driver.poll() is None
+        time.sleep(0.01)
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    assert not (tmp_path / "a.parquet").exists()
+    kept = {path: path.stat().st_mtime_ns for path in parts.glob("[!.]*.parquet")}
+    # The first run of what is kept is told apart: were it played again, the row would be right.
+    first = next(iter(kept))
+    marked = pl.read_parquet(first).with_columns(explored=pl.lit(77, dtype=pl.Int64))
+    marked.write_parquet(first)
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    frame = pl.read_parquet(tmp_path / "a.parquet")
+    assert frame["run"].to_list() == list(range(3500))
+    assert frame.filter(pl.col("explored") == 77).height == marked.height > 1
+    some = frame.filter(pl.col("explored") != 77).tail(5).drop("scenario", "policy")
+    again = doral.simulate("random", "stress/tiny", runs=5, first_run=3495).runs().drop("scenario", "policy")
+    assert some.equals(again)
+
+
+def test_the_command_prints_the_same_table(tmp_path: Path) -> None:
+    words = ["simulate", "stress/tiny", "-p", "doral", "-p", "random", "--runs", "4"]
+    plain = CliRunner().invoke(app, words)
+    stored = CliRunner().invoke(app, [*words, "--runs-out", str(tmp_path / "a.parquet")])
+    assert (stored.exit_code, stored.stdout) == (plain.exit_code, plain.stdout)
