@@ -58,7 +58,9 @@ def _decide_many(fold: Fold, drafts: Sequence[Event], off: Sequence[int]) -> lis
         who=[_who(fold, draft) for draft in drafts] if fold.problem.person else None,
     )
     enter = _enter if recorded is None else _adopt
-    return [enter(fold, draft, one) for draft, one in zip(drafts, chosen, strict=True)]
+    made = [enter(fold, draft, one) for draft, one in zip(drafts, chosen, strict=True)]
+    fold.reserve(made if recorded is None else drafts)
+    return made
 
 
 def _decide(fold: Fold, draft: Event) -> Event:
@@ -79,7 +81,9 @@ def _decide(fold: Fold, draft: Event) -> Event:
     if draft.person is not None:
         effects = explain(fold.engine.state, fold.problem, who.traits, known(draft.context), chosen.arm)
         draft = draft._replace(person=explained(draft.person, effects))
-    return _enter(fold, draft, chosen)
+    made = _enter(fold, draft, chosen)
+    fold.reserve((made,))
+    return made
 
 
 def _who(fold: Fold, draft: Event) -> Who:
@@ -104,18 +108,16 @@ def _beyond_budget(fold: Fold, context: int, budget: Decimal) -> list[int]:
 
 
 def _enter(fold: Fold, draft: Event, chosen: Decided) -> Event:
-    """Count the decision and reserve its cost; the draft with what was chosen."""
+    """Count the decision; the draft with what was chosen."""
     fold.advance(draft)
     arm, reason, round_, number, probability, value, price = chosen
     fold.round = round_
     arm = _done(fold, arm, reason)
     if arm < 0:
         fold.counts.skip(reason)
-        fold.leases.arrive(draft)
         return with_choice(draft, None, draft.context, None, 0.0, round_, reason, value, price, probability)
     fold.counts.play(arm, reason)
     context = known(draft.context)
-    fold.reserve(draft, fold.roster.exact_costs(context)[arm])
     cost = fold.roster.costs(context)[arm]
     return with_choice(draft, number, draft.context, arm, cost, round_, reason, value, price, probability)
 
@@ -136,10 +138,8 @@ def _adopt(fold: Fold, fact: Event, chosen: Decided) -> Event:
     fold.round = round_
     if fact.arm is None:
         fold.counts.skip(known(fact.reason))
-        fold.leases.arrive(fact)
     else:
         fold.counts.play(fact.arm, known(fact.reason))
-        fold.reserve(fact, exact(known(fact.cost)))
     if arm < 0:
         return with_choice(fact, None, fact.context, None, 0.0, round_, reason, value, price, probability)
     cost = fold.roster.costs(known(fact.context))[arm]

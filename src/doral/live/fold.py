@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from doral.engine.blueprint import Blueprint
@@ -20,7 +22,7 @@ from doral.live.errors import BrokenLog, CampaignClosed
 from doral.live.events import CLOCK_SET, IS_SKIPPED, Event
 from doral.live.expiries import Expiries
 from doral.live.leases.book import Leases
-from doral.live.ledger import Ledger, LikelyLedger, exact
+from doral.live.ledger import Ledger, LikelyLedger, exact, plus, times
 from doral.live.roster import Roster
 from doral.live.weeks import DAY_S, time_of_week
 from doral.person import Category, Levels
@@ -99,11 +101,13 @@ class Fold:
         """What is left, but for what others have leased."""
         return self.ledger.left if not self.leases else self.leases.may_spend(writer)
 
-    def reserve(self, event: Event, cost: Decimal) -> None:
-        """The cost of a decision, out of the lease of whoever made it, where he has one."""
+    def reserve(self, decided: Sequence[Event]) -> None:
+        """What these decisions cost, out of the leases of those who made them, where they have some."""
         if self.leases:
-            self.leases.arrive(event, cost)
-        self.ledger.reserve(cost)
+            for writer, some in groupby(decided, key=attrgetter("writer")):
+                own = list(some)
+                self.leases.arrive(writer, len(own), _cost_of(own), own[-1].at)
+        self.ledger.reserve(_cost_of(decided))
 
     def refuse_if_closed(self) -> None:
         if self.closed:
@@ -205,6 +209,18 @@ class Fold:
         if drift > _BUDGET_DRIFT * float(self.ledger.total) or self.ledger.left > self.ledger.total:
             raise BrokenLog(f"the engine's budget is {drift} away from the ledger")
         self.leases.check()
+
+
+def _cost_of(decided: Sequence[Event]) -> Decimal:
+    """Of all together. They cost one of a few prices: each of them is made exact once."""
+    counts: dict[float, int] = {}
+    for event in decided:
+        if event.arm is not None and event.cost is not None:
+            counts[event.cost] = counts.get(event.cost, 0) + 1
+    total = Decimal(0)
+    for cost, count in counts.items():
+        total = plus(total, times(exact(cost), count))
+    return total
 
 
 def _ledger_class(problem: Problem) -> type[Ledger]:

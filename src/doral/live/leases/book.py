@@ -81,12 +81,12 @@ class Leases:
         self._ledger.leased = plus(minus(self._ledger.leased, lease.left), left)
         lease.left, lease.arrivals = left, arrivals
 
-    def arrive(self, event: Event, cost: Decimal = _ZERO) -> None:
-        """A decision of somebody who may have a lease: it pays as far as it goes."""
-        lease = self._by_writer.get(event.writer)
+    def arrive(self, writer: int, arrivals: int, cost: Decimal, at: float) -> None:
+        """Decisions of somebody who may have a lease: it pays as far as it goes."""
+        lease = self._by_writer.get(writer)
         if lease is not None:
-            lease.arrivals = max(0, lease.arrivals - 1)
-            lease.at = event.at
+            lease.arrivals = max(0, lease.arrivals - arrivals)
+            lease.at = at
             self._use(lease, cost)
 
     def make_room(self, writer: int, amount: Decimal) -> None:
