@@ -15,12 +15,13 @@ from typing import Any
 
 from doral.engine.pieces.predicted import PREFIX
 from doral.errors import DoralError
-from doral.live.apply import apply
+from doral.live.apply import Differs, apply
 from doral.live.chain import hash_key
 from doral.live.drafts import Stamp
 from doral.live.errors import CampaignGone, ConnectionLost, StorageBusy, StorageError
 from doral.live.events import Event
 from doral.live.fold import Fold
+from doral.live.leases.own_events import OwnEvents
 from doral.live.leases.planning import Granted, plan_lease, plan_return
 from doral.live.leases.scratch import Scratch, run_of
 from doral.live.plan_decisions import plan_decision, plan_decisions, plan_decisions_each
@@ -44,6 +45,7 @@ class LeasedSession(Session):
         self._scratch: Scratch | None = None
         self._granted = Granted()
         self._has_lease = False  # as far as is known
+        self._own = OwnEvents()
         self.merge_every_s = MERGE_EVERY_S
         super().__init__(*given, **named)
         self._be_known()
@@ -191,6 +193,11 @@ class LeasedSession(Session):
         self._fold = scratch.fold
         return None
 
+    def _follow(self, fold: Fold, log: Log, last: int, differs: Differs | None = None) -> Fold:
+        if differs is None and self.writer == self._own.writer:
+            self._own.follow(fold, log, last)
+        return super()._follow(fold, log, last, differs)
+
     def _catch_up(self, log: Log) -> Fold:
         if self._scratch is not None and self._scratch.is_pure:
             self._set_aside()
@@ -247,6 +254,8 @@ class LeasedSession(Session):
                 raise
         scratch.stored(placed)
         self._scratch = scratch
+        if not scratch.is_pure:
+            self._own.add(placed)
         self._tell_of(placed, scratch.fold)
         found, done = [], 0
         with self._understanding():

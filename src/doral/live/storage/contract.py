@@ -120,6 +120,10 @@ class Log(ABC):
             raise BrokenLog(f"the log lacks the events after {sequence}")
         return events
 
+    def by_others(self, sequence: int, *, upto: int, writer: int) -> list[Event]:
+        """The events after this one, up to another, that this writer has not appended."""
+        return [event for event in self.after(sequence, upto=upto) if event.writer != writer]
+
     @abstractmethod
     def events(self, sequences: Iterable[int]) -> dict[int, Event]:
         """Events by sequence number; those that do not exist are left out."""

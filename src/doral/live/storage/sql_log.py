@@ -176,6 +176,13 @@ class SqlLog(Log):
         sql = f"{self._sql.select} AND sequence > {mark} AND sequence <= {mark} ORDER BY sequence"
         return list(map(Event._make, self._connection.execute(sql, (self._id, sequence, last))))
 
+    def by_others(self, sequence: int, *, upto: int, writer: int) -> list[Event]:
+        if sequence < self.archived:
+            return super().by_others(sequence, upto=upto, writer=writer)
+        mark = self._sql.mark
+        sql = f"{self._sql.select} AND sequence > {mark} AND sequence <= {mark} AND writer <> {mark} ORDER BY sequence"
+        return list(map(Event._make, self._connection.execute(sql, (self._id, sequence, upto, writer))))
+
     def events(self, sequences: Iterable[int]) -> dict[int, Event]:
         return {event.sequence: event for event in self._select_in("sequence", sequences)}
 
