@@ -215,11 +215,11 @@ def rows(*, seconds: float = SECONDS, turns: int = TURNS) -> list[tuple[str, flo
 def _says(many: list[Measured]) -> str:
     middle = sorted(many, key=lambda one: one.per_s)[len(many) // 2]
     answers = f", {middle.answers_per_s:,.0f} answers/s" if middle.answers_per_s else ""
+    bytes_ = f"{middle.table_bytes:.0f} bytes an event in its table, {middle.wal_bytes:.0f} written ahead"
     return (
         f"{middle.per_processor_s:,.0f} per second of processor{answers}; batch p50 {middle.p50_ms:.1f} ms, "
-        f"p99 {middle.p99_ms:.1f} ms; {middle.leases} leases; {middle.table_bytes:.0f} + {middle.wal_bytes:.0f} bytes an event "
-        f"(table, log ahead); turns {min(one.per_s for one in many):,.0f} to "
-        f"{max(one.per_s for one in many):,.0f}/s"
+        f"p99 {middle.p99_ms:.1f} ms; {middle.leases} leases; {bytes_}; "
+        f"turns {min(one.per_s for one in many):,.0f} to {max(one.per_s for one in many):,.0f}/s"
     )
 
 
