@@ -39,7 +39,7 @@ _PROBES = 24
 _KILLED_S = 6.0
 _KEEPING = ("--watch-every", "3600", "--expire-every", "0")  # what is measured is requests
 
-AT_LEAST = {"many/random_2_spread_per_1": 0.8, "many/exact_after_kill": 1.0}
+AT_LEAST = {"many/exact_after_kill": 1.0}
 
 
 def names(count: int) -> list[str]:
@@ -97,6 +97,7 @@ def measure_way(url: str, every: list[str], way: str, *, seconds: float) -> tupl
         for law in ("random", "zipf", "hot"):
             found = run(law)
             figures[f"many/{law}_{way}_per_s"] = found.per_s
+            figures[f"many/{law}_{way}_per_processor_s"] = found.per_processor_s
             figures[f"many/{law}_{way}_p99_ms"] = found.p99_ms
             says[f"many/{law}_{way}_per_s"] = found.says
         figures[f"many/kept_kib_{way}"] = max(
@@ -135,7 +136,7 @@ class Probe(threading.Thread):
         super().__init__()
         self._served, self._names, self._number = served, own, number
         self.acknowledged: list[tuple[str, str]] = []  # campaign and key
-        self.at: list[float] = []
+        self.asked: list[tuple[float, float]] = []  # from when to when
         self.is_over = False
 
     def run(self) -> None:
@@ -143,6 +144,7 @@ class Probe(threading.Thread):
         while not self.is_over:
             name, key = draw.choice(self._names), f"probe-{self._number}-{n}"
             n += 1
+            began = time.monotonic()
             while not self.is_over:  # the same key until it is acknowledged
                 with suppress(OSError, http.client.HTTPException):
                     status, _, _ = ask(
@@ -150,7 +152,7 @@ class Probe(threading.Thread):
                     )
                     if status == 200:
                         self.acknowledged.append((name, key))
-                        self.at.append(time.monotonic())
+                        self.asked.append((began, time.monotonic()))
                         break
 
 
@@ -172,8 +174,11 @@ def measure_kill(url: str, every: list[str]) -> tuple[dict[str, float], dict[str
             one.is_over = True
         for one in probes:
             one.join()
-        again_s = min((at - killed_at for one in probes for at in one.at if at > killed_at), default=float("inf"))
-        gaps = [max((b - a for a, b in zip(one.at, one.at[1:], strict=False)), default=0.0) for one in probes]
+        # The first that each of them asked for after the kill, and those that were under way.
+        again = [min((end for begin, end in one.asked if begin > killed_at), default=float("inf")) for one in probes]
+        again_s = sorted(end - killed_at for end in again)
+        cut = [end - begin for one in probes for begin, end in one.asked if begin <= killed_at < end]
+        usual = sorted(end - begin for one in probes for begin, end in one.asked if end <= killed_at)
         _, text, _ = ask(served, "/metrics")
     handed = [line for line in text.decode().splitlines() if line.startswith("doral_handed_on_total")]
     told = Counter(pair for one in probes for pair in one.acknowledged)
@@ -189,13 +194,17 @@ def measure_kill(url: str, every: list[str]) -> tuple[dict[str, float], dict[str
             except doral.DoralError:
                 wrong += 1
     figures = {
-        "many/takeover_ms": 1e3 * again_s,
-        "many/longest_wait_ms": 1e3 * max(gaps),
+        "many/takeover_ms": 1e3 * again_s[len(again_s) // 2],
+        "many/takeover_last_ms": 1e3 * again_s[-1],
+        "many/cut_off_ms": 1e3 * max(cut, default=0.0),
+        "many/before_the_kill_ms": 1e3 * usual[len(usual) // 2],
         "many/exact_after_kill": float(lost == twice == wrong == 0),
     }
     says = {
-        "many/takeover_ms": "from the kill to the first decision of a campaign that was at home there",
-        "many/longest_wait_ms": f"of {_PROBES} callers who open a connection for each request",
+        "many/takeover_ms": "from the kill until a caller had a decision of a campaign of that worker; the middle one",
+        "many/takeover_last_ms": f"the last of {_PROBES} callers",
+        "many/cut_off_ms": "the longest that was under way at the kill, asked again with its key",
+        "many/before_the_kill_ms": "how long one took before, in the middle",
         "many/exact_after_kill": f"{len(told)} acknowledged: {lost} lost, {twice} twice, {wrong} logs wrong; {handed}",
     }
     return figures, says
@@ -214,10 +223,13 @@ def measure(*, campaigns: int = CAMPAIGNS, seconds: float = SECONDS) -> tuple[di
             says |= said
             print(way, {name: round(value, 1) for name, value in found.items()}, file=sys.stderr, flush=True)
         for law in ("random", "zipf", "hot"):
+            # By what the service's own processes used: neighbours on the machine hardly change it.
             figures[f"many/{law}_2_spread_per_apart"] = (
-                figures[f"many/{law}_2_spread_per_s"] / figures[f"many/{law}_2_apart_per_s"]
+                figures[f"many/{law}_2_spread_per_processor_s"] / figures[f"many/{law}_2_apart_per_processor_s"]
             )
-        figures["many/random_2_spread_per_1"] = figures["many/random_2_spread_per_s"] / figures["many/random_1_per_s"]
+        figures["many/random_2_spread_per_1"] = (
+            figures["many/random_2_spread_per_processor_s"] / figures["many/random_1_per_processor_s"]
+        )
         found, said = measure_kill(url, every)
         figures |= found
         says |= said
