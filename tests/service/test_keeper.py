@@ -258,3 +258,22 @@ def test_alarms_are_shown_to_those_who_may_see_them() -> None:
         with here.client(here.make_key("decide")) as client:
             assert client.get("/v1/alarms").status_code == 403
         assert httpx2.get(here.url + "/v1/alarms").status_code == 401
+
+
+def test_campaigns_that_have_moved_come_first_and_the_others_get_their_turn() -> None:
+    turns = keeping._Turns()
+    names = [f"c{number}" for number in range(10)]
+
+    def looked(heads: dict[str, int], most: int) -> list[str]:
+        left = iter(range(most))
+        return list(turns.next(heads, lambda: next(left, None) is not None))
+
+    heads = dict.fromkeys(names, 5)
+    assert looked(heads, 100) == names  # all of them, once
+    assert looked(heads, 4) == names[:4]
+    heads |= {"c8": 6, "c9": 7}
+    assert looked(heads, 4) == ["c4", "c8", "c5", "c9"]  # half of the time is for those that have moved
+    heads["c7"] = 6
+    assert looked(heads, 100) == ["c6", "c7", "c8", "c9"]  # each once, those that have moved in between
+    del heads["c0"]
+    assert looked(heads, 100) == names[1:]

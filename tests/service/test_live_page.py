@@ -20,6 +20,7 @@ from doral.live.page.facts import CampaignFacts
 from doral.live.page.page import SECTIONS, page, parts
 from doral.live.storage.books import AlarmRow
 from doral.pages.numbers import figure
+from doral.service.pages import overview, overview_rows
 from doral.service.pages.assets import assets, url_of
 from doral.service.pages.forms_answers import campaign_path
 from doral.service.pages.fragments import FRAGMENTS, fragments_of
@@ -400,3 +401,23 @@ def test_whoever_has_changed_something_sees_it_changed(service: Serving) -> None
             campaign.top_up(1.0)
             total = float(campaign.ledger().total)
             assert f"<dd>{total:,.0f}<" in client.get("/campaigns/changed").text, number
+
+
+def test_a_list_of_very_many_shows_a_part_and_finds_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overview, "_MOST_SHOWN", 3)
+    with serving() as service, service.client() as client:
+        for number in range(5):
+            service.store.create(f"many-{number}", PROBLEM)
+        shown = client.get("/").text
+        assert re.findall(r'data-key="([^"]+)"', shown) == ["many-0", "many-1", "many-2"]
+        assert "5 campaigns, 5 open; the first 3 of 5 by name" in shown
+        found = client.get("/", params={"q": "-4"}).text
+        assert re.findall(r'data-key="([^"]+)"', found) == ["many-4"]
+        part = re.search(r'data-version="([^"]+)" data-part="-4"', found)
+        assert part is not None
+        service.store.campaign("many-0").decide("old")
+        service.store.campaign("many-4").decide("old")
+        time.sleep(overview_rows._EVERY_S + 0.2)
+        moved = client.get("/overview", params={"since": part[1], "q": "-4"}).json()
+        assert list(moved["rows"]) == ["many-4"]
+        assert moved["table"] is None
