@@ -94,11 +94,10 @@ def test_every_value_of_every_option_is_compared() -> None:
 
 
 def every_value(base: str, scenarios: Sequence[Scenario]) -> Iterator[Case]:
-    """Words in every scenario; the numbers of an option in one after another, with `make torture` in every one, too."""
-    is_number = [isinstance(value, int | float) and not isinstance(value, bool) for _, value in EVERY_VALUE]
+    """Each in one scenario after another, with `make torture` in every one; with the other base it is in another."""
     turns = itertools.cycle(scenarios)
-    for one, in_turn in zip(EVERY_VALUE, is_number, strict=True):
-        yield from option_values(base, [next(turns)] if in_turn and not IS_TORTURE else scenarios, [one])
+    for one in EVERY_VALUE:
+        yield from option_values(base, scenarios if IS_TORTURE else [next(turns)], [one])
 
 
 CASES = distinct(
