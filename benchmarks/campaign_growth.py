@@ -46,7 +46,7 @@ SIZES = {
 }
 MOST = {"events": 64_000, "open": 100_000, "campaigns": 3_000}  # unless more is asked for
 BATCH = 1_000
-SLICES, SLICE = 40, 4  # calls in a row, and how often: the best slice counts
+SLICES, SLICE = 30, 4  # calls in a row, and how often: the best slice counts
 CREATED_AT_ONCE = 20  # campaigns whose making is timed
 OPEN_DEADLINE = 500  # rounds: of the log whose events grow, so many decisions at most are open
 PROBLEM = doral.scenario("paper/diverse-pareto").problem
@@ -212,7 +212,9 @@ def _grow_events(found: Found, campaign: Campaign, size: int) -> None:
     while events < size:
         events = _answered(campaign, min(BATCH, max(50, (size - events) // 2)))
     found.add("events/facts", seconds(campaign.facts))  # this store has not seen any of it
-    served = [one for one in campaign.decide_many(list(CONTEXTS) * 40) if one.arm is not None]
+    served: list[doral.Decision] = []
+    while len(served) < SLICES * SLICE:
+        served += [one for one in campaign.decide_many(list(CONTEXTS) * 10) if one.arm is not None]
     found.add("events/feedback", per_call(lambda number: campaign.feedback(served[number].id, 0.5)))
     found.add("events/decide", per_call(partial(_decide, campaign)))
     found.add("events/report", per_call(lambda _: campaign.report()))
@@ -261,7 +263,7 @@ def _grow_open(found: Found, campaign: Campaign, size: int) -> None:
     while (missing := size - pending()) > 0:
         campaign.decide_many([CONTEXTS[number % len(CONTEXTS)] for number in range(min(BATCH, missing))])
     found.add("open/decide", per_call(partial(_decide, campaign)))
-    few = campaign.decision_page(limit=4 * SLICES * SLICE, state="pending").decisions[::2]
+    few = campaign.decision_page(limit=SLICES * SLICE, state="pending").decisions  # the oldest
     found.add("open/feedback", per_call(lambda number: campaign.feedback(few[number].id, 0.5)))
     found.add("open/expire_none", per_call(lambda _: campaign.expire()))
     found.add("open/snapshot", best(lambda: campaign.session.read(lambda _, fold: encode(fold))))
