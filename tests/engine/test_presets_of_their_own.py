@@ -31,13 +31,14 @@ ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)
 
 
 def _cases() -> list[Case]:
-    """Every composition once."""
+    """Every preset; with silent answers again those that bring a piece which none before has had."""
     found: dict[tuple[str, ...], Case] = {}
     for scenario in (UNIT, SILENT):
         for name in POLICY_NAMES:
             options = policy(name, **(QUICK_RACE if policy(name).screening == "race" else {}))
-            case = Case(f"{name} {scenario.name}", options, scenario)
-            found.setdefault(chosen_pieces(options, scenario.problem), case)
+            pieces = chosen_pieces(options, scenario.problem)
+            if scenario is UNIT or not set(pieces) <= {piece for one in found for piece in one}:
+                found.setdefault(pieces, Case(f"{name} {scenario.name}", options, scenario))
     return list(found.values())
 
 
