@@ -72,7 +72,7 @@ class Beside:
     def __init__(self, campaign: Campaign) -> None:
         fold = fold_of(campaign)
         self.problem = fold.problem
-        self.engine = Engine(_blueprint(fold.definition, fold.problem))
+        self.engine = Engine(_blueprint(fold.definition, fold.problem, run=0))
         self.levels = Levels(self.problem.person)
         self.numbers: dict[str, int] = {}
 

@@ -63,12 +63,13 @@ def opened(
     """The store; what goes wrong becomes one line and an exit code that scripts can use."""
     with exit_codes(if_interrupted=if_interrupted):
         refuse_unkept(storage)
+        from doral.live.session import CLOCK_TOLERANCE_S
         from doral.live.store import open as open_store
 
         if not create:
             _refuse_missing(storage)
-        settings = {} if clock_tolerance is None else {"clock_tolerance_s": clock_tolerance}
-        with open_store(storage, create=create, **settings) as store:
+        tolerance_s = CLOCK_TOLERANCE_S if clock_tolerance is None else clock_tolerance
+        with open_store(storage, create=create, clock_tolerance_s=tolerance_s) as store:
             yield store
 
 

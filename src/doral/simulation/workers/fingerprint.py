@@ -44,10 +44,10 @@ def probe() -> Callable[[], dict[str, str]]:
             from doral.simulation.workers.fingerprint import versions
         except ImportError:
             try:
-                from doral import __version__
+                from doral._version import VERSION
             except ImportError:
-                __version__ = "missing"
-            return {"doral": __version__, "Python": platform.python_version()}
+                VERSION = "missing"  # noqa: N806
+            return {"doral": VERSION, "Python": platform.python_version()}
         return versions()
 
     return found
