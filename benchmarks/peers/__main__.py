@@ -36,7 +36,7 @@ ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "peers.md"
 TRIED = BUILD / "peers.md"  # the page of a call for some of it
 RESULTS = BUILD / "results.json"
-RUNS, LIMIT_S, MINUTES, WORKERS = 4, 8.0, 22.0, 2
+RUNS, LIMIT_S, MINUTES, WORKERS = 4, 6.0, 22.0, 2
 FULL_RUNS, FULL_LIMIT_S, FULL_MINUTES = 20, 3_600.0, 1e6
 OUT_OF_TIME = "no time: another call goes on with it"
 
@@ -80,13 +80,14 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench-peers", description=__doc__)
     parser.add_argument("--peers", nargs="*", default=["*"], help="folders of benchmarks/peers; * stands for anything")
     parser.add_argument("--scenarios", nargs="*", default=["*"], help="names of scenarios; * stands for anything")
-    parser.add_argument("--runs", type=int, help=f"of each scenario (default: {RUNS})")
+    parser.add_argument("--runs", type=int, help=f"of each scenario ({RUNS})")
+    parser.add_argument("--rounds", type=int, help=f"to which scenarios are shortened ({scenarios.ROUNDS:,})")
     parser.add_argument("--limit", type=float, help=f"processor seconds for a policy on a scenario ({LIMIT_S:g})")
     parser.add_argument("--minutes", type=float, help=f"after which nothing more is begun to be played ({MINUTES:g})")
     parser.add_argument("--full", action="store_true", help="scenarios as long as they are, 20 runs: days, not minutes")
     parser.add_argument("--no-speed", action="store_true", help="leave out the speed table")
     given = parser.parse_args()
-    given.rounds = None if given.full else scenarios.ROUNDS
+    given.rounds = None if given.full else given.rounds or scenarios.ROUNDS
     given.runs = given.runs or (FULL_RUNS if given.full else RUNS)
     given.limit = given.limit or (FULL_LIMIT_S if given.full else LIMIT_S)
     given.minutes = given.minutes or (FULL_MINUTES if given.full else MINUTES)
@@ -180,7 +181,7 @@ def _play_all(
 
 def _job(peer: Peer, policy: str, place: str, tapes: list[str], given: argparse.Namespace) -> dict[str, Any]:
     tape = Path(tapes[0]).parent.name
-    longer = scenarios.arriving(scenarios.shortened(place, given.rounds)) / scenarios.ROUNDS
+    longer = scenarios.arriving(scenarios.shortened(place, given.rounds)) / (given.rounds or scenarios.ROUNDS)
     limit = round(given.limit * max(1.0, longer), 1)
     key = f"{policy} | {tape} | {given.runs} runs | {limit:g} s | {peer.digest}"
     return {"key": key, "policy": policy, "scenario": place, "limit_s": limit, "tapes": tapes}

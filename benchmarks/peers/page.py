@@ -67,9 +67,10 @@ def _parts(found: dict[str, Any]) -> Iterator[str]:
         "Figures are what the choices were worth, in rewards within the deadline, in percent of the oracle's, who "
         "knows what every arm is worth and how late it answers; with 95% intervals over runs. What luck made of the "
         "choices is left out, for everybody: that changes no mean, and shows more with few runs "
-        "([compare fairly](howto/compare_fairly.md)). **Bold**: the peer is ahead of `doral-otf`, by the interval of "
-        "the paired difference. After a figure, how the budget was kept where the library has no way of its own: s, "
-        "everybody is served until it is gone; c, a coin serves with probability budget left / (rounds left x cost). "
+        "([compare fairly](howto/compare_fairly.md)). In brackets: `doral-otf` less the peer, in points, paired by "
+        "run; ≈: cannot be told apart. **Bold**: the peer is ahead, by that interval. After a figure, how the budget "
+        "was kept where the library has no way of its own: s, everybody is served until it is gone; c, a coin serves "
+        "with probability budget left / (rounds left x cost). "
         "Both were played in the first run, and the better one in all.\n"
     )
     yield "### In short\n"
@@ -80,9 +81,8 @@ def _parts(found: dict[str, Any]) -> Iterator[str]:
     for group in GROUPS:
         if any(row["name"].startswith(f"{group}/") for row in found["scenarios"]):
             yield f"### {TITLES[group]}\n"
-            yield tables.by_scenario(found, group, leads=False) + "\n"
-            yield "`doral-otf` less the peer, in points, paired by run; ≈: cannot be told apart.\n"
-            yield tables.by_scenario(found, group, leads=True) + "\n"
+            for table in tables.by_scenario(found, group):
+                yield table + "\n"
     if lines := tables.failures(found):
         yield "### Not played\n"
         yield from lines

@@ -7,7 +7,7 @@ from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.catalogue import SCENARIOS
 
 GROUPS = ("paper", "stress", "people")
-ROUNDS = 3_000  # of a shortened scenario, about
+ROUNDS = 2_000  # of a shortened scenario, about
 LEAST_DEADLINES = 2  # a scenario keeps at least so many times its deadline: else nobody learns anything
 TIMED = "paper/diverse-pareto"
 SEED = 20_000  # of all tapes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import standing
@@ -16,6 +16,7 @@ from doral.simulation.intervals import Interval
 
 MINUS, PLUS_MINUS = "−", "±"  # noqa: RUF001  # a real minus, as everywhere in the documents
 WAYS = {"spend": "s", "coin": "c", "own": ""}
+MOST_COLUMNS = 7  # scenarios in a table
 PYTHON_TARGET, NATIVE_TARGET = 500.0, 50.0
 
 Row = Sequence[str]
@@ -38,50 +39,43 @@ def plus_minus(shown: Interval, *, signed: bool = False) -> str:
     return f"{number(shown.mean, signed=signed)} {PLUS_MINUS}{number(shown.high - shown.mean)}"
 
 
-def column_name(found: dict[str, Any], peer: str, policy: str) -> str:
+def policy_name(found: dict[str, Any], peer: str, policy: str) -> str:
     names = {one["key"]: one["name"] for one in found["peers"]}
     return f"{names[peer]} {policy}"
 
 
-def columns(found: dict[str, Any]) -> list[tuple[str, str]]:
+def policies(found: dict[str, Any]) -> list[tuple[str, str]]:
     """Policies that were played, in the order of the peers."""
     return [(peer["key"], policy) for peer in found["peers"] if not peer["why_not"] for policy in peer["policies"]]
 
 
-def share_cell(one: Standing | None) -> str:
+def cell(one: Standing | None) -> str:
+    """The share, how the budget was kept, and below that the difference."""
     if one is None:
         return "–"  # noqa: RUF001
-    if one.share is None:
+    if one.share is None or one.lead is None:
         return one.words.partition(":")[0]
-    text = plus_minus(one.share)
+    share, lead = plus_minus(one.share), plus_minus(one.lead, signed=True)
     if one.verdict == standing.AHEAD:
-        text = f"**{text}**"
-    way = WAYS.get(one.way, one.way)
-    return f"{text} {way}".strip()
+        share, lead = f"**{share}**", f"**{lead}**"
+    level = " ≈" if one.verdict == standing.LEVEL else ""
+    return f"{share} {WAYS.get(one.way, one.way)}".strip() + f"<br>({lead}{level})"
 
 
-def lead_cell(one: Standing | None) -> str:
-    if one is None or one.lead is None:
-        return share_cell(one)
-    text = plus_minus(one.lead, signed=True)
-    if one.verdict == standing.AHEAD:
-        return f"**{text}**"
-    return f"{text} ≈" if one.verdict == standing.LEVEL else text
-
-
-def by_scenario(found: dict[str, Any], group: str, *, leads: bool) -> str:
-    """Shares, or differences, of one group of scenarios."""
+def by_scenario(found: dict[str, Any], group: str) -> Iterator[str]:
+    """Tables of one group of scenarios, as many as are wide enough for all."""
     placed = {(one.peer, one.policy, one.scenario): one for one in standing.standings(found)}
-    named = columns(found)
     rows = [row for row in found["scenarios"] if row["name"].startswith(f"{group}/")]
-    first = [] if leads else [f"`{POLICY}`"]
-    header = ["scenario", *first, *(column_name(found, *one) for one in named)]
-    body = []
-    for row in rows:
-        own = [] if leads else [plus_minus(standing.own_share(row))]
-        cells = [placed.get((*one, row["name"])) for one in named]
-        body.append([row["name"].partition("/")[2], *own, *(map(lead_cell if leads else share_cell, cells))])
-    return markdown(header, body)
+    n_tables = math.ceil(len(rows) / MOST_COLUMNS)
+    for number_ in range(n_tables):
+        shown = rows[number_ * len(rows) // n_tables : (number_ + 1) * len(rows) // n_tables]
+        header = ["policy", *(row["name"].partition("/")[2] for row in shown)]
+        body = [[f"`{POLICY}`", *(plus_minus(standing.own_share(row)) for row in shown)]]
+        body += [
+            [policy_name(found, *one), *(cell(placed.get((*one, row["name"]))) for row in shown)]
+            for one in policies(found)
+        ]
+        yield markdown(header, body)
 
 
 def summary(found: dict[str, Any]) -> str:
@@ -123,7 +117,7 @@ def failures(found: dict[str, Any]) -> list[str]:
     by_reason: dict[tuple[str, str], list[str]] = {}
     for one in standing.standings(found):
         if one.words:
-            by_reason.setdefault((column_name(found, one.peer, one.policy), one.words), []).append(one.scenario)
+            by_reason.setdefault((policy_name(found, one.peer, one.policy), one.words), []).append(one.scenario)
     return [without_places(line) for line in lines] + [
         f"- {name} on {', '.join(where)}: {without_places(words)}." for (name, words), where in by_reason.items()
     ]
@@ -161,7 +155,7 @@ def speed(found: dict[str, Any]) -> str:
             both = {"rounds_per_s": native["with_decisions_per_s"]}
             body.append(row("Vowpal Wabbit, native pass over decisions and answers", both))
     peers = sorted(timed["peers"], key=lambda one: -one.get("rounds_per_s", 0.0))
-    body += [row(column_name(found, one["peer"], one["policy"]), one) for one in peers]
+    body += [row(policy_name(found, one["peer"], one["policy"]), one) for one in peers]
     return markdown(header, body)
 
 

@@ -246,11 +246,12 @@ def _rows(text: str, first: str) -> list[list[str]]:
 
 def test_the_page_shows_who_is_ahead_too_slow_and_not_there(peers: Any) -> None:
     text = peers.page.page(_found())
-    shares, leads = _rows(text, "diverse-pareto")
-    assert shares == ["diverse-pareto", "91.0 ±2.5", "**96.2 ±3.1** c", "too slow"]
-    assert leads == ["diverse-pareto", "**−5.2 ±0.7**", "too slow"]  # noqa: RUF001
-    assert _rows(text, "tiny")[1] == ["tiny", "+29.8 ±0.7", "failed"]
-    assert _rows(text, "Rival A")[0][2:] == ["96.2", "61.2", "–", "1", "0", "**1**", "0"]  # noqa: RUF001
+    own, ahead, slow = (_rows(text, f"{name} |") for name in ("`doral-otf`", "Rival A", "Rival B"))
+    assert [row[1:] for row in own[1:]] == [["91.0 ±2.5"], ["91.0 ±2.5"]]
+    assert ahead[1][1:] == ["**96.2 ±3.1** c<br>(**−5.2 ±0.7**)"]  # noqa: RUF001
+    assert ahead[2][1:] == ["61.2 ±3.1 c<br>(+29.8 ±0.7)"]
+    assert [row[1:] for row in slow[1:]] == [["too slow"], ["failed"]]
+    assert ahead[0][2:] == ["96.2", "61.2", "–", "1", "0", "**1**", "0"]  # noqa: RUF001
     assert _rows(text, "Gone")[0][-1] == "not installed"
     assert "- Gone: is on no registry." in text
     assert "- Rival B on paper/diverse-pareto: too slow: 200 of 1,200 rounds." in text
@@ -260,7 +261,7 @@ def test_the_page_shows_who_is_ahead_too_slow_and_not_there(peers: Any) -> None:
     )
     assert (target, python, native) == ("**missed**", "reached", "**missed**")
     assert [row[2] for row in _rows(text, "Vowpal Wabbit, native")] == ["40", "80"]
-    assert _rows(text, "Rival A")[1][1:] == ["5,000", "800", "0.00063", "1.00", "99"]
+    assert ahead[3][1:] == ["5,000", "800", "0.00063", "1.00", "99"]
     assert all(line.count("|") > 2 for line in text.splitlines() if line.startswith("|"))
 
 
