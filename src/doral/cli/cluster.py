@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from doral.errors import InvalidValue
 
-HELP = "Compute on a cluster: tcp://HOST:8786 (Dask), ray://HOST:10001, ray://local. Changes no number."
+HELP = "Compute on a cluster: tcp://HOST:8786 (Dask), ray://HOST:10001, ray://auto, ray://local. Changes no number."
 ALL_CORES = -1
 
 
