@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -87,7 +88,8 @@ def events_of(campaign: Campaign, *kinds: int) -> list[Event]:
 
 
 def take_lease(campaign: Campaign, n: int = 4) -> None:
-    """The first group is decided the ordinary way, and brings a lease; the next one is decided by it."""
+    """As beside others: the first group is decided the ordinary way, and brings a lease for the next one."""
+    leased(campaign)._met_at = math.inf
     campaign.decide_many(["old"] * n)
     campaign.decide_many(["young"] * n)
     assert leased(campaign)._scratch is not None
@@ -161,10 +163,12 @@ def _decided_by_lease(campaign: Campaign) -> int:
 
 
 @pytest.mark.parametrize("clock", ["rounds", "seconds"])
-def test_who_is_alone_decides_as_without_leases(workers: Workers, clock: str) -> None:
-    """The same arms, to the end of the budget and of the horizon, and nothing is read again on the way."""
+@pytest.mark.parametrize("is_told", [True, False])
+def test_who_is_alone_decides_as_without_leases(workers: Workers, clock: str, is_told: bool) -> None:
+    """The same arms, to the end of the budget and of the horizon, whether it has leases or knows that it is alone."""
     plain = Store(MemoryStorage()).create("hot", make_problem(budget=150.0, horizon=700), seed=3, clock=clock)
     alone = workers.create(make_problem(budget=150.0, horizon=700), clock=clock)
+    leased(alone)._met_at = -math.inf if is_told else math.inf
     rng = random.Random(1)
     for _ in range(75):
         asked = [rng.choice(["old", "young"]) for _ in range(rng.randint(1, 20))]
@@ -175,8 +179,21 @@ def test_who_is_alone_decides_as_without_leases(workers: Workers, clock: str) ->
         for campaign, made in ((plain, expected), (alone, found)):
             given = [(one.id, reward) for one, reward in zip(made, answers, strict=True) if one.arm is not None]
             campaign.feedback_many(given[:3])
-    assert _decided_by_lease(alone) > 100
+    assert is_told == (not events_of(alone, LEASED))
+    assert is_told or _decided_by_lease(alone) > 100
     log_is_whole(alone)
+
+
+def test_whoever_is_alone_again_gives_the_lease_back(here: Workers) -> None:
+    holder, other = here.create(make_problem()), here.campaign()
+    for _ in range(4):
+        holder.decide_many(["old"] * 3)
+        other.decide_many(["old"] * 3)
+    assert len(fold_of(holder).leases) == 2
+    leased(holder)._met_at = -math.inf
+    holder.decide_many(["old"] * 3)
+    assert not fold_of(holder).leases.has(holder.session.writer)
+    log_is_whole(holder)
 
 
 def test_an_ordinary_writer_does_not_spend_what_others_have_leased(workers: Workers) -> None:
@@ -207,6 +224,7 @@ def test_a_holder_who_wakes_up_too_late_decides_anew(workers: Workers, monkeypat
     take_lease(holder)
     other = workers.campaign()
     other.session.lease_ttl_s = -1.0  # everybody else was silent for too long
+    leased(other)._met_at = math.inf
     session, made = leased(holder), list[Decision]()
     begin = session._open().begin
 

@@ -7,6 +7,7 @@ log and are appended; otherwise they are thrown away, nobody having heard of the
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -31,6 +32,7 @@ from doral.live.snapshot import decode
 from doral.live.storage.contract import Log
 from doral.live.storage.patience import Patience
 
+ALONE_AFTER_S = 10.0  # whoever has not seen others write for so long takes himself to be alone
 MERGE_EVERY_S = 1.0  # how long a state may not have heard of what others did
 _READ_S = 10e-6  # that it takes to read an event again
 _READ_SHARE = 0.05  # of the time, which that may take before snapshots are read instead
@@ -46,6 +48,7 @@ class LeasedSession(Session):
         self._granted = Granted()
         self._has_lease = False  # as far as is known
         self._own = OwnEvents()
+        self._met_at = -math.inf  # when others were last seen to write, on this process's own clock
         self.merge_every_s = MERGE_EVERY_S
         super().__init__(*given, **named)
         self._be_known()
@@ -95,12 +98,26 @@ class LeasedSession(Session):
         arrivals = [one for plan, asked in requests for one in ((asked[0],) if plan is plan_decision else asked[0])]
         if not arrivals:
             return super().write_together(requests)
+        if self._is_alone:  # the ordinary way is as quick, and keeps nothing from anybody
+            return self._decide_alone(requests)
         scratch = self._ready_for(arrivals)
         if scratch is not None:
             found = self._decide_by_lease(requests, arrivals, scratch)
             if found is not None:
                 return found
         return self._decide_and_lease(requests, len(arrivals))
+
+    @property
+    def _is_alone(self) -> bool:
+        return time.monotonic() - self._met_at > ALONE_AFTER_S
+
+    def _decide_alone(self, requests: Sequence[Ask]) -> list[Any]:
+        self._set_aside()
+        if not self._has_lease:
+            return super().write_together(requests)
+        found = super().write_together([(plan_return, ()), *requests])[1:]
+        self._forget_lease()
+        return found
 
     def _decide_and_lease(self, requests: Sequence[Ask], n: int) -> list[Any]:
         """The ordinary way, and with it a lease for those who come next."""
@@ -201,11 +218,15 @@ class LeasedSession(Session):
     def _catch_up(self, log: Log) -> Fold:
         if self._scratch is not None and self._scratch.is_pure:
             self._set_aside()
-        if self._fold is not None and log.head()[0] - self._fold.sequence > self.snapshot_every:
-            newest = next(iter(log.snapshots()), 0)
-            if newest - self._fold.sequence > self.snapshot_every // 2:
-                self._fold = None  # a snapshot is read sooner than what others did
         return super()._catch_up(log)
+
+    def _leads_to(self, fold: Fold, log: Log, last: int) -> bool:
+        self._met_at = time.monotonic()
+        if last - fold.sequence > self.snapshot_every:
+            newest = next(iter(log.snapshots()), 0)
+            if newest - fold.sequence > self.snapshot_every // 2:
+                return False  # a snapshot is read sooner than what others did
+        return super()._leads_to(fold, log, last)
 
     def _decide_by_lease(
         self, requests: Sequence[Ask], arrivals: Sequence[ArrivalRequest], scratch: Scratch
@@ -292,6 +313,8 @@ class LeasedSession(Session):
         tail = log.tail(scratch.known, scratch.head)
         if tail is None:
             return None
+        if tail.last != scratch.known:
+            self._met_at = time.monotonic()
         if scratch.lease.sequence in tail.ended:
             self._forget_lease()
             return None
