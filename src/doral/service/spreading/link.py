@@ -69,7 +69,10 @@ class _Line(asyncio.Protocol):
         if self.lost.done() or self._transport.is_closing() or self.under_way >= MOST_UNDER_WAY:
             raise NotTaken
         number, self._next = self._next, self._next + 1
-        data = packed(ASK, number, head, body)
+        try:
+            data = packed(ASK, number, head, body)
+        except Broken:
+            raise NotTaken from None
         waiting: asyncio.Future[Frame] = self._loop.create_future()
         if not self._answers:
             self._heard_at = time.monotonic()
