@@ -51,6 +51,8 @@ class Router(Plain):
             bandit_seed=seed,
         )
 
+        self._paid, self._listed = 1.0, 1.0  # of what is known by now; less is paid than listed where success is paid
+
     def decide(self, arrival):
         if not arrival.available:
             return None
@@ -60,11 +62,14 @@ class Router(Plain):
             self._router.update(NOTHING, _features(arrival.x), 0.0, advance_time=False)
             self._pacer.observe(0.0)
             return None
-        self._pacer.observe(arrival.costs[int(chosen)])
+        self._pacer.observe(arrival.costs[int(chosen)] * self._paid / self._listed)
         return int(chosen)
 
     def learn(self, answer, worth):
-        value = worth * self.problem.costs[answer.context, answer.arm]  # costs are the pacer's matter
+        price = self.problem.costs[answer.context, answer.arm]
+        if self.problem.paid == "on_answer":
+            self._paid, self._listed = self._paid + answer.paid, self._listed + price
+        value = worth * price  # costs are the pacer's matter
         self._router.update(str(answer.arm), _features(answer.x), value, advance_time=False)
 
 
