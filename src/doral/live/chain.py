@@ -15,14 +15,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from doral.live.errors import BrokenLog
-from doral.live.events import COLUMNS, Event, chained, sealed
+from doral.live.events import COLUMNS, Event, chained, sealed, with_place
 
 _BYTES = 16
 _AT_ONCE = 500
 _KEY, _AVAILABLE, _KEY_HASH, _CHAIN = (COLUMNS.index(name) for name in ("key", "available", "key_hash", "chain"))
+_SEQUENCE, _CLOCK, _NUMBER, _ROUND = (COLUMNS.index(name) for name in ("sequence", "clock", "number", "round"))
 _PERSON, _PERSON_HASH = COLUMNS.index("person"), COLUMNS.index("person_hash")
 _to_json = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -75,25 +76,55 @@ def seal_all(events: Sequence[Event], *, before: bytes, salt: bytes, engine: int
     """Events that may be stored, in their order; together in half the time."""
     found: list[Event] = []
     for start in range(0, len(events), _AT_ONCE):
-        unchained = [
-            sealed(
-                event,
-                engine,
-                None if event.key is None else hash_key(salt, event.key),
-                None,
-                None if event.person is None else hash_key(salt, event.person),
-            )
-            for event in events[start : start + _AT_ONCE]
-        ]
-        for event, text in zip(unchained, _texts(unchained), strict=True):
+        unchained = _unchained(events[start : start + _AT_ONCE], salt, engine)
+        for event, text in zip(unchained, _texts(list(map(_covered, unchained))), strict=True):
             before = _digest(before, text)
             found.append(chained(event, before))
     return found
 
 
-def _texts(events: Sequence[Event]) -> list[str]:
-    """The columns of each that are covered."""
-    rows = [_covered(event) for event in events]
+def _unchained(events: Sequence[Event], salt: bytes, engine: int) -> list[Event]:
+    return [
+        sealed(
+            event,
+            engine,
+            None if event.key is None else hash_key(salt, event.key),
+            None,
+            None if event.person is None else hash_key(salt, event.person),
+        )
+        for event in events
+    ]
+
+
+class Unplaced(NamedTuple):
+    """A decision that may be stored, but for its place: in the log, on the clock, and among rounds and numbers."""
+
+    event: Event
+    texts: list[str]  # of the columns that are covered, between those that say its place
+
+    def placed(self, sequence: int, clock: float, number: int | None, round_: int, *, before: bytes) -> Event:
+        """There, after an event with the checksum `before`."""
+        texts, row = self.texts, self.event
+        clock = clock + 0.0  # a negative zero is a zero
+        if number is None:
+            text = f"{texts[0]}{sequence}{texts[1]}{clock!r}{texts[2]}{round_}{texts[3]}"
+        else:
+            text = f"{texts[0]}{sequence}{texts[1]}{clock!r}{texts[2]}{number}{texts[3]}{round_}{texts[4]}"
+        return with_place(row, sequence, clock, number, round_, _digest(before, text))
+
+
+def unplaced(events: Sequence[Event], *, salt: bytes, engine: int) -> list[Unplaced]:
+    """Decisions, sealed as far as that can be done before it is known where they go."""
+    found = _unchained(events, salt, engine)
+    rows = list(map(_covered, found))
+    for row in rows:
+        row[_SEQUENCE], row[_CLOCK], row[_ROUND] = "@", "@", "@"
+        row[_NUMBER] = row[_NUMBER] if row[_NUMBER] is None else "@"
+    return [Unplaced(event, text.split('"@"')) for event, text in zip(found, _texts(rows), strict=True)]
+
+
+def _texts(rows: list[list[Any]]) -> list[str]:
+    """The columns of each, as they are covered."""
     texts = _encode(rows)[2:-2].split("],[")
     if len(texts) == len(rows):
         return [f"[{text}]" for text in texts]
@@ -129,7 +160,7 @@ def check(events: Sequence[Event], *, before: bytes, salt: bytes | None) -> None
 def _are_intact(events: Sequence[Event], before: bytes, salt: bytes | None) -> bool:
     """The same for many, in two thirds of the time."""
     try:
-        for event, text in zip(events, _texts(events), strict=True):
+        for event, text in zip(events, _texts(list(map(_covered, events))), strict=True):
             if _digest(before, text) != event.chain:
                 return False
             if salt is not None and not _fits_hashes(event, salt):

@@ -106,6 +106,9 @@ _OUTCOME = COLUMNS.index("outcome")
 _BEFORE_OUTCOME, _AFTER_OUTCOME = slice(_OUTCOME), slice(_OUTCOME + 1, None)
 _BEFORE_ENGINE = slice(COLUMNS.index("engine"))
 _CHAIN = COLUMNS.index("chain")
+_BEFORE_NUMBER = slice(COLUMNS.index("clock") + 1, COLUMNS.index("number"))
+_BEFORE_ROUND = slice(COLUMNS.index("number") + 1, COLUMNS.index("round"))
+_BEFORE_OWN_CHAIN = slice(COLUMNS.index("round") + 1, _CHAIN)
 _BEFORE_CHAIN, _AFTER_CHAIN = slice(_CHAIN), slice(_CHAIN + 1, None)
 
 # Every decision and every answer comes through here: keywords and `_replace` would take three times as long.
@@ -160,6 +163,15 @@ def chained(event: Event, chain: bytes) -> Event:
     """The event with its checksum."""
     row: tuple[Any, ...] = event
     return tuple.__new__(Event, (*row[_BEFORE_CHAIN], chain, *row[_AFTER_CHAIN]))
+
+
+def with_place(event: Event, sequence: int, clock: float, number: int | None, round_: int, chain: bytes) -> Event:
+    """The decision there."""
+    row: tuple[Any, ...] = event
+    return tuple.__new__(Event, (
+        sequence, event.kind, clock, *row[_BEFORE_NUMBER], number, *row[_BEFORE_ROUND], round_, *row[_BEFORE_OWN_CHAIN],
+        chain, *row[_AFTER_CHAIN],
+    ))  # fmt: skip
 
 
 _TYPES = {"sequence": int, "writer": int, "decision": int, "number": int, "round": int, "engine": int,

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
-from doral.live.chain import seal_all
+from doral.live.chain import Unplaced, unplaced
 from doral.live.engine_name import engine_name
-from doral.live.events import COLUMNS, Event, known
+from doral.live.events import Event, known
 from doral.live.fold import Fold
 from doral.live.leases.book import Lease
 from doral.live.ledger import times
 from doral.live.snapshot import copied
 from doral.live.storage.contract import Tail
 
-_NUMBER, _ROUND = COLUMNS.index("number"), COLUMNS.index("round")
-_AFTER_CLOCK = COLUMNS.index("clock") + 1
 _MOST_RUNS = 2**53
 
 
@@ -73,8 +70,12 @@ class Scratch:
         lease = self.lease
         return lease.arrivals >= arrivals and lease.left >= times(self.fold.roster.dearest, arrivals)
 
-    def place(self, made: Sequence[Event], tail: Tail, tolerance_s: float) -> list[Event] | None:
-        """What was decided here, as it follows on what others have appended, sealed; None where it cannot.
+    def prepare(self, made: Sequence[Event]) -> list[Unplaced]:
+        """What was decided here, but for its place: what takes long is done before the lock is taken."""
+        return unplaced(made, salt=self.fold.salt, engine=self.fold.engines[engine_name()])
+
+    def place(self, made: Sequence[Unplaced], tail: Tail, tolerance_s: float) -> list[Event] | None:
+        """The same as it follows on what others have appended; None where it cannot.
 
         Whoever gets None must throw this away: it has decided what nobody will hear of.
         """
@@ -84,34 +85,30 @@ class Scratch:
         before_round = self._round if tail.round is None else max(tail.round, self._round)
         before_number = self._played if tail.number is None else max(tail.number + 1, self._played)
         clock = self._clock if tail.clock is None else max(tail.clock, self._clock)
-        in_seconds, epoch = fold.definition.is_in_seconds, fold.definition.epoch
         if fold.engine.until is not None:
             if clock > fold.engine.until:
                 return None
         elif before_round + len(made) > fold.engine.horizon:
             return None
-        more_rounds = before_round + 1 - known(made[0].round)
-        n_played = sum(one.number is not None for one in made)
-        more_numbers = before_number - (fold.engine.played - n_played)
-        sequence = tail.last
+        in_seconds, epoch = fold.definition.is_in_seconds, fold.definition.epoch
+        sequence, round_, number, head = tail.last, before_round, before_number, tail.head
         placed: list[Event] = []
         for one in made:
-            row: tuple[Any, ...] = one
-            sequence += 1
-            round_ = row[_ROUND] + more_rounds
-            number = None if row[_NUMBER] is None else row[_NUMBER] + more_numbers
-            if one.happened is not None:
-                reading = one.happened
-            else:
-                reading = one.at - epoch if in_seconds else float(round_)
+            event = one.event
+            sequence, round_ = sequence + 1, round_ + 1
+            reading = event.happened
+            if reading is None:
+                reading = event.at - epoch if in_seconds else float(round_)
                 if in_seconds and clock - reading > tolerance_s:
                     return None
             clock = max(clock, reading)
-            own = row[_AFTER_CLOCK:_NUMBER], row[_NUMBER + 1 : _ROUND], row[_ROUND + 1 :]
-            row = (sequence, one.kind, clock, *own[0], number, *own[1], round_, *own[2])
-            placed.append(tuple.__new__(Event, row))
-        self._reached = before_round + len(made), before_number + n_played, clock
-        return seal_all(placed, before=tail.head, salt=fold.salt, engine=fold.engines[engine_name()])
+            is_skip = event.number is None
+            event = one.placed(sequence, clock, None if is_skip else number, round_, before=head)
+            number += not is_skip
+            head = known(event.chain)
+            placed.append(event)
+        self._reached = round_, number, clock
+        return placed
 
     def stored(self, placed: Sequence[Event]) -> None:
         """They are in the log: what is decided next follows them."""

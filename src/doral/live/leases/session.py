@@ -17,7 +17,7 @@ from typing import Any
 from doral.engine.pieces.predicted import PREFIX
 from doral.errors import DoralError
 from doral.live.apply import Differs, apply
-from doral.live.chain import hash_key
+from doral.live.chain import Unplaced
 from doral.live.drafts import Stamp
 from doral.live.errors import CampaignGone, ConnectionLost, StorageBusy, StorageError
 from doral.live.events import Event
@@ -234,16 +234,17 @@ class LeasedSession(Session):
         """None: nothing was stored, and it has to be decided the ordinary way."""
         self._scratch = None  # until all is committed
         patience = Patience()
-        made: list[Event] | None = None
+        made: list[Unplaced] | None = None
         placed: list[Event] = []
         is_open = False  # whether they may have been stored through a connection that broke
         while True:
             try:
                 log = self._open()
                 if made is None:
-                    made, answers = self._decide_on(log, scratch, requests)
-                    if not made:
+                    decided, answers = self._decide_on(log, scratch, requests)
+                    if not decided:
                         return None
+                    made = scratch.prepare(decided)
                 log.begin(within_s=patience.left_s)
                 try:
                     log.hold(self.writer)
@@ -308,7 +309,7 @@ class LeasedSession(Session):
             answers.append((len(drafts), answer))
         return made, answers
 
-    def _place(self, log: Log, scratch: Scratch, made: Sequence[Event]) -> list[Event] | None:
+    def _place(self, log: Log, scratch: Scratch, made: Sequence[Unplaced]) -> list[Event] | None:
         """Under the lock: the decisions as they follow on what others did; None where they cannot."""
         tail = log.tail(scratch.known, scratch.head)
         if tail is None:
@@ -319,8 +320,7 @@ class LeasedSession(Session):
             self._forget_lease()
             return None
         if tail.is_keyed:
-            salt = scratch.fold.salt
-            hashes = [hash_key(salt, one.key) for one in made if one.key is not None]
+            hashes = [one.event.key_hash for one in made if one.event.key_hash is not None]
             if hashes and log.by_keys(hashes):
                 return None
         return scratch.place(made, tail, self.clock_tolerance_s)
