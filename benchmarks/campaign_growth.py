@@ -40,11 +40,11 @@ from doral.live.storage.sql_log import put_in
 
 NAME = "grows"
 SIZES = {
-    "events": (1_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000, 1_024_000),
+    "events": (1_000, 4_000, 12_000, 24_000, 48_000, 96_000, 192_000, 384_000, 768_000),
     "open": (100, 1_000, 12_500, 25_000, 50_000, 100_000, 200_000, 400_000, 800_000),
     "campaigns": (30, 100, 375, 750, 1_500, 3_000, 6_000, 12_000),
 }
-MOST = {"events": 64_000, "open": 100_000, "campaigns": 3_000}  # unless more is asked for
+MOST = {"events": 96_000, "open": 100_000, "campaigns": 3_000}  # unless more is asked for
 BATCH = 1_000
 SLICES, SLICE = 30, 4  # calls in a row, and how often: the best slice counts
 CREATED_AT_ONCE = 20  # campaigns whose making is timed

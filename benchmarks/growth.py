@@ -11,11 +11,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from _kernel_run import new_task, play_once
@@ -137,20 +139,26 @@ def _growth(axis: str, unit: str, sizes: tuple[int, ...], costs: list[float]) ->
     return Growth(name=axis, of=of, unit=unit, order=order, why=why, sizes=sizes, costs=tuple(costs))
 
 
+def _most_kilobytes() -> int:
+    """What this process has had in memory at most. (`ru_maxrss` begins with what its parent had.)"""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+
+
 def _play_runs() -> None:
     """In a process of its own, so that its largest size is that of the runs."""
-    import resource
-
     place = doral.scenario("paper/diverse-pareto")
     short = dataclasses.replace(place, problem=dataclasses.replace(place.problem, horizon=SHORT, budget=SHORT / 2))
     doral.simulate([POLICY], short, runs=10, n_jobs=1)
-    empty = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    empty = _most_kilobytes()
     seconds, kilobytes = [], []
     for runs in RUNS:
         start = time.process_time()
         doral.simulate([POLICY], short, runs=runs, n_jobs=1)
         seconds.append(time.process_time() - start)
-        kilobytes.append(max(1, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - empty))
+        kilobytes.append(_most_kilobytes() - empty)
     print(json.dumps([seconds, kilobytes]))
 
 
