@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 ARGS ?=
 
+# Bytecode is kept, whatever the machine says: tests start hundreds of processes, and each would compile all our sources.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Written after an installation: a repeated call is quick, and changed pins install again.
 VENV_MADE := $(VENV)/.made
 BASE_READY := $(VENV)/.base-ready
@@ -40,10 +43,9 @@ check-types:
 	$(BIN)/lint-imports
 
 # Three for two cores: a quarter of the time of the tests is waiting, for servers, browsers, clocks and killed processes.
-# Bytecode is kept, whatever the machine says: tests start hundreds of processes, and each would compile all our sources.
 check-tests:
 	@sh scripts/ensure_chromium.sh
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 torture: $(DEV_READY) ## hundreds of killed writers, engines in turns, damage, wild clocks (extra words: ARGS="...")
 	DORAL_TORTURE=300 $(BIN)/python -m pytest -n 2 tests/live/test_kills.py tests/live/test_state_machine.py \
@@ -110,13 +112,15 @@ $(VENV_MADE):
 	@touch $@
 
 $(BASE_READY): $(VENV_MADE) requirements/base.txt pyproject.toml
-	$(PIP) install --requirement requirements/base.txt
+	$(PIP) install --no-deps --requirement requirements/base.txt
 	$(PIP) install --no-deps --editable .
 	@touch $@
 
-$(DEV_READY): $(BASE_READY) requirements/dev.txt
-	$(PIP) install --requirement requirements/dev.txt
-	@touch $@
+# In one go, and compiled when it is imported: most of what is for work on doral never is.
+$(DEV_READY): $(VENV_MADE) requirements/base.txt requirements/dev.txt pyproject.toml
+	$(PIP) install --no-deps --no-compile --requirement requirements/dev.txt
+	$(PIP) install --no-deps --editable .
+	@touch $(BASE_READY) $@
 
 $(LOCK_VENV)/.made:
 	$(PYTHON) -m venv --clear $(LOCK_VENV)
