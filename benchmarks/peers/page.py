@@ -126,7 +126,8 @@ def _speed(found: dict[str, Any]) -> Iterator[str]:
         "player's. `doral.simulate` also draws the tape and keeps the books. The native pass of Vowpal Wabbit is over "
         "a file that was written beforehand, answers in the order in which they return; with decisions, every round is "
         "also predicted when it is decided, as with delays it must be. The shorter of wall clock and processor time "
-        "counts. Import and memory (resident, at most) are those of a process that does this and nothing else.\n"
+        "counts. Import (beyond NumPy, in processor time) and memory (resident, at most) are those of a process that "
+        "does this and nothing else.\n"
     )
     yield tables.speed(found) + "\n"
 
