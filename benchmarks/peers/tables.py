@@ -165,11 +165,14 @@ def _times(ratio: float) -> str:
 
 def targets(found: dict[str, Any]) -> str:
     """What was wanted, what was found, and whether that is enough."""
-    every = [one for one in standing.standings(found) if one.lead is not None]
+    asked = standing.standings(found)
+    every = [one for one in asked if one.lead is not None]
     behind = sum(one.verdict == standing.BEHIND for one in every)
     level = sum(one.verdict == standing.LEVEL for one in every)
     ahead = len(every) - behind - level
-    shown = f"{behind} of {len(every)} pairs; {level} not told apart, {ahead} with the peer ahead"
+    shown = f"{behind} of {len(every)} pairs that were played; {level} not told apart, {ahead} with the peer ahead"
+    if len(asked) > len(every):
+        shown += f"; {len(asked) - len(every)} not played"
     rows = [
         [f"`{POLICY}` ahead of every peer on every scenario, by an interval", shown, _reached(behind == len(every))]
     ]
@@ -187,7 +190,7 @@ def targets(found: dict[str, Any]) -> str:
 
 
 def _speed_target(target: float, what: str, ratio: float) -> list[str]:
-    return [f"at least {target:g} times as fast as {what}", f"{ratio:,.0f} times", _reached(ratio >= target)]
+    return [f"at least {target:g} times as fast as {what}", f"{ratio:,.1f} times", _reached(ratio >= target)]
 
 
 def _reached(is_reached: bool) -> str:
