@@ -39,6 +39,7 @@ class Constrained(Plain):
         super().__init__(problem, seed, COIN)
         np.random.seed(seed % 2**32)  # noqa: NPY002  # the generator that it uses
         self._rng, self._first = np.random.default_rng(seed), []
+        self._arms = [arm for arm in range(problem.n_arms) if arm != problem.control]
         self._paid, self._decisions = float(np.mean(self._mean_cost)), 1
         self._policy = None if problem.person else self._made(Contexts(problem))
 
@@ -47,7 +48,8 @@ class Constrained(Plain):
         self._classes = classes
         # Whole numbers by its types, but nothing depends on it. The arm that is none of them is the one not to serve.
         units = problem.budget / self._paid * self._decisions
-        return self.make(narms=problem.n_arms, T=problem.expected_rounds, B=units, dummy_arm=problem.n_arms)
+        arms = len(self._arms)
+        return self.make(narms=arms, T=problem.expected_rounds, B=units, dummy_arm=arms)
 
     def decide(self, arrival):
         if not arrival.available:
@@ -59,18 +61,20 @@ class Constrained(Plain):
             mixture = GaussianMixture(CLASSES, random_state=self.seed % 2**31)
             self._policy = self._made(mixture.fit(np.array(self._first)))
         self._policy.b_tau = arrival.budget_left / self._paid * self._decisions
-        arm = self._policy.play(tround=self.problem.expected_rounds - arrival.rounds_left, context=arrival.x[:, None])
-        if arm not in arrival.available:
+        played = self.problem.expected_rounds - arrival.rounds_left
+        number = int(self._policy.play(tround=played, context=arrival.x[:, None]))
+        if number == len(self._arms) or self._arms[number] not in arrival.available:
             return None
+        arm = self._arms[number]
         self._paid, self._decisions = self._paid + arrival.costs[arm], self._decisions + 1
-        return int(arm)
+        return arm
 
     def choose(self, arrival):
         return int(self._rng.choice(arrival.available))
 
     def learn(self, answer, worth):
         if self._policy is not None:
-            self._policy.update(answer.arm, worth, answer.x[:, None], answer.round)
+            self._policy.update(self._arms.index(answer.arm), worth, answer.x[:, None], answer.round)
 
 
 class UcbAlp(Constrained):
@@ -95,7 +99,7 @@ class Hatch(Constrained):
         return constrained_cb.HATCH(gmm=classes, J=shares.size, pai=shares, context_dic=centres, alpha=1.0, **known)
 
     def learn(self, answer, worth):
-        self._heard.append((answer.arm, worth, answer.x))
+        self._heard.append((self._arms.index(answer.arm), worth, answer.x))
         if self._policy is None or len(self._heard) < (1 + LEAST_NEWS) * self._fitted:
             return
         arms, worths, rows = (np.array(column) for column in zip(*self._heard, strict=True))

@@ -50,7 +50,6 @@ class Router(Plain):
             budget_pacer=self._pacer,
             bandit_seed=seed,
         )
-
         self._paid, self._listed = 1.0, 1.0  # of what is known by now; less is paid than listed where success is paid
 
     def decide(self, arrival):
