@@ -22,7 +22,7 @@ from pathlib import Path
 
 AT_LEAST = {"cluster/two_workers_per_one": 1.7}
 AT_MOST = {"cluster/memory_growth": 1.25}
-COMPARE = ("compare", "--quick", "--table-only", "--runs", "20", "-s", "stress/tiny", "-s", "stress/urgent")
+COMPARE = ("compare", "--quick", "--table-only", "--runs", "60", "-s", "stress/tiny", "-s", "stress/urgent")
 TURNS = 3
 FEW, MANY = 1_000, 100_000
 _PEAK = """

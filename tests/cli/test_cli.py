@@ -63,11 +63,14 @@ def test_help_is_quick_and_free_of_heavy_imports() -> None:
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("simulate", ["--policy", "--runs", "--seed", "--jobs", "--metric", "--out", "--runs-out", "--wide"]),
-        ("reproduce", ["--runs", "--seed", "--out", "--jobs", "--quick", "--comparison-only"]),
+        (
+            "simulate",
+            ["--policy", "--runs", "--seed", "--jobs", "--cluster", "--metric", "--out", "--runs-out", "--wide"],
+        ),
+        ("reproduce", ["--runs", "--seed", "--out", "--jobs", "--cluster", "--quick", "--comparison-only"]),
         (
             "compare",
-            ["--scenario", "--policy", "--runs", "--seed", "--out", "--jobs", "--quick", "--table-only"],
+            ["--scenario", "--policy", "--runs", "--seed", "--out", "--jobs", "--cluster", "--quick", "--table-only"],
         ),
         ("scenarios", ["--json"]),
         ("policies", ["--json"]),

@@ -44,10 +44,10 @@ def probe() -> Callable[[], dict[str, str]]:
             from doral.simulation.workers.fingerprint import versions
         except ImportError:
             try:
-                from doral._version import VERSION
+                from doral import _version
             except ImportError:
-                VERSION = "missing"  # noqa: N806
-            return {"doral": VERSION, "Python": platform.python_version()}
+                return {"doral": "missing", "Python": platform.python_version()}
+            return {"doral": _version.VERSION, "Python": platform.python_version()}
         return versions()
 
     return found
