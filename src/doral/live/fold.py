@@ -227,7 +227,7 @@ def _ledger_class(problem: Problem) -> type[Ledger]:
     return LikelyLedger if problem.reserve < 1.0 else Ledger
 
 
-def _blueprint(definition: Definition, problem: Problem, run: int) -> Blueprint:
+def _blueprint(definition: Definition, problem: Problem, run: int = 0) -> Blueprint:
     """The policy of a campaign, for the arms that it has by now."""
     if problem.until is None:
         return Blueprint(options=definition.policy, problem=problem, seed=definition.seed, run=run)
