@@ -302,10 +302,11 @@ class History:
         self.fired: Counter[str] = Counter()
         self.done: Counter[str] = Counter()
         self.keys = 0
-        self.depth = 0
-        self.workers = [Worker(self, leased=True) for _ in range(draws.choice((1, 2, 2, 3)))]
-        for worker in self.workers:
-            self.decide(worker, draws.choice((1, 4, 8)), keyed=False)
+        self.standing: list[Worker] = []  # those who are paused: a process does one thing at a time
+        self.workers = [Worker(self, leased=True) for _ in range(draws.choice((2, 2, 3)))]
+        for sizes in ((1,), (1, 4, 8)):  # whoever has not met others yet takes no lease
+            for worker in self.workers:
+                self.decide(worker, draws.choice(sizes), keyed=False)
         if draws.random() < 0.4:
             self.workers.append(Worker(self, leased=False))
 
@@ -394,7 +395,7 @@ class History:
             raise_killed(worker)
             return []
         except DoralError:
-            assert self._stored() == stored or self.depth or self.fired, "something was refused, and stored"
+            assert self._stored() == stored or self.standing or self.fired, "something was refused, and stored"
             raise
         assert len(found) == n
         for one, asked_for in zip(found, asked, strict=True):
@@ -417,12 +418,12 @@ class History:
 
     def meanwhile(self, paused: Worker) -> None:
         """What others do while one stands still."""
-        if self.depth >= 2:
+        if len(self.standing) >= 2:
             return
-        self.depth += 1
+        self.standing.append(paused)
         try:
             for _ in range(self.draws.randint(1, 4)):
-                others = [one for one in self.workers if one is not paused]
+                others = [one for one in self.workers if one not in self.standing]
                 if self.draws.random() < 0.3:
                     declare_dead(paused)
                 if others and paused.asks and self.draws.random() < 0.3:  # a caller has waited for too long
@@ -430,7 +431,7 @@ class History:
                 elif others:
                     self.step(self.draws.choice(others))
         finally:
-            self.depth -= 1
+            self.standing.remove(paused)
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
