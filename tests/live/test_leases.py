@@ -18,8 +18,10 @@ from doral.live.campaign import Campaign
 from doral.live.decision import Decision
 from doral.live.errors import CampaignClosed, ConnectionLost, KeyReused
 from doral.live.events import DECIDED, LEASE_ENDED, LEASED, Event
+from doral.live.fold import Fold
 from doral.live.leases.session import LeasedSession
 from doral.live.session import Session
+from doral.live.storage.contract import Log
 from doral.live.storage.memory import MemoryStorage
 from doral.live.storage.sql import SqlStorage
 from doral.live.store import Store
@@ -440,3 +442,35 @@ def test_where_no_leases_are_taken(here: Workers, tmp_path: Any) -> None:
         likely.decide_many(["old"] * 5)
     assert events_of(likely, LEASED) == []
     log_is_whole(likely)
+
+
+def test_what_others_have_appended(store: Store) -> None:
+    """In one look, and on every storage the same."""
+    campaign = store.create("hot", make_problem(), seed=3)
+    campaign.decide_many(["old"] * 3)
+    session = campaign.session
+    since, head = session.read(lambda log, fold: (fold.sequence, fold.head))
+    made = campaign.decide_many([{"context": "old", "key": "a"}, "young", *["old", "young"] * 20])
+    answered = next(one for one in made if one.arm is not None)
+    campaign.feedback(answered.id, 1.0)
+
+    def look(after: int, chain: bytes) -> Any:
+        def ask(log: Log, _: Fold) -> Any:
+            with log.writing():
+                return log.tail(after, chain)
+
+        return session.read(ask)
+
+    fold = fold_of(campaign)
+    tail = look(since, head)
+    assert (tail.last, tail.head, tail.clock) == (fold.sequence, fold.head, fold.clock)
+    assert (tail.round, tail.number) == (fold.round, fold.engine.played - 1)
+    assert tail.is_keyed
+    assert tail.ended == ()
+    here = look(fold.sequence, fold.head)
+    assert (here.last, here.head) == (fold.sequence, fold.head)
+    assert (here.round, here.number, here.is_keyed) == (None, None, False)
+    assert look(since, b"another") is None
+    assert look(since + 10_000, head) is None
+    campaign.pause_arm("kit")
+    assert look(since, head) is None
