@@ -80,6 +80,12 @@ def here() -> Iterator[Workers]:
         store.close()
 
 
+@pytest.fixture(autouse=True)
+def _early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Campaigns of tests are young: they would have no leases yet."""
+    monkeypatch.setattr(LeasedSession, "unheard_share", 1e9)
+
+
 def leased(campaign: Campaign) -> LeasedSession:
     assert isinstance(campaign.session, LeasedSession)
     return campaign.session

@@ -23,7 +23,7 @@ from doral.live.errors import CampaignGone, ConnectionLost, StorageBusy, Storage
 from doral.live.events import Event
 from doral.live.fold import Fold
 from doral.live.leases.own_events import OwnEvents
-from doral.live.leases.planning import Granted, plan_lease, plan_return
+from doral.live.leases.planning import UNHEARD_SHARE, Granted, plan_lease, plan_return
 from doral.live.leases.scratch import Scratch, run_of
 from doral.live.plan_decisions import plan_decision, plan_decisions, plan_decisions_each
 from doral.live.requests import ArrivalRequest
@@ -42,6 +42,8 @@ _DECIDE = (plan_decision, plan_decisions, plan_decisions_each)
 
 class LeasedSession(Session):
     """As `Session`, for processes that share one hot campaign."""
+
+    unheard_share = UNHEARD_SHARE
 
     def __init__(self, *given: Any, **named: Any) -> None:
         self._scratch: Scratch | None = None
@@ -123,7 +125,7 @@ class LeasedSession(Session):
         """The ordinary way, and with it a lease for those who come next."""
         self._set_aside()
         self._follow_others()
-        asked = (n, self._granted, self.lease_ttl_s)
+        asked = (n, self._granted, self.lease_ttl_s, self.unheard_share)
         *found, granted = super().write_together([*requests, (_plan_lease_if_any, asked)])
         self._granted = granted if isinstance(granted, Granted) else Granted()
         self._has_lease = isinstance(granted, Granted)
