@@ -8,16 +8,20 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
+import doral
 from doral.live.errors import BrokenLog
 from doral.live.events import LEASE_ENDED, LEASED
 from doral.live.fold import Fold
 from doral.live.leases import planning
 from doral.live.leases.scratch import Scratch
 from doral.live.leases.session import LeasedSession
+from doral.live.storage.memory import MemoryStorage
+from doral.live.store import Store
 from tests.live import lease_model
 
 HISTORIES = 5 * int(os.environ.get("DORAL_TORTURE", "0")) or 300
@@ -64,3 +68,29 @@ def test_a_broken_protocol_is_found(what: str, monkeypatch: pytest.MonkeyPatch) 
 def _play_all(histories: int) -> None:
     for seed in range(histories):
         lease_model.play(seed)
+
+
+def test_the_last_of_a_dead_holder_is_recovered_however_little_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is less than what is free, but what is free pays for nobody."""
+    monkeypatch.setattr(LeasedSession, "unheard_share", 1e9)
+    storage = MemoryStorage()
+    problem = doral.Problem(
+        arms=[doral.Arm("a", cost=0.2), doral.Arm("b", cost=0.3)], contexts=["x"], budget=4.4, horizon=99, deadline=99
+    )
+    Store(storage).create("end", problem, policy="d-linucb", seed=1, clock="rounds")
+    holder, other = Store(storage, leases=True).campaign("end"), Store(storage).campaign("end")
+    holder.decide("x", available=["a"])
+    other.decide("x", available=["a"])  # whoever is alone takes no lease
+    first = holder.decide("x", available=["a"])
+    holder.decide("x", available=["a"])
+    holder.decide("x", available=["a"])
+    holder.decide("x", available=["b"])
+    for arm in ("b",) * 10 + ("a",):
+        other.decide("x", available=[arm])
+    other.feedback(first.id, 1.0, actual_cost=0.05)
+    assert (other.ledger().left, other.ledger().leased) == (Decimal("0.25"), Decimal("0.1"))
+    storage._kept["end"].holders.clear()  # the holder is gone
+    while other.decide("x").arm is not None:
+        pass
+    assert other.ledger().leased == 0
+    assert other.ledger().left < Decimal("0.2")

@@ -63,12 +63,14 @@ def plan_return(log: Log, fold: Fold, stamp: Stamp) -> Planned[None]:
 
 
 def recoveries(log: Log, fold: Fold, stamp: Stamp, ttl_s: float) -> list[Event]:
-    """Ends of leases whose holders are dead, or were silent for too long, where others hold more than is free.
+    """Ends of leases whose holders are dead, or were silent for too long, where others hold more than is free, or what
+    is free does not pay for every arm.
 
     Nothing is lost by it: what a holder has decided is acknowledged only after it was appended under this very lock;
     what he appends later is refused, since he finds that his lease has ended.
     """
-    if fold.ledger.left >= times(fold.ledger.leased, 2):
+    free = minus(fold.ledger.left, fold.ledger.leased)
+    if free >= fold.ledger.leased and free >= fold.roster.dearest:
         return []
     return _ends_of_the_gone(log, fold, stamp, ttl_s)
 

@@ -90,6 +90,8 @@ class LeasedSession(Session):
         would spend that again.
         """
         kept = self._set_aside()
+        if kept is not None:
+            self._follow_others()
         found = super().write_together(requests)
         lease = None if self._fold is None else self._fold.leases.of(self.writer)
         if kept is not None and lease is not None and lease.left == kept.lease.left:
