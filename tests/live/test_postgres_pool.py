@@ -16,7 +16,9 @@ import doral
 from doral.live.errors import StorageBusy
 from doral.live.fold import Fold
 from doral.live.held_bytes import held_bytes
-from doral.live.storage.postgres_pool import KEPT_IDLE, PostgresPool
+from doral.live.storage.connection import Connection
+from doral.live.storage.postgres import PostgresConnection
+from doral.live.storage.postgres_pool import KEPT_IDLE, PooledConnection, PostgresPool
 from doral.live.store import Store
 from tests.service.harness import PROBLEM
 
@@ -182,3 +184,9 @@ def test_a_forked_child_makes_its_own_and_leaves_the_parents_alone(postgres_url:
         assert told.read_text() == "1 0"
         assert [one.key for one in campaign.decisions()] == ["parent", "child"]
         assert pool_of(store).n_idle == 1
+
+
+def test_a_borrowed_connection_does_all_that_one_of_ones_own_does() -> None:
+    """What it does not hand on would be done in the slow or the empty way that is meant for others."""
+    special = {name for name in vars(PostgresConnection) if not name.startswith("_") and hasattr(Connection, name)}
+    assert special <= vars(PooledConnection).keys()

@@ -62,8 +62,8 @@ class LeasedSession(Session):
         self._forget_lease()
 
     def _be_known(self) -> None:
-        """All sessions of a process write under one number, so that others have to look after one alone."""
-        number = self._storage.life()
+        """Others look after one lock for all sessions of a process: their numbers tell which."""
+        number = self._storage.number()
         if number is not None:
             self.writer = number
 
@@ -244,6 +244,8 @@ class LeasedSession(Session):
         while True:
             try:
                 log = self._open()
+                if self.writer != scratch.writer:  # in a forked child, which has no lease
+                    return None
                 if made is None:
                     decided, answers = self._decide_on(log, scratch, requests)
                     if not decided:
@@ -272,8 +274,6 @@ class LeasedSession(Session):
                 self._drop()
                 is_open = bool(placed)
                 self._wait(patience, error, placed)
-                if self.writer != scratch.writer:  # in a forked child, which has no lease
-                    return None
             except StorageBusy as error:
                 if is_open:
                     raise outcome_unknown("the connection broke, and others have held the lock since") from error

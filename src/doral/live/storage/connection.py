@@ -80,8 +80,10 @@ class Connection(ABC):
     @abstractmethod
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
 
-    def hold(self, writer: int) -> None:
-        """This writer lives as long as this connection does. Inside a transaction, as is the next."""
+    def hold(self, writer: int) -> bool:
+        """This writer lives as long as this connection does; False where somebody else seems to say it of him. Inside
+        a transaction, as is the next.
+        """
         raise StorageError(f"writer {writer}: leases need PostgreSQL")
 
     def is_held(self, writer: int) -> bool:

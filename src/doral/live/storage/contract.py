@@ -298,8 +298,8 @@ class Storage(ABC):
     def delete(self, row: CampaignRow) -> None:
         """Take a campaign out; CampaignGone where it is not there any more."""
 
-    def life(self) -> int | None:
-        """The number by which others can see that this process lives; None where each session has its own."""
+    def number(self) -> int | None:
+        """Of one more session, by which others can see that this process lives; None where any number will do."""
         return None
 
     @abstractmethod

@@ -224,10 +224,10 @@ class PostgresConnection(Connection):
     def server_time(self) -> float | None:
         return float(self.execute("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
 
-    def hold(self, writer: int) -> None:
-        # One number of 64 bits: these locks are not those of campaigns, which are two of 32. Whoever has it already can
-        # only be an earlier connection of this process, of whose end the server has not heard yet.
-        self.execute("SELECT pg_try_advisory_lock(%s::bigint)", (writer,))
+    def hold(self, writer: int) -> bool:
+        # One number of 64 bits: these locks are not those of campaigns, which are two of 32. Whoever has it already is
+        # an earlier connection of this process, of whose end the server has not heard yet, or looks for it.
+        return bool(self.execute("SELECT pg_try_advisory_lock(%s::bigint)", (writer,))[0][0])
 
     def is_held(self, writer: int) -> bool:
         return not self.execute("SELECT pg_try_advisory_xact_lock(%s::bigint)", (writer,))[0][0]

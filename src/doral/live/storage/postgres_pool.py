@@ -11,7 +11,9 @@ import secrets
 import select
 import time
 from collections.abc import Callable, Sequence
-from threading import Condition, get_ident
+from contextlib import suppress
+from itertools import count
+from threading import Condition, Lock, get_ident
 from typing import Any
 
 from doral._forks import renew_in_child
@@ -20,6 +22,7 @@ from doral.live.storage.connection import Connection
 from doral.live.storage.postgres import PostgresConnection
 
 KEPT_IDLE = 16  # connections that nobody uses at the moment; what a moment of many threads has opened is closed again
+_SESSIONS = 2**20  # of one process that have numbers of their own, one after the other
 
 
 class PostgresPool:
@@ -34,8 +37,11 @@ class PostgresPool:
 
     def _begin(self) -> None:
         self._pid = os.getpid()
-        self._life_number = secrets.randbits(62)
+        self._life_number = _life_of(secrets.randbits(62))
+        self._numbers = count()
         self._life: PostgresConnection | None = None
+        self._is_seen = False  # whether others can tell by it that this process lives
+        self._life_lock = Lock()  # apart from the other: to connect may take a while
         self._changed = Condition()
         self._idle: list[PostgresConnection] = []  # the one that was used last at the end
         self._lent: dict[int, int] = {}  # by thread
@@ -47,28 +53,37 @@ class PostgresPool:
             self._inherited += [self._idle, self._life]
             self._begin()
 
-    @property
-    def life(self) -> int:
-        """The number by which other processes can see that this one lives, once it has said `live`."""
+    def number(self) -> int:
+        """Of one more session. Others can tell by it whether this process lives, once it has said `live`.
+
+        No two have the same: what one has leased, another must not spend.
+        """
         self.renew()
-        return self._life_number
+        return self._life_number + next(self._numbers) % _SESSIONS
+
+    def is_own(self, number: int) -> bool:
+        """Whether this process has given it to a session."""
+        self.renew()
+        return _life_of(number) == self._life_number
 
     def live(self) -> None:
         """Say so, through a connection that is used for nothing else: it ends when this process does."""
-        with self._changed:
+        with self._life_lock:
             self._living()
 
     def lead(self, campaign_id: int) -> bool:
         """Whether this process is the one that has something to do for all others of this campaign, while it lives."""
-        with self._changed:
+        with self._life_lock:
             return self._living().lead(campaign_id)
 
     def _living(self) -> PostgresConnection:
         if self._life is None or not _is_usable(self._life):
             if self._life is not None:
                 _discard(self._life)
+            self._life, self._is_seen = None, False
             self._life = self._connect()
-            self._life.hold(self._life_number)
+        if not self._is_seen:  # somebody may be looking for it at this moment, and then has the lock
+            self._is_seen = self._life.hold(self._life_number)
         return self._life
 
     @property
@@ -153,11 +168,16 @@ class PostgresPool:
         """Those that nobody uses; the others when they are given back."""
         with self._changed:
             idle, self._idle, self._is_closed = self._idle, [], True
+        with self._life_lock:
             if self._life is not None:
                 idle.append(self._life)
                 self._life = None
         for one in idle:
             _discard(one)
+
+
+def _life_of(number: int) -> int:
+    return number - number % _SESSIONS
 
 
 def _is_usable(connection: PostgresConnection) -> bool:
@@ -215,11 +235,14 @@ class PooledConnection(Connection):
     def end_reading(self) -> None:
         self._use().end_reading()
 
-    def hold(self, writer: int) -> None:
-        self._pool.live()
+    def hold(self, writer: int) -> bool:
+        # Where the server has no connection for that, others may end the lease, and all else goes on.
+        with suppress(ConnectionLost):
+            self._pool.live()
+        return True
 
     def is_held(self, writer: int) -> bool:
-        return writer == self._pool.life or self._use().is_held(writer)
+        return self._pool.is_own(writer) or self._use().is_held(_life_of(writer))
 
     def lead(self, campaign_id: int) -> bool:
         return self._pool.lead(campaign_id)
@@ -235,6 +258,9 @@ class PooledConnection(Connection):
 
     def has_table(self, name: str) -> bool:
         return self._use().has_table(name)
+
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+        return self._use().insert(table, columns, rows)
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
         return self._use().execute_many(sql, rows)

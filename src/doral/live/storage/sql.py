@@ -70,8 +70,8 @@ class SqlStorage(Storage):
             self._pool = PostgresPool(connect, wait_s=self._timeouts.lock_s)
             self.shares_connections = True
 
-    def life(self) -> int | None:
-        return None if self._pool is None else self._pool.life
+    def number(self) -> int | None:
+        return None if self._pool is None else self._pool.number()
 
     def lend_at_most(self, connections: int) -> None:
         if self._pool is not None:
