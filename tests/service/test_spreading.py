@@ -12,6 +12,7 @@ import os
 import socket
 import stat
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -26,7 +27,20 @@ import pytest
 import doral
 from doral.service.settings import Limits, ServiceSettings
 from doral.service.spreading import link as links
-from doral.service.spreading.frames import ANSWER, ASK, PING, REFUSED, Broken, Frame, Reader, packed
+from doral.service.spreading.door import Door
+from doral.service.spreading.frames import (
+    ANSWER,
+    ASK,
+    FAILED,
+    MOST_BYTES,
+    PING,
+    PONG,
+    REFUSED,
+    Broken,
+    Frame,
+    Reader,
+    packed,
+)
 from doral.service.spreading.homes import home_of
 from doral.service.spreading.link import Link
 from doral.service.spreading.spread import Neighbours
@@ -256,6 +270,7 @@ def _asked(visitor: socket.socket) -> Frame | None:
             if frame.kind == ASK:
                 return frame
             assert frame.kind == PING
+            visitor.sendall(packed(PONG, 0))
     return None
 
 
@@ -313,6 +328,42 @@ def test_a_home_that_does_not_answer_costs_nothing_but_time(
         assert statuses <= ({200} if behave is refuses else {200, 503})
     with doral.open(storage) as store:
         assert [one.key for one in store.campaign(theirs).decisions()].count("any") == 1
+
+
+def test_a_home_that_is_stopped_is_no_home(storage: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system takes connections for a process that does nothing: one that says nothing is not there."""
+    monkeypatch.setattr(links, "_SILENT_S", 0.3)
+    monkeypatch.setattr(links, "_LOOK_S", 0.1)
+    where = Neighbours(place=1, of=2, folder=str(folder))
+    with socket.socket(socket.AF_UNIX) as stopped:
+        stopped.bind(where.path(1))
+        stopped.listen()
+        with worker(storage, folder, 0) as first:
+            since = time.monotonic()
+            while time.monotonic() < since + 1.0:
+                assert decide(first, at_home(1), key=None).status_code == 200
+            assert handed(first) == {}
+
+
+def test_an_answer_that_cannot_be_put_into_a_message_is_a_failure(folder: Path) -> None:
+    """Whoever handed the request on waits for something, and pings are answered: it would wait for ever."""
+
+    async def serve(head: tuple[bytes, ...], body: bytes) -> tuple[list[bytes], bytes]:
+        return [b"200", b"x-note", b"a\nb"], b"" if body else bytes(MOST_BYTES)
+
+    async def ask() -> None:
+        where = Neighbours(place=1, of=2, folder=str(folder))
+        door, link = Door(where.path(1), serve), Link(where.path(1))
+        await door.open()
+        task = asyncio.create_task(link.keep_up())
+        while not link.is_up:
+            await asyncio.sleep(0.01)
+        for body in (b"", b"a"):
+            assert (await asyncio.wait_for(link.ask([b"x"], body), 10)).kind == FAILED
+        await door.close()
+        task.cancel()
+
+    asyncio.run(ask())
 
 
 def test_frames_arrive_whole_in_whatever_pieces() -> None:

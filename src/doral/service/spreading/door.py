@@ -66,11 +66,10 @@ class Door:
     async def _answer(self, visitor: _Visitor, frame: Frame) -> None:
         try:
             head, body = await self._serve(frame.head, frame.body)
+            visitor.say(ANSWER, frame.number, head, body)
         except Exception:
             _logger.exception("a request that another worker has handed on failed")
             visitor.say(FAILED, frame.number)
-        else:
-            visitor.say(ANSWER, frame.number, head, body)
 
     async def close(self) -> None:
         """Come back when all that was taken is answered. What comes now is refused, so that others serve it."""

@@ -34,10 +34,12 @@ class Broken(ValueError):
 
 
 def packed(kind: int, number: int, head: Sequence[bytes] = (), body: bytes = b"") -> bytes:
-    """As it is sent. No part of a head has a line feed in it: headers, paths and addresses cannot."""
+    """As it is sent; Broken where it cannot be. No part of a head has a line feed in it: headers cannot."""
     lines = b"\n".join(head)
     if lines.count(b"\n") != max(0, len(head) - 1):
         raise Broken("a part of the head has a line feed in it")
+    if len(lines) + len(body) > MOST_BYTES:
+        raise Broken("it is too large for a message")
     return _FIXED.pack(kind, number, len(lines), len(body)) + lines + body
 
 

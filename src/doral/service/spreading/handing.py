@@ -197,7 +197,7 @@ def _is_keyed(scope: Scope, body: bytes) -> bool:
         return True
     try:
         given = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return True  # nothing can come of it
     if not isinstance(given, dict):
         return True

@@ -34,6 +34,7 @@ class _Line(asyncio.Protocol):
         self._next = 0
         self._loop = asyncio.get_running_loop()
         self._look: asyncio.TimerHandle | None = None
+        self._said = asyncio.Event()  # anything, or that it ends
         self.lost: asyncio.Future[None] = self._loop.create_future()
 
     @property
@@ -43,8 +44,16 @@ class _Line(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
 
+    async def is_answered(self) -> bool:
+        """Whether somebody is at the other end: the system takes connections also for a process that is stopped."""
+        self._transport.write(packed(PING, 0))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._said.wait(), _SILENT_S)
+        return self._said.is_set() and not self.lost.done()
+
     def data_received(self, data: bytes) -> None:
         self._heard_at = time.monotonic()
+        self._said.set()
         try:
             for frame in self._reader.read(data):
                 if frame.kind in (ANSWER, REFUSED, FAILED):
@@ -64,6 +73,7 @@ class _Line(asyncio.Protocol):
         self._answers = {}
         if not self.lost.done():
             self.lost.set_result(None)
+        self._said.set()
 
     async def ask(self, head: Sequence[bytes], body: bytes) -> Frame:
         if self.lost.done() or self._transport.is_closing() or self.under_way >= MOST_UNDER_WAY:
@@ -117,18 +127,18 @@ class Link:
         """For ever."""
         loop = asyncio.get_running_loop()
         pause_s = _FIRST_PAUSE_S
-        try:
-            while True:
-                with suppress(OSError):
-                    _, line = cast("tuple[Any, _Line]", await loop.create_unix_connection(_Line, self._path))
-                    self._line, pause_s = line, _FIRST_PAUSE_S
-                    await asyncio.shield(line.lost)
+        while True:
+            with suppress(OSError):
+                _, line = cast("tuple[Any, _Line]", await loop.create_unix_connection(_Line, self._path))
+                try:
+                    if await line.is_answered():
+                        self._line, pause_s = line, _FIRST_PAUSE_S
+                        await asyncio.shield(line.lost)
+                finally:
                     self._line = None
-                await asyncio.sleep(pause_s)
-                pause_s = min(_LONGEST_PAUSE_S, 2.0 * pause_s)
-        finally:
-            if self._line is not None:
-                self._line.close()
+                    line.close()
+            await asyncio.sleep(pause_s)
+            pause_s = min(_LONGEST_PAUSE_S, 2.0 * pause_s)
 
     async def ask(self, head: Sequence[bytes], body: bytes) -> Frame:
         """What the other answers: ANSWER, or FAILED. NotTaken or AnswerLost where it does not."""
