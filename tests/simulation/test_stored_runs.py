@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import subprocess
 import sys
@@ -138,3 +139,40 @@ def test_the_command_prints_the_same_table(tmp_path: Path) -> None:
     plain = CliRunner().invoke(app, words)
     stored = CliRunner().invoke(app, [*words, "--runs-out", str(tmp_path / "a.parquet")])
     assert (stored.exit_code, stored.stdout) == (plain.exit_code, plain.stdout)
+
+
+def test_a_part_that_lost_its_end_is_played_again_and_foreign_files_stay(tmp_path: Path, played: list[Part]) -> None:
+    parts = tmp_path / "a.parquet.parts"
+    (parts / "mine").mkdir(parents=True)
+
+    def stored() -> StoredRuns:
+        return simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=4)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pl, "scan_parquet", _no_space)
+        with pytest.raises(OSError, match="No space"):
+            stored()
+    cut = sorted(parts.glob("*.parquet"))[1]
+    cut.write_bytes(cut.read_bytes()[:100])
+    rows = stored().scan().collect()
+    assert [part.first_run for part in played] == [0, 1, 2, 3, 1]
+    assert rows.equals(doral.simulate(POLICIES, "stress/tiny", runs=4).runs())
+    assert [path.name for path in parts.iterdir()] == ["mine"]
+
+
+def _no_space(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_two_do_not_write_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, play = tmp_path / "a.parquet", streaming._play_part
+
+    def meanwhile(experiment: Experiment, part: Part) -> bytes:
+        done = CliRunner().invoke(app, ["simulate", "stress/tiny", "-p", "random", "--runs-out", str(path)])
+        assert done.exit_code == 2
+        assert "a.parquet" in done.output
+        assert "is being written by another process" in done.output
+        return play(experiment, part)
+
+    monkeypatch.setattr(streaming, "_play_part", meanwhile)
+    assert simulate_to(path, POLICIES, "stress/tiny", runs=2).scan().collect().height == 4

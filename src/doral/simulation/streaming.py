@@ -7,8 +7,9 @@ import io
 import json
 import math
 import os
-import shutil
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,12 +40,14 @@ from doral.simulation.workers.cutting import TASK_WORK, run_work
 from doral.simulation.workers.engine import active
 from doral.simulation.workers.fingerprint import versions
 from doral.simulation.workers.spreading import spread, spread_as_finished
+from doral.simulation.writing_alone import only_one
 
 KIND = ".parquet"
 PARTS = ".parts"  # the folder next to the file, until that is whole
 MOST_PART_ROWS = 20_000
 MOST_PARTS = 10_000  # a folder with more is slow to read
 ROW_GROUP = 50_000
+_OWN = re.compile(r"[0-9a-f]{32}(-\d+){3}\.parquet|.*\.unfinished")  # nothing else in the folder is touched
 
 
 class Part(NamedTuple):
@@ -176,12 +179,32 @@ def _play_to(
     progress: bool | None,
 ) -> None:
     folder = target.with_name(f"{target.name}{PARTS}")
-    folder.mkdir(exist_ok=True)
+    with only_one(folder) as is_alone:
+        if not is_alone:
+            raise InvalidValue("path", str(target), "is being written by another process; wait for it, or name another")
+        _fill(folder, target, experiment, parts, about, n_jobs=n_jobs, progress=progress)
+
+
+def _fill(
+    folder: Path,
+    target: Path,
+    experiment: Experiment,
+    parts: Sequence[Part],
+    about: dict[str, object],
+    *,
+    n_jobs: int,
+    progress: bool | None,
+) -> None:
     names = [f"{about['key']}-{part.place}-{part.first_run}-{part.runs}{KIND}" for part in parts]
-    there = {path.name for path in folder.iterdir()}
+    there = {path.name for path in folder.iterdir() if _OWN.fullmatch(path.name)}
     for name in there.difference(names):  # of other settings or versions, or unfinished
         (folder / name).unlink()
-    missing = [part for part, name in zip(parts, names, strict=True) if name not in there]
+    rows = len(experiment.policies)
+    missing = [
+        part
+        for part, name in zip(parts, names, strict=True)
+        if name not in there or not _holds(folder / name, rows=rows * part.runs)
+    ]
     works = [run_work(experiment.policies, experiment.scenarios[part.place]) * part.runs for part in missing]
     with Progress("simulating", works, "parts", is_shown=progress) as shown:
         for number, content in _finished(experiment, missing, works, n_jobs=n_jobs):
@@ -192,7 +215,18 @@ def _play_to(
     frame.sink_parquet(whole, row_group_size=ROW_GROUP, sync_on_close="all", metadata={METADATA: json.dumps(about)})
     whole.replace(target)
     _files.sync_folder(target.parent)
-    shutil.rmtree(folder)
+    for name in names:
+        (folder / name).unlink()
+    with suppress(OSError):  # somebody keeps something else there
+        folder.rmdir()
+
+
+def _holds(path: Path, *, rows: int) -> bool:
+    """Whether a part is whole: a disk may have lost some of it."""
+    try:
+        return bool(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item() == rows)
+    except (OSError, pl.exceptions.PolarsError):
+        return False
 
 
 def _finished(
