@@ -26,10 +26,10 @@ PROBLEM = doral.Problem(arms=ARMS, contexts={"old": 0.4, "young": 0.6}, budget=1
 
 
 def leased(campaign: Campaign) -> LeasedSession:
-    """As beside others, and without looking at what they do."""
+    """As beside others in a campaign that is not young, and without looking at what they do."""
     session = campaign.session
     assert isinstance(session, LeasedSession)
-    session._met_at, session.merge_every_s = math.inf, math.inf
+    session._met_at, session.merge_every_s, session.unheard_share = math.inf, math.inf, 1e9
     return session
 
 
