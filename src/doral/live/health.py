@@ -40,7 +40,7 @@ class Health:
         last_event_age_s: How long ago that was, in seconds.
         clock_ahead_s: The campaign's clock, of this host's; below 0 is the rule. None: it counts rounds.
         server_ahead_s: The database server's clock, of this host's.
-        clock_stood_still: Events of hosts whose clocks were behind.
+        clock_stood_still: Events of hosts whose clocks were behind, or decided by lease and stored after later ones.
         engine: Of this process.
         engines: All that have written to the log.
         snapshot: Event of the newest one that the store lists; 0: there is none.

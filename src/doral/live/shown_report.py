@@ -116,7 +116,10 @@ def _extras(report: Report) -> Iterator[str]:
             f"{report.explored.loss:.6g}"
         )
     if report.clock_went_back:
-        yield f"{'clock':<10}stood still for {report.clock_went_back:,} events, of hosts whose clocks were behind"
+        yield (
+            f"{'clock':<10}stood still for {report.clock_went_back:,} events that were stored after later ones: of "
+            "hosts whose clocks were behind, or decided by lease"
+        )
     if report.idle_features:
         which = ", ".join(str(i + 1) for i in report.idle_features)
         yield f"{'features':<10}{which} of every arm are the same, and tell nothing of them"

@@ -67,7 +67,10 @@ def warnings(report: Report, overdue: int, *, deadline: float | None, is_partial
     if late is not None:
         said.append(f"{late[0].upper()}{late[1:]}.")
     if report.clock_went_back:
-        said.append(f"The clock stood still for {report.clock_went_back:,} events, of hosts whose clocks were behind.")
+        said.append(
+            f"The clock stood still for {report.clock_went_back:,} events that were stored after later ones: of hosts "
+            "whose clocks were behind, or decided by lease."
+        )
     if not report.is_closed and report.time_share >= 1.0:
         said.append("The end was reached: extend the campaign, or close it.")
     if not report.is_closed and report.ledger.left <= 0 and report.time_share < 1.0:
