@@ -26,7 +26,9 @@ _STORAGE_HELP = "sqlite:///file.db or postgresql://host/db; it is made where it 
 _HOST_HELP = "Address to listen on. One that others can reach needs --tls-cert, or --allow-plain-http."
 _WORKERS_HELP = "Processes that share the work; more than one needs PostgreSQL."
 _SPREAD_HELP = "With several workers: each campaign has one where it is at home, which serves what changes it."
-_LEASES_HELP = "Each process decides out of a part of the budget that it leases, for one very busy campaign."
+_LEASES_HELP = (
+    "Each process decides out of a part of the budget that it leases, for one very busy campaign; needs PostgreSQL."
+)
 _PLAIN_HELP = "Listen on an address that others can reach without TLS: where a proxy that speaks it stands before."
 _RATE_HELP = "Requests per second that one key may send, on average; 0: no limit."
 _BODY_HELP = "Bytes that one request may have."
