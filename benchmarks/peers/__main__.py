@@ -46,10 +46,10 @@ def main() -> None:
     given = _arguments()
     chosen = [peer for peer in peers() if _is_named(peer.key, given.peers)]
     places = [name for name in scenarios.names() if _is_named(name, given.scenarios)]
-    if not chosen or not places:
-        raise SystemExit(
-            f"nothing of that name; peers: {' '.join(peer.key for peer in peers())}; scenarios: `doral scenarios`"
-        )
+    if not chosen:
+        raise SystemExit(f"no peer {' '.join(given.peers)}; known: {' '.join(peer.key for peer in peers())}")
+    if not places:
+        raise SystemExit(f"no scenario {' '.join(given.scenarios)}; known: {' '.join(scenarios.names())}")
     said = _Words()
     with ThreadPoolExecutor(max_workers=1) as pool:  # packages are fetched and unpacked while tapes are written
         installing = pool.submit(_install_all, chosen, said)
@@ -88,6 +88,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="scenarios as long as they are, 20 runs: days, not minutes")
     parser.add_argument("--no-speed", action="store_true", help="leave out the speed table")
     given = parser.parse_args()
+    for name in ("runs", "rounds", "limit", "minutes"):
+        value = getattr(given, name)
+        if value is not None and not value > 0:
+            parser.error(f"--{name} must be above 0, not {value:g}")
     given.rounds = None if given.full else given.rounds or scenarios.ROUNDS
     given.runs = given.runs or (FULL_RUNS if given.full else RUNS)
     given.limit = given.limit or (FULL_LIMIT_S if given.full else LIMIT_S)
