@@ -92,5 +92,8 @@ class OnDask:
         if left and self._client.status == "running":
             self._client.cancel(left, force=True)
 
-    def _lost(self, why: object) -> ClusterError:
+    def _lost(self, why: str | Exception) -> ClusterError:
+        if isinstance(why, Exception):  # Dask lists every piece of work after the first line
+            is_gone = self._client.status != "running"
+            why = "its scheduler is gone" if is_gone else (str(why).splitlines() or [type(why).__name__])[0].rstrip(":")
         return ClusterError(f"cluster {self._address} was lost in the middle of the work: {why}")
