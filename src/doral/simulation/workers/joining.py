@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,6 +104,9 @@ def _with_dask(address: Address) -> Iterator[None]:
     except (OSError, ValueError, ImportError) as error:  # ImportError: the two speak of things that one does not have
         why = f"what answers there is no Dask scheduler that this one understands ({_line(error)})"
         raise ClusterError(f"cluster {address}: {why}") from error
+    log = logging.getLogger("distributed.client")
+    level = log.level
+    log.setLevel(logging.CRITICAL)  # of a scheduler that is gone the error below tells, in one line instead of thirty
     try:
         try:
             client.wait_for_workers(1, timeout=ANSWER_S)
@@ -113,6 +117,7 @@ def _with_dask(address: Address) -> Iterator[None]:
             yield
     finally:
         client.close(timeout=ANSWER_S)
+        log.setLevel(level)
 
 
 @contextmanager
