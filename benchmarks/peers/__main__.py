@@ -81,7 +81,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench-peers", description=__doc__)
     parser.add_argument("--peers", nargs="*", default=["*"], help="folders of benchmarks/peers; * stands for anything")
     parser.add_argument("--scenarios", nargs="*", default=["*"], help="names of scenarios; * stands for anything")
-    parser.add_argument("--runs", type=int, help=f"of each scenario ({RUNS})")
+    parser.add_argument("--runs", type=int, help=f"of each scenario, {FEWEST_RUNS} or more ({RUNS})")
     parser.add_argument("--rounds", type=int, help=f"to which scenarios are shortened ({scenarios.ROUNDS:,})")
     parser.add_argument("--limit", type=float, help=f"processor seconds for a policy on a scenario ({LIMIT_S:g})")
     parser.add_argument("--minutes", type=float, help=f"after which nothing more is begun to be played ({MINUTES:g})")
