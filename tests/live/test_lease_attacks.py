@@ -135,3 +135,28 @@ def test_a_life_is_known_again_after_its_connection_ended(postgres_url: str) -> 
         for _ in range(4):
             other.decide_many(["old"] * 4)
         assert fold_of(other).leases.has(writer)
+
+
+def test_what_was_archived_before_its_answer_came_is_not_decided_again(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection breaks right after a commit, and before another one is made all of it has moved to a file."""
+    with doral.open(postgres_url, leases=True) as store, doral.open(postgres_url) as judging:
+        campaign = make_hot(store, 8)
+        campaign.decide_many(["old"] * 2)
+        judge = judging.campaign("hot")
+        log = leased(campaign)._log
+        assert log is not None
+        commit = log.commit
+
+        def lose_answer() -> None:
+            commit()
+            judge.feedback_many([(one.id, 1.0) for one in judge.decisions() if one.arm is not None])
+            assert judge.archive(tmp_path / "old.parquet") > 12
+            raise ConnectionLost("it broke")
+
+        monkeypatch.setattr(log, "commit", lose_answer)
+        told = campaign.decide_many(["old"] * 2)
+        there = list(judge.decisions())
+        assert len(there) == 12
+        assert [one.id for one in there[-2:]] == [one.id for one in told]

@@ -254,6 +254,8 @@ class LeasedSession(Session):
                 log.begin(within_s=patience.left_s)
                 try:
                     log.hold(self.writer)
+                    if placed:
+                        log.head()  # they may have been archived meanwhile: it finds where
                     if not placed or not self._is_stored(log, placed):
                         placed = self._place(log, scratch, made) or []
                         if not placed:
