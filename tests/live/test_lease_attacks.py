@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ import doral
 from doral.live.campaign import Campaign
 from doral.live.errors import ConnectionLost
 from doral.live.leases.session import LeasedSession
+from doral.live.storage import postgres
 from doral.live.store import Store
 from tests.live.checks import adds_up, fold_of, log_is_whole
 from tests.live.test_postgres_pool import pool_of
@@ -160,3 +162,46 @@ def test_what_was_archived_before_its_answer_came_is_not_decided_again(
         there = list(judge.decisions())
         assert len(there) == 12
         assert [one.id for one in there[-2:]] == [one.id for one in told]
+
+
+@pytest.mark.parametrize("leases", [True, False])
+def test_who_is_stopped_with_the_lock_keeps_others_out_for_a_while_only(
+    postgres_url: str, leases: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And then does again what nobody has heard of."""
+    monkeypatch.setattr(postgres, "STOPPED_S", 1.0)
+    with doral.open(postgres_url, leases=leases) as store, doral.open(postgres_url, lock_timeout_s=10) as judging:
+        campaign, judge = store.create("hot", PROBLEM, seed=3), judging.campaign("hot")
+        if leases:
+            leased(campaign)
+        campaign.decide_many(["old"] * 8)
+        campaign.decide_many(["old"] * 2)
+        log = campaign.session._log
+        assert log is not None
+        commit, is_stopped, goes_on = log.commit, threading.Event(), threading.Event()
+
+        def stop() -> None:
+            is_stopped.set()
+            goes_on.wait(30)
+            commit()
+
+        monkeypatch.setattr(log, "commit", stop)
+        told: list[str] = []
+        thread = threading.Thread(target=lambda: told.extend(one.id for one in campaign.decide_many(["old"] * 2)))
+        thread.start()
+        assert is_stopped.wait(10)
+        between = judge.decide("old")
+        goes_on.set()
+        thread.join(30)
+        assert [one.id for one in judge.decisions()][-3:] == [between.id, *told]
+        adds_up(judge)
+        log_is_whole(judge)
+
+
+def test_who_reads_may_take_his_time(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "STOPPED_S", 0.2)
+    with doral.open(postgres_url) as store:
+        store.create("hot", PROBLEM, seed=3)
+        with store.glimpses() as found:
+            time.sleep(0.5)
+            assert [one.read(lambda log, fold: fold.sequence) for one in found] == [1]

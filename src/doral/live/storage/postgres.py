@@ -21,6 +21,7 @@ CAMPAIGN_LOCKS = 0x646F72  # PostgreSQL's advisory locks are shared by all progr
 LEADER_LOCKS = CAMPAIGN_LOCKS + 1
 _WORTH_COPYING = 8  # rows; fewer are sent one by one
 _GRACE_S = 2.0  # a server at work cancels a statement by itself before we give it up
+STOPPED_S = 120.0  # between two statements of a transaction: no request, however many it decides on, takes as long
 _KEEPALIVE = {"keepalives": 1, "keepalives_idle": 5, "keepalives_interval": 3, "keepalives_count": 4}
 T = TypeVar("T")
 _inherited: list[_Guarded] = []  # from a parent: never closed
@@ -70,7 +71,9 @@ def connect(database: PostgresDatabase, timeouts: Timeouts, *, is_patient: bool 
             # Nobody else's functions and operators come before the server's own, and numbers come back to the last bit.
             "SET search_path = pg_catalog, pg_temp; SET extra_float_digits = 3; SET synchronous_commit = on; "
             f"SET lock_timeout = {_milliseconds(timeouts.lock_s if is_patient else slice_s)}; "
-            f"SET statement_timeout = {0 if is_patient else _milliseconds(timeouts.statement_s)}",
+            f"SET statement_timeout = {0 if is_patient else _milliseconds(timeouts.statement_s)}; "
+            # Likewise the server gives us up: a process that is stopped in a transaction would keep others locked out.
+            f"SET idle_in_transaction_session_timeout = {0 if is_patient else _milliseconds(STOPPED_S)}",
             prepare=False,
         )
         if is_patient:
@@ -204,7 +207,11 @@ class PostgresConnection(Connection):
 
     def begin_reading(self) -> None:
         try:
-            self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", prepare=False)
+            # Whoever reads keeps nobody out, and may take his time with what he has read.
+            self._connection.execute(
+                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0",
+                prepare=False,
+            )
         except psycopg.Error as error:
             self._fail(error)
 
