@@ -9,6 +9,7 @@ adds up amounts as fractions, and keeps what callers were told.
 from __future__ import annotations
 
 import json
+import math
 import random
 import secrets
 import time
@@ -226,6 +227,9 @@ class Worker:
     def __post_init__(self) -> None:
         self.store = open_worker(BreakingStorage(self.history.storage, self), leased=self.leased)
         self.campaign = self.store.campaign(NAME)
+        session = self.campaign.session
+        if isinstance(session, LeasedSession) and self.history.seed % 5:
+            session._met_at = math.inf  # it knows of others: whoever takes himself to be alone leases nothing
 
     @property
     def writer(self) -> int:
@@ -282,7 +286,8 @@ class History:
     """One, by its seed."""
 
     def __init__(self, seed: int, clock: Clock) -> None:
-        self.draws = draws = random.Random(seed)
+        self.seed, self.draws = seed, random.Random(seed)
+        draws = self.draws
         self.clock = clock
         self.storage = MemoryStorage()
         self.budget, self.horizon = draws.choice(
