@@ -7,8 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -91,6 +94,37 @@ def test_other_settings_begin_anew(tmp_path: Path, played: list[Part]) -> None:
         before = len(played)
         simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=runs, seed=seed)
         assert len(played) - before == runs
+
+
+def test_whatever_is_drawn_otherwise_begins_anew(tmp_path: Path, played: list[Part]) -> None:
+    paid = replace(doral.scenario("stress/pay-on-success"), paid=[[0.5] * 5] * 10)
+    problem = doral.Problem(arms=[doral.Arm("a")], contexts=["x"], budget=9, horizon=40, deadline=9)
+    observed = [doral.Scenario(name="s", problem=problem, rows={"x": {"a": rows}}) for rows in (_FAST, _SLOW)]
+    for number, one in enumerate((paid, replace(paid, paid=[[0.9] * 5] * 10), *observed)):
+        stored = simulate_to(tmp_path / "a.parquet", "random", one, runs=1)
+        assert len(played) == number + 1
+        assert stored.scan().collect().equals(doral.simulate("random", one, runs=1).runs())
+
+
+# The same means, and the same delays: but other rewards are late.
+_FAST, _SLOW = [(1.0, 1.0), (0.0, 20.0)], [(0.0, 1.0), (1.0, 20.0)]
+
+
+def test_a_law_within_a_function_always_begins_anew(tmp_path: Path, played: list[Part]) -> None:
+    whole = doral.scenario("people/linear")
+    short = replace(whole, problem=replace(whole.problem, horizon=50, budget=25.0))
+    for mean in (0.1, 0.9):
+        place = replace(short, means=_all_alike(mean, short.problem.n_arms))
+        stored = simulate_to(tmp_path / "a.parquet", Nth, place, runs=1)
+        assert stored.scan().collect().equals(doral.simulate(Nth, place, runs=1).runs())
+    assert len(played) == 2
+
+
+def _all_alike(mean: float, n_arms: int) -> Any:
+    def means(people: Any, features: Any) -> Any:
+        return np.full((people["age"].size, n_arms), mean)
+
+    return means
 
 
 def test_parts_do_not_become_too_many() -> None:
@@ -176,3 +210,45 @@ def test_two_do_not_write_the_same_file(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(streaming, "_play_part", meanwhile)
     assert simulate_to(path, POLICIES, "stress/tiny", runs=2).scan().collect().height == 4
+
+
+class Nth:
+    """Chooses the arm that is written in the class."""
+
+    arm = 0
+
+    def __init__(self, problem: doral.Problem, seed: int) -> None:
+        pass
+
+    def decide(self, arrival: doral.Arrival) -> int | None:
+        return self.arm if self.arm in arrival.available else None
+
+    def observe(self, answer: doral.Answer) -> None:
+        pass
+
+
+def test_a_policy_that_was_changed_in_place_is_played_again(
+    tmp_path: Path, played: list[Part], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for arm, plays in ((0, 1), (0, 1), (2, 2)):
+        monkeypatch.setattr(Nth, "arm", arm)
+        stored = simulate_to(tmp_path / "a.parquet", Nth, "stress/tiny", runs=1)
+        assert len(played) == plays
+        assert stored.scan().collect().equals(doral.simulate(Nth, "stress/tiny", runs=1).runs())
+
+
+def test_what_is_written_in_no_file_is_never_taken_from_before(tmp_path: Path, played: list[Part]) -> None:
+    """As in a notebook, where a cell is changed and run again."""
+    for arm in (0, 2):
+        space = {"Nth": Nth, "__name__": "__main__"}
+        exec(f"class Typed(Nth):\n    def decide(self, arrival):\n        return {arm}", space)
+        made: Any = space["Typed"]
+        stored = simulate_to(tmp_path / "a.parquet", made, _lasting(), runs=1)
+        assert stored.scan().collect().equals(doral.simulate(made, _lasting(), runs=1).runs())
+    assert len(played) == 2
+
+
+def _lasting() -> doral.Scenario:
+    """With a budget for everybody."""
+    tiny = doral.scenario("stress/tiny")
+    return replace(tiny, problem=replace(tiny.problem, horizon=100, budget=100.0))

@@ -16,6 +16,8 @@ from doral.simulation.laws import described, source_of
 from doral.simulation.rivals.catalogue import Rival
 from doral.simulation.scenario import Scenario
 
+_LAWS = ("people", "means", "paid", "speed", "frequencies")
+
 
 def of_scenario(scenario: Scenario) -> dict[str, Any]:
     """A scenario in values that JSON can hold."""
@@ -44,24 +46,56 @@ def _of_arrivals(arrivals: Arrivals | Calendar) -> dict[str, Any]:
 
 def _of_people(scenario: Scenario) -> dict[str, Any]:
     """Who they are and what is true of them: tables by their digests, laws by their sources."""
-    fields = ("people", "means", "paid", "speed", "frequencies")
     return {
-        **{field: described(getattr(scenario, field)) for field in fields},
+        **{field: described(getattr(scenario, field)) for field in _LAWS},
         "population": scenario.population,
         **({} if scenario.strata is None else {"strata": asdict(scenario.strata)}),
     }
 
 
 def of_policy(policy: object) -> dict[str, Any]:
-    """A policy in values that JSON can hold; one in Python by the file that it is in, and by what it holds.
+    """A policy in values that JSON can hold; one in Python by the file that it is in, and by what it holds."""
+    return policy.to_dict() if isinstance(policy, PolicyOptions | Rival) else of_code(policy)
 
-    One that cannot be pickled is never the same as before.
+
+def of_truth(scenario: Scenario) -> dict[str, Any]:
+    """All that decides what is drawn: also payments and rows, and laws that somebody wrote in Python."""
+    if scenario.people is None:
+        return of_scenario(scenario) | scenario.to_dict()
+    laws = {field: getattr(scenario, field) for field in _LAWS}
+    written = {field: of_code(law) for field, law in laws.items() if callable(law) and not _is_ours(_home(law))}
+    return of_scenario(scenario) | {"written": written}
+
+
+def of_code(written: object) -> dict[str, Any]:
+    """Something in Python: its file, what it holds, and what its classes hold.
+
+    What is in no file, or cannot be pickled (a function within a function), is never the same as before.
     """
-    if isinstance(policy, PolicyOptions | Rival):
-        return policy.to_dict()
-    home = policy if inspect.isclass(policy) or inspect.isroutine(policy) else type(policy)
+    home = _home(written)
+    source = source_of(home)
     try:
-        held = hashlib.sha256(pickle.dumps(policy)).hexdigest()
+        held = hashlib.sha256(pickle.dumps((written, _attributes(home)))).hexdigest()
     except Exception:  # noqa: BLE001  (whatever a foreign object raises)
+        held = ""
+    if not (source and held):
         held = secrets.token_hex(32)
-    return {"policy": f"{home.__module__}.{home.__qualname__}", "source": source_of(home), "held": held}
+    return {"name": f"{home.__module__}.{home.__qualname__}", "source": source, "held": held}
+
+
+def _home(written: object) -> Any:
+    return written if inspect.isclass(written) or inspect.isroutine(written) else type(written)
+
+
+def _is_ours(home: Any) -> bool:
+    return str(home.__module__).partition(".")[0] == "doral"
+
+
+def _attributes(home: Any) -> list[tuple[str, object]]:
+    """Values in the class itself and those above it, which may be set after it was written."""
+    return [
+        (f"{one.__qualname__}.{name}", value)
+        for one in (home.__mro__ if inspect.isclass(home) else ())
+        for name, value in vars(one).items()
+        if not (name.startswith("__") or callable(value) or hasattr(value, "__get__"))
+    ]

@@ -37,6 +37,6 @@ def source_of(home: Any) -> str:
     """A digest of the file in which a law is written; of none where it was written in no file."""
     try:
         path = inspect.getsourcefile(home)
-    except TypeError:
+    except (TypeError, OSError):  # the latter: a class of a notebook
         path = None
     return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path and Path(path).is_file() else ""

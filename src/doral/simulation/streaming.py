@@ -32,7 +32,7 @@ from doral.simulation.api import (
     policy_name,
     prefer_for,
 )
-from doral.simulation.described import of_policy, of_scenario
+from doral.simulation.described import of_policy, of_truth
 from doral.simulation.run_rows import rows_of_runs
 from doral.simulation.scenario import Scenario
 from doral.simulation.stored_runs import METADATA, StoredRuns, said_by
@@ -74,7 +74,9 @@ def simulate_to(
 
     The numbers are those of `doral.simulate`, row by row. Curves and decisions are not kept. Finished parts lie in a
     folder next to the file until that is whole. After an interruption, whatever its kind, the same call goes on where
-    it stopped, with the same bits at the end; when everything is there already, nothing is played.
+    it stopped, with the same bits at the end; when everything is there already, nothing is played. A policy or law in
+    Python is known by its file and by what it and its class hold, not by variables of its module that are set in other
+    ways: change the name of the output with those. One that is in no file, or within a function, always begins anew.
 
     Args:
         path: The file, ending in ".parquet"; its folder must exist. One that holds something else is replaced at the
@@ -136,7 +138,7 @@ def _key(experiment: Experiment) -> str:
     """Another for whatever gives other numbers."""
     content = {
         "policies": [of_policy(one) for one in experiment.policies],
-        "scenarios": [of_scenario(one) for one in experiment.scenarios],
+        "scenarios": [of_truth(one) for one in experiment.scenarios],
         "seed": experiment.seed,
         "versions": versions(),
     }
