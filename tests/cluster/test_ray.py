@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import ray
 
 import doral
+from doral.simulation.workers import on_ray
+from doral.simulation.workers.errors import ClusterError
 from doral.simulation.workers.joining import joined
 from tests.cluster.conftest import deadly
 
@@ -48,3 +52,15 @@ def test_errors_of_policies_are_raised_as_they_are() -> None:
 
     with pytest.raises(doral.InvalidValue, match="is no good"):
         doral.simulate(Broken, "stress/tiny", runs=2, n_jobs=-1)  # type: ignore[arg-type]
+
+
+def test_work_for_which_no_processor_is_left_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_ray, "LOOK_S", 0.1)
+    monkeypatch.setattr(on_ray, "STRANDED_S", 0.2)
+    monkeypatch.setattr(ray, "cluster_resources", dict)
+    asleep = ray.remote(num_cpus=1)(lambda: time.sleep(60.0)).remote()
+    try:
+        with pytest.raises(ClusterError, match="no processor"):
+            on_ray.OnRay().first_done([asleep])
+    finally:
+        ray.cancel(asleep, force=True)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from doral.simulation.workers.packing import Packed
 
 STRANDED_S = 60.0  # so long without a single worker, and the work is given up
+LOOK_S = 5.0  # how often it is asked whether anybody is left
 
 
 class Engine(Protocol):

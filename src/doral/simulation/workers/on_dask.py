@@ -14,12 +14,11 @@ from distributed.scheduler import KilledWorker, NoValidWorkerError
 
 from doral.errors import InvalidValue
 from doral.simulation.workers import fingerprint
-from doral.simulation.workers.engine import STRANDED_S
+from doral.simulation.workers.engine import LOOK_S, STRANDED_S
 from doral.simulation.workers.errors import ClusterError
 from doral.simulation.workers.packing import Packed, work
 
 Task: TypeAlias = "Future[Any]"
-_LOOK_S = 5.0  # how often it is asked whether anybody is left
 _LOST = (CommClosedError, FutureCancelledError, FuturesCancelledError, NoValidWorkerError)
 
 
@@ -62,7 +61,7 @@ class OnDask:
         while True:
             try:
                 with self._client.as_current():  # others may have clients in this process, too
-                    return list(wait(list(handles), timeout=_LOOK_S, return_when="FIRST_COMPLETED").done)
+                    return list(wait(list(handles), timeout=LOOK_S, return_when="FIRST_COMPLETED").done)
             except TimeoutError:
                 self._look_around()
             except _LOST as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import time
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from ray.exceptions import RayError, RayTaskError
 
 from doral.errors import InvalidValue
 from doral.simulation.workers import fingerprint
+from doral.simulation.workers.engine import LOOK_S, STRANDED_S
 from doral.simulation.workers.errors import ClusterError
 from doral.simulation.workers.packing import Packed, work
 
@@ -35,8 +37,10 @@ class OnRay:
 
     def check(self) -> None:
         """One worker; the others are refused by the tasks themselves, which say what they need."""
+        first = ray.remote(num_cpus=1)(fingerprint.probe()).remote()
         try:
-            theirs = ray.get(ray.remote(num_cpus=1)(fingerprint.probe()).remote())
+            self.first_done([first])
+            theirs = ray.get(first)
         except RayError as error:
             raise ClusterError(f"Ray cannot run a first task: {error}") from error
         differs = fingerprint.difference(theirs, fingerprint.versions())
@@ -51,8 +55,17 @@ class OnRay:
         return self._work.remote(shared, pieces)
 
     def first_done(self, handles: Sequence[Any]) -> Sequence[Any]:
-        done, _ = ray.wait(list(handles), num_returns=1)
-        return done
+        stranded_since: float | None = None
+        while True:
+            done, _ = ray.wait(list(handles), num_returns=1, timeout=LOOK_S)
+            if done:
+                return done
+            now = time.monotonic()
+            if ray.cluster_resources().get("CPU", 0.0) >= 1.0:
+                stranded_since = None
+            elif now - (stranded_since := stranded_since or now) > STRANDED_S:
+                why = f"it has had no processor for {STRANDED_S:.0f} s; start one: ray start --address=HOST:6379"
+                raise ClusterError(f"cluster ray: {why}")
 
     def result(self, handle: Any) -> bytes:
         try:
