@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -102,3 +105,21 @@ def test_wrong_input() -> None:
         envs.reset(options={"reset_mask": [True, False]})
     with pytest.raises(InvalidValue, match="num_envs"):
         ScenarioVectorEnv("stress/tiny", num_envs=0)
+
+
+def pickled(env: Any) -> Any:
+    return pickle.loads(pickle.dumps(env))
+
+
+@pytest.mark.parametrize("name", ["stress/until", "stress/pay-on-success", "people/linear"])
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickled])
+def test_a_copy_in_the_middle_of_a_run_goes_on_by_itself(name: str, copied: Callable[[Any], Any]) -> None:
+    envs = ScenarioVectorEnv(short(name, 600), num_envs=2)
+    envs.reset(seed=3)
+    actions = np.random.default_rng(0).integers(0, envs.scenario.problem.n_arms + 1, size=(900, 2))
+    for one in actions[:300]:
+        envs.step(one)
+    other = copied(envs)
+    first, second = ([env.step(one)[:3] for one in actions[300:]] for env in (envs, other))
+    assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True) for a, b in zip(a, b, strict=True))
+    assert pickled(ScenarioVectorEnv(short(name, 600), num_envs=2)).reset(seed=3)[0].shape == first[0][0].shape

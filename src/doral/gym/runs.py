@@ -23,7 +23,7 @@ from doral.simulation.logbook import Logbook, n_served, new_logbook, rewards_cou
 from doral.simulation.outcome import WITHIN_DEADLINE
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
-from doral.simulation.tape import WORLD, new_tape
+from doral.simulation.tape import WORLD, Tape, new_tape
 from doral.simulation.world import Truth, make_truth
 
 Credited = Literal["returned", "at_decision"]
@@ -67,6 +67,7 @@ class Runs:
         self._rests = np.array([[decimal_rest(cost) for cost in row] for row in self._costs.tolist()])
         self._truths: list[Truth | None] = [None] * n
         self._books: list[Logbook | None] = [None] * n
+        self._played: list[tuple[PlayedRun, Tape] | None] = [None] * n
         self._steps: list[Callable[[int], int]] = [_not_begun] * n
 
     def begin(self, i: int, *, seed: int, run: int) -> None:
@@ -89,9 +90,35 @@ class Runs:
             seen=self.seen[i],
         )
         WORLD["record"](Block(tape), truth.block, seed, run, 1)
-        whole = Block(Whole(state, truth.world, tape, book))
-        STEPS["arrive"](whole)
-        self._truths[i], self._books[i], self._steps[i] = truth, book, partial(STEPS["act"], whole)
+        self._truths[i], self._books[i], self._played[i] = truth, book, (state, tape)
+        STEPS["arrive"](self._bound(i))
+
+    def _bound(self, i: int) -> Block[Whole]:
+        """All that a step works on, where it is now."""
+        truth, book, played = self._truths[i], self._books[i], self._played[i]
+        assert truth is not None
+        assert book is not None
+        assert played is not None
+        whole = Block(Whole(played[0], truth.world, played[1], book))
+        self._steps[i] = partial(STEPS["act"], whole)
+        return whole
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Addresses of memory stay here, and so does what follows from a seed and the number of a run."""
+        return {name: value for name, value in vars(self).items() if name not in ("_steps", "_truths")}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        """A copy goes on by itself, from where the run was."""
+        self.__dict__.update(kept)
+        self._truths, self._steps = [None] * len(self.now), [_not_begun] * len(self.now)
+        self._played = list(self._played)
+        for i, played in enumerate(self._played):
+            if played is not None:
+                own = {"now": self.now[i : i + 1], "mask": self.masks[i], "seen": self.seen[i]}
+                self._played[i] = (PlayedRun(**(played[0]._asdict() | own)), played[1])
+                seed, run = int(self.now["seed"][i]), int(self.now["run"][i])
+                self._truths[i] = make_truth(self.scenario, seed=seed, run=run)
+                self._bound(i)
 
     def _set_now(self, i: int, truth: Truth, *, seed: int, run: int) -> None:
         now, problem = self.now[i], self.scenario.problem
