@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import socket
+import threading
 from typing import Any
 
 import pytest
@@ -67,13 +68,22 @@ def test_nobody_there(kind: str) -> None:
     assert "is it running" in done.output
 
 
-def test_somebody_who_is_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joining, "ANSWER_S", 0.5)
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
+@pytest.mark.parametrize("greeting", [b"", b"\x01", b"SSH-2.0-OpenSSH_9\r\n", (9).to_bytes(8, "little") + b"short"])
+def test_somebody_who_is_no_scheduler(greeting: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joining, "ANSWER_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        kept: list[socket.socket] = []
+
+        def greet() -> None:
+            kept.append(other.accept()[0])
+            kept[0].sendall(greeting)
+
+        speaker = threading.Thread(target=greet)
+        speaker.start()
         with (
             pytest.raises(ClusterError, match="no Dask scheduler"),
-            joined(f"tcp://127.0.0.1:{silent.getsockname()[1]}"),
+            joined(f"tcp://127.0.0.1:{other.getsockname()[1]}"),
         ):
             pass
+        speaker.join()
+        kept[0].close()

@@ -14,6 +14,7 @@ from doral.errors import InvalidValue
 from doral.simulation.workers.errors import ClusterError
 
 ANSWER_S = 10.0  # nobody starts an experiment on a cluster that takes longer to say a word
+MOST_GREETING = 2**16  # bytes with which a Dask scheduler begins; it takes some hundred
 PORTS = {"tcp": 8786, "ray": 10001}
 RAY_NEAR = ("auto", "local")
 _EXTRAS = {"tcp": ("distributed", "Dask", "dask"), "ray": ("ray", "Ray", "ray")}
@@ -74,7 +75,7 @@ def _reach(address: Address) -> None:
     """Engines try for a long time to reach somebody who is not there, and say little."""
     try:
         with socket.create_connection((address.host, address.port), timeout=ANSWER_S) as found:
-            # A Dask scheduler speaks first; its client would wait for ever for somebody who does not.
+            # A Dask scheduler speaks first; its client would wait for ever for somebody else.
             if address.kind == "tcp" and not _speaks(found):
                 raise ClusterError(f"cluster {address}: what answers there is no Dask scheduler; is that its port?")
     except ClusterError:
@@ -87,9 +88,12 @@ def _reach(address: Address) -> None:
 
 
 def _speaks(found: socket.socket) -> bool:
+    """Whether a whole greeting comes: its length in eight bytes, then so many. Others speak first, too (SSH, mail)."""
     found.settimeout(ANSWER_S)
     try:
-        return bool(found.recv(1))
+        with found.makefile("rb") as said:
+            length = int.from_bytes(said.read(8), "little")
+            return 0 < length <= MOST_GREETING and len(said.read(length)) == length
     except OSError:
         return False
 
