@@ -50,6 +50,7 @@ class LeasedSession(Session):
         self._granted = Granted()
         self._has_lease = False  # as far as is known
         self._own = OwnEvents()
+        self._n_calls = 0
         self._met_at = -math.inf  # when others were last seen to write, on this process's own clock
         self.merge_every_s = MERGE_EVERY_S
         super().__init__(*given, **named)
@@ -78,6 +79,7 @@ class LeasedSession(Session):
         Where a later part fails, the earlier ones are stored: the failure is then the result of those that failed.
         """
         with self._lock, self._inside:
+            self._n_calls += 1
             parts = [(is_one, list(some)) for is_one, some in groupby(requests, key=lambda one: one[0] in _DECIDE)]
             found: list[Any] = []
             for decides, some in parts:
@@ -237,6 +239,7 @@ class LeasedSession(Session):
     ) -> list[Any] | None:
         """None: nothing was stored, and it has to be decided the ordinary way."""
         self._scratch = None  # until all is committed
+        n_calls = self._n_calls
         patience = Patience()
         made: list[Unplaced] | None = None
         placed: list[Event] = []
@@ -257,7 +260,8 @@ class LeasedSession(Session):
                     if placed:
                         log.head()  # they may have been archived meanwhile: it finds where
                     if not placed or not self._is_stored(log, placed):
-                        placed = self._place(log, scratch, made) or []
+                        # A signal may have called this very thread in: then that has used the lease meanwhile.
+                        placed = (self._place(log, scratch, made) if n_calls == self._n_calls else None) or []
                         if not placed:
                             log.rollback()
                             return None
