@@ -44,6 +44,9 @@ class Dask:
     def kill_one(self) -> None:
         self.workers()[0].send_signal(signal.SIGKILL)
 
+    def kill_scheduler(self) -> None:
+        self._scheduler.send_signal(signal.SIGKILL)
+
     def stop(self) -> None:
         for one in (*self._workers, self._scheduler):
             if one.poll() is None:

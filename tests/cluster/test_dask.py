@@ -20,7 +20,7 @@ from doral.experiments.kit.batches import Batch, run_cells
 from doral.experiments.kit.cell import Cell
 from doral.simulation.streaming import simulate_to
 from tests.cli.processes import environment
-from tests.cluster.conftest import Dask, deadly, until
+from tests.cluster.conftest import START_S, Dask, deadly, until
 
 POLICIES = ("doral", "random")
 PACKAGE = Path(doral.__file__).parent
@@ -157,3 +157,22 @@ def test_workers_with_other_sources_are_refused(dask: Dask, client: Client, tmp_
     assert "there" in str(refused.value)
     assert "here" in str(refused.value)
     assert pl.__version__ not in str(refused.value)  # what is the same is not named
+
+
+def test_a_scheduler_that_dies_is_told_in_a_line(tmp_path: Path) -> None:
+    own = Dask()
+    try:
+        own.add_worker()
+        words = ["simulate", "stress/tiny", "-p", "random", "--runs", "200000", "--runs-out", "a.parquet"]
+        command = [sys.executable, "-m", "doral", *words, "--cluster", own.address]
+        with Client(own.address, timeout=START_S, set_as_default=False) as waiting:
+            waiting.wait_for_workers(1, timeout=START_S)
+        started = subprocess.Popen(command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE)
+        until(lambda: started.poll() is not None or any(tmp_path.glob("a.parquet.parts/[!.]*")), what="a finished part")
+        own.kill_scheduler()
+        _, errors = started.communicate(timeout=60)
+    finally:
+        own.stop()
+    assert started.returncode == 1
+    assert errors.decode().count("\n") == 1
+    assert "was lost in the middle of the work" in errors.decode()
