@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import platform
 import socket
 import threading
 from typing import Any
@@ -14,6 +15,7 @@ import doral
 from doral.cli.app import app
 from doral.simulation.workers import joining
 from doral.simulation.workers.errors import ClusterError
+from doral.simulation.workers.fingerprint import difference, versions
 from doral.simulation.workers.joining import joined, read_address
 
 
@@ -87,3 +89,11 @@ def test_somebody_who_is_no_scheduler(greeting: bytes, monkeypatch: pytest.Monke
             pass
         speaker.join()
         kept[0].close()
+
+
+def test_workers_that_would_round_otherwise_are_told_apart() -> None:
+    ours = versions()
+    theirs = {**ours, "processor": "aarch64", "C library": "glibc 2.17"}
+    said = difference(theirs, ours)
+    assert f"processor aarch64 there, {platform.machine()} here; C library glibc 2.17 there, " in said
+    assert not difference(ours, versions())

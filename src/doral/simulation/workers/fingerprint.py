@@ -15,11 +15,16 @@ _LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "polars")
 
 @cache
 def versions() -> dict[str, str]:
-    """Of ourselves, of all our sources, of Python, and of the libraries that compute."""
+    """Of ourselves, of all our sources, of Python, of the libraries that compute, and of what they compute with.
+
+    Logarithms and powers are the C library's: another one may round the last bit otherwise.
+    """
     return {
         "doral": VERSION,
         "sources of doral": digest_of("**/*.py")[:16],
         "Python": platform.python_version(),
+        "processor": platform.machine(),
+        "C library": " ".join(platform.libc_ver()).strip() or platform.system(),
         **{name: version(name) for name in _LIBRARIES},
     }
 
