@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import signal
 import subprocess
 import sys
@@ -252,3 +253,24 @@ def _lasting() -> doral.Scenario:
     """With a budget for everybody."""
     tiny = doral.scenario("stress/tiny")
     return replace(tiny, problem=replace(tiny.problem, horizon=100, budget=100.0))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+def test_a_disk_that_is_full_at_the_end_is_told_in_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    words = ["simulate", "stress/tiny", "-p", "random", "--runs", "2", "--runs-out", str(path)]
+    (tmp_path / "a.parquet.parts").mkdir()
+    (tmp_path / "a.parquet.parts" / "whole.unfinished").symlink_to("/dev/full")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streaming, "_OWN", re.compile("nothing"))
+        done = CliRunner().invoke(app, words)
+    assert (done.exit_code, done.output.count("\n")) == (1, 1)
+    assert "a.parquet: cannot be written" in done.output
+    assert CliRunner().invoke(app, words).exit_code == 0
+
+
+def test_runs_and_summary_go_to_two_files(tmp_path: Path) -> None:
+    both = ["--out", str(tmp_path / "a.parquet"), "--runs-out", str(tmp_path / "." / "a.parquet")]
+    done = CliRunner().invoke(app, ["simulate", "stress/tiny", "-p", "random", *both])
+    assert done.exit_code == 2
+    assert "name two" in done.output

@@ -63,6 +63,8 @@ def run(
         raise InvalidValue("metric", metric, f"must be one of {', '.join(METRICS)}")
     check_file("out", out)
     check_file("runs-out", runs_out)
+    if out is not None and runs_out is not None and out.resolve() == runs_out.resolve():
+        raise InvalidValue("runs-out", str(runs_out), "is the file of --out, too; name two")
     # Only now: a misspelt name is answered at once, without the compiler.
     from doral.simulation.api import simulate
     from doral.simulation.streaming import KIND, simulate_to

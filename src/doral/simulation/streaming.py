@@ -214,7 +214,11 @@ def _fill(
             shown.advance()
     whole = folder / f"whole{_files.UNFINISHED_SUFFIX}"
     frame = pl.scan_parquet([folder / name for name in names], glob=False)
-    frame.sink_parquet(whole, row_group_size=ROW_GROUP, sync_on_close="all", metadata={METADATA: json.dumps(about)})
+    said = {METADATA: json.dumps(about)}
+    try:
+        frame.sink_parquet(whole, row_group_size=ROW_GROUP, sync_on_close="all", metadata=said)
+    except pl.exceptions.ComputeError as error:  # so it says that a disk is full
+        raise OSError(f"{target}: cannot be written ({error}); finished parts are kept, begin again") from error
     whole.replace(target)
     _files.sync_folder(target.parent)
     for name in names:
