@@ -43,6 +43,7 @@ from doral.live.events import (
     TOPPED_UP,
     Event,
 )
+from doral.live.leases import session as leases_session
 from doral.live.leases.session import LeasedSession
 from doral.live.storage.memory import MemoryLog, MemoryStorage
 from doral.live.store import Store
@@ -550,7 +551,7 @@ def play(seed: int, steps: int = 12) -> History:
         mock.patch.multiple(time, sleep=clock.sleep, time=clock.time, monotonic=clock.time),
         mock.patch.object(secrets, "randbits", random.Random(seed).getrandbits),
         mock.patch.object(engine, "first_state", _first_state),
-        mock.patch.object(LeasedSession, "unheard_share", 1e9),  # histories are short: there would be no leases yet
+        mock.patch.object(leases_session, "UNHEARD_SHARE", 1e9),  # histories are short: states would never be old
         mock.patch.object(Definition, "from_json", _definition),
     ):
         history = History(seed, clock)

@@ -18,6 +18,7 @@ from doral.live.errors import BrokenLog
 from doral.live.events import LEASE_ENDED, LEASED
 from doral.live.fold import Fold
 from doral.live.leases import planning
+from doral.live.leases import session as leases_session
 from doral.live.leases.scratch import Scratch
 from doral.live.leases.session import LeasedSession
 from doral.live.storage.memory import MemoryStorage
@@ -77,7 +78,7 @@ def _play_all(histories: int) -> None:
 
 def test_the_last_of_a_dead_holder_is_recovered_however_little_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is less than what is free, but what is free pays for nobody."""
-    monkeypatch.setattr(LeasedSession, "unheard_share", 1e9)
+    monkeypatch.setattr(leases_session, "UNHEARD_SHARE", 1e9)
     storage = MemoryStorage()
     problem = doral.Problem(
         arms=[doral.Arm("a", cost=0.2), doral.Arm("b", cost=0.3)], contexts=["x"], budget=4.4, horizon=99, deadline=99

@@ -19,6 +19,7 @@ from doral.live.decision import Decision
 from doral.live.errors import CampaignClosed, ConnectionLost, KeyReused
 from doral.live.events import DECIDED, LEASE_ENDED, LEASED, Event
 from doral.live.fold import Fold
+from doral.live.leases import session as leases_session
 from doral.live.leases.session import LeasedSession
 from doral.live.session import Session
 from doral.live.storage.contract import Log
@@ -82,8 +83,8 @@ def here() -> Iterator[Workers]:
 
 @pytest.fixture(autouse=True)
 def _early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Campaigns of tests are young: they would have no leases yet."""
-    monkeypatch.setattr(LeasedSession, "unheard_share", 1e9)
+    """Campaigns of tests are young: every state would be too old."""
+    monkeypatch.setattr(leases_session, "UNHEARD_SHARE", 1e9)
 
 
 def leased(campaign: Campaign) -> LeasedSession:
@@ -274,6 +275,21 @@ def test_a_lease_of_the_dead_comes_back(workers: Workers) -> None:
     assert holder.decide("old").arm is None
     adds_up(plain)
     log_is_whole(holder)
+
+
+def test_whoever_leases_looks_again_when_a_tenth_is_new(workers: Workers) -> None:
+    holder, other = workers.create(make_problem()), workers.campaign(leases=False)
+    take_lease(holder)
+    session = leased(holder)
+    session.merge_every_s, session.unheard_share = math.inf, 0.1
+    holder.decide("old")
+    assert session._scratch is not None
+    base = session._scratch.base
+    other.decide_many(["old"] * (base // 5))
+    holder.decide("old")  # finds that others have written
+    assert session._scratch.base == base
+    holder.decide("old")
+    assert session._scratch.base > base
 
 
 def test_changes_meanwhile_hold_at_once(workers: Workers) -> None:

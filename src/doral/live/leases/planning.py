@@ -1,9 +1,8 @@
 """Taking a lease, giving it back, and ending those of the dead. All of it under the campaign's lock, as any write.
 
-A lease is a share of what nobody has leased, and never more than about twice what its holder has used so far: so the
-leases of those who decide little stay small, those of the others grow, and towards the end of the budget all of them
-shrink, until everybody asks for every decision again and the last of the budget is used exactly. It is for few arrivals
-while a campaign is young: then every answer teaches much, and who decides by lease does not hear of those of others.
+A lease is a share of what nobody has leased, never more than about twice what its holder has used so far, or a tenth of
+what all have: so the leases of those who decide little stay small, those of the others grow, and towards the end of
+the budget all of them shrink, until everybody asks for every decision again and the last of the budget is used exactly.
 """
 
 from __future__ import annotations
@@ -20,9 +19,7 @@ from doral.live.ledger import minus, plus, times
 from doral.live.storage.contract import Log
 
 LEASE_TTL_S = 10.0  # a holder who was silent for so long loses what is left, also if he lives; only use depends on it
-# Together holders decide for a tenth more people than any of them has heard of: standard errors are then at most 5%
-# larger than those of somebody who knows all, whatever the campaign is (docs/scale.md).
-UNHEARD_SHARE = 0.1
+FIRST_PART = 10  # of those who came so far, for a first lease: about as many as are decided before all look again
 _WHOLE = Context(prec=2_000)
 _ZERO = Decimal(0)
 
@@ -35,7 +32,7 @@ class Granted(NamedTuple):
 
 
 def plan_lease(
-    log: Log, fold: Fold, arrivals: int, before: Granted, ttl_s: float, unheard_share: float, stamp: Stamp
+    log: Log, fold: Fold, arrivals: int, before: Granted, ttl_s: float, stamp: Stamp
 ) -> Planned[Granted | None]:
     """A lease for groups of so many arrivals, in the place of the one `before`; None where there is too little left.
 
@@ -46,7 +43,7 @@ def plan_lease(
     if own is not None and own.arrivals >= arrivals and own.left >= times(fold.roster.dearest, arrivals):
         return [], lambda _: before
     drafts = _ends_of_the_gone(log, fold, stamp, ttl_s)
-    granted = _share(fold, drafts, arrivals, before, unheard_share, stamp.writer)
+    granted = _share(fold, drafts, arrivals, before, stamp.writer)
     if granted is not None:
         said = {"amount": str(granted.amount), "arrivals": granted.arrivals}
         drafts.append(_draft(fold, stamp, LEASED, said, len(drafts)))
@@ -84,9 +81,7 @@ def _ends_of_the_gone(log: Log, fold: Fold, stamp: Stamp, ttl_s: float) -> list[
     return [_end(fold, stamp, lease, "recovered", index) for index, lease in enumerate(gone)]
 
 
-def _share(
-    fold: Fold, drafts: list[Event], arrivals: int, before: Granted, unheard_share: float, writer: int
-) -> Granted | None:
+def _share(fold: Fold, drafts: list[Event], arrivals: int, before: Granted, writer: int) -> Granted | None:
     """Of what is free after these leases have ended: half of an equal share, and what was used last time, twice."""
     ended = {json.loads(draft.data or "")["lease"] for draft in drafts}
     others = [lease for lease in fold.leases.of_others(writer).values() if lease.sequence not in ended]
@@ -97,12 +92,12 @@ def _share(
     own = fold.leases.of(writer)
     used = before.arrivals - own.arrivals if own is not None else 0
     spent = minus(before.amount, own.left) if own is not None else _ZERO
-    wanted_arrivals = min(2 * max(arrivals, used), int(unheard_share * fold.round / (len(others) + 1)))
+    wanted_arrivals = max(2 * max(arrivals, used), fold.round // (FIRST_PART * (len(others) + 1)))
     if fold.engine.until is None:
         ahead = fold.engine.horizon - fold.round - sum(lease.arrivals for lease in others)
         wanted_arrivals = min(wanted_arrivals, ahead // parts)
     least = times(dearest, arrivals)
-    wanted = plus(times(least, 2), times(max(spent, _ZERO), 4))
+    wanted = max(plus(times(least, 2), times(max(spent, _ZERO), 4)), times(dearest, wanted_arrivals))
     amount = min(wanted, _part(free, parts, dearest))
     if wanted_arrivals < arrivals or amount < least:
         return None
