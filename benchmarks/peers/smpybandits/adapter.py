@@ -6,7 +6,7 @@ import contextlib
 import sys
 
 import numpy as np
-from plain import Plain
+from plain import DoesNotApply, Plain
 
 with contextlib.redirect_stdout(sys.stderr):  # it prints what it misses
     from SMPyBandits import Policies
@@ -23,7 +23,7 @@ class ByContext(Plain):
     def __init__(self, problem, seed, way):
         super().__init__(problem, seed, way)
         if problem.person:
-            raise NotImplementedError("does not apply: it knows no features")
+            raise DoesNotApply("it knows no features")
         np.random.seed(seed % 2**32)  # noqa: NPY002  # the generator that it uses
         self._least, self._most = 0.0, 1.0  # it asks for bounds of what can be earned: its own, unless more was heard
         self._bandits = [self.make(problem.n_arms) for _ in range(problem.n_contexts)]
