@@ -64,7 +64,7 @@ serve: setup ## a live page that moves by itself: made-up people come to made-up
 bench: $(DEV_READY) ## how fast simulator, campaigns and service are on this machine, and whether they survive kills
 	$(BIN)/python benchmarks/bench.py $(ARGS)
 
-bench-peers: $(BASE_READY) ## DORAL beside other libraries on the same tapes, each in an environment of its own, into docs/peers.md
+bench-peers: $(BASE_READY) ## DORAL beside other libraries on the same tapes, each in an environment of its own, into docs/benchmarks.md
 	$(BIN)/python benchmarks/peers $(ARGS)
 
 docs: $(DEV_READY) ## the documents as a site, into build/site; a broken link or an unknown name fails

@@ -1,7 +1,7 @@
 """`make bench-peers`: DORAL beside the libraries that a user might pick instead, on the same tapes.
 
 What is done is kept under build/peers; a call that was interrupted goes on. Only a call for everything writes
-docs/peers.md, others build/peers/peers.md. README.md says how to add a peer.
+docs/benchmarks.md, others build/peers/benchmarks.md. README.md says how to add a peer.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from environments import BUILD, Peer, install, peers  # noqa: E402
 from doral.simulation.intervals import FEWEST_RUNS  # noqa: E402
 
 ROOT = HERE.parents[1]
-PAGE = ROOT / "docs" / "peers.md"
-TRIED = BUILD / "peers.md"  # the page of a call for some of it
+PAGE = ROOT / "docs" / "benchmarks.md"
+TRIED = BUILD / "benchmarks.md"  # the page of a call for some of it
 RESULTS = BUILD / "results.json"
 RUNS, LIMIT_S, MINUTES, WORKERS = 4, 6.0, 22.0, 2
 MOST_RUNS = 20

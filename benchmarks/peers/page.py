@@ -1,4 +1,4 @@
-"""docs/peers.md, made of what was found."""
+"""docs/benchmarks.md, made of what was found."""
 
 from __future__ import annotations
 
