@@ -100,7 +100,8 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
     openapi.describe(app)
     errors.add_handlers(app)
     # The last one stands outermost.
-    app.add_middleware(Handing, owner=app)
+    described = [route for router in ROUTERS for route in router.routes]
+    app.add_middleware(Handing, owner=app, routes=described)
     app.add_middleware(WholeNames)
     install(app, settings)
     observe(app)

@@ -13,6 +13,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 
 from doral.errors import DoralError, InvalidValue, UnknownName
@@ -26,6 +27,7 @@ from doral.wire.problems import ServiceError, plain_or_shown
 logger = logging.getLogger("doral.service")
 
 _MOST_ERRORS = 20  # that one answer lists
+_CLIENT_GONE = 499  # as proxies say; it is never sent
 _WORDS = {
     404: "there is nothing at this path: see /v1/openapi.json for what there is",
     405: "this path does not take this method: the header Allow says which it takes",
@@ -37,6 +39,7 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(DoralError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(Exception, _unforeseen)
 
 
@@ -109,6 +112,12 @@ async def _http(request: Request, error: Exception) -> Response:
     if is_for_page(request):
         return refused_page(request, known_caller(request), told, headers=error.headers)
     return problem_reply(told, instance=_path(request), headers=error.headers)
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    """In the middle of the body. Nobody hears of it but the log and the numbers: it is no failure of ours."""
+    del request, error
+    return Response(status_code=_CLIENT_GONE)
 
 
 async def _unforeseen(request: Request, error: Exception) -> Response:

@@ -9,12 +9,12 @@ from fastapi import Request
 from doral.errors import InvalidValue
 
 HEADER = "Idempotency-Key"
-_RAW = b"idempotency-key"
+RAW_HEADER = b"idempotency-key"
 
 
 def header_key(request: Request) -> str | None:
     """What the header says; InvalidValue where several of them say different things."""
-    found = [value for name, value in request.scope["headers"] if name == _RAW]
+    found = [value for name, value in request.scope["headers"] if name == RAW_HEADER]
     if not found:
         return None
     if any(one != found[0] for one in found):

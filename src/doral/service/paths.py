@@ -18,13 +18,18 @@ from doral.wire.problems import ServiceError
 _SLASH_IN_NAME = "\x1f"  # a control character, which `_check.name` refuses in every name
 
 
+def name_in(part: str) -> str:
+    """The name that a part of a path for the routes stands for."""
+    return part.replace(_SLASH_IN_NAME, "/")
+
+
 class _Part(Convertor[str]):
     """One part of a path, between two slashes."""
 
     regex = "[^/]+"
 
     def convert(self, value: str) -> str:
-        return value.replace(_SLASH_IN_NAME, "/")
+        return name_in(value)
 
     def to_string(self, value: str) -> str:
         return value.replace("/", _SLASH_IN_NAME)

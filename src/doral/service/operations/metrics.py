@@ -162,7 +162,13 @@ class Metrics:
         self._child(self._errors, code).inc()
 
     def handed_on(self, outcome: str) -> None:
-        """A request was handed on to another worker: "answered"; or "refused" or "lost", and then served here."""
+        """A request was handed on to another worker.
+
+        Args:
+            outcome: "answered", with whatever status; "failed": by an error that nobody foresaw; "refused": it was not
+                taken, since the other was stopping, had just ended or had too much under way, and was served here;
+                "lost": the other ended or fell silent, and it was served here if it may be served twice.
+        """
         self._child(self._handed_on, outcome).inc()
 
     def stream_opened(self) -> None:

@@ -71,7 +71,7 @@ NoBody = Annotated[Nothing, Depends(given(Nothing, may_be_empty=True))]
     "/v1/campaigns/{name}/arms/{arm}/pause",
     summary="Stop offering an arm until it is resumed",
     response_model=CampaignShown,
-    openapi_extra=takes(Nothing, may_be_empty=True),
+    openapi_extra=takes(Nothing, may_be_empty=True, is_same_again=True),
 )
 async def pause_arm(request: Request, name: str, arm: str, caller: Admin, _: NoBody) -> Response:
     """An arm that is paused stays so."""
@@ -82,7 +82,7 @@ async def pause_arm(request: Request, name: str, arm: str, caller: Admin, _: NoB
     "/v1/campaigns/{name}/arms/{arm}/resume",
     summary="Offer a paused arm again",
     response_model=CampaignShown,
-    openapi_extra=takes(Nothing, may_be_empty=True),
+    openapi_extra=takes(Nothing, may_be_empty=True, is_same_again=True),
 )
 async def resume_arm(request: Request, name: str, arm: str, caller: Admin, _: NoBody) -> Response:
     """An arm that is offered stays so."""
@@ -93,7 +93,7 @@ async def resume_arm(request: Request, name: str, arm: str, caller: Admin, _: No
     "/v1/campaigns/{name}/arms/{arm}/retire",
     summary="Stop offering an arm for good",
     response_model=CampaignShown,
-    openapi_extra=takes(Nothing, may_be_empty=True),
+    openapi_extra=takes(Nothing, may_be_empty=True, is_same_again=True),
 )
 async def retire_arm(request: Request, name: str, arm: str, caller: Admin, _: NoBody) -> Response:
     """Answers to it are still taken."""
@@ -136,7 +136,7 @@ async def extend(
     "/v1/campaigns/{name}/close",
     summary="End a campaign",
     response_model=CampaignShown,
-    openapi_extra=takes(Nothing, may_be_empty=True),
+    openapi_extra=takes(Nothing, may_be_empty=True, is_same_again=True),
 )
 async def close_campaign(request: Request, name: str, caller: Admin, _: NoBody) -> Response:
     """No more decisions; answers to open ones are still taken. A campaign that is closed stays so."""

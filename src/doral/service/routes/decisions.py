@@ -94,7 +94,7 @@ async def decision(
     "/decisions/{decision_id}/cancel",
     summary="A decision was not carried out: its budget comes back",
     responses={200: {"model": DecisionModel}},
-    openapi_extra=takes(Cancellation, may_be_empty=True),
+    openapi_extra=takes(Cancellation, may_be_empty=True, is_same_again=True),
 )
 async def cancel(
     request: Request, name: str, decision_id: str, caller: Annotated[Caller, Depends(needs("decide"))]

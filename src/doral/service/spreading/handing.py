@@ -1,4 +1,5 @@
-"""Requests that change a campaign are handed on to the worker where it is at home; all others stay where they came.
+"""Requests that change a campaign are handed on to the worker where it is at home; nearly all others stay where they
+came. (Numbers for Prometheus are looked up by one worker for all, so that they are the same whoever is asked.)
 
 Where that is makes no difference to what is stored: every change takes the campaign's lock in the database. So whoever
 cannot hand a request on serves it. One that was handed on is served where it arrives, whatever that worker thinks of
@@ -8,24 +9,27 @@ its home: it comes in behind this layer, which only requests from outside pass.
 from __future__ import annotations
 
 import asyncio
-import json
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from doral.live.errors import OutcomeUnknown
 from doral.service.access.answering import refuse
 from doral.service.access.entrance import HANDED_ON
+from doral.service.paths import name_in
 from doral.service.spreading.door import Served
 from doral.service.spreading.frames import FAILED
 from doral.service.spreading.link import AnswerLost, NotTaken
+from doral.service.spreading.repeating import may_be_repeated
 from doral.service.spreading.spread import Spread
 
 MOST_BODY_BYTES = 256 * 1024  # of a request that is handed on: larger ones are read where they came
 _PREFIX = "/v1/campaigns/"
-_SLASH_IN_NAME = "\x1f"
-_KEY = b"idempotency-key"
+_METRICS = "/metrics"
+_NUMBERS = ""  # stands for the numbers of all workers, where one of them looks them up: no campaign is called so
 _FIXED = 7  # lines of a head before its headers
 
 
@@ -39,28 +43,28 @@ class HandedRoute:
 class Handing:
     """Stands right before the routes: by then a key was looked at, and the path taken apart."""
 
-    def __init__(self, app: ASGIApp, owner: FastAPI) -> None:
-        self._app, self._owner, self._state = app, owner, owner.state
+    def __init__(self, app: ASGIApp, owner: FastAPI, routes: Sequence[BaseRoute]) -> None:
+        self._app, self._owner, self._state, self._routes = app, owner, owner.state, routes
         self._state.serve_handed = self.serve
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         spread: Spread | None = getattr(self._state, "spread", None)
-        name = None if spread is None else _name(scope)
+        name = None if spread is None else self._name(scope)
         home = None if spread is None or name is None else spread.home_elsewhere(name)
         if spread is None or name is None or home is None:
             await self._app(scope, receive, send)
             return
         body = await _whole(receive)
-        if body is None:  # whoever asked has gone away
+        if body is None:  # whoever asked has gone away: told as it is told of all others
+            await self._app(scope, _gone, send)
             return
-        scope["state"][HANDED_ON] = "answered"
         try:
             frame = await spread.links[home].ask(_packed(scope), body)
         except NotTaken:
-            scope["state"][HANDED_ON] = "refused"
+            self._note(scope, "refused")
         except AnswerLost:
-            scope["state"][HANDED_ON] = "lost"
-            if not _is_keyed(scope, body):
+            self._note(scope, "lost")
+            if not may_be_repeated(self._routes, scope, body):
                 words = (
                     "the worker that had the request has ended; whether the change was stored is not known: "
                     "look before you ask again, and give requests a key"
@@ -69,12 +73,25 @@ class Handing:
                 return
         else:
             if frame.kind == FAILED:
+                self._note(scope, "failed")
                 raise RuntimeError("the worker where the campaign is at home has failed at this; its log says why")
+            self._note(scope, "answered")
             await _send(scope, name, frame.head, frame.body, send)
             return
-        finally:
-            self._state.service.metrics.handed_on(scope["state"][HANDED_ON])
         await self._app(scope, _again(body, receive), send)
+
+    def _name(self, scope: Scope) -> str | None:
+        """What is at home somewhere: the campaign that a request changes, or the numbers of all workers; else None."""
+        if scope["type"] != "http":
+            return None
+        if scope["method"] == "POST":
+            return _changed(scope)
+        is_of_all = scope["path"] == _METRICS and self._state.service.metrics.folder is not None
+        return _NUMBERS if is_of_all and scope["method"] == "GET" else None
+
+    def _note(self, scope: Scope, outcome: str) -> None:
+        scope["state"][HANDED_ON] = outcome
+        self._state.service.metrics.handed_on(outcome)
 
     async def serve(self, head: tuple[bytes, ...], body: bytes) -> Served:
         """A request that another worker has handed on. Its key is looked at again, by its route."""
@@ -102,9 +119,9 @@ class _Answer:
             self.parts.append(message.get("body", b""))
 
 
-def _name(scope: Scope) -> str | None:
+def _changed(scope: Scope) -> str | None:
     """The campaign that a request changes; None where it changes none, or is too large to be handed on."""
-    if scope["type"] != "http" or scope["method"] != "POST" or not scope["path"].startswith(_PREFIX):
+    if not scope["path"].startswith(_PREFIX):
         return None
     name, slash, _ = scope["path"][len(_PREFIX) :].partition("/")
     if not name or not slash:
@@ -115,7 +132,7 @@ def _name(scope: Scope) -> str | None:
             length = int(value) if value.isdigit() else MOST_BODY_BYTES + 1
         elif header == b"transfer-encoding":
             return None
-    return name.replace(_SLASH_IN_NAME, "/") if length <= MOST_BODY_BYTES else None
+    return name_in(name) if length <= MOST_BODY_BYTES else None
 
 
 async def _whole(receive: Receive) -> bytes | None:
@@ -166,7 +183,8 @@ def _unpacked(head: tuple[bytes, ...], app: object) -> dict[str, Any]:
 
 
 async def _send(scope: Scope, name: str, head: tuple[bytes, ...], body: bytes, send: Send) -> None:
-    scope["route"], scope["path_params"] = HandedRoute(head[1].decode()), {"name": name}  # for whoever notes it
+    if head[1]:  # for whoever notes it
+        scope["route"], scope["path_params"] = HandedRoute(head[1].decode()), {"name": name} if name else {}
     headers = list(zip(head[2::2], head[3::2], strict=True))
     await send({"type": "http.response.start", "status": int(head[0]), "headers": headers})
     await send({"type": "http.response.body", "body": body})
@@ -186,21 +204,10 @@ def _again(body: bytes, then: Receive) -> Receive:
     return receive
 
 
+async def _gone() -> Message:
+    return {"type": "http.disconnect"}
+
+
 async def _never() -> Message:
     await asyncio.get_running_loop().create_future()
     raise AssertionError
-
-
-def _is_keyed(scope: Scope, body: bytes) -> bool:
-    """Whether a request that is served twice is stored once."""
-    if any(name == _KEY for name, _ in scope["headers"]):
-        return True
-    try:
-        given = json.loads(body)
-    except (ValueError, RecursionError):
-        return True  # nothing can come of it
-    if not isinstance(given, dict):
-        return True
-    lists = [value for value in given.values() if isinstance(value, list)]
-    items = [given] if given.get("key") is not None or len(lists) != 1 else lists[0]
-    return all(isinstance(one, dict) and one.get("key") is not None for one in items)
