@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import httpx2
 import uvicorn
+from fastapi import FastAPI
 
 import doral
 from doral.live.store import Store
@@ -36,6 +37,13 @@ class Serving:
     url: str
     store: Store  # the very one that it uses
     key: str  # of an administrator
+    app: FastAPI
+
+    @property
+    def spread(self) -> Spread:
+        """Of one of several workers."""
+        found: Spread = self.app.state.spread
+        return found
 
     @property
     def headers(self) -> dict[str, str]:
@@ -78,7 +86,7 @@ def serving(
             while not (server.started and app.state.readiness == READY):
                 assert thread.is_alive(), "the service did not start"
                 time.sleep(0.01)
-            yield Serving(url=url, store=store, key=key)
+            yield Serving(url=url, store=store, key=key, app=app)
         finally:
             server.should_exit = True
             thread.join(timeout=30)

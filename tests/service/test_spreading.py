@@ -7,6 +7,7 @@ it is the same code; `test_running.py` starts those.)
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import socket
@@ -25,6 +26,8 @@ import httpx2
 import pytest
 
 import doral
+from doral.service.operations import scraped
+from doral.service.operations.metrics import FOLDER_VARIABLE
 from doral.service.settings import Limits, ServiceSettings
 from doral.service.spreading import link as links
 from doral.service.spreading.door import Door
@@ -32,7 +35,7 @@ from doral.service.spreading.frames import (
     ANSWER,
     ASK,
     FAILED,
-    MOST_BYTES,
+    PART_BYTES,
     PING,
     PONG,
     REFUSED,
@@ -113,10 +116,17 @@ def worker(storage: str, folder: Path, place: int, **limits: Any) -> Iterator[Se
         yield found
 
 
-def decide(serving: Serving, name: str, *, key: str | None, **headers: str) -> httpx2.Response:
+def decide(
+    serving: Serving,
+    name: str,
+    *,
+    key: str | None,
+    more: dict[str, Any] | None = None,
+    headers: dict[str, str] | None = None,
+) -> httpx2.Response:
+    body = {"context": "old", **({} if key is None else {"key": key}), **(more or {})}
     with serving.client() as client:
-        path = f"/v1/campaigns/{quote(name, safe='')}/decisions"
-        return client.post(path, json={"context": "old", **({} if key is None else {"key": key})}, headers=headers)
+        return client.post(f"/v1/campaigns/{quote(name, safe='')}/decisions", json=body, headers=headers)
 
 
 def handed(serving: Serving) -> dict[str, float]:
@@ -155,7 +165,7 @@ def test_what_changes_a_campaign_is_served_at_its_home_and_anywhere_when_that_is
                 assert (answer.status_code, answer.json()["key"]) == (200, "one")
                 assert answer.headers["content-type"] == "application/json"
                 assert "x-request-id" in answer.headers
-                again = decide(first, name, key="one", **{"x-handed-on": "here", "handed_on": "here"})
+                again = decide(first, name, key="one", headers={"x-handed-on": "here", "handed_on": "here"})
                 assert again.json() == answer.json()
             expected = sum(home_of(name, range(2)) == 1 for name in NAMES)
             assert handed(first)["answered"] >= 2 * expected
@@ -232,6 +242,69 @@ def test_a_rate_is_counted_once_where_the_request_came(storage: str, folder: Pat
     ):
         until_handed(first, theirs, "first")
         assert [decide(first, theirs, key=str(number)).status_code for number in range(3)] == [200] * 3
+
+
+def numbers(serving: Serving, begin: str) -> dict[str, float]:
+    """Of /metrics, those whose lines begin so."""
+    with serving.client() as client:
+        lines = [line for line in client.get("/metrics").text.splitlines() if line.startswith(begin)]
+    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines}
+
+
+def test_a_path_that_leads_nowhere_has_the_same_name_wherever_it_is_served(storage: str, folder: Path) -> None:
+    with worker(storage, folder, 0) as first, worker(storage, folder, 1):
+        until_handed(first, at_home(1), "first")
+        counted = handed(first)["answered"]
+        with first.client() as client:
+            for name in (at_home(0), at_home(1)):
+                assert client.post(f"/v1/campaigns/{name}/nonsense", json={}).status_code == 404
+        assert handed(first)["answered"] == counted + 1
+        found = numbers(first, "doral_responses_total")
+        assert [key for key in found if "404" in key] == [
+            'doral_responses_total{method="POST",route="(none)",status="404"}'
+        ]
+        assert sum(count for key, count in found.items() if "404" in key) == 2.0
+
+
+def test_whoever_goes_away_in_the_middle_of_a_body_is_no_failure_of_ours(
+    storage: str, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with worker(storage, folder, 0) as first, worker(storage, folder, 1):
+        until_handed(first, at_home(1), "first")
+        address = first.url.removeprefix("http://")
+        for name in (at_home(0), at_home(1)):
+            with socket.create_connection(("127.0.0.1", int(address.partition(":")[2]))) as leaving:
+                head = f"POST /v1/campaigns/{name}/decisions HTTP/1.1\r\nHost: {address}\r\n"
+                head += f"Authorization: Bearer {first.key}\r\nContent-Type: application/json\r\n"
+                leaving.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+                time.sleep(0.1)
+
+        def gone() -> float:
+            found = numbers(first, "doral_responses_total")
+            assert not [key for key in found if 'status="5' in key]
+            return sum(count for key, count in found.items() if 'status="499"' in key)
+
+        until(lambda: gone() == 2.0)
+        assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_one_worker_looks_up_the_numbers_of_all(
+    storage: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise each would read all campaigns, and tell of what it has read."""
+    (tmp_path / "counts").mkdir()
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "counts"))
+    with worker(storage, folder, 0) as first, worker(storage, folder, 1) as second:
+        until(lambda: len(first.spread.alive()) == len(second.spread.alive()) == 2)
+        here, other = (first, second) if home_of("", range(2)) == 0 else (second, first)
+        assert numbers(other, "doral_budget_total") == numbers(here, "doral_budget_total")
+        assert numbers(here, "doral_budget_total") == {
+            f'doral_budget_total{{campaign="{name}"}}': 1_000.0 for name in NAMES
+        }
+        assert here.store in scraped._standings
+        assert other.store not in scraped._standings
+    with worker(storage, folder, 0) as alone:  # and whoever is left does it
+        assert len(numbers(alone, "doral_budget_total")) == len(NAMES)
 
 
 # --- homes that fail --------------------------------------------------------------------------------------------------
@@ -315,16 +388,22 @@ def test_a_home_that_does_not_answer_costs_nothing_but_time(
         outcome = "refused" if behave is refuses else "lost"
         assert set(handed(first)) == {outcome}
         statuses: set[int] = set()
+        bodies: Iterator[dict[str, Any]] = itertools.cycle(
+            [{}, {"available": []}]
+        )  # an empty list is no list of things with keys
 
         def ask_without_key() -> bool:
-            answer = decide(first, theirs, key=None)
+            n_lost = handed(first).get("lost", 0.0)
+            answer = decide(first, theirs, key=None, more=next(bodies))
+            assert (answer.status_code == 503) == (handed(first).get("lost", 0.0) > n_lost)
             statuses.add(answer.status_code)
             if answer.status_code == 503:
                 assert answer.json()["type"] == "urn:doral:problem:outcome-unknown"
                 assert answer.headers["retry-after"]
             return behave is refuses or answer.status_code == 503
 
-        until(ask_without_key)  # while no line is up, it is served here
+        for _ in range(2):
+            until(ask_without_key)  # while no line is up, it is served here
         assert statuses <= ({200} if behave is refuses else {200, 503})
     with doral.open(storage) as store:
         assert [one.key for one in store.campaign(theirs).decisions()].count("any") == 1
@@ -345,25 +424,70 @@ def test_a_home_that_is_stopped_is_no_home(storage: str, folder: Path, monkeypat
             assert handed(first) == {}
 
 
-def test_an_answer_that_cannot_be_put_into_a_message_is_a_failure(folder: Path) -> None:
-    """Whoever handed the request on waits for something, and pings are answered: it would wait for ever."""
+def ask_door(folder: Path, serve: Callable[..., Any], bodies: list[bytes]) -> list[Frame]:
+    """What a door answers."""
 
-    async def serve(head: tuple[bytes, ...], body: bytes) -> tuple[list[bytes], bytes]:
-        return [b"200", b"x-note", b"a\nb"], b"" if body else bytes(MOST_BYTES)
-
-    async def ask() -> None:
+    async def ask() -> list[Frame]:
         where = Neighbours(place=1, of=2, folder=str(folder))
         door, link = Door(where.path(1), serve), Link(where.path(1))
         await door.open()
         task = asyncio.create_task(link.keep_up())
         while not link.is_up:
             await asyncio.sleep(0.01)
-        for body in (b"", b"a"):
-            assert (await asyncio.wait_for(link.ask([b"x"], body), 10)).kind == FAILED
-        await door.close()
-        task.cancel()
+        try:
+            return list(await asyncio.gather(*(asyncio.wait_for(link.ask([b"x"], one), 20) for one in bodies)))
+        finally:
+            await door.close()
+            task.cancel()
 
-    asyncio.run(ask())
+    return asyncio.run(ask())
+
+
+def test_an_answer_that_cannot_be_put_into_a_message_is_a_failure(folder: Path) -> None:
+    """Whoever handed the request on waits for something, and pings are answered: it would wait for ever."""
+
+    async def serve(head: tuple[bytes, ...], body: bytes) -> tuple[list[bytes], bytes]:
+        return [b"200", b"x-note", b"a\nb"], b""
+
+    assert [one.kind for one in ask_door(folder, serve, [b"", b"a"])] == [FAILED, FAILED]
+
+
+def test_answers_of_whatever_size_come_whole_and_do_not_mix(folder: Path) -> None:
+    """What was stored must not become a failure because it is much to tell."""
+    sizes = [0, 1, PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES, 65 * 1024 * 1024]
+
+    async def serve(head: tuple[bytes, ...], body: bytes) -> tuple[list[bytes], bytes]:
+        await asyncio.sleep(0)
+        return [b"200", b"size", body], (body * (int(body) // len(body) + 1))[: int(body)]
+
+    found = ask_door(folder, serve, [b"%d" % size for size in sizes])
+    assert [(one.kind, one.head) for one in found] == [(ANSWER, (b"200", b"size", b"%d" % size)) for size in sizes]
+    for size, one in zip(sizes, found, strict=True):
+        mark = b"%d" % size
+        assert len(one.body) == size
+        assert one.body == (mark * (size // len(mark) + 1))[:size]
+
+
+def test_where_a_door_cannot_be_opened_its_socket_is_closed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[socket.socket] = []
+
+    class Noted(socket.socket):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            made.append(self)
+
+    async def serve(head: tuple[bytes, ...], body: bytes) -> tuple[list[bytes], bytes]:
+        raise AssertionError
+
+    async def open_it() -> None:
+        with pytest.raises(OSError, match="too long"):
+            await Door(str(folder / ("x" * 200)), serve).open()
+
+    monkeypatch.setattr(socket, "socket", Noted)
+    asyncio.run(open_it())
+    ours = [one for one in made if one.family == socket.AF_UNIX and one.type == socket.SOCK_STREAM]
+    assert ours
+    assert [one.fileno() for one in ours] == [-1] * len(ours)
 
 
 def test_frames_arrive_whole_in_whatever_pieces() -> None:

@@ -12,7 +12,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
-from doral.service.spreading.frames import ANSWER, ASK, FAILED, PING, PONG, REFUSED, Broken, Frame, Reader, packed
+from doral.service.spreading.frames import (
+    ASK,
+    FAILED,
+    PING,
+    PONG,
+    REFUSED,
+    Broken,
+    Frame,
+    Reader,
+    packed,
+    packed_answer,
+)
 
 Served = tuple[list[bytes], bytes]  # head and body of an answer
 Serve = Callable[[tuple[bytes, ...], bytes], Awaitable[Served]]
@@ -41,12 +52,14 @@ class Door:
         with suppress(FileNotFoundError):
             Path(self._path).unlink()
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        before = os.umask(0o177)  # whatever the folder is, nobody else may ever connect
         try:
             listening.bind(self._path)
-        finally:
-            os.umask(before)
-        self._server = await asyncio.get_running_loop().create_unix_server(lambda: _Visitor(self), sock=listening)
+            Path(self._path).chmod(0o600)  # before it listens: whatever the folder is, nobody else may ever connect
+            loop = asyncio.get_running_loop()
+            self._server = await loop.create_unix_server(lambda: _Visitor(self), sock=listening)
+        except BaseException:
+            listening.close()
+            raise
 
     def came(self, visitor: _Visitor) -> None:
         self._visitors.add(visitor)
@@ -57,7 +70,7 @@ class Door:
     def take(self, visitor: _Visitor, frame: Frame) -> None:
         """One request."""
         if self.is_closing:
-            visitor.say(REFUSED, frame.number)
+            visitor.send([packed(REFUSED, frame.number)])
             return
         task = asyncio.get_running_loop().create_task(self._answer(visitor, frame))
         self._tasks.add(task)
@@ -66,10 +79,11 @@ class Door:
     async def _answer(self, visitor: _Visitor, frame: Frame) -> None:
         try:
             head, body = await self._serve(frame.head, frame.body)
-            visitor.say(ANSWER, frame.number, head, body)
+            messages = packed_answer(frame.number, head, body)
         except Exception:
             _logger.exception("a request that another worker has handed on failed")
-            visitor.say(FAILED, frame.number)
+            messages = [packed(FAILED, frame.number)]
+        visitor.send(messages)
 
     async def close(self) -> None:
         """Come back when all that was taken is answered. What comes now is refused, so that others serve it."""
@@ -111,15 +125,15 @@ class _Visitor(asyncio.Protocol):
         try:
             for frame in self._reader.read(data):
                 if frame.kind == PING:
-                    self.say(PONG, 0)
+                    self.send([packed(PONG, 0)])
                 elif frame.kind == ASK:
                     self._door.take(self, frame)
         except Broken:
             self._transport.abort()
 
-    def say(self, kind: int, number: int, head: list[bytes] | None = None, body: bytes = b"") -> None:
+    def send(self, messages: list[bytes]) -> None:
         if not self._transport.is_closing():
-            self._transport.write(packed(kind, number, head or (), body))
+            self._transport.writelines(messages)
 
 
 def _is_own(peer: socket.socket | None) -> bool:

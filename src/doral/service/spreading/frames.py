@@ -15,9 +15,11 @@ ANSWER = 2
 REFUSED = 3  # nothing was done with the request: whoever has it may serve it
 FAILED = 4  # an error that nobody foresaw
 PING, PONG = 5, 6  # whether somebody is there
+PART = 7  # of the body of an answer: what follows with the same number belongs behind it
 
 _FIXED = struct.Struct(">BQII")  # kind, number, bytes of the head, bytes of the body
-MOST_BYTES = 64 * 1024 * 1024
+PART_BYTES = 1024 * 1024
+MOST_BYTES = 2 * PART_BYTES  # of one message: a request that is handed on has less, and an answer comes in parts
 
 
 class Frame(NamedTuple):
@@ -43,24 +45,30 @@ def packed(kind: int, number: int, head: Sequence[bytes] = (), body: bytes = b""
     return _FIXED.pack(kind, number, len(lines), len(body)) + lines + body
 
 
+def packed_answer(number: int, head: Sequence[bytes], body: bytes) -> list[bytes]:
+    """An answer of whatever size, as messages; Broken where its head cannot be sent."""
+    ends = range(0, max(0, len(body) - PART_BYTES), PART_BYTES)
+    parts = [packed(PART, number, (), body[at : at + PART_BYTES]) for at in ends]
+    return [*parts, packed(ANSWER, number, head, body[len(parts) * PART_BYTES :])]
+
+
 class Reader:
     """Takes what a socket gives, in whatever pieces."""
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._buffer = bytearray()  # to which a piece is added without copying what is there
 
     def read(self, data: bytes) -> Iterator[Frame]:
         """All frames that are whole by now; Broken where one is too large to be one of ours."""
-        buffer = self._buffer + data if self._buffer else data
-        at = 0
-        while len(buffer) - at >= _FIXED.size:
-            kind, number, n_head, n_body = _FIXED.unpack_from(buffer, at)
-            if not ASK <= kind <= PONG or n_head + n_body > MOST_BYTES:
+        buffer = self._buffer
+        buffer += data
+        while len(buffer) >= _FIXED.size:
+            kind, number, n_head, n_body = _FIXED.unpack_from(buffer)
+            if not ASK <= kind <= PART or n_head + n_body > MOST_BYTES:
                 raise Broken("what came is no message of a worker")
-            begin = at + _FIXED.size
-            if len(buffer) - begin < n_head + n_body:
-                break
-            head = buffer[begin : begin + n_head]
-            at = begin + n_head + n_body
-            yield Frame(kind, number, tuple(head.split(b"\n")) if head else (), buffer[begin + n_head : at])
-        self._buffer = buffer[at:]
+            begin, end = _FIXED.size + n_head, _FIXED.size + n_head + n_body
+            if len(buffer) < end:
+                return
+            head, body = bytes(buffer[_FIXED.size : begin]), bytes(buffer[begin:end])
+            del buffer[:end]
+            yield Frame(kind, number, tuple(head.split(b"\n")) if head else (), body)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from doral.service.spreading.frames import ANSWER, ASK, FAILED, PING, REFUSED, Broken, Frame, Reader, packed
+from doral.service.spreading.frames import ANSWER, ASK, FAILED, PART, PING, REFUSED, Broken, Frame, Reader, packed
 
 MOST_UNDER_WAY = 4_096  # requests; those beyond are served where they came
 _LOOK_S = 1.0
@@ -30,6 +30,7 @@ class _Line(asyncio.Protocol):
     def __init__(self) -> None:
         self._reader = Reader()
         self._answers: dict[int, asyncio.Future[Frame]] = {}
+        self._parts: dict[int, list[bytes]] = {}  # of answers that are not whole yet
         self._heard_at = time.monotonic()
         self._next = 0
         self._loop = asyncio.get_running_loop()
@@ -56,12 +57,18 @@ class _Line(asyncio.Protocol):
         self._said.set()
         try:
             for frame in self._reader.read(data):
-                if frame.kind in (ANSWER, REFUSED, FAILED):
-                    waiting = self._answers.pop(frame.number, None)
-                    if waiting is not None and not waiting.done():
-                        waiting.set_result(frame)
+                self._take(frame)
         except Broken:
             self._transport.abort()
+
+    def _take(self, frame: Frame) -> None:
+        waiting = self._answers.get(frame.number)
+        if waiting is None or waiting.done():  # whoever asked has gone away
+            return
+        if frame.kind == PART:
+            self._parts.setdefault(frame.number, []).append(frame.body)
+        elif frame.kind in (ANSWER, REFUSED, FAILED):
+            waiting.set_result(frame._replace(body=b"".join((*self._parts.pop(frame.number, ()), frame.body))))
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
@@ -94,6 +101,7 @@ class _Line(asyncio.Protocol):
             return await waiting
         finally:
             self._answers.pop(number, None)
+            self._parts.pop(number, None)
 
     def _see_whether_there(self) -> None:
         self._look = None

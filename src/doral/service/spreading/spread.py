@@ -12,7 +12,6 @@ from doral.service.spreading.door import Door, Serve
 from doral.service.spreading.homes import home_of
 from doral.service.spreading.link import Link
 
-_MOST_KNOWN = 100_000  # names whose home is remembered
 _logger = logging.getLogger("doral.service")
 
 
@@ -43,8 +42,6 @@ class Spread:
         self.links = {place: Link(where.path(place)) for place in range(where.of) if place != where.place}
         self._tasks: list[asyncio.Task[None]] = []
         self._door: Door | None = None
-        self._known: dict[str, int] = {}
-        self._known_of: frozenset[int] = frozenset()
 
     def alive(self) -> frozenset[int]:
         """Places of this worker, and of those that it can reach."""
@@ -52,13 +49,7 @@ class Spread:
 
     def home(self, name: str) -> int:
         """The place of the worker where this campaign is at home now."""
-        alive = self.alive()
-        if alive != self._known_of or len(self._known) >= _MOST_KNOWN:
-            self._known, self._known_of = {}, alive
-        found = self._known.get(name)
-        if found is None:
-            found = self._known[name] = home_of(name, alive)
-        return found
+        return home_of(name, self.alive())
 
     def home_elsewhere(self, name: str) -> int | None:
         """The same; None where it is at home here."""
