@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -134,6 +135,47 @@ def test_what_is_told_again_is_not_counted_again(campaign: Campaign) -> None:
 
     _, metrics = at_desk(campaign, visit)
     assert [one.key for one in metrics.made] == ["same", "other"]
+
+
+@pytest.mark.parametrize("has_looked", [False, True])
+def test_what_another_process_has_made_is_only_told_again(tmp_path: Path, has_looked: bool) -> None:
+    """As after a worker's death: whether or not this one has ever seen the campaign, or has seen it long ago."""
+    url = f"sqlite:///{tmp_path}/campaigns.db"
+    with doral.open(url) as other, doral.open(url) as own:
+        theirs = other.create("spring", PROBLEM, seed=7)
+        if has_looked:
+            own.campaign("spring").report()
+        arrivals = [{"context": "old", "key": f"k{number}"} for number in range(5)]
+        made = theirs.decide_many(arrivals)
+
+        async def visit(desk: Desk) -> list[Decision]:
+            again = [desk.decide(one) for one in arrivals[:2]]
+            told, batch, *rest = await asyncio.gather(
+                desk.decide({"context": "old"}), desk.decide_many([*arrivals, {"context": "young"}]), *again
+            )
+            assert [*batch[:5], *rest] == [*made, *made[:2]]
+            return [told, batch[5]]
+
+        new, metrics = at_desk(own.campaign("spring"), visit)
+        assert [one.id for one in metrics.made] == [one.id for one in new]
+
+
+def test_a_request_that_is_refused_commits_nothing(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/campaigns.db"
+    with doral.open(url) as store:
+        campaign = store.create("spring", PROBLEM, seed=7)
+
+        async def visit(desk: Desk) -> list[Any]:
+            return await asyncio.gather(desk.decide({"context": "nobody"}), return_exceptions=True)
+
+        commits: list[int] = []
+        log_class = type(campaign.session.read(lambda log, _: log))
+        with pytest.MonkeyPatch.context() as patch:
+            commit = log_class.commit
+            patch.setattr(log_class, "commit", lambda log: (commits.append(1), commit(log))[1])
+            found, metrics = at_desk(campaign, visit)
+        assert all(isinstance(one, DoralError) for one in found)
+        assert (commits, metrics.made) == ([], [])
 
 
 def test_empty_batches_store_nothing(campaign: Campaign) -> None:

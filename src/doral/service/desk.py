@@ -10,13 +10,17 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from doral.errors import DoralError
 from doral.live import together
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
-from doral.live.session import Ask
+from doral.live.drafts import Planned, Stamp
+from doral.live.fold import Fold
+from doral.live.leases.session import LeasedSession
+from doral.live.session import Ask, Session
+from doral.live.storage.contract import Log
 from doral.service.operations.metrics import Metrics
 from doral.service.threads import Run
 from doral.wire.problems import ServiceError
@@ -102,7 +106,6 @@ class Desk:
         self._waiting_items = 0
         self._worker: asyncio.Task[None] | None = None
         self._readers = asyncio.Semaphore(_MOST_READERS)
-        self._last_known = 0  # event
 
     # --- changes, in the order in which they are handed in ----------------------------------------------------------
 
@@ -205,58 +208,77 @@ class Desk:
         return group
 
     async def _do(self, group: list[_Slip]) -> None:
-        began, before = time.monotonic(), self._last_event()
+        began = time.monotonic()
         try:
             found = await self._store(lambda: _done(self.campaign, group))
         except Exception as error:  # noqa: BLE001  (whoever waits has to hear of it)
-            found = [error] * len(group)
+            found = [_Done(error)] * len(group)
         for slip, one in zip(group, found, strict=True):
             if slip.future.done():  # gone away meanwhile; what was stored stays stored
                 continue
-            if isinstance(one, Exception):
-                slip.future.set_exception(one)
+            if isinstance(one.result, Exception):
+                slip.future.set_exception(one.result)
             else:
-                slip.future.set_result(one)
+                slip.future.set_result(one.result)
         if self._when_stored is not None:
             self._when_stored()
-        self._count(group, found, began, before)
+        self._count(group, found, began)
 
-    def _last_event(self) -> int:
-        """Its number, as far as it is known here."""
-        seen = self.campaign.session.last_seen
-        if seen is not None:
-            self._last_known = seen.sequence
-        return self._last_known
-
-    def _count(self, group: list[_Slip], found: list[Any], began: float, before: int) -> None:
+    def _count(self, group: list[_Slip], found: list[_Done], began: float) -> None:
         name = self.campaign.name
         told: dict[_Tell, list[Decision]] = {}
+        made: dict[str, Decision] = {}
         for slip, one in zip(group, found, strict=True):
             tell = getattr(slip, "tell", None)
-            if tell is not None:
-                some = one if isinstance(one, list) else [one]
-                told.setdefault(tell, []).extend(each for each in some if isinstance(each, Decision))
+            some = one.result if isinstance(one.result, list) else [one.result]
+            decisions = [each for each in some if isinstance(each, Decision)]
+            if tell == self._metrics.decided:
+                made |= {each.id: each for each in decisions if _sequence(each) > one.since}
+            elif tell is not None:
+                told.setdefault(tell, []).extend(decisions)
+        if made:
+            self._metrics.decided(name, list(made.values()))
         for tell, decisions in told.items():
-            tell(name, _made_since(before, decisions) if tell == self._metrics.decided else decisions)
+            tell(name, decisions)
         stored_s = time.monotonic() - began
         self._metrics.grouped(name, len(group), waited_s=began - group[0].since, stored_s=stored_s)
 
 
-def _made_since(before: int, decisions: Sequence[Decision]) -> list[Decision]:
-    """Without those that were only told again, by their keys."""
-    made = {one.id: one for one in decisions}
-    return [one for one in made.values() if int(one.id.rpartition("-")[2]) > before]
+class _Done(NamedTuple):
+    """What came of a request, or what went wrong with it; decisions up to event `since` were only told again."""
+
+    result: Any
+    since: int = 0
 
 
-def _done(campaign: Campaign, group: Sequence[_Slip]) -> list[Any]:
+def _sequence(decision: Decision) -> int:
+    """Of the event that it is in the log."""
+    return int(decision.id.rpartition("-")[2])
+
+
+class _Head(DoralError):
+    """The last event before a group, told by a plan that is refused: so nothing is changed, nor committed, for it."""
+
+    def __init__(self, last: int) -> None:
+        super().__init__(f"the last event is {last}")
+        self.last = last
+
+
+def _plan_head(log: Log, fold: Fold, stamp: Stamp) -> Planned[None]:
+    """Inside the transaction: others may have written since this process last looked."""
+    del log, stamp
+    raise _Head(fold.sequence)
+
+
+def _done(campaign: Campaign, group: Sequence[_Slip]) -> list[_Done]:
     """In a thread: the result of each, or what went wrong with it. What can be stored together, is."""
-    found: list[Any] = []
+    found: list[_Done] = []
     asked: list[tuple[_Slip, list[Ask | Exception]]] = []
     for slip in group:
         if isinstance(slip, _Work):
             found += _stored(campaign, asked)
             asked = []
-            found.append(_outcome(lambda slip=slip: slip.work(campaign)))  # type: ignore[misc]
+            found.append(_Done(_outcome(lambda slip=slip: slip.work(campaign))))  # type: ignore[misc]
         elif isinstance(slip, _AskedEach):
             asks = _outcome(slip.asks)
             asked.append((slip, [asks] if isinstance(asks, Exception) else asks))
@@ -265,19 +287,32 @@ def _done(campaign: Campaign, group: Sequence[_Slip]) -> list[Any]:
     return found + _stored(campaign, asked)
 
 
-def _stored(campaign: Campaign, asked: Sequence[tuple[_Slip, list[Ask | Exception]]]) -> list[Any]:
+def _stored(campaign: Campaign, asked: Sequence[tuple[_Slip, list[Ask | Exception]]]) -> list[_Done]:
     """In one transaction; where that fails, it fails for all of them."""
     everything = [one for _, asks in asked for one in asks if not isinstance(one, Exception)]
-    results = _outcome(lambda: together.store_together(campaign.session, everything))
+    results = _outcome(lambda: _stored_since(campaign.session, everything))
     if isinstance(results, Exception):
-        return [results] * len(asked)
-    following = iter(results)
-    found: list[Any] = []
+        return [_Done(results)] * len(asked)
+    since, following = results[0], iter(results[1])
+    found: list[_Done] = []
     for slip, asks in asked:
         own = [one if isinstance(one, Exception) else next(following) for one in asks]
         failure = next((one for one in own if isinstance(one, Exception) and not isinstance(one, DoralError)), None)
-        found.append(own[0] if not isinstance(slip, _AskedEach) else own if failure is None else failure)
+        result = own[0] if not isinstance(slip, _AskedEach) else own if failure is None else failure
+        found.append(_Done(result, since))
     return found
+
+
+def _stored_since(session: Session, asks: Sequence[Ask]) -> tuple[int, list[Any]]:
+    """The last event before them, and the result of each."""
+    if not asks:
+        return 0, []
+    if isinstance(session, LeasedSession):
+        # What is not decided by lease would take the campaign's lock: only what is known here is told apart.
+        seen = session.last_seen
+        return 0 if seen is None else seen.sequence, together.store_together(session, asks)
+    head, *results = together.store_together(session, [(_plan_head, ()), *asks])
+    return head.last if isinstance(head, _Head) else 0, results
 
 
 def _outcome(work: Callable[[], Any]) -> Any:
