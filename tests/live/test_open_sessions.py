@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import resource
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import doral
+from doral.live import open_sessions
+from doral.live.open_sessions import OpenSessions
 from doral.service.service import kept_open
 from doral.service.settings import ServiceSettings
 from tests.service.harness import PROBLEM
@@ -45,6 +50,61 @@ def test_whoever_is_in_use_keeps_its_connection(tmp_path: Path) -> None:
 
         assert first.session.read(look)
         assert [one.report().arrivals for one in (first, *others)] == [0, 2, 2, 2]
+
+
+class _Kept:
+    """A session that says what happens while somebody wants to close it."""
+
+    def __init__(self, meanwhile: Callable[[_Kept], None], *, is_idle: bool) -> None:
+        self._meanwhile, self._is_idle = meanwhile, is_idle
+        self.asked = 0
+
+    def close_if_idle(self) -> bool:
+        self.asked += 1
+        if self.asked == 1:
+            self._meanwhile(self)
+        return self._is_idle
+
+
+@pytest.mark.parametrize("is_idle", [False, True])
+@pytest.mark.parametrize("what", ["nothing", "weighed", "used", "closed"])
+def test_what_happens_to_a_session_while_it_is_being_closed_is_kept(
+    monkeypatch: pytest.MonkeyPatch, what: str, is_idle: bool
+) -> None:
+    monkeypatch.setattr(open_sessions, "held_bytes", lambda fold: fold.n_bytes)
+    sessions = OpenSessions(most_bytes=100)
+
+    def fold(n_bytes: int, sequence: int = 1) -> Any:
+        return SimpleNamespace(n_bytes=n_bytes, sequence=sequence)
+
+    def meanwhile(one: _Kept) -> None:
+        monkeypatch.setattr(sessions, "most_bytes", 1_000)  # or it would be asked again at once
+        if what == "weighed":
+            sessions.rested(one, fold(70, sequence=1_000))
+        elif what == "used":
+            sessions.used(one)
+        elif what == "closed":
+            sessions.closed(one)
+
+    old, new = _Kept(meanwhile, is_idle=is_idle), _Kept(lambda _: None, is_idle=False)
+    for one, n_bytes in ((old, 50), (new, 60)):
+        sessions.used(one)
+        sessions.rested(one, fold(n_bytes))
+    assert old.asked == 1
+    expected = {"nothing": 0 if is_idle else 50, "weighed": 70, "used": 50, "closed": 0}[what]
+    assert sessions.n_bytes == 60 + expected
+    assert len(sessions) == (2 if expected else 1)
+
+
+def test_whoever_is_in_use_stays_and_the_next_one_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_sessions, "held_bytes", lambda fold: 40)
+    sessions = OpenSessions(most_bytes=100)
+    busy, idle, idle_too, last = (_Kept(lambda _: None, is_idle=is_idle) for is_idle in (False, True, True, False))
+    for one in (busy, idle, idle_too, last):
+        sessions.used(one)
+        sessions.rested(one, SimpleNamespace(sequence=1))  # type: ignore[arg-type]
+    assert list(sessions._order) == [busy, idle_too, last]  # in their order
+    assert sessions.n_bytes == 120
 
 
 @pytest.mark.parametrize(

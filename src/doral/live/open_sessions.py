@@ -64,7 +64,7 @@ class OpenSessions:
         if self.most is None and self.most_bytes is None:
             return
         with self._lock:
-            self._order[session] = self._order.pop(session, _NOTHING)
+            self._order[session] = _Weighed(*self._order.pop(session, _NOTHING))  # another one: it was used since
         self._close_some(but=session)
 
     def rested(self, session: _Opened, fold: Fold) -> None:
@@ -82,28 +82,28 @@ class OpenSessions:
         self._close_some(but=session)
 
     def _close_some(self, *, but: _Opened) -> None:
-        """As many as the limits ask for, but for those that are in use."""
-        busy: list[tuple[_Opened, _Weighed]] = []
-        while True:
-            with self._lock:
-                if not self._is_too_much(len(busy)):
-                    break
-                one, weighed = self._order.popitem(last=False)
-                self.n_bytes -= weighed.n_bytes
+        """As many as the limits ask for, but for those that are in use. Others may use, weigh or close any meanwhile:
+        each stays where it is until it is closed, and then goes only if it is as it was found.
+        """
+        tried: set[_Opened] = set()
+        while (found := self._next(tried)) is not None:
+            one, weighed = found
+            tried.add(one)
             if one is but or not one.close_if_idle():
-                busy.append((one, weighed))
-        if busy:
+                continue
             with self._lock:
-                for one, weighed in reversed(busy):
-                    self.n_bytes += weighed.n_bytes - self._order.pop(one, _NOTHING).n_bytes
-                    self._order[one] = weighed
-                    self._order.move_to_end(one, last=one is but)
+                if self._order.get(one) is weighed:
+                    del self._order[one]
+                    self.n_bytes -= weighed.n_bytes
 
-    def _is_too_much(self, busy: int) -> bool:
-        if not self._order:
-            return False
-        is_many = self.most is not None and len(self._order) + busy > self.most
-        return is_many or (self.most_bytes is not None and self.n_bytes > self.most_bytes)
+    def _next(self, tried: set[_Opened]) -> tuple[_Opened, _Weighed] | None:
+        """The one that was used longest ago, where the limits ask for one."""
+        with self._lock:
+            in_use = sum(self._order.get(one, _NOTHING).n_bytes for one in tried)
+            is_many = self.most is not None and len(self._order) > self.most
+            if not is_many and (self.most_bytes is None or self.n_bytes - in_use <= self.most_bytes):
+                return None
+            return next(((one, weighed) for one, weighed in self._order.items() if one not in tried), None)
 
     def closed(self, session: _Opened) -> None:
         """This one has given its connection back, and has no state."""
