@@ -32,7 +32,7 @@ def replacing(path: Path | str, *, is_private: bool = False) -> Iterator[BinaryI
         with open(unfinished, "xb", opener=_open_private if is_private else None) as file:
             yield file
             file.flush()
-            _keep_permissions(target, unfinished)
+            keep_permissions(target, unfinished)
             # Without this, a power cut could leave the new name on an empty file.
             os.fsync(file.fileno())
         unfinished.replace(target)
@@ -71,7 +71,8 @@ def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _keep_permissions(target: Path, unfinished: Path) -> None:
+def keep_permissions(target: Path, unfinished: Path) -> None:
+    """Those of the file that is about to be replaced, where there is one, for what takes its place."""
     with suppress(FileNotFoundError):
         unfinished.chmod(stat.S_IMODE(target.stat().st_mode))
 

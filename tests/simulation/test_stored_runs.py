@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,7 @@ from doral.simulation import streaming
 from doral.simulation.api import Experiment
 from doral.simulation.stored_runs import StoredRuns
 from doral.simulation.streaming import MOST_PARTS, Part, simulate_to
+from doral.simulation.writing_alone import only_one
 
 POLICIES = ("doral", "random")
 
@@ -111,10 +115,10 @@ def test_whatever_is_drawn_otherwise_begins_anew(tmp_path: Path, played: list[Pa
 _FAST, _SLOW = [(1.0, 1.0), (0.0, 20.0)], [(0.0, 1.0), (1.0, 20.0)]
 
 
-def test_a_law_within_a_function_always_begins_anew(tmp_path: Path, played: list[Part]) -> None:
+def test_a_law_within_a_function_is_known_by_what_it_was_given(tmp_path: Path, played: list[Part]) -> None:
     whole = doral.scenario("people/linear")
     short = replace(whole, problem=replace(whole.problem, horizon=50, budget=25.0))
-    for mean in (0.1, 0.9):
+    for mean in (0.1, 0.9, 0.9):
         place = replace(short, means=_all_alike(mean, short.problem.n_arms))
         stored = simulate_to(tmp_path / "a.parquet", Nth, place, runs=1)
         assert stored.scan().collect().equals(doral.simulate(Nth, place, runs=1).runs())
@@ -159,6 +163,7 @@ def test_a_driver_killed_in_the_middle_and_the_same_command_again(tmp_path: Path
     first = next(iter(kept))
     marked = pl.read_parquet(first).with_columns(explored=pl.lit(77, dtype=pl.Int64))
     marked.write_parquet(first)
+    first.rename(first.with_name(f"{first.stem.rpartition('-')[0]}-{streaming._digest(first.read_bytes())}.parquet"))
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     frame = pl.read_parquet(tmp_path / "a.parquet")
@@ -195,6 +200,104 @@ def test_a_part_that_lost_its_end_is_played_again_and_foreign_files_stay(tmp_pat
     assert [path.name for path in parts.iterdir()] == ["mine"]
 
 
+@pytest.fixture
+def interrupted(played: list[Part]) -> Callable[[Path], list[Path]]:
+    """All parts of four runs are there, and no whole file."""
+
+    def stopped(path: Path) -> list[Path]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pl, "scan_parquet", _no_space)
+            with pytest.raises(OSError, match="No space"):
+                simulate_to(path, POLICIES, "stress/tiny", runs=4)
+        played.clear()
+        return sorted(path.with_name(f"{path.name}.parts").glob("*.parquet"))
+
+    return stopped
+
+
+def _flipped(part: Path) -> None:
+    content = bytearray(part.read_bytes())
+    content[len(content) // 3] ^= 0x40
+    part.write_bytes(content)
+
+
+def _emptied(part: Path) -> None:
+    content = part.read_bytes()
+    part.write_bytes(content[:100] + bytes(len(content) - 300) + content[-200:])
+
+
+def _of_something_else(part: Path) -> None:
+    pl.DataFrame({"a": range(pl.read_parquet(part).height)}).write_parquet(part)
+
+
+def _linked(part: Path) -> None:
+    part.unlink()
+    part.symlink_to(part.parent.parent / "elsewhere")
+
+
+@pytest.mark.parametrize("damage", [_flipped, _emptied, _of_something_else, _linked])
+def test_a_part_that_is_not_what_was_written_is_played_again(
+    tmp_path: Path,
+    played: list[Part],
+    interrupted: Callable[[Path], list[Path]],
+    damage: Callable[[Path], None],
+) -> None:
+    damage(interrupted(tmp_path / "a.parquet")[2])
+    rows = simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=4).scan().collect()
+    assert [part.first_run for part in played] == [2]
+    assert rows.equals(doral.simulate(POLICIES, "stress/tiny", runs=4).runs())
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+
+
+def test_a_part_that_is_damaged_while_they_are_joined_is_played_again(
+    tmp_path: Path, played: list[Part], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan = pl.scan_parquet
+
+    def damaged(paths: list[Path], **how: Any) -> pl.LazyFrame:
+        if len(played) == 4:
+            _emptied(paths[1])
+        return scan(paths, **how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pl, "scan_parquet", damaged)
+        stored = simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=4)
+    assert [part.first_run for part in played] == [0, 1, 2, 3, 1]
+    assert stored.scan().collect().equals(doral.simulate(POLICIES, "stress/tiny", runs=4).runs())
+
+
+def test_what_is_in_the_way_is_named(tmp_path: Path, interrupted: Callable[[Path], list[Path]]) -> None:
+    part = interrupted(tmp_path / "a.parquet")[0]
+    part.unlink()
+    part.mkdir()
+    (tmp_path / "b.parquet.parts" / "whole.unfinished").mkdir(parents=True)
+    (tmp_path / "c.parquet.parts").write_text("mine")
+    (tmp_path / "d.parquet.parts").symlink_to(tmp_path / "nowhere")
+    for name in "abcd":
+        with pytest.raises(doral.InvalidValue, match=rf"(?s)path.*{name}.parquet.*move it"):
+            simulate_to(tmp_path / f"{name}.parquet", POLICIES, "stress/tiny", runs=4)
+    assert part.is_dir()
+    assert (tmp_path / "c.parquet.parts").read_text() == "mine"
+
+
+def test_brackets_in_a_name_are_brackets(tmp_path: Path) -> None:
+    one, other = (simulate_to(tmp_path / f"r{end}.parquet", "random", "stress/tiny", seed=i) for i, end in _ENDS)
+    assert not one.scan().collect().equals(other.scan().collect())
+    assert other.scan().collect().equals(doral.simulate("random", "stress/tiny", seed=1).runs())
+    assert other.summary().equals(doral.simulate("random", "stress/tiny", seed=1).summary())
+
+
+_ENDS = ((0, "1"), (1, "[12]"))
+
+
+def test_the_permissions_of_a_file_that_is_replaced_stay(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    simulate_to(path, "random", "stress/tiny", runs=1)
+    path.chmod(0o640)
+    simulate_to(path, "random", "stress/tiny", runs=2)
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
 def _no_space(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -211,6 +314,30 @@ def test_two_do_not_write_the_same_file(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(streaming, "_play_part", meanwhile)
     assert simulate_to(path, POLICIES, "stress/tiny", runs=2).scan().collect().height == 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are forked")
+def test_a_forked_child_that_lives_on_does_not_keep_others_out(tmp_path: Path) -> None:
+    """As those of `joblib.parallel_config("multiprocessing")` do when their parent is killed."""
+    with only_one(tmp_path / "parts") as is_alone:
+        assert is_alone
+        (until_told, tell), (until_there, there) = os.pipe(), os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(tell)
+            os.write(there, b"!")
+            os.read(until_told, 1)  # until the other end is closed
+            os._exit(0)
+        os.read(until_there, 1)
+        with only_one(tmp_path / "parts") as is_other:
+            assert not is_other  # who forked still has it
+    try:
+        with only_one(tmp_path / "parts") as is_alone:
+            assert is_alone
+    finally:
+        for end in (tell, until_told, until_there, there):
+            os.close(end)
+        os.waitpid(child, 0)
 
 
 class Nth:
@@ -238,9 +365,32 @@ def test_a_policy_that_was_changed_in_place_is_played_again(
         assert stored.scan().collect().equals(doral.simulate(Nth, "stress/tiny", runs=1).runs())
 
 
-def test_what_is_written_in_no_file_is_never_taken_from_before(tmp_path: Path, played: list[Part]) -> None:
-    """As in a notebook, where a cell is changed and run again."""
-    for arm in (0, 2):
+def test_what_cannot_be_known_begins_anew_and_leaves_parts_of_others(
+    tmp_path: Path,
+    played: list[Part],
+    interrupted: Callable[[Path], list[Path]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "a.parquet"
+    kept = interrupted(path)
+    monkeypatch.setattr(Nth, "lock", threading.Lock(), raising=False)
+    for _ in range(2):
+        with monkeypatch.context() as patch:  # parts of which nobody can make anything do not heap up
+            patch.setattr(pl, "scan_parquet", _no_space)
+            with pytest.raises(OSError, match="No space"):
+                simulate_to(path, Nth, "stress/tiny", runs=2)
+        assert len(list(kept[0].parent.glob("*.parquet"))) == len(kept) + 1
+    stored = simulate_to(path, Nth, "stress/tiny", runs=2)
+    assert stored.scan().collect().equals(doral.simulate(Nth, "stress/tiny", runs=2).runs())
+    assert sorted(kept[0].parent.iterdir()) == kept
+    played.clear()
+    simulate_to(path, POLICIES, "stress/tiny", runs=4)
+    assert not played
+
+
+def test_what_is_written_in_no_file_is_known_by_its_code(tmp_path: Path, played: list[Part]) -> None:
+    """As in a notebook, where a cell is run again, or changed."""
+    for arm in (0, 0, 2):
         space = {"Nth": Nth, "__name__": "__main__"}
         exec(f"class Typed(Nth):\n    def decide(self, arrival):\n        return {arm}", space)
         made: Any = space["Typed"]

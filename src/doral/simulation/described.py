@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import pickle
-import secrets
 from dataclasses import asdict
 from typing import Any
 
 from doral.engine.options import PolicyOptions
 from doral.simulation.arrivals import Arrivals
 from doral.simulation.calendar import Calendar
-from doral.simulation.laws import described, source_of
+from doral.simulation.laws import described
+from doral.simulation.loaded_code import digest_of
 from doral.simulation.rivals.catalogue import Rival
 from doral.simulation.scenario import Scenario
 
@@ -54,7 +52,7 @@ def _of_people(scenario: Scenario) -> dict[str, Any]:
 
 
 def of_policy(policy: object) -> dict[str, Any]:
-    """A policy in values that JSON can hold; one in Python by the file that it is in, and by what it holds."""
+    """A policy in values that JSON can hold; one in Python by the code that is loaded, and by what that holds."""
     return policy.to_dict() if isinstance(policy, PolicyOptions | Rival) else of_code(policy)
 
 
@@ -63,39 +61,10 @@ def of_truth(scenario: Scenario) -> dict[str, Any]:
     if scenario.people is None:
         return of_scenario(scenario) | scenario.to_dict()
     laws = {field: getattr(scenario, field) for field in _LAWS}
-    written = {field: of_code(law) for field, law in laws.items() if callable(law) and not _is_ours(_home(law))}
-    return of_scenario(scenario) | {"written": written}
+    return of_scenario(scenario) | {"written": {field: of_code(law) for field, law in laws.items() if callable(law)}}
 
 
 def of_code(written: object) -> dict[str, Any]:
-    """Something in Python: its file, what it holds, and what its classes hold.
-
-    What is in no file, or cannot be pickled (a function within a function), is never the same as before.
-    """
-    home = _home(written)
-    source = source_of(home)
-    try:
-        held = hashlib.sha256(pickle.dumps((written, _attributes(home)))).hexdigest()
-    except Exception:  # noqa: BLE001  (whatever a foreign object raises)
-        held = ""
-    if not (source and held):
-        held = secrets.token_hex(32)
-    return {"name": f"{home.__module__}.{home.__qualname__}", "source": source, "held": held}
-
-
-def _home(written: object) -> Any:
-    return written if inspect.isclass(written) or inspect.isroutine(written) else type(written)
-
-
-def _is_ours(home: Any) -> bool:
-    return str(home.__module__).partition(".")[0] == "doral"
-
-
-def _attributes(home: Any) -> list[tuple[str, object]]:
-    """Values in the class itself and those above it, which may be set after it was written."""
-    return [
-        (f"{one.__qualname__}.{name}", value)
-        for one in (home.__mro__ if inspect.isclass(home) else ())
-        for name, value in vars(one).items()
-        if not (name.startswith("__") or callable(value) or hasattr(value, "__get__"))
-    ]
+    """Something in Python, as it is loaded; raises `NotKnown` where nobody can say whether it is what it was."""
+    home: Any = written if inspect.isclass(written) or inspect.isroutine(written) else type(written)
+    return {"name": f"{home.__module__}.{home.__qualname__}", "loaded": digest_of(written)}

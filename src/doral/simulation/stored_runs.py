@@ -121,7 +121,7 @@ class StoredRuns:
 
     def scan(self) -> pl.LazyFrame:
         """The rows, to be filtered and grouped without reading all of them."""
-        return pl.scan_parquet(self.path)
+        return pl.scan_parquet(self.path, glob=False)  # brackets in a name are brackets
 
     def summary(self) -> pl.DataFrame:
         """Per scenario, policy and metric, as `SimulationResult.summary`: the file is read once, block by block."""

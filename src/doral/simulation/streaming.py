@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -33,6 +34,7 @@ from doral.simulation.api import (
     prefer_for,
 )
 from doral.simulation.described import of_policy, of_truth
+from doral.simulation.loaded_code import NotKnown
 from doral.simulation.run_rows import rows_of_runs
 from doral.simulation.scenario import Scenario
 from doral.simulation.stored_runs import METADATA, StoredRuns, said_by
@@ -47,7 +49,14 @@ PARTS = ".parts"  # the folder next to the file, until that is whole
 MOST_PART_ROWS = 20_000
 MOST_PARTS = 10_000  # a folder with more is slow to read
 ROW_GROUP = 50_000
-_OWN = re.compile(r"[0-9a-f]{32}(-\d+){3}\.parquet|.*\.unfinished")  # nothing else in the folder is touched
+_OF_THE_SYSTEM = "os error"
+ONCE = "once"  # begins the key of what cannot be known again
+TRIES = 3  # to play again what a disk has lost
+_DIGITS = 32  # of a digest
+# Parts say in their names what they are and what is in them; nothing else in the folder is touched.
+_OWN = re.compile(
+    r"(?P<part>(?P<key>once[0-9a-f]{28}|[0-9a-f]{32})(-\d+){3})(-(?P<digest>[0-9a-f]{32}))?\.parquet|.*\.unfinished"
+)
 
 
 class Part(NamedTuple):
@@ -75,8 +84,9 @@ def simulate_to(
     The numbers are those of `doral.simulate`, row by row. Curves and decisions are not kept. Finished parts lie in a
     folder next to the file until that is whole. After an interruption, whatever its kind, the same call goes on where
     it stopped, with the same bits at the end; when everything is there already, nothing is played. A policy or law in
-    Python is known by its file and by what it and its class hold, not by variables of its module that are set in other
-    ways: change the name of the output with those. One that is in no file, or within a function, always begins anew.
+    Python is known by its code as it is loaded, by what it holds and by what it reads by name, not by files that it
+    reads: change the name of the output with those. One that holds what cannot be known again, such as a lock or a
+    connection, always begins anew, and leaves finished parts of others as they are.
 
     Args:
         path: The file, ending in ".parquet"; its folder must exist. One that holds something else is replaced at the
@@ -131,18 +141,34 @@ def checked_target(path: object) -> Path:
         raise InvalidValue("path", str(path), "is no file; name another")
     if not target.parent.is_dir():
         raise InvalidValue("path", str(path), "names a folder that does not exist; make it first")
+    folder = _folder_of(target)
+    if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
+        remedy = f"needs the folder {folder.name} beside it, and something else has that name: move it, or name another"
+        raise InvalidValue("path", str(path), remedy)
     return target
 
 
+def _folder_of(target: Path) -> Path:
+    """Where parts lie until the file is whole."""
+    return target.with_name(f"{target.name}{PARTS}")
+
+
 def _key(experiment: Experiment) -> str:
-    """Another for whatever gives other numbers."""
-    content = {
-        "policies": [of_policy(one) for one in experiment.policies],
-        "scenarios": [of_truth(one) for one in experiment.scenarios],
-        "seed": experiment.seed,
-        "versions": versions(),
-    }
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+    """Another for whatever gives other numbers; one that never comes again where nobody can say that."""
+    try:
+        content = {
+            "policies": [of_policy(one) for one in experiment.policies],
+            "scenarios": [of_truth(one) for one in experiment.scenarios],
+            "seed": experiment.seed,
+            "versions": versions(),
+        }
+    except NotKnown:
+        return f"{ONCE}{secrets.token_hex(14)}"
+    return _digest(json.dumps(content, sort_keys=True).encode())
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:_DIGITS]
 
 
 def _cut(experiment: Experiment, first_run: int, runs: int) -> list[Part]:
@@ -180,59 +206,84 @@ def _play_to(
     n_jobs: int,
     progress: bool | None,
 ) -> None:
-    folder = target.with_name(f"{target.name}{PARTS}")
+    folder = _folder_of(target)
     with only_one(folder) as is_alone:
         if not is_alone:
             raise InvalidValue("path", str(target), "is being written by another process; wait for it, or name another")
-        _fill(folder, target, experiment, parts, about, n_jobs=n_jobs, progress=progress)
+        whole = folder / f"whole{_files.UNFINISHED_SUFFIX}"
+        for _ in range(TRIES):
+            kept = _fill(folder, experiment, parts, str(about["key"]), n_jobs=n_jobs, progress=progress)
+            if _is_joined(kept, whole, target, about):
+                break
+        else:
+            raise OSError(f"{folder}: what was written there cannot be read again; is the disk sound? Name another")
+        _files.keep_permissions(target, whole)
+        whole.replace(target)
+        _files.sync_folder(target.parent)
+        for path in kept:
+            path.unlink()
+        with suppress(OSError):  # somebody keeps something else there
+            folder.rmdir()
 
 
 def _fill(
-    folder: Path,
-    target: Path,
-    experiment: Experiment,
-    parts: Sequence[Part],
-    about: dict[str, object],
-    *,
-    n_jobs: int,
-    progress: bool | None,
-) -> None:
-    names = [f"{about['key']}-{part.place}-{part.first_run}-{part.runs}{KIND}" for part in parts]
-    there = {path.name for path in folder.iterdir() if _OWN.fullmatch(path.name)}
-    for name in there.difference(names):  # of other settings or versions, or unfinished
-        (folder / name).unlink()
-    rows = len(experiment.policies)
-    missing = [
-        part
-        for part, name in zip(parts, names, strict=True)
-        if name not in there or not _holds(folder / name, rows=rows * part.runs)
-    ]
+    folder: Path, experiment: Experiment, parts: Sequence[Part], key: str, *, n_jobs: int, progress: bool | None
+) -> list[Path]:
+    """Play what is missing; all parts in order."""
+    names = [f"{key}-{part.place}-{part.first_run}-{part.runs}" for part in parts]
+    kept = _kept(folder, key, names)
+    missing = [part for part, name in zip(parts, names, strict=True) if name not in kept]
     works = [run_work(experiment.policies, experiment.scenarios[part.place]) * part.runs for part in missing]
     with Progress("simulating", works, "parts", is_shown=progress) as shown:
         for number, content in _finished(experiment, missing, works, n_jobs=n_jobs):
-            _files.write_bytes(folder / names[missing[number].number], content)
+            name = names[missing[number].number]
+            kept[name] = folder / f"{name}-{_digest(content)}{KIND}"
+            _files.write_bytes(kept[name], content)
             shown.advance()
-    whole = folder / f"whole{_files.UNFINISHED_SUFFIX}"
-    frame = pl.scan_parquet([folder / name for name in names], glob=False)
+    return [kept[name] for name in names]
+
+
+def _kept(folder: Path, key: str, names: Iterable[str]) -> dict[str, Path]:
+    """Which of these parts are there and whole. All else of ours is removed: it is of other settings, or damaged.
+
+    Who can never go on with anything leaves what others may go on with.
+    """
+    kept, wanted = {}, set(names)
+    for path in folder.iterdir():
+        found = _OWN.fullmatch(path.name)
+        if found is None:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            remedy = f"is a folder, in the place of what is written to {folder.name}: move it, or name another output"
+            raise InvalidValue("path", str(path), remedy)
+        if found["part"] in wanted and _is_whole(path, found["digest"]):
+            kept[found["part"]] = path
+        elif not key.startswith(ONCE) or found["key"] is None or found["key"].startswith(ONCE):
+            path.unlink()  # a link goes, what it points to stays
+    return kept
+
+
+def _is_whole(path: Path, digest: str | None) -> bool:
+    """Whether a part is what was written: a disk may have lost some of it, or changed a bit."""
+    try:
+        return path.is_file() and not path.is_symlink() and _digest(path.read_bytes()) == digest
+    except OSError:
+        return False
+
+
+def _is_joined(parts: Sequence[Path], whole: Path, target: Path, about: dict[str, object]) -> bool:
+    """Write one file of them; False where a part cannot be read any more."""
     said = {METADATA: json.dumps(about)}
     try:
+        frame = pl.scan_parquet(list(parts), glob=False)
         frame.sink_parquet(whole, row_group_size=ROW_GROUP, sync_on_close="all", metadata=said)
-    except pl.exceptions.ComputeError as error:  # so it says that a disk is full
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if not all(_is_whole(path, path.stem.rpartition("-")[2]) for path in parts):
+            return False
+        if _OF_THE_SYSTEM not in str(error):  # so Polars says that a disk is full
+            raise
         raise OSError(f"{target}: cannot be written ({error}); finished parts are kept, begin again") from error
-    whole.replace(target)
-    _files.sync_folder(target.parent)
-    for name in names:
-        (folder / name).unlink()
-    with suppress(OSError):  # somebody keeps something else there
-        folder.rmdir()
-
-
-def _holds(path: Path, *, rows: int) -> bool:
-    """Whether a part is whole: a disk may have lost some of it."""
-    try:
-        return bool(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item() == rows)
-    except (OSError, pl.exceptions.PolarsError):
-        return False
+    return True
 
 
 def _finished(

@@ -7,12 +7,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from doral._forks import renew_in_child
+
 try:
     import fcntl
 except ImportError:  # not on this platform: nobody can be told apart
     HAS_LOCKS = False
 else:
     HAS_LOCKS = True
+
+
+class _Held:
+    """A folder that is open. The kernel keeps a lock as long as anybody has it open, so a forked child closes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.number: int = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        self._is_open = True
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            os.close(self.number)
 
 
 @contextmanager
@@ -22,11 +41,11 @@ def only_one(folder: Path) -> Iterator[bool]:
     if not HAS_LOCKS:
         yield True
         return
-    held = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    held = _Held(folder)
     try:
-        yield _is_locked(held) and _is_there(held, folder)
+        yield _is_locked(held.number) and _is_there(held.number, folder)
     finally:
-        os.close(held)
+        held.close()
 
 
 def _is_locked(held: int) -> bool:
