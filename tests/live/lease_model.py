@@ -47,6 +47,7 @@ from doral.live.leases import session as leases_session
 from doral.live.leases.session import LeasedSession
 from doral.live.storage.memory import MemoryLog, MemoryStorage
 from doral.live.store import Store
+from doral.live.together import decisions, store_together
 
 NAME = "leased"
 NAMES = ("a", "b")
@@ -331,8 +332,20 @@ class History:
             worker.where = "before begin" if worker.fault == "pause" else draws.choice(_POINTS)
             worker.fuse = draws.choice((1, 2, 3, 5, 8, 13, 20, 30)) if worker.where is None else 1
         kind = draws.choices(
-            ("decide", "answer", "correct", "cancel", "record", "top up", "pause arm", "close", "end", "late"),
-            (65, 9, 6, 4, 6, 2, 2, 2, 2, 3),
+            (
+                "decide",
+                "together",
+                "answer",
+                "correct",
+                "cancel",
+                "record",
+                "top up",
+                "pause arm",
+                "close",
+                "end",
+                "late",
+            ),
+            (50, 15, 9, 6, 4, 6, 2, 2, 2, 2, 3),
         )[0]
         self.done[kind] += 1
         with suppress(Killed):
@@ -346,6 +359,8 @@ class History:
         draws, campaign = self.draws, worker.campaign
         if kind == "decide":
             self.decide(worker, draws.choice((1, 1, 1, 2, 2, 3)), keyed=draws.random() < 0.5)
+        elif kind == "together":
+            self.decide_together(worker, [draws.choice((1, 2)) for _ in range(2)])
         elif kind == "answer":
             self._about(lambda one: campaign.feedback(one, 1.0, actual_cost=draws.choice((None, 0.0, 0.05))))
         elif kind == "correct":
@@ -409,6 +424,28 @@ class History:
             key = asked_for["key"] if isinstance(asked_for, dict) else None
             self._acknowledged(one, key)
         return found
+
+    def decide_together(self, worker: Worker, sizes: Sequence[int]) -> None:
+        """Groups of several callers, stored together, each with its keys."""
+        groups = []
+        for size in sizes:
+            groups.append([f"k{self.keys + 1 + i}" for i in range(size)])
+            self.keys += size
+        asked = [decisions([{"context": "x", "key": key} for key in keys]) for keys in groups]
+        worker.asks = [key for keys in groups for key in keys]
+        try:
+            results = store_together(worker.campaign.session, asked)
+        except (Killed, *_OPEN):
+            self.told.open_keys += worker.asks
+            raise_killed(worker)
+            return
+        for keys, found in zip(groups, results, strict=True):
+            if isinstance(found, _OPEN):
+                self.told.open_keys += keys
+                continue
+            assert not isinstance(found, Exception), f"refused: {found!r}"
+            for one, key in zip(found, keys, strict=True):
+                self._acknowledged(one, key)
 
     def _acknowledged(self, one: Decision, key: str | None) -> None:
         told = self.told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -16,10 +17,12 @@ import pytest
 
 import doral
 from doral.live.campaign import Campaign
-from doral.live.errors import ConnectionLost
+from doral.live.errors import ConnectionLost, StorageBusy
+from doral.live.leases.scratch import run_of
 from doral.live.leases.session import LeasedSession
 from doral.live.storage import postgres
 from doral.live.store import Store
+from doral.live.together import decision, decisions, store_together
 from tests.live.checks import adds_up, fold_of, log_is_whole
 from tests.live.test_postgres_pool import pool_of
 
@@ -205,3 +208,161 @@ def test_who_reads_may_take_his_time(postgres_url: str, monkeypatch: pytest.Monk
         with store.glimpses() as found:
             time.sleep(0.5)
             assert [one.read(lambda log, fold: fold.sequence) for one in found] == [1]
+
+
+def test_a_connection_that_breaks_between_two_requests_of_a_group(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first was decided on the worker's own state already: it must not be decided on it once more."""
+    with doral.open(postgres_url, leases=True) as store, doral.open(postgres_url) as judging:
+        campaign = make_hot(store, 20)
+        campaign.decide_many(["old"] * 2)
+        session = leased(campaign)
+        assert session._scratch is not None
+        assert session._scratch.is_pure  # which would take the place of the state that follows the log
+        log = session._log
+        assert log is not None
+        look, looks = log.by_keys, 0
+
+        def break_once(hashes: Any) -> Any:
+            nonlocal looks
+            looks += 1
+            if looks == 2:
+                raise ConnectionLost("it broke")
+            return look(hashes)
+
+        monkeypatch.setattr(log, "by_keys", break_once)
+        groups = [decisions([{"context": "old", "key": key}]) for key in ("a", "b")]
+        assert [len(found) for found in store_together(session, groups)] == [1, 1]
+        assert looks >= 2
+        session._met_at = -math.inf  # alone, and so the ordinary way
+        campaign.decide("old")
+        judge = judging.campaign("hot")
+        assert judge.report().arrivals == 25
+        adds_up(judge)
+        log_is_whole(judge)
+
+
+@pytest.mark.parametrize("where", ["_ready_for", "_place", "_refuse_if_forked"])
+def test_who_is_called_in_the_middle_of_his_own_decision(
+    postgres_url: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a signal: what the inner call has spent of the lease, the outer one must not think that it still has."""
+    with doral.open(postgres_url, leases=True) as store, doral.open(postgres_url) as judging:
+        campaign = make_hot(store)
+        campaign.decide_many(["old"] * 2)
+        session, judge = leased(campaign), judging.campaign("hot")
+        plain = getattr(session, where)
+        inner: list[int] = []
+        calls: list[str] = []
+
+        def handle(*_: object) -> None:
+            try:
+                inner.append(len(campaign.decide_many(["old"] * 30)))
+            except StorageBusy:
+                inner.append(0)
+
+        def interrupted(*given: Any) -> Any:
+            found = plain(*given)
+            calls.append(where)
+            if len(calls) == 1:
+                os.kill(os.getpid(), signal.SIGUSR1)
+            return found
+
+        before = signal.signal(signal.SIGUSR1, handle)
+        try:
+            monkeypatch.setattr(session, where, interrupted)
+            campaign.decide_many(["old"] * 2)
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+        assert inner == [30 if where == "_ready_for" else 0]  # not in the middle of a transaction
+        assert judge.report().arrivals == 64 + inner[0]
+        lease = fold_of(judge).leases.of(session.writer)
+        assert lease is not None
+        assert session._scratch is None or session._scratch.lease.left == lease.left
+        spend_what_is_free(judge)
+        for _ in range(60):
+            campaign.decide_many(["old"] * 2)
+        adds_up(judge)
+        log_is_whole(judge)
+
+
+def hot_ones(store: Store, n: int) -> list[Campaign]:
+    """Campaigns that each have a lease and a state."""
+    found = [store.create(f"c{i}", PROBLEM, seed=3) for i in range(n)]
+    for one in found:
+        leased(one)
+        one.decide_many(["old"] * 8)
+        one.decide_many(["old"] * 2)
+    return found
+
+
+def test_making_room_closes_those_that_it_must_and_no_others() -> None:
+    """To give a lease back is no use: else whoever is closed would count again, and make room for himself."""
+    with doral.open("memory://") as plain:
+        storage = plain._storage
+        store = Store(storage, leases=True)
+        books = store._opened
+        books.most_bytes = 1 << 40
+        *others, last = hot_ones(store, 150)
+        books.most_bytes = books.n_bytes - 1  # one has to go
+        found = store_together(last.session, [decision({"context": "old"}), decision({"context": "old"})])
+        assert [one.arm is not None for one in found] == [True, True]
+        assert last.report().arrivals == 12
+        assert sum(one.session.last_seen is None for one in others) == 1
+        assert len(books) == 149
+
+
+def test_nobody_is_waited_for_to_give_a_lease_back(postgres_url: str) -> None:
+    with doral.open(postgres_url, leases=True) as store, doral.open(postgres_url) as judging:
+        kept, gone = hot_ones(store, 2)
+        judge = judging.campaign("c0").session
+        log = judge._open()
+        log.begin()
+        began = time.monotonic()
+        assert leased(kept).close_if_idle()
+        assert leased(gone).close_if_idle()
+        took = time.monotonic() - began
+        log.rollback()
+        assert took < 5.0
+        assert judging.campaign("c0").ledger().leased > 0
+        assert judging.campaign("c1").ledger().leased == 0
+
+
+def test_a_transaction_that_waits_for_nobody(postgres_url: str) -> None:
+    """Neither for the lock nor for a connection."""
+    with doral.open(postgres_url) as store, doral.open(postgres_url) as other:
+        one, two = store.create("hot", PROBLEM, seed=3), other.campaign("hot")
+        log, beside = one.session._open(), two.session._open()
+        log.begin()
+        with pytest.raises(StorageBusy):
+            beside.begin(within_s=0.0)
+        log.rollback()
+        beside.begin(within_s=0.0)
+        beside.rollback()
+        beside.rest()
+        pool_of(other).close()
+        with pytest.raises(StorageBusy):
+            beside.begin(within_s=0.0)
+
+
+@pytest.mark.parametrize("ahead_s", [-3_600.0, 3_600.0])
+def test_a_holder_whose_clock_is_wrong_keeps_nothing_for_ever(ahead_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """He lives, and does nothing: others need what he has leased."""
+    with doral.open("memory://") as plain:
+        holder = make_hot(Store(plain._storage, leases=True))
+        real = time.time
+        with monkeypatch.context() as wrong:
+            wrong.setattr(time, "time", lambda: real() + ahead_s)
+            holder.session.clock_tolerance_s = math.inf
+            holder.decide_many(["old"] * 2)
+        judge = Store(plain._storage).campaign("hot")
+        judge.session.clock_tolerance_s = math.inf
+        assert judge.ledger().leased > 0
+        spend_what_is_free(judge)
+        judge.record("old", "kit", time.time(), cost=float(judge.ledger().left), spend=True)
+        assert judge.ledger().left == 0
+
+
+def test_a_state_that_is_read_anew_tosses_other_coins() -> None:
+    assert len({run_of(writer, base) for writer in range(100) for base in range(100)}) == 10_000

@@ -45,11 +45,6 @@ def test_whatever_happens_the_budget_holds(part: int) -> None:
         assert seen[fault] > 0
 
 
-def test_who_is_called_in_the_middle_of_his_own_decision() -> None:
-    """As by a signal: what the inner call has spent of the lease, the outer one must not spend again."""
-    lease_model.play(101_079, 30)
-
-
 def _told_too_soon(log: lease_model.BreakingLog) -> None:
     log.rollback()
 

@@ -81,6 +81,7 @@ class Session:
         self._lock = RLock()
         self._log: Log | None = None
         self._fold: Fold | None = None
+        self._is_writing = False
         self._pid = os.getpid()
         self._inherited: list[Log | None] = []
         self.writer = secrets.randbits(62)
@@ -95,7 +96,7 @@ class Session:
         """In a forked child. The parent's connection is not ours to use, nor to close; its state may be half a one."""
         self._lock, self._inside = RLock(), _Depth(self._rest)
         self._inherited.append(self._log)
-        self._log = self._fold = None
+        self._log, self._fold, self._is_writing = None, None, False
         self._pid, self.writer = os.getpid(), secrets.randbits(62)
 
     @property
@@ -159,8 +160,7 @@ class Session:
             while True:
                 try:
                     log = self._open()
-                    log.begin(within_s=patience.left_s)
-                    try:
+                    with self._transaction(log, patience):
                         fold = self._catch_up(log)
                         # Under the lock nobody is left who could still be committing: what is not there never will be.
                         if not events or not self._is_stored(log, events):
@@ -171,10 +171,6 @@ class Session:
                                 return found
                         self._refuse_if_forked(log)
                         log.commit()
-                    except BaseException:
-                        if self._log is log:
-                            log.rollback()
-                        raise
                     self._fold = None if fold.knows_forgotten else fold
                     break
                 except CampaignGone as error:
@@ -190,10 +186,39 @@ class Session:
                 except BrokenLog:
                     self._tell_of_damage()
                     raise
+            self._afterwards(log, fold, events)
+            return found
+
+    @contextmanager
+    def _transaction(self, log: Log, patience: Patience) -> Iterator[None]:
+        """Around what is committed in it, or undone. One at a time: a signal may call this very thread in, and what it
+        stored in the middle of another request would be committed with that, or undone.
+        """
+        if self._is_writing:
+            raise StorageBusy(
+                f"campaign {self.row.name!r}: this thread is in the middle of another request to it (a signal has "
+                "called it in); nothing was changed: ask when that request has ended"
+            )
+        self._is_writing = True
+        try:
+            log.begin(within_s=patience.left_s)
+            try:
+                yield
+            except BaseException:
+                if self._log is log:
+                    log.rollback()
+                raise
+        finally:
+            self._is_writing = False
+
+    def _afterwards(self, log: Log, fold: Fold, events: Sequence[Event]) -> None:
+        """What is stored is stored: nothing that goes wrong from here on may look as if it were not."""
+        try:
             self._tell_of(events, fold)
             if not fold.knows_forgotten:
                 self._save_if_due(log, fold)
-            return found
+        except Exception:
+            logger.exception("campaign %r: what was asked is stored, but not all that follows was done", self.row.name)
 
     def _do_all(self, log: Log, fold: Fold, requests: Sequence[Ask], events: list[Event], found: list[Any]) -> bool:
         """Inside a transaction. Fills in the events that were appended and the results; False where all were refused,
@@ -466,7 +491,10 @@ class Session:
         if self._log is not None:
             self._log.rest()
         if self._opened is not None and self._fold is not None:
-            self._opened.rested(self, self._fold)
+            try:
+                self._opened.rested(self, self._fold)
+            except Exception:  # whoever asked has the answer, and must not hear of another campaign's end
+                logger.exception("campaign %r: others could not be closed to make room", self.row.name)
 
     def _find_again(self, error: CampaignGone) -> None:
         """A campaign that was deleted may have been restored from a backup: that is the truth, then."""

@@ -30,10 +30,14 @@ class OwnEvents:
             self._events = []
         self._events += events
 
+    def forget(self, *, upto: int) -> None:
+        """A snapshot stands for those up to this event."""
+        self._events = [event for event in self._events if event.sequence > upto]
+
     def follow(self, fold: Fold, log: Log, last: int) -> None:
         """Bring the state up to this event, as far as these events help; whoever asks reads what follows."""
         own = {event.sequence: event for event in self._events if fold.sequence < event.sequence <= last}
-        self._events = [event for event in self._events if event.sequence > last]
+        self.forget(upto=last)
         while own and fold.sequence < last and not fold.problem.person:
             upto = min(last, fold.sequence + PAGE_EVENTS)
             others = log.by_others(fold.sequence, upto=upto, writer=next(iter(own.values())).writer)

@@ -76,7 +76,7 @@ def _ends_of_the_gone(log: Log, fold: Fold, stamp: Stamp, ttl_s: float) -> list[
     gone = [
         lease
         for writer, lease in fold.leases.of_others(stamp.writer).items()
-        if stamp.wall - lease.at > ttl_s or not log.is_held(writer)
+        if abs(stamp.wall - lease.at) > ttl_s or not log.is_held(writer)  # his clock may be ahead
     ]
     return [_end(fold, stamp, lease, "recovered", index) for index, lease in enumerate(gone)]
 

@@ -19,11 +19,15 @@ from doral.live.snapshot import copied
 from doral.live.storage.contract import Tail
 
 _MOST_RUNS = 2**53
+_STEP = 2**31 - 1  # so that numbers of sessions, which follow each other, do not meet
 
 
-def run_of(writer: int) -> int:
-    """Of the coin of a writer beside others."""
-    return 1 + writer % _MOST_RUNS
+def run_of(writer: int, base: int) -> int:
+    """Of the coin of a writer beside others, on a state that has heard of everything up to an event.
+
+    Another one for each: a state that was read anew may be some rounds back, and would toss the same once more.
+    """
+    return 1 + (writer + _STEP * base) % _MOST_RUNS
 
 
 class Scratch:
@@ -32,7 +36,7 @@ class Scratch:
     def __init__(self, fold: Fold, writer: int) -> None:
         # With the same coin two holders would toss the same in rounds that have the same number here and there.
         self.is_pure = not fold.leases.of_others(writer)  # whether it is what the log adds up to
-        self.fold = copied(fold, run=0 if self.is_pure else run_of(writer))
+        self.fold = copied(fold, run=0 if self.is_pure else run_of(writer, fold.sequence))
         self.writer = writer
         self.base = fold.sequence  # up to which it has heard of everything
         self.made_at = time.monotonic()
@@ -45,11 +49,6 @@ class Scratch:
         found = self.fold.leases.of(self.writer)
         assert found is not None
         return found
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether others have appended since it was made, as far as is known."""
-        return not self.is_pure
 
     def rebase(self, fold: Fold) -> bool:
         """Go on with a state that has heard of more, and of nothing that is not in the log up to what is known here;

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeAlias
 
 from doral.engine.pieces.predicted import PREFIX
 from doral.errors import DoralError
@@ -42,6 +42,8 @@ _READ_SHARE = 0.05  # of the time, which that may take before snapshots are read
 _PATIENCE = 10  # how many times longer a state may be used where a snapshot is expected
 _DECIDE = (plan_decision, plan_decisions, plan_decisions_each)
 
+_Answer: TypeAlias = tuple[int, Callable[[Sequence[Event]], Any]]  # of how many decisions, and what makes it of them
+
 
 class LeasedSession(Session):
     """As `Session`, for processes that share one hot campaign."""
@@ -51,7 +53,7 @@ class LeasedSession(Session):
         self._granted = Granted()
         self._has_lease = False  # as far as is known
         self._own = OwnEvents()
-        self._n_calls = 0
+        self._n_calls = 0  # a signal may call this very thread in, in the middle of another call
         self._met_at = -math.inf  # when others were last seen to write, on this process's own clock
         self.merge_every_s, self.unheard_share = MERGE_EVERY_S, UNHEARD_SHARE
         self._looked_at = -math.inf  # for a snapshot, on this process's own clock
@@ -93,12 +95,12 @@ class LeasedSession(Session):
         """The ordinary way. A correction may have been paid out of the lease, and then a state that has not heard of it
         would spend that again.
         """
-        kept = self._set_aside()
+        n_calls, kept = self._n_calls, self._set_aside()
         if kept is not None:
             self._follow_others()
         found = super().write_together(requests)
         lease = None if self._fold is None else self._fold.leases.of(self.writer)
-        if kept is not None and lease is not None and lease.left == kept.lease.left:
+        if kept is not None and lease is not None and lease.left == kept.lease.left and n_calls == self._n_calls:
             self._scratch = kept
         return found
 
@@ -108,9 +110,10 @@ class LeasedSession(Session):
             return super().write_together(requests)
         if self._is_alone:  # the ordinary way is as quick, and keeps nothing from anybody
             return self._decide_alone(requests)
+        n_calls = self._n_calls
         scratch = self._ready_for(arrivals)
         if scratch is not None:
-            found = self._decide_by_lease(requests, arrivals, scratch)
+            found = self._decide_by_lease(requests, scratch, n_calls)
             if found is not None:
                 return found
         return self._decide_and_lease(requests, len(arrivals))
@@ -130,7 +133,7 @@ class LeasedSession(Session):
     def _decide_and_lease(self, requests: Sequence[Ask], n: int) -> list[Any]:
         """The ordinary way, and with it a lease for those who come next."""
         self._set_aside()
-        self._follow_others()
+        self.read(lambda log, _: log.hold(self.writer))  # follows the log, too: under the lock both would take a while
         asked = (n, self._granted, self.lease_ttl_s)
         *found, granted = super().write_together([*requests, (_plan_lease_if_any, asked)])
         self._granted = granted if isinstance(granted, Granted) else Granted()
@@ -205,9 +208,10 @@ class LeasedSession(Session):
             newest = next(iter(log.snapshots()), 0)
             if scratch.base < newest <= scratch.known:
                 data, tag = log.load_snapshot(newest), self.row.tag
-                fold = decode(data, scratch.fold.definition, tag, sequence=newest, run=run_of(self.writer))
+                fold = decode(data, scratch.fold.definition, tag, sequence=newest, run=run_of(self.writer, newest))
                 at = log.events([newest]).get(newest)
                 if at is not None and at.chain == fold.head and scratch.rebase(fold):
+                    self._own.forget(upto=newest)  # who follows the log from before reads that snapshot, too
                     return True
         except Exception:  # noqa: BLE001  (a snapshot only saves time)
             return False
@@ -241,17 +245,18 @@ class LeasedSession(Session):
             newest = next(iter(log.snapshots()), 0)
             if newest - fold.sequence > self.snapshot_every // 2:
                 return False  # a snapshot is read sooner than what others did
-        return super()._leads_to(fold, log, last)
+        leads = super()._leads_to(fold, log, last)
+        if not leads:
+            self._own = OwnEvents()  # of another log
+        return leads
 
-    def _decide_by_lease(
-        self, requests: Sequence[Ask], arrivals: Sequence[ArrivalRequest], scratch: Scratch
-    ) -> list[Any] | None:
+    def _decide_by_lease(self, requests: Sequence[Ask], scratch: Scratch, n_calls: int) -> list[Any] | None:
         """None: nothing was stored, and it has to be decided the ordinary way."""
         self._scratch = None  # until all is committed
-        n_calls = self._n_calls
         patience = Patience()
         made: list[Unplaced] | None = None
         placed: list[Event] = []
+        found: list[Any] = []
         is_open = False  # whether they may have been stored through a connection that broke
         while True:
             try:
@@ -263,9 +268,8 @@ class LeasedSession(Session):
                     if not decided:
                         return None
                     made = scratch.prepare(decided)
-                log.begin(within_s=patience.left_s)
-                try:
-                    log.hold(self.writer)
+                log.hold(self.writer)
+                with self._transaction(log, patience):
                     if placed:
                         log.head()  # they may have been archived meanwhile: it finds where
                     if not placed or not self._is_stored(log, placed):
@@ -275,18 +279,17 @@ class LeasedSession(Session):
                             log.rollback()
                             return None
                         log.append(placed)
+                        found = self._answered(answers, placed)
                     self._refuse_if_forked(log)
                     log.commit()
-                except BaseException:
-                    if self._log is log:
-                        log.rollback()
-                    raise
                 break
             except CampaignGone as error:
                 self._find_again(error)
                 return None
             except ConnectionLost as error:
                 self._drop()
+                if made is None:  # some requests may have been decided on the state, which would decide them again
+                    return None
                 is_open = bool(placed)
                 self._wait(patience, error, placed)
             except StorageBusy as error:
@@ -294,10 +297,14 @@ class LeasedSession(Session):
                     raise outcome_unknown("the connection broke, and others have held the lock since") from error
                 raise
         scratch.stored(placed)
-        self._scratch = scratch
+        # Whoever was called in has used the lease as well, and this state does not know it.
+        self._scratch = scratch if n_calls == self._n_calls else None
         if not scratch.is_pure:
             self._own.add(placed)
         self._tell_of(placed, scratch.fold)
+        return found
+
+    def _answered(self, answers: Sequence[_Answer], placed: Sequence[Event]) -> list[Any]:
         found, done = [], 0
         with self._understanding():
             for count, answer in answers:
@@ -305,14 +312,12 @@ class LeasedSession(Session):
                 done += count
         return found
 
-    def _decide_on(
-        self, log: Log, scratch: Scratch, requests: Sequence[Ask]
-    ) -> tuple[list[Event], list[tuple[int, Callable[[Sequence[Event]], Any]]]]:
+    def _decide_on(self, log: Log, scratch: Scratch, requests: Sequence[Ask]) -> tuple[list[Event], list[_Answer]]:
         """Decisions that nobody has heard of yet, and what makes answers of them; none where one of them is not plain:
         it is refused, or its key has served before.
         """
         made: list[Event] = []
-        answers: list[tuple[int, Callable[[Sequence[Event]], Any]]] = []
+        answers: list[_Answer] = []
         stamp = Stamp(self.writer, time.time(), self.clock_tolerance_s)
         for plan, asked in requests:
             try:
@@ -331,7 +336,8 @@ class LeasedSession(Session):
     def _place(self, log: Log, scratch: Scratch, made: Sequence[Unplaced]) -> list[Event] | None:
         """Under the lock: the decisions as they follow on what others did; None where they cannot."""
         tail = log.tail(scratch.known, scratch.head)
-        if tail is None:
+        if tail is None:  # it may be another log
+            self._own = OwnEvents()
             return None
         if tail.last != scratch.known:
             self._met_at = time.monotonic()
@@ -347,7 +353,7 @@ class LeasedSession(Session):
     # --- the end ----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """The lease is given back as well, where that can be done at once."""
+        """The lease is given back as well, where nobody has to be waited for."""
         with self._lock:
             self._give_back()
         super().close()
@@ -364,10 +370,23 @@ class LeasedSession(Session):
         return super().close_if_idle()
 
     def _give_back(self) -> None:
-        """What is not given back is recovered by who needs it."""
-        if self._has_lease and self._log is not None and not self._log.is_lost:
+        """Once, and without waiting, neither for the lock nor for a server that is gone: what is not given back is
+        recovered by who needs it. Nor does it count as a use: whoever is closed to make room must not ask for it.
+        """
+        log = self._log
+        if self._has_lease and log is not None and not log.is_lost:
             with suppress(DoralError):
-                super().write_together([(plan_return, ())])
+                log.begin(within_s=0.0)
+                try:
+                    fold = self._catch_up(log)
+                    stamp = Stamp(self.writer, time.time(), math.inf)
+                    if made := self._apply(fold, plan_return(log, fold, stamp)[0]):
+                        log.append(made)
+                    self._refuse_if_forked(log)
+                    log.commit()
+                except BaseException:
+                    log.rollback()
+                    raise
         self._forget_lease()
 
 

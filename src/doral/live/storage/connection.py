@@ -58,7 +58,7 @@ class Connection(ABC):
     def begin(self, campaign_id: int, *, within_s: float | None = None) -> None:
         """Start a transaction that excludes all other writers of the campaign; where it raises, there is none.
 
-        `within_s` shortens the wait for the lock.
+        `within_s` shortens the wait for the lock; with 0 there is none, nor for a server that has to be reached first.
         """
 
     @abstractmethod
@@ -81,13 +81,14 @@ class Connection(ABC):
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
 
     def hold(self, writer: int) -> bool:
-        """This writer lives as long as this connection does; False where somebody else seems to say it of him. Inside
-        a transaction, as is the next.
-        """
+        """This writer lives as long as this connection does; False where somebody else seems to say it of him."""
         raise StorageError(f"writer {writer}: leases need PostgreSQL")
 
     def is_held(self, writer: int) -> bool:
-        """Whether that was said of him through a connection that is still there; where nobody can tell, it is not."""
+        """Whether that was said of him through a connection that is still there; where nobody can tell, it is not.
+
+        Inside a transaction.
+        """
         del writer
         return False
 

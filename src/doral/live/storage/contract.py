@@ -59,7 +59,7 @@ class Log(ABC):
     def begin(self, *, within_s: float | None = None) -> None:
         """Start a transaction that nobody else on this campaign overlaps with; where it raises, there is none.
 
-        `within_s` shortens the wait for others; StorageBusy after it.
+        `within_s` shortens the wait for others; StorageBusy after it. With 0 nobody is waited for at all.
         """
 
     @abstractmethod
@@ -157,11 +157,11 @@ class Log(ABC):
 
     @abstractmethod
     def hold(self, writer: int) -> None:
-        """This writer lives as long as this log is open. Only inside a transaction, as is the next."""
+        """This writer lives as long as this log is open."""
 
     @abstractmethod
     def is_held(self, writer: int) -> bool:
-        """Whether that was said of him, and he still does, as far as one can tell."""
+        """Whether that was said of him, and he still does, as far as one can tell. Only inside a transaction."""
 
     @abstractmethod
     def lead(self) -> bool:

@@ -186,6 +186,9 @@ class PostgresConnection(Connection):
     def begin(self, campaign_id: int, *, within_s: float | None = None) -> None:
         since = time.monotonic()
         until = since + (self._timeouts.lock_s if within_s is None else min(within_s, self._timeouts.lock_s))
+        if within_s == 0.0:
+            self._begin_at_once(campaign_id)
+            return
         while True:
             try:
                 # In one message. Read committed: what is read after the lock was granted includes all that came before.
@@ -204,6 +207,18 @@ class PostgresConnection(Connection):
             else:
                 note_wait(since, f"campaign {campaign_id}")
                 return
+
+    def _begin_at_once(self, campaign_id: int) -> None:
+        try:
+            self._connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED", prepare=False)
+            sql = f"SELECT pg_try_advisory_xact_lock({CAMPAIGN_LOCKS:d}, {campaign_id:d})"
+            is_ours = self._connection.execute(sql, prepare=False).fetchall()[0][0]
+        except psycopg.Error as error:
+            self.rollback()
+            self._fail(error)
+        if not is_ours:
+            self.rollback()
+            raise self._busy()
 
     def begin_reading(self) -> None:
         try:

@@ -77,6 +77,8 @@ class PostgresPool:
             return self._living().lead(campaign_id)
 
     def _living(self) -> PostgresConnection:
+        if self._is_closed:  # nobody would close it once more
+            raise ConnectionLost("the store was closed")
         if self._life is None or not _is_usable(self._life):
             if self._life is not None:
                 _discard(self._life)
@@ -112,6 +114,16 @@ class PostgresPool:
         except BaseException:
             self._count_back(me)
             raise
+
+    def take_idle(self) -> PostgresConnection:
+        """One that is there and that nobody uses; StorageBusy where there is none."""
+        me = get_ident()
+        with self._changed:
+            found = self._next_idle() if os.getpid() == self._pid else None
+            if found is None:
+                raise StorageBusy("PostgreSQL: no connection is idle; nothing was changed: try again")
+            self._lent[me] = self._lent.get(me, 0) + 1
+        return found
 
     def _wait_for_room(self, me: int) -> None:
         """Whoever has one already gets another at once: two who wait for each other's would wait for ever."""
@@ -227,6 +239,8 @@ class PooledConnection(Connection):
         return self._use().server_time()
 
     def begin(self, campaign_id: int, *, within_s: float | None = None) -> None:
+        if within_s == 0.0 and self._held is None:
+            self._taker, self._held = get_ident(), self._pool.take_idle()
         self._use().begin(campaign_id, within_s=within_s)
 
     def begin_reading(self) -> None:
