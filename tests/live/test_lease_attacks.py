@@ -18,6 +18,7 @@ import pytest
 import doral
 from doral.live.campaign import Campaign
 from doral.live.errors import ConnectionLost, StorageBusy
+from doral.live.held_bytes import held_bytes
 from doral.live.leases.scratch import run_of
 from doral.live.leases.session import LeasedSession
 from doral.live.storage import postgres
@@ -311,6 +312,7 @@ def test_making_room_closes_those_that_it_must_and_no_others() -> None:
         assert last.report().arrivals == 12
         assert sum(one.session.last_seen is None for one in others) == 1
         assert len(books) == 149
+        assert books.n_bytes > 250 * held_bytes(fold_of(last))  # each has a state beside the one that it decides on
 
 
 def test_nobody_is_waited_for_to_give_a_lease_back(postgres_url: str) -> None:

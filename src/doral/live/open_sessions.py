@@ -67,15 +67,15 @@ class OpenSessions:
             self._order[session] = _Weighed(*self._order.pop(session, _NOTHING))  # another one: it was used since
         self._close_some(but=session)
 
-    def rested(self, session: _Opened, fold: Fold) -> None:
-        """It has this state now."""
+    def rested(self, session: _Opened, fold: Fold, n_states: int = 1) -> None:
+        """It has this state now, and so many of its size in all."""
         if self.most_bytes is None:
             return
         before = self._order.get(session, _NOTHING)
         if before.since <= fold.sequence < before.until:
             return
         good_for = max(_FEWEST_EVENTS, fold.sequence // _GROWTH)
-        now = _Weighed(held_bytes(fold), fold.sequence, fold.sequence + good_for)
+        now = _Weighed(n_states * held_bytes(fold), fold.sequence, fold.sequence + good_for)
         with self._lock:
             self.n_bytes += now.n_bytes - self._order.pop(session, _NOTHING).n_bytes
             self._order[session] = now

@@ -105,6 +105,11 @@ class Session:
         return self._fold
 
     @property
+    def n_states(self) -> int:
+        """That it holds in memory while nobody uses it, each about as large as the other."""
+        return 1
+
+    @property
     def is_open(self) -> bool:
         """Whether somebody has used it since it was made or closed. (While it writes, it has no state to be seen.)"""
         return self._log is not None
@@ -492,7 +497,7 @@ class Session:
             self._log.rest()
         if self._opened is not None and self._fold is not None:
             try:
-                self._opened.rested(self, self._fold)
+                self._opened.rested(self, self._fold, self.n_states)
             except Exception:  # whoever asked has the answer, and must not hear of another campaign's end
                 logger.exception("campaign %r: others could not be closed to make room", self.row.name)
 

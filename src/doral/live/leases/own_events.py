@@ -11,7 +11,7 @@ from doral.live.events import Event
 from doral.live.fold import Fold
 from doral.live.storage.contract import PAGE_EVENTS, Log
 
-_MOST = 100_000  # that are kept; who is further behind reads a snapshot
+_MOST = 20_000  # that are kept, some 12 MB; who is further behind reads a snapshot
 
 
 class OwnEvents:

@@ -75,6 +75,11 @@ class LeasedSession(Session):
     def _forget_lease(self) -> None:
         self._scratch, self._granted, self._has_lease = None, Granted(), False
 
+    @property
+    def n_states(self) -> int:
+        """The one that it decides on is another one."""
+        return 1 + self._has_lease
+
     # --- writing ----------------------------------------------------------------------------------------------------
 
     def write_together(self, requests: Sequence[Ask]) -> list[Any]:
