@@ -8,8 +8,12 @@ import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import httpx2
 import pytest
@@ -421,3 +425,84 @@ def test_a_list_of_very_many_shows_a_part_and_finds_the_others(monkeypatch: pyte
         moved = client.get("/overview", params={"since": part[1], "q": "-4"}).json()
         assert list(moved["rows"]) == ["many-4"]
         assert moved["table"] is None
+
+
+class Glimpsed:
+    """A store whose campaigns all move, each of which takes a tenth of a second to be read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, n_campaigns: int) -> None:
+        self.now, self.heads = 100.0, {f"c{number:03d}": 1 for number in range(n_campaigns)}
+        self.looks = 0
+        self.books = SimpleNamespace(alarms=list)
+        monkeypatch.setattr(overview_rows, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(overview_rows, "_READING_S", 0.95)
+
+    @contextmanager
+    def glimpses(self) -> Iterator[list[Any]]:
+        self.looks += 1
+        yield [
+            SimpleNamespace(name=name, last_event=last, read=partial(self._read, name))
+            for name, last in self.heads.items()
+        ]
+
+    def campaign(self, name: str) -> Any:
+        return SimpleNamespace(session=SimpleNamespace(is_open=True, read=partial(self._read, name)))
+
+    def _read(self, name: str, ask: object) -> overview_rows.Line:
+        self.now += 0.1
+        return overview_rows.Line(name=name, state="open", events=self.heads[name])
+
+    def move(self, by: int = 1) -> None:
+        self.heads = {name: last + by for name, last in self.heads.items()}
+
+
+def unread(seen: overview_rows.Seen) -> list[str]:
+    return [name for name, line in seen.lines.items() if line.state == "reading"]
+
+
+@pytest.mark.parametrize("n_events", [1, 5_000])
+def test_a_list_that_moves_faster_than_it_is_read_is_read_in_turns(
+    monkeypatch: pytest.MonkeyPatch, n_events: int
+) -> None:
+    store: Any = Glimpsed(monkeypatch, 50)
+    found = overview_rows.Overview(store)
+    counts = []
+    for _ in range(5):
+        store.move(by=n_events)
+        store.now += 60.0
+        counts.append(len(unread(found.look())))
+    assert counts == [40, 30, 20, 10, 0]
+
+
+def test_short_logs_do_not_keep_long_ones_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    store: Any = Glimpsed(monkeypatch, 50)
+    store.heads["c049"] = 5_000
+    assert "c049" not in unread(overview_rows.Overview(store).look())
+
+
+def test_while_a_list_is_read_polls_are_answered_with_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    store: Any = Glimpsed(monkeypatch, 50)
+    found = overview_rows.Overview(store)
+    first = found.look()
+    assert unread(first)
+    for _ in range(4):
+        store.now += 1.0
+        assert found.look() is first  # a look took a second: there are five without
+    store.now += 1.1
+    assert len(unread(found.look())) < len(unread(first))
+    assert store.looks == 2
+    found.look(at_once=True)
+    assert store.looks == 3
+
+
+def test_what_somebody_is_shown_is_read_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    store: Any = Glimpsed(monkeypatch, 50)
+    found = overview_rows.Overview(store)
+    found.look()
+    found.look(lambda seen: ["c041", "c042"])  # one who is answered with what was seen before, and another who looks
+    store.now += 60.0
+    store.move()
+    seen = found.look(lambda seen: [name for name in seen.lines if name.endswith("9")])
+    assert not {"c041", "c042", "c019", "c029", "c039", "c049"} & set(unread(seen))
+    store.now += 60.0
+    assert len(unread(found.look())) < len(unread(seen))  # and then all others

@@ -14,19 +14,21 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any
 
 import httpx2
 import pytest
 from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 
+import doral
 from doral.live.store import open as open_store
-from doral.service.operations import logs, protocol
+from doral.service.operations import logs, protocol, scraped
 from doral.service.operations import server as server_module
 from doral.service.operations.metrics import MOST_CAMPAIGNS, Metrics, skip_reason
 from doral.service.operations.observed import observe
 from doral.service.operations.protocol import HEAD_BYTES
-from doral.service.operations.scraped import scrape
+from doral.service.operations.scraped import Standing, scrape
 from doral.service.operations.server import make_server
 from doral.service.settings import ServiceSettings
 from tests.service.harness import PROBLEM, Serving, serving
@@ -160,6 +162,62 @@ def test_names_from_outside_do_not_fill_the_memory() -> None:
     assert text.count("doral_answers_total{") == MOST_CAMPAIGNS + 1
     assert 'doral_answers_total{campaign="other",state="returned"} 50.0' in text
     assert text.count("doral_errors_total{") == 101
+
+
+class Timed:
+    """A store of campaigns that all move, each of which takes a tenth of a second to be read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, n_campaigns: int) -> None:
+        self.now, self.heads = 0.0, dict.fromkeys(sorted(f"c{number}" for number in range(n_campaigns)), 1)
+        self.read: list[str] = []
+        self.broken: set[str] = set()
+        monkeypatch.setattr(scraped, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(scraped, "briefly", self._briefly)
+
+    def _heads(self) -> dict[str, int]:
+        return dict(reversed(self.heads.items()))  # in whatever order
+
+    @contextmanager
+    def _briefly(self, store: Any, name: str, *, of: int) -> Iterator[Any]:
+        def read(ask: Any) -> tuple[int, Standing]:
+            self.read.append(name)
+            self.now += 0.1
+            if name in self.broken:
+                raise doral.DoralError("broken")
+            return self.heads[name], Standing(1.0, 0.0, 0.0, 1.0, 0)
+
+        yield SimpleNamespace(session=SimpleNamespace(read=read))
+
+    def move(self) -> None:
+        self.heads = {name: last + 1 for name, last in self.heads.items()}
+
+
+def test_where_there_is_no_time_for_all_every_campaign_has_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, standings = Timed(monkeypatch, 100), scraped._Standings()
+    monkeypatch.setattr(scraped, "_WITHIN_S", 1.95)
+    for look in range(5):  # twenty in each
+        store.move()
+        assert len(standings.look(store)) == 20 * (look + 1)  # type: ignore[arg-type]
+    assert sorted(store.read) == list(store.heads)
+    for _ in range(3):
+        store.move()
+        assert list(standings.look(store)) == list(store.heads)  # type: ignore[arg-type]
+    for _ in range(5):
+        standings.look(store)  # type: ignore[arg-type]
+    before = len(store.read)
+    standings.look(store)  # type: ignore[arg-type]
+    assert len(store.read) == before  # nothing has moved
+
+
+def test_what_has_no_number_of_its_own_is_told_when_all_of_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, standings = Timed(monkeypatch, 30), scraped._Standings()
+    monkeypatch.setattr(scraped, "_WITHIN_S", 0.95)
+    monkeypatch.setattr(scraped, "MOST_CAMPAIGNS", 5)
+    store.broken = {"c9"}  # which must not hold the others up for ever
+    own = list(store.heads)[:5]
+    found = [standings.look(store) for _ in range(4)]  # type: ignore[arg-type]
+    assert [list(one) for one in found] == [own, own, [*own, "other"], [*own, "other"]]
+    assert found[-1]["other"].total == 24.0
 
 
 def test_every_reason_to_skip_has_a_word() -> None:

@@ -8,6 +8,7 @@ import re
 import time
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -26,9 +27,10 @@ from doral.live.fold import Fold
 from doral.live.store import Store
 from doral.service.operations.briefly import briefly
 from doral.service.operations.metrics import MOST_CAMPAIGNS, OTHER, Metrics
+from doral.service.operations.turns import in_turn
 from doral.service.operations.watching import RULES
 
-_WITHIN_S = 5.0  # campaigns that are not read by then are left out until the next time
+_WITHIN_S = 5.0  # campaigns that are not read by then have their turn the next time
 
 
 class Standing(NamedTuple):
@@ -111,38 +113,56 @@ def _processes(pids: list[int]) -> list[Metric]:
 
 
 class _Standings:
-    """Of the campaigns of one store, as they were last read: only those that have moved since are read again."""
+    """Of the campaigns of one store, as they were last read: only those that have moved since are read again.
+
+    Where there is no time for all of them, the next look goes on where this one ended: what is not read stays as it
+    was, and is a few looks old.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._known: dict[str, tuple[int, Standing]] = {}
+        self._failed: set[str] = set()
+        self._last = ""  # campaign that was read
 
     def look(self, store: Store) -> dict[str, Standing]:
-        """All that there was time for; the others are left out until the next time, or stay as they were."""
+        """By label: of the first campaigns by name each, and of all others together, once all of those were read."""
         with self._lock:
-            until, heads = time.monotonic() + _WITHIN_S, store._heads()
+            heads = store._heads()
             self._known = {name: one for name, one in self._known.items() if name in heads}
-            for name, last in heads.items():
-                if name in self._known and self._known[name][0] == last:
-                    continue
-                if time.monotonic() > until:
-                    break
-                try:
-                    with briefly(store, name, of=len(heads)) as campaign:
-                        self._known[name] = campaign.session.read(lambda _, fold: (fold.sequence, Standing.of(fold)))
-                except DoralError:  # its health tells of it
-                    self._known.pop(name, None)
-            return {name: self._known[name][1] for name in heads if name in self._known}
+            self._failed.intersection_update(heads)
+            self._read(store, heads, time.monotonic() + _WITHIN_S)
+            return self._labelled(sorted(heads))
+
+    def _read(self, store: Store, heads: dict[str, int], until: float) -> None:
+        due = [name for name, last in heads.items() if name not in self._known or self._known[name][0] != last]
+        for name in in_turn(due, after=self._last):
+            if time.monotonic() > until:
+                return
+            self._last = name
+            self._failed.discard(name)
+            try:
+                with briefly(store, name, of=len(heads)) as campaign:
+                    self._known[name] = campaign.session.read(lambda _, fold: (fold.sequence, Standing.of(fold)))
+            except DoralError:  # its health tells of it
+                self._known.pop(name, None)
+                self._failed.add(name)
+
+    def _labelled(self, names: list[str]) -> dict[str, Standing]:
+        own, others = names[:MOST_CAMPAIGNS], names[MOST_CAMPAIGNS:]
+        found = {name: self._known[name][1] for name in own if name in self._known}
+        read = [self._known[name][1] for name in others if name in self._known]
+        # A sum of some would grow with every look, though nothing has happened.
+        if read and all(name in self._known or name in self._failed for name in others):
+            found[OTHER] = reduce(Standing.plus, read)
+        return found
 
 
 _standings: WeakKeyDictionary[Store, _Standings] = WeakKeyDictionary()
 
 
 def _budgets(store: Store) -> list[Metric]:
-    found: dict[str, Standing] = {}
-    for name, here in _standings.setdefault(store, _Standings()).look(store).items():
-        label = name if len(found) < MOST_CAMPAIGNS else OTHER
-        found[label] = found[label].plus(here) if label in found else here
+    found = _standings.setdefault(store, _Standings()).look(store)
     families: list[Metric] = []
     for field, words in (
         ("total", "The whole budget of a campaign."),

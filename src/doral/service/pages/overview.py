@@ -18,7 +18,7 @@ from doral.pages.numbers import count, figure
 from doral.service.access.caller import Caller
 from doral.service.access.guard import page_caller
 from doral.service.pages.forms_answers import campaign_path
-from doral.service.pages.overview_rows import Line, Overview, Seen
+from doral.service.pages.overview_rows import Line, Overview, Seen, Shown
 from doral.service.pages.refused import refused_page
 from doral.service.pages.shell import shell
 from doral.service.replies import problem_reply, reply
@@ -57,11 +57,12 @@ async def show(
     q: str = "",
 ) -> Response:
     """The page."""
+    asked = q.strip()[:200]
     try:
-        seen = await service.run(lambda: overview.look(at_once=True))
+        seen = await service.run(lambda: overview.look(_shown_to(caller, asked), at_once=True))
     except DoralError as error:
         return refused_page(request, caller, error)
-    main = _main(caller, seen, q.strip()[:200])
+    main = _main(caller, seen, asked)
     return shell(request, caller, title="Campaigns", main=main, scripts=("sorting.js", "overview.js"))
 
 
@@ -75,21 +76,26 @@ async def send_rows(
     q: str = "",
 ) -> Response:
     """The lines that have changed since a version; all of them where campaigns came or went."""
+    asked = q.strip()[:200]
     try:
-        seen = await service.run(overview.look)
+        seen = await service.run(lambda: overview.look(_shown_to(caller, asked)))
     except DoralError as error:
         return problem_reply(error, instance=request.url.path)
     token, _, number = since.partition("-")
     version = int(number) if token == _TOKEN and number.isdecimal() and len(number) < 18 else 0
-    lines = _found(_visible(caller, seen), q.strip()[:200])[:_MOST_SHOWN]
+    lines = _found(_visible(caller, seen), asked)[:_MOST_SHOWN]
     is_whole = version < seen.members
     found = {
         "version": f"{_TOKEN}-{seen.version}",
-        "is_reading": seen.is_reading,
+        "is_reading": any(one.state == "reading" for one in lines),
         "table": _table(caller, lines) if is_whole else None,
         "rows": {} if is_whole else {one.name: _row(one) for one in lines if seen.changed[one.name] > version},
     }
     return reply(found, headers={"Cache-Control": "no-store"})
+
+
+def _shown_to(caller: Caller, asked: str) -> Shown:
+    return lambda seen: [one.name for one in _found(_visible(caller, seen), asked)[:_MOST_SHOWN]]
 
 
 def _visible(caller: Caller, seen: Seen) -> list[Line]:

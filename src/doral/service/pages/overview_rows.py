@@ -1,16 +1,17 @@
 """All campaigns at a glance: one line each, from the state of a campaign and never from its log, made once for all.
 
-Only campaigns that have moved are looked at. Where there are many that nobody has opened yet, a look takes as many of
-them as it has time for; the others follow.
+Only campaigns that have moved are looked at. Where there are more of them than a look has time for, those that somebody
+is shown come first, and the next look goes on where this one ended.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
+from typing import TypeAlias
 
 from doral.errors import DoralError
 from doral.live.errors import ConnectionLost
@@ -19,12 +20,13 @@ from doral.live.fold import Fold
 from doral.live.session import Session
 from doral.live.storage.contract import Log
 from doral.live.store import Store
+from doral.service.operations.turns import in_turn
 
 _EVERY_S = 1.0
 _RESTS = 5.0  # times as long as looking took
 _READING_S = 0.5  # that one look spends on campaigns that were not read yet
-_SMALL_EVENTS = 1_000  # a log of so many is read anew sooner than a connection is opened for it
-_MOST_OPEN = 50  # campaigns that are kept open only because somebody looks at the list
+_SMALL_EVENTS = 1_000  # a log of so many is read anew: that takes a moment, and keeps nothing
+_MOST_OPEN = 50  # campaigns that are kept ready only because somebody looks at the list
 _TRY_AGAIN_S = 30.0
 
 
@@ -79,10 +81,8 @@ class Seen:
     changed: Mapping[str, int]
     members: int
 
-    @property
-    def is_reading(self) -> bool:
-        """Whether some were not looked at yet."""
-        return any(one.state == "reading" for one in self.lines.values())
+
+Shown: TypeAlias = Callable[[Seen], Iterable[str]]
 
 
 class Overview:
@@ -95,18 +95,26 @@ class Overview:
         self._began_at, self._took_s = -1e9, 0.0
         self._failed_at: dict[str, float] = {}
         self._opened: dict[str, Session] = {}  # only because somebody looks at the list, the longest ago first
+        self._shown: set[str] = set()  # to anybody since the last look
+        self._last_small = self._last_large = ""  # that was read
 
-    def look(self, *, at_once: bool = False) -> Seen:
-        """As it was a moment ago; `at_once`: nothing is older than the question. Who asks together looks together."""
+    def look(self, shown: Shown | None = None, *, at_once: bool = False) -> Seen:
+        """As it was a moment ago; `at_once`: nothing is older than the question. Who asks together looks together.
+
+        Args:
+            shown: Of what was seen, the names that whoever asks is going to show: they are read before all others.
+            at_once: Whether to look now.
+        """
         asked_at = time.monotonic()
         with self._lock:
             now = time.monotonic()
+            if shown is not None and self._seen is not None:
+                self._shown.update(shown(self._seen))
             wait_s = max(_EVERY_S, _RESTS * self._took_s)
             is_new = self._began_at >= asked_at if at_once else now < self._began_at + self._took_s + wait_s
-            if self._seen is not None and not self._seen.is_reading and is_new:
-                return self._seen
-            self._seen = self._look(now)
-            self._began_at, self._took_s = now, time.monotonic() - now
+            if self._seen is None or not is_new:
+                self._seen = self._look(now)
+                self._began_at, self._took_s = now, time.monotonic() - now
             return self._seen
 
     def _look(self, now: float) -> Seen:
@@ -115,20 +123,7 @@ class Overview:
         alarms: dict[str, int] = {}
         for row in self._store.books.alarms():
             alarms[row.campaign] = alarms.get(row.campaign, 0) + 1
-        until = now + _READING_S
-        lines, large = {}, {}
-        with self._store.glimpses() as found:
-            for one in found:
-                line, last = known.get(one.name) or Line(name=one.name, state="reading"), one.last_event
-                if self._is_due(line, last, now) and time.monotonic() < until:
-                    if last > _SMALL_EVENTS:
-                        large[one.name] = last
-                    else:
-                        line = self._tried(one.name, last, now, partial(one.read, partial(_line, one.name)))
-                lines[one.name] = line
-        for name, last in large.items():
-            if time.monotonic() < until:
-                lines[name] = self._tried(name, last, now, partial(self._read_open, name))
+        lines = self._read(known, now)
         lines = {name: replace(line, alarms=alarms.get(name, 0)) for name, line in lines.items()}
         version = 1 if before is None else before.version + 1
         same = before is not None and list(before.lines) == list(lines)
@@ -138,6 +133,31 @@ class Overview:
         }
         members = before.members if same and before is not None else version
         return Seen(lines=lines, version=version, changed=changed, members=members)
+
+    def _read(self, known: Mapping[str, Line], now: float) -> dict[str, Line]:
+        """As they are, as far as there is time; half of it is for long logs, where some are due."""
+        until = now + _READING_S
+        with self._store.glimpses() as found:
+            lines = {one.name: known.get(one.name) or Line(name=one.name, state="reading") for one in found}
+            due = {one.name: one for one in found if self._is_due(lines[one.name], one.last_event, now)}
+            large = {name: one.last_event for name, one in due.items() if one.last_event > _SMALL_EVENTS}
+            until_large = now + _READING_S / 2 if large else until
+            for name in self._in_turn(due.keys() - large.keys(), self._last_small):
+                if time.monotonic() > until_large:
+                    break
+                one, self._last_small = due[name], name
+                lines[name] = self._tried(name, one.last_event, now, partial(one.read, partial(_line, name)))
+        for name in self._in_turn(large, self._last_large):
+            if time.monotonic() > until:
+                break
+            self._last_large = name
+            lines[name] = self._tried(name, large[name], now, partial(self._read_open, name))
+        self._shown.clear()
+        return lines
+
+    def _in_turn(self, names: Iterable[str], last: str) -> list[str]:
+        """Those that somebody sees first; among these, and among the others, from where the last look ended."""
+        return sorted(in_turn(names, after=last), key=lambda name: name not in self._shown)
 
     def _is_due(self, line: Line, last: int, now: float) -> bool:
         if line.state == "failed":
@@ -161,7 +181,7 @@ class Overview:
             self._opened[name] = session
         line = session.read(partial(_line, name))
         while len(self._opened) > _MOST_OPEN:
-            self._opened.pop(next(iter(self._opened))).close()  # each has a connection of its own
+            self._opened.pop(next(iter(self._opened))).close()  # each has its state, and in SQLite a connection
         return line
 
 
