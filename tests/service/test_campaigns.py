@@ -8,6 +8,7 @@ import threading
 import time
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx2
@@ -15,9 +16,10 @@ import pytest
 
 import doral
 from doral.live.campaign import Campaign
-from doral.service import service as service_module
 from doral.service.app import make_app
 from doral.service.models.campaigns import Campaigns
+from doral.service.operations import briefly as brief
+from doral.service.operations import operating
 from doral.service.service import Service
 from doral.service.settings import ServiceSettings
 from tests.service.harness import PROBLEM, Serving, serving
@@ -166,7 +168,7 @@ def test_a_budget_is_topped_up_once_per_key(client: httpx2.Client, campaign: Cam
     client.post(path(campaign, "/budget"), json={"amount": 0.2})
     ledger = client.get(path(campaign, "/ledger")).json()
     assert Decimal(ledger["total"]) == Decimal("1000.3")
-    assert set(ledger) == {"total", "spent", "reserved", "released", "left"}
+    assert set(ledger) == {"total", "spent", "reserved", "released", "left", "leased"}
 
 
 def test_more_arrivals_are_expected(client: httpx2.Client, campaign: Campaign) -> None:
@@ -295,16 +297,53 @@ def test_a_key_for_some_campaigns_hears_of_no_other(service: Serving) -> None:
             assert "secret-plan'" not in html.unescape(told.text), page
 
 
-def test_campaigns_that_were_deleted_leave_their_place_in_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_module, "_MOST_OPENED", 1)
-    with doral.open("memory://") as store:
-        here = Service(store, ServiceSettings(storage="memory://"))
-        store.create("first", PROBLEM)
-        store.create("second", PROBLEM)
-        until = time.monotonic() + 100.0
-        assert [len(one) > 1 for one in here._summaries(["first", "second"], until)] == [True, False]
-        store.delete("first")
-        assert [len(one) > 1 for one in here._summaries(["second"], until)] == [True]
+@pytest.mark.parametrize("n_campaigns", [3, 5])
+def test_a_long_list_closes_nothing_that_was_open_and_keeps_nothing_that_was_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_campaigns: int
+) -> None:
+    monkeypatch.setattr(brief, "KEPT_OPEN", 3)
+    with doral.open(f"sqlite:///{tmp_path / 'campaigns.db'}") as store:
+        here = Service(store, ServiceSettings(storage="sqlite:///x.db"))
+        store._keep_open(3)
+        names = [f"c{number}" for number in range(n_campaigns)]
+        for name in names:
+            store.create(name, PROBLEM).session.close()
+        store.campaign(names[0]).decide("old")
+        found = here._summaries(names, time.monotonic() + 100.0)
+        assert [one["arrivals"] for one in found] == [1, *[0] * (n_campaigns - 1)]
+        assert [store.campaign(name).session.is_open for name in names] == (
+            [True] * 3 if n_campaigns == 3 else [True, False, False, False, False]
+        )
+        store.delete("c1")
+        assert here._summaries(["c1"], time.monotonic() + 100.0) == [{"name": "c1"}]
+        here.close()
+
+
+def test_at_the_end_snapshots_are_saved_of_what_was_used_here_while_there_is_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operating, "_WORTH_SAVING", 3)
+    url = f"sqlite:///{tmp_path / 'campaigns.db'}"
+    with doral.open(url) as store:
+        for name in ("long", "short", "late", "elsewhere"):
+            store.create(name, PROBLEM)
+    with doral.open(url) as other, doral.open(url) as store:
+        other.campaign("elsewhere").decide_many(["old"] * 20)
+
+        async def use(here: Service) -> None:
+            for name, count in (("long", 20), ("short", 1), ("late", 20)):
+                await (await here.desk(name)).decide_many([{"context": "old"}] * count)
+            await here.desk("elsewhere")  # found, and never looked at
+
+        here = Service(store, ServiceSettings(storage=url))
+        asyncio.run(use(here))
+        found = list(here.campaigns)
+        now = iter([0.0, 1.0, 2.0, 5.1])
+        monkeypatch.setattr(operating, "time", SimpleNamespace(monotonic=lambda: next(now)))
+        operating._save_snapshots(found)  # it would fail here, if it looked at the time once more
+        saved = {one.name: one.session.read(lambda log, _: list(log.snapshots())) for one in found[:3]}
+        assert {name: bool(some) for name, some in saved.items()} == {"long": True, "short": False, "late": False}
+        assert found[3].session.last_seen is None
         here.close()
 
 

@@ -277,3 +277,6 @@ def test_campaigns_that_have_moved_come_first_and_the_others_get_their_turn() ->
     assert looked(heads, 100) == ["c6", "c7", "c8", "c9"]  # each once, those that have moved in between
     del heads["c0"]
     assert looked(heads, 100) == names[1:]
+    assert looked(heads, 2) == names[1:3]
+    heads["new"] = 1
+    assert looked(heads, 2) == ["c3", "new"]  # and does not wait until all others were looked at

@@ -307,6 +307,32 @@ def test_one_worker_looks_up_the_numbers_of_all(
         assert len(numbers(alone, "doral_budget_total")) == len(NAMES)
 
 
+def test_wrong_keys_from_an_address_are_counted_where_they_came(storage: str, folder: Path) -> None:
+    """The home sees only requests whose keys were right: it refuses none for what others from there have tried."""
+    theirs = at_home(1)
+    with (
+        worker(storage, folder, 0, sign_in_failures=3) as first,
+        worker(storage, folder, 1, sign_in_failures=3) as second,
+    ):
+        until_handed(first, theirs, "first")
+        for number in range(5):
+            with second.client(f"doral_{number:012d}_{64 * 'a'}") as stranger:
+                refused = stranger.get("/v1/me").status_code
+        assert refused == 429
+        key = first.make_key("decide")  # which the second has never seen
+        counted = handed(first)["answered"]
+        with first.client(key) as client:
+            answer = client.post(f"/v1/campaigns/{theirs}/decisions", json={"context": "old", "key": "good"})
+        assert answer.status_code == 200
+        assert handed(first)["answered"] == counted + 1
+
+
+def test_a_worker_makes_itself_ready_for_campaigns_at_home_with_it(storage: str, folder: Path) -> None:
+    """Whether or not the others are there already: they will be."""
+    with worker(storage, folder, 1) as only:
+        assert [is_read(only, name) for name in NAMES] == [home_of(name, range(2)) == 1 for name in NAMES]
+
+
 # --- homes that fail --------------------------------------------------------------------------------------------------
 
 

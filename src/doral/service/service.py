@@ -19,6 +19,7 @@ from doral.service.access.entrance import Entrance
 from doral.service.desk import Desk
 from doral.service.exporting import Exports
 from doral.service.following import Following
+from doral.service.operations.briefly import briefly
 from doral.service.operations.metrics import Metrics
 from doral.service.settings import ServiceSettings
 from doral.service.summaries import summary
@@ -33,7 +34,6 @@ _KEPT_OPEN_FILES = 300  # campaigns in one SQLite file: each takes three files, 
 _CONNECTIONS = 60  # of all processes together: PostgreSQL has 100 for everybody, unless told otherwise
 _FEWEST_OPEN = 8
 _FILES_PER_CAMPAIGN = 12  # of those that a process may open: three are used, and others are for connections
-_MOST_OPENED = 100  # campaigns that a list opens: each has a connection of its own
 
 
 class Service:
@@ -53,7 +53,6 @@ class Service:
         self.exports = Exports()
         self._desks: dict[str, Desk] = {}
         self._trying: asyncio.Future[None] | None = None
-        self._listed: set[str] = set()  # campaigns that were opened for a list
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Something that takes a while, in a thread."""
@@ -84,6 +83,11 @@ class Service:
                 )
         return found
 
+    @property
+    def campaigns(self) -> list[Campaign]:
+        """That somebody has asked for here."""
+        return [desk.campaign for desk in self._desks.values()]
+
     async def follow(self, name: str, whose: str) -> AsyncIterator[int]:
         """The number of the last event, now and whenever there are more, for somebody with the key of this id."""
         desk = await self.desk(name)
@@ -105,24 +109,17 @@ class Service:
         for name in names:
             one: dict[str, Any] | None = None
             if time.monotonic() < until:
-                one = self._summary(name)
+                one = self._summary(name, of=len(names))
             elif (desk := self._desks.get(name)) is not None and (fold := desk.campaign.session.last_seen) is not None:
                 one = summary(name, fold)
             found.append({"name": name} if one is None else one)
         return found
 
-    def _summary(self, name: str) -> dict[str, Any] | None:
-        """None where it cannot be read, or too many campaigns are open."""
-        desk = self._desks.get(name)
-        if desk is None and name not in self._listed and not self.store._shares_connections:
-            if len(self._listed) >= _MOST_OPENED:
-                self._listed &= set(self.store.list())  # those that were deleted are open no longer
-            if len(self._listed) >= _MOST_OPENED:
-                return None
-            self._listed.add(name)
+    def _summary(self, name: str, *, of: int) -> dict[str, Any] | None:
+        """None where it cannot be read. A long list keeps none open that was not: others would be closed for it."""
         try:
-            campaign = self.store.campaign(name) if desk is None or desk.campaign.is_gone else desk.campaign
-            return campaign.session.read(lambda _, fold: summary(name, fold))
+            with briefly(self.store, name, of=of) as campaign:
+                return campaign.session.read(lambda _, fold: summary(name, fold))
         except DoralError:
             return None
 

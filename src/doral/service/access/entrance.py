@@ -51,7 +51,9 @@ class Entrance:
             scheme, _, word = sent[0].partition(b" ")
             if scheme.lower() != b"bearer":
                 raise refusals.no_such_form()
-            found = await self.key(word.decode("latin-1").strip(), address_of(scope))
+            # The worker where one that was handed on came has counted it: its key was right there.
+            address = None if HANDED_ON in scope.get("state", {}) else address_of(scope)
+            found = await self.key(word.decode("latin-1").strip(), address)
         elif cookies is not None and cookie_in(cookies, self._cookie) is not None:
             if scope["method"] not in _READS or (site is not None and site not in _OWN_SITE):
                 raise refusals.cookie_refused()
@@ -91,8 +93,8 @@ class Entrance:
         state[_CALLER] = found
         return found
 
-    async def key(self, text: str, address: str) -> Caller:
-        """Whose key this is."""
+    async def key(self, text: str, address: str | None) -> Caller:
+        """Whose key this is. Where there is no address, wrong ones are not counted."""
         presented = read_key(text)
         if presented is None:
             raise self._wrong(address, refusals.no_such_form())
@@ -127,15 +129,17 @@ class Entrance:
             raise refusals.unknown_key()
         return replace(_in_force(held), csrf=csrf_of(presented))
 
-    async def _find(self, presented: Presented, address: str) -> Held:
+    async def _find(self, presented: Presented, address: str | None) -> Held:
         """Where too many were wrong, only keys that this process knows are looked at: nothing is read for guesses."""
-        wait_s = self._failures.wait_s(address)
+        wait_s = 0.0 if address is None else self._failures.wait_s(address)
         if wait_s > 0 and not self.keyring.knows(presented.id):
             raise refusals.too_many(_TOO_MANY.format(wait_s), wait_s)
         return await self.keyring.find(presented.id)
 
-    def _wrong(self, address: str, error: ServiceError) -> ServiceError:
+    def _wrong(self, address: str | None, error: ServiceError) -> ServiceError:
         """One more that was wrong; once they are too many, they are all told the same."""
+        if address is None:
+            return error
         wait_s = self._failures.wait_s(address)
         self._failures.add(address)
         return error if wait_s <= 0 else refusals.too_many(_TOO_MANY.format(wait_s), wait_s)

@@ -1,4 +1,6 @@
-"""Campaigns that are looked at in passing: where there are many, they are not all kept open for that."""
+"""Campaigns that are looked at in passing: where there are many, they are not all kept ready for that, and those that
+others use are not closed to make room for them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from contextlib import contextmanager
 from doral.live.campaign import Campaign
 from doral.live.store import Store
 
-KEPT_OPEN = 50  # campaigns; each holds a connection to the store, and its state in memory
+KEPT_OPEN = 50  # campaigns; each has its state in memory, and in SQLite a connection of its own
 
 
 @contextmanager

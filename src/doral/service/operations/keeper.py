@@ -35,7 +35,7 @@ _logger = logging.getLogger("doral.service")
 
 
 class _Turns:
-    """Who is next. Half of the time belongs to those that have moved since they were last looked at."""
+    """Who is next. Half of the time belongs to those that are new, or have moved since they were last looked at."""
 
     def __init__(self) -> None:
         self.waiting: deque[str] = deque()
@@ -51,7 +51,7 @@ class _Turns:
         self._seen = {name: last for name, last in self._seen.items() if name in heads}
         if not self.waiting:
             self.waiting.extend(heads)
-        moved = deque(name for name, last in heads.items() if self._seen.get(name, last) != last)
+        moved = deque(name for name, last in heads.items() if self._seen.get(name) != last)
         taken: set[str] = set()
         while (self.waiting or moved) and has_time():
             queue = moved if moved and (len(taken) % 2 or not self.waiting) else self.waiting

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 
 from fastapi import FastAPI
 
 from doral.errors import DoralError
-from doral.live.store import Store
+from doral.live.campaign import Campaign
 from doral.service.operations.keeper import Keeper
 from doral.service.operations.readiness import READY, STARTING, STOPPING
 from doral.service.operations.warming import warm_up
@@ -57,12 +57,13 @@ async def operating(app: FastAPI, service: Service) -> AsyncIterator[None]:
 
 async def _begin(app: FastAPI, service: Service) -> None:
     """Ready even where something could not be warmed up: it is slow the first time, then."""
+    spread: Spread | None = getattr(app.state, "spread", None)
     try:
-        await service.run(lambda: warm_up(service.store))
+        await service.run(lambda: warm_up(service.store, None if spread is None else spread.will_be_home))
     except DoralError as error:
         _logger.warning("the store could not be read beforehand: %s", error)
     app.state.readiness = READY
-    if (spread := getattr(app.state, "spread", None)) is not None:
+    if spread is not None:
         await spread.open(app.state.serve_handed)  # campaigns come home when they are served quickly here
     when_ready: Callable[[], None] | None = getattr(app.state, "when_ready", None)
     if when_ready is not None:
@@ -72,17 +73,19 @@ async def _begin(app: FastAPI, service: Service) -> None:
 async def _drain(service: Service) -> None:
     """What was handed in is stored before the store is closed, and what was stored is quickly read the next time."""
     await service.drain()
-    await service.run(lambda: _save_snapshots(service.store))
+    await service.run(lambda: _save_snapshots(service.campaigns))
 
 
-def _save_snapshots(store: Store) -> None:
-    """Of campaigns that have gone on much since their last one, as far as there is time."""
+def _save_snapshots(campaigns: Iterable[Campaign]) -> None:
+    """Of those that have a state here and have gone on much since their last one, as far as there is time."""
     until = time.monotonic() + _SAVE_WITHIN_S
-    with suppress(DoralError):
-        for name in store.list():
-            campaign = store.campaign(name)
-            if time.monotonic() > until or campaign.session.last_seen is None:
-                continue
+    for campaign in campaigns:
+        if time.monotonic() > until:
+            return
+        seen = campaign.session.last_seen
+        if seen is None or seen.sequence < _WORTH_SAVING:
+            continue
+        with suppress(DoralError):
             newest = campaign.session.read(lambda log, fold: fold.sequence - next(iter(log.snapshots()), 0))
             if newest >= _WORTH_SAVING:
                 campaign.save_snapshot()

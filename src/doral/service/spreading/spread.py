@@ -51,6 +51,10 @@ class Spread:
         """The place of the worker where this campaign is at home now."""
         return home_of(name, self.alive())
 
+    def will_be_home(self, name: str) -> bool:
+        """Whether it is at home here once all workers are there."""
+        return home_of(name, range(self._where.of)) == self._where.place
+
     def home_elsewhere(self, name: str) -> int | None:
         """The same; None where it is at home here."""
         place = self.home(name)
