@@ -23,7 +23,7 @@ from fastapi import FastAPI
 
 import doral
 from doral.errors import InvalidValue
-from doral.service.operations import server
+from doral.service.operations import connections, server
 from doral.service.operations.listening import check, listen, tls_context
 from doral.service.settings import ServiceSettings
 from tests.service.harness import PROBLEM
@@ -245,6 +245,22 @@ def test_workers_are_replaced_count_together_and_end_with_the_first_process(post
     with doral.open(postgres) as store:
         assert len(list(store.campaign("load").decisions())) == 40
         store.delete("load")
+
+
+def test_more_workers_than_postgresql_has_connections_for_are_told_of(
+    postgres: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    allowed = connections._allowed(postgres)
+    assert 10 < allowed < 10_000
+    for workers in (2, 4, 8, 12, 1_000):  # each uses at least eight
+        settings = replace(SETTINGS, workers=workers, storage=postgres)
+        assert connections.most_used(settings) >= 8 * workers
+        caplog.clear()
+        connections.warn_if_too_few(settings)
+        told = [record.getMessage() for record in caplog.records]
+        assert bool(told) == (connections.most_used(settings) > allowed)
+        assert all(f"workers = {workers}: " in one and "max_connections" in one for one in told)
+    assert told
 
 
 def test_workers_stop_under_load_and_lose_nothing(postgres: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from doral.live.store import open as open_store
 from doral.service.app import make_app
+from doral.service.operations.connections import warn_if_too_few
 from doral.service.operations.listening import check, listen, tls_context, url_of
 from doral.service.operations.logs import set_up_logs
 from doral.service.operations.server import make_server
@@ -43,6 +44,7 @@ def serve(settings: ServiceSettings, *, when_ready: Callable[[str], None] | None
             return
         lines = set_up_logs(log_format=settings.log_format)
         open_store(settings.storage).close()  # whatever is wrong with it is said here, and its tables are made once
+        warn_if_too_few(settings)
         listening.listen()
         Workers(settings, listening, tell).run()
         lines.flush()
