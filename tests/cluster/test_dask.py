@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import joblib
 import numpy as np
 import polars as pl
 import pytest
 from distributed import Client
+from distributed.comm.core import CommClosedError
 
 import doral
 from doral.engine.presets import policy
 from doral.experiments.kit.batches import Batch, run_cells
 from doral.experiments.kit.cell import Cell
 from doral.simulation.streaming import simulate_to
+from doral.simulation.workers import on_dask
+from doral.simulation.workers.errors import ClusterError
+from doral.simulation.workers.on_dask import OnDask
+from doral.simulation.workers.spreading import spread
 from tests.cli.processes import environment
 from tests.cluster.conftest import START_S, Dask, deadly, until
 
@@ -73,11 +82,89 @@ def test_a_policy_that_workers_do_not_have_is_refused(
         doral.simulate(made, "stress/tiny", runs=2, n_jobs=-1)
 
 
-def test_a_plan_is_the_same(dask: Dask) -> None:
+def test_a_plan_with_a_policy_that_workers_do_not_have_is_refused_and_nobody_dies(
+    dask: Dask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "not_there.py").write_text(ELSEWHERE)
+    monkeypatch.syspath_prepend(tmp_path)
+    made = importlib.import_module("not_there").Elsewhere
+    with pytest.raises(doral.InvalidValue, match="not_there.*install the module"):
+        doral.plan(_log(), policies=[made], truths=3, n_jobs=-1)
+    assert len(dask.workers()) == 2
+
+
+def test_pieces_that_workers_cannot_unpack_are_an_error_of_the_task(
+    dask: Dask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a_piece.py").write_text("class Piece:\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    piece = importlib.import_module("a_piece").Piece()
+    with pytest.raises(doral.InvalidValue, match="a_piece.*install the module"):
+        list(spread(max, 0, [piece], works=[1.0], n_jobs=-1, prefer="threads"))
+    assert len(dask.workers()) == 2
+
+
+def test_a_policy_that_ends_the_program_does_not_end_workers(dask: Dask) -> None:
+    class Ends:
+        def __init__(self, problem: doral.Problem, seed: int) -> None:
+            sys.exit("enough")
+
+        def decide(self, arrival: doral.Arrival) -> int | None:
+            return None
+
+        def observe(self, answer: doral.Answer) -> None:
+            pass
+
+    with pytest.raises(doral.InvalidValue, match="SystemExit.*enough.*raise an error"):
+        doral.simulate(Ends, "stress/tiny", runs=2, n_jobs=-1)
+    assert len(dask.workers()) == 2
+
+
+def test_a_worker_that_hangs_does_not_hold_up_the_check(
+    dask: Dask, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_dask, "ANSWER_S", 1.0)
+    hung = dask.workers()[0]
+    hung.send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+    try:
+        OnDask(client).check()
+        assert time.monotonic() - began < 20.0
+    finally:
+        hung.send_signal(signal.SIGCONT)
+
+
+def test_a_client_that_cannot_be_used_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost() -> dict[str, int]:
+        raise CommClosedError("gone")
+
+    engine = OnDask(client)
+    monkeypatch.setattr(client, "ncores", lost)
+    with pytest.raises(ClusterError, match="lost"):
+        engine.workers()
+    closed = Client(client.scheduler.address, set_as_default=False)
+    closed.close()
+    with joblib.parallel_config("dask", client=closed), pytest.raises(ClusterError, match="closed.*connect anew"):
+        doral.simulate("random", "stress/tiny", runs=2, n_jobs=-1)
+
+
+def test_an_asynchronous_client_is_refused(client: Client) -> None:
+    async def used() -> None:
+        async with Client(client.scheduler.address, asynchronous=True, set_as_default=False) as own:
+            with joblib.parallel_config("dask", client=own), pytest.raises(doral.InvalidValue, match="asynchronous"):
+                doral.simulate("random", "stress/tiny", runs=2, n_jobs=-1)
+
+    asyncio.run(used())
+
+
+def _log() -> dict[str, Any]:
     draws = np.random.default_rng(3)
     arm = np.where(draws.random(300) < 0.5, "letter", "call")
-    log = {"arm": arm, "reward": (draws.random(300) < 0.5).astype(int)}
-    one, other = (doral.plan(log, policies=["random"], truths=6, n_jobs=jobs) for jobs in (1, -1))
+    return {"arm": arm, "reward": (draws.random(300) < 0.5).astype(int)}
+
+
+def test_a_plan_is_the_same(dask: Dask) -> None:
+    one, other = (doral.plan(_log(), policies=["random"], truths=6, n_jobs=jobs) for jobs in (1, -1))
     assert one.earnings == other.earnings
 
 

@@ -52,9 +52,10 @@ def earn(
     """
     slow = min(world.truths.n, MOST_TRUTHS, max(FEWEST_TRUTHS, int(PYTHON_ROUNDS / world.asked.arrivals)))
     able, refused = _able(world, policies)
-    tasks = [[one for one in able if isinstance(one, PolicyOptions) or i < slow] for i in range(world.truths.n)]
+    fast = tuple(i for i, one in enumerate(able) if isinstance(one, PolicyOptions))
+    tasks = [tuple(range(len(able))) if i < slow else fast for i in range(world.truths.n)]
     found: dict[str, list[Played | None]] = {name: [] for name in (STATUS_QUO, *map(policy_name, able))}
-    for played in _in_parallel(world, tasks, chances, seed=seed, n_jobs=n_jobs):
+    for played in _in_parallel(_Shared(world, able, chances, seed), tasks, n_jobs=n_jobs):
         for name, entries in found.items():
             entries.append(played.get(name))
         on_truth()
@@ -78,25 +79,32 @@ def _able(world: LoggedWorld, policies: Sequence[MadePolicy]) -> tuple[list[Made
     return able, tuple(refused)
 
 
-def _in_parallel(
-    world: LoggedWorld, tasks: Sequence[Sequence[MadePolicy]], chances: Floats, *, seed: int, n_jobs: int
-) -> Iterator[dict[str, Played]]:
-    scenario = world.usual()
+class _Shared(NamedTuple):
+    """What all truths need; policies are in it, which may be classes that workers must have."""
+
+    world: LoggedWorld
+    policies: Sequence[MadePolicy]
+    chances: Floats
+    seed: int
+
+
+def _in_parallel(shared: _Shared, tasks: Sequence[tuple[int, ...]], *, n_jobs: int) -> Iterator[dict[str, Played]]:
+    """Every truth with the policies that play it, both by number."""
+    scenario = shared.world.usual()
     yield from spread(
         _play,
-        (world, chances, seed),
+        shared,
         list(enumerate(tasks)),
-        works=[run_work(policies, scenario) for policies in tasks],
+        works=[run_work([shared.policies[i] for i in task], scenario) for task in tasks],
         n_jobs=n_jobs,
         prefer="processes",
     )
 
 
-def _play(
-    shared: tuple[LoggedWorld, Floats, int], truth_and_policies: tuple[int, Sequence[MadePolicy]]
-) -> dict[str, Played]:
-    world, chances, seed = shared
-    number, policies = truth_and_policies
+def _play(shared: _Shared, truth_and_policies: tuple[int, tuple[int, ...]]) -> dict[str, Played]:
+    world, able, chances, seed = shared
+    number, chosen = truth_and_policies
+    policies = [able[i] for i in chosen]
     scenario = world.possible(number)
     truth = make_truth(scenario, seed=seed, run=number)
     found = {STATUS_QUO: _as_it_was(scenario, truth, chances)}

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from doral.simulation.workers.packing import Packed
 
+ANSWER_S = 10.0  # nobody starts an experiment on a cluster that takes longer to say a word
 STRANDED_S = 60.0  # so long without a single worker, and the work is given up
 LOOK_S = 5.0  # how often it is asked whether anybody is left
 
@@ -28,8 +29,8 @@ class Engine(Protocol):
     def share(self, packed: Packed) -> Any:
         """What all tasks need; each worker fetches it once."""
 
-    def submit(self, shared: Any, pieces: Sequence[object]) -> Any:
-        """One task, which is tried again when its worker dies."""
+    def submit(self, shared: Any, pieces: bytes) -> Any:
+        """One task, packed, which is tried again when its worker dies."""
 
     def first_done(self, handles: Sequence[Any]) -> Sequence[Any]:
         """Wait for at least one."""

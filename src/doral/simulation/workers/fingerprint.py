@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import platform
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import version
 
+import numpy as np
+
 from doral._kernel.sources import digest_of
 from doral._version import VERSION
 
+REMEDY = "install the same on both sides, on processors of one kind"
 _LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "polars")
 
 
@@ -17,7 +22,8 @@ _LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "polars")
 def versions() -> dict[str, str]:
     """Of ourselves, of all our sources, of Python, of the libraries that compute, and of what they compute with.
 
-    Logarithms and powers are the C library's: another one may round the last bit otherwise.
+    Logarithms and powers are the C library's and NumPy's: another one may round the last bit otherwise, and so may the
+    same on an older processor. Products of matrices are added up in one order (`simulation.sums`).
     """
     return {
         "doral": VERSION,
@@ -25,8 +31,17 @@ def versions() -> dict[str, str]:
         "Python": platform.python_version(),
         "processor": platform.machine(),
         "C library": " ".join(platform.libc_ver()).strip() or platform.system(),
+        "last bits of exp, log and power": _last_bits(),
         **{name: version(name) for name in _LIBRARIES},
     }
+
+
+def _last_bits() -> str:
+    """A digest of some thousand values, by NumPy and by the C library: both have several ways, by processor."""
+    x = np.linspace(0.01, 30.0, 4_001)
+    by_numpy = (np.exp(-x), np.log(x), np.log1p(x), np.expm1(-x), np.power(x, -1.7))
+    by_library = [[math.exp(-one), math.log(one), math.pow(one, -1.7), math.lgamma(one)] for one in x.tolist()]
+    return hashlib.sha256(np.array(by_numpy).tobytes() + np.array(by_library).tobytes()).hexdigest()[:8]
 
 
 def difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from doral.errors import InvalidValue
+from doral.simulation.workers.engine import ANSWER_S
 from doral.simulation.workers.errors import ClusterError
 
-ANSWER_S = 10.0  # nobody starts an experiment on a cluster that takes longer to say a word
 MOST_GREETING = 2**16  # bytes with which a Dask scheduler begins; it takes some hundred
 PORTS = {"tcp": 8786, "ray": 10001}
 RAY_NEAR = ("auto", "local")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from distributed import Client, Future, wait
@@ -14,7 +15,7 @@ from distributed.scheduler import KilledWorker, NoValidWorkerError
 
 from doral.errors import InvalidValue
 from doral.simulation.workers import fingerprint
-from doral.simulation.workers.engine import LOOK_S, STRANDED_S
+from doral.simulation.workers.engine import ANSWER_S, LOOK_S, STRANDED_S
 from doral.simulation.workers.errors import ClusterError
 from doral.simulation.workers.packing import Packed, work
 
@@ -27,10 +28,25 @@ def _held(packed: Packed) -> Packed:
     return packed
 
 
+async def _answers(client: Client, addresses: Sequence[str]) -> dict[str, dict[str, str]]:
+    """What workers have, by address; Dask itself would wait for ever for one that hangs."""
+    asked = [asyncio.ensure_future(client.run(fingerprint.probe(), workers=[one])) for one in addresses]
+    if not asked:
+        return {}
+    done, silent = await asyncio.wait(asked, timeout=ANSWER_S)
+    for one in silent:
+        one.cancel()
+    return {address: said for one in done if one.exception() is None for address, said in one.result().items()}
+
+
 class OnDask:
     """Through a client that somebody has connected."""
 
     def __init__(self, client: Client) -> None:
+        if client.status != "running":
+            raise ClusterError(f"cluster: the Dask client of joblib is {client.status}; connect anew")
+        if client.asynchronous:
+            raise InvalidValue("cluster", client, "is an asynchronous Dask client; give joblib one that is not")
         self._client = client
         self._stranded_since: float | None = None
 
@@ -39,14 +55,21 @@ class OnDask:
         return str(self._client.scheduler.address) if self._client.scheduler is not None else "closed"
 
     def workers(self) -> int:
-        return max(1, sum(self._client.ncores().values()))
+        return max(1, sum(self._cores().values()))
+
+    def _cores(self) -> Mapping[str, int]:
+        try:
+            return dict(self._client.ncores())
+        except (*_LOST, OSError) as error:
+            raise self._lost(error) from error
 
     def check(self) -> None:
-        found = self._client.run(fingerprint.probe())
+        """All who answer in time; the others are refused by the tasks themselves, which say what they need."""
+        found: dict[str, dict[str, str]] = self._client.sync(_answers, self._client, list(self._cores()))
         for address, theirs in found.items():
             differs = fingerprint.difference(theirs, fingerprint.versions())
             if differs:
-                remedy = f"worker {address}: {differs}; numbers would differ, install the same on both sides"
+                remedy = f"worker {address}: {differs}; numbers would differ, {fingerprint.REMEDY}"
                 raise InvalidValue("cluster", self._address, remedy)
 
     def share(self, packed: Packed) -> Task:
@@ -54,7 +77,7 @@ class OnDask:
             warnings.simplefilter("ignore", UserWarning)  # that it is large; it is sent once
             return self._client.submit(_held, packed, pure=False)
 
-    def submit(self, shared: Task, pieces: Sequence[object]) -> Task:
+    def submit(self, shared: Task, pieces: bytes) -> Task:
         return self._client.submit(work, shared, pieces, pure=False)
 
     def first_done(self, handles: Sequence[Task]) -> Sequence[Task]:
@@ -70,7 +93,7 @@ class OnDask:
     def _look_around(self) -> None:
         if self._client.status != "running":
             raise self._lost("its scheduler is gone")
-        if self._client.ncores():
+        if self._cores():
             self._stranded_since = None
             return
         self._stranded_since = self._stranded_since or time.monotonic()

@@ -45,13 +45,13 @@ class OnRay:
             raise ClusterError(f"Ray cannot run a first task: {error}") from error
         differs = fingerprint.difference(theirs, fingerprint.versions())
         if differs:
-            remedy = f"a worker: {differs}; numbers would differ, install the same on both sides"
+            remedy = f"a worker: {differs}; numbers would differ, {fingerprint.REMEDY}"
             raise InvalidValue("cluster", "ray", remedy)
 
     def share(self, packed: Packed) -> Any:
         return ray.put(packed)
 
-    def submit(self, shared: Any, pieces: Sequence[object]) -> Any:
+    def submit(self, shared: Any, pieces: bytes) -> Any:
         return self._work.remote(shared, pieces)
 
     def first_done(self, handles: Sequence[Any]) -> Sequence[Any]:

@@ -6,7 +6,7 @@ import hashlib
 import pickle
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,41 +32,55 @@ class Packed:
 
 def pack(play: Play, shared: object) -> Packed:
     """Classes of a program itself (`__main__`) travel whole, others by the name of their module."""
-    import cloudpickle
-
-    try:
-        content = cloudpickle.dumps((play, shared))
-    except Exception as error:  # whatever a foreign object raises
-        remedy = f"cannot be sent to other processes ({error}): keep files, locks and connections out of it"
-        raise InvalidValue("policy or scenario", shared, remedy) from error
+    content = pack_pieces((play, shared))
     return Packed(fingerprint.versions(), hashlib.sha256(content).hexdigest(), content)
 
 
-def work(packed: Packed, pieces: Sequence[object]) -> bytes:
+def pack_pieces(pieces: object) -> bytes:
+    """In bytes: a task that cannot unpack them tells so; an engine that cannot may lose its worker."""
+    import cloudpickle
+
+    try:
+        return bytes(cloudpickle.dumps(pieces))
+    except Exception as error:  # whatever a foreign object raises
+        remedy = f"cannot be sent to other processes ({error}): keep files, locks and connections out of it"
+        raise InvalidValue("policy or scenario", pieces, remedy) from error
+
+
+def work(packed: Packed, pieces: bytes) -> bytes:
     """One task, where it is computed. What it found is one string of bytes: engines send every array by itself."""
     differs = fingerprint.difference(fingerprint.versions(), packed.versions)
     if differs:
-        raise InvalidValue("worker", _place(), f"{differs}: numbers would differ; install the same on both sides")
+        raise InvalidValue("worker", _place(), f"{differs}: numbers would differ; {fingerprint.REMEDY}")
     play, shared = _content(packed)
-    return pickle.dumps([play(shared, piece) for piece in pieces], protocol=pickle.HIGHEST_PROTOCOL)
+    try:
+        found = [play(shared, piece) for piece in _loaded(pieces)]
+    except SystemExit as error:  # it would end the worker, and the next one, and nobody would know why
+        remedy = "a policy or law ends the program, which would end the worker: raise an error instead"
+        raise InvalidValue("SystemExit", error.code, remedy) from error
+    return pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def _content(packed: Packed) -> tuple[Play, Any]:
     with _lock:
         found = _unpacked.get(packed.digest)
         if found is None:
-            try:
-                found = _unpacked[packed.digest] = pickle.loads(packed.content)
-            except (ImportError, AttributeError) as error:
-                remedy = (
-                    "is not there: install the module that holds the policy or law on the workers, or write the "
-                    "class into the program that is run"
-                )
-                raise InvalidValue(f"on worker {_place()}", str(error), remedy) from error
+            found = _unpacked[packed.digest] = _loaded(packed.content)
         _unpacked.move_to_end(packed.digest)
         while len(_unpacked) > KEPT:
             _unpacked.popitem(last=False)
     return found
+
+
+def _loaded(content: bytes) -> Any:
+    try:
+        return pickle.loads(content)
+    except (ImportError, AttributeError) as error:
+        remedy = (
+            "is not there: install the module that holds the policy or law on the workers, or write the class into "
+            "the program that is run"
+        )
+        raise InvalidValue(f"on worker {_place()}", str(error), remedy) from error
 
 
 def _place() -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from doral.simulation.workers.cutting import cut
 from doral.simulation.workers.engine import Engine, active
-from doral.simulation.workers.packing import pack
+from doral.simulation.workers.packing import pack, pack_pieces
 
 AHEAD = 2  # tasks for each worker that are under way or wait for it: none is idle while results travel
 REACH = 8  # tasks for each worker, at most, between the last result that was handed out and the last task given out
@@ -76,7 +76,7 @@ def _on_engine(
             at_once = AHEAD * workers + 1 if n_jobs < 0 else n_jobs
             last = min(len(tasks), due + REACH * max(workers, at_once)) if is_ordered else len(tasks)
             while given < last and len(running) < at_once:
-                running[engine.submit(common, tasks[given])] = given
+                running[engine.submit(common, pack_pieces(tasks[given]))] = given
                 given += 1
             for handle in engine.first_done(list(running)):
                 waiting[running.pop(handle)] = pickle.loads(engine.result(handle))
