@@ -8,6 +8,7 @@ from doral._arrays import Floats, Ints
 from doral.pacing import Pacer, solve
 from doral.problem import Problem, reserve_depths
 from doral.simulation.scenario import Scenario
+from doral.simulation.sums import weighted_sum
 
 MOST_STEPS = 200  # of the search for a price: it ends sooner, unless the price is 0
 
@@ -118,8 +119,7 @@ def reserve_caps(problem: Problem, costs: Floats, shares: Floats, depths: Ints, 
     for d, (_, share) in enumerate(reversed(problem.reserves), start=1):
         kept += share * rate
         above = depths < d
-        usable = float(
-            shares[above].sum() * costs.max() if len(costs) == 1 else shares[above] @ costs.max(axis=1)[above]
-        )
+        dearest = costs.max() if len(costs) == 1 else costs.max(axis=1)[above]
+        usable = float(shares[above].sum() * dearest) if len(costs) == 1 else weighted_sum(shares[above], dearest)
         caps.append(min(caps[-1], rate - min(kept, usable)))
     return np.array(caps)

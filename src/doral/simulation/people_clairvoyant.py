@@ -18,6 +18,7 @@ from doral.problem import reserve_depths
 from doral.simulation.clairvoyant import bought_arms, reserve_caps
 from doral.simulation.people import Drawn
 from doral.simulation.scenario import Scenario
+from doral.simulation.sums import weighted_sum
 
 PARTS = 20  # that a sample is worked out without, in turn, where reserves make several prices
 _STEPS = 100  # of the search for a price
@@ -79,7 +80,7 @@ def _solved(scenario: Scenario, lp: _Lp) -> tuple[float, Floats]:
         depths=lp.depths,
         floor=problem.return_at_least,
     )
-    spend = float(lp.shares @ (found.play * lp.costs).sum(axis=1))
+    spend = weighted_sum(lp.shares, (found.play * lp.costs).sum(axis=1))
     price = found.price if spend >= lp.rate * (1.0 - _TIGHT) else 0.0
     terms: Floats = (found.play * (lp.values - price * lp.costs)).sum(axis=1)
     return found.value, terms
@@ -102,11 +103,11 @@ def _with_missing_arms(lp: _Lp, available: Floats, floor: float) -> tuple[float,
         return total
 
     def spend(price: float) -> float:
-        return float(lp.shares @ taken(price, lp.costs))
+        return weighted_sum(lp.shares, taken(price, lp.costs))
 
     if spend(floor) <= lp.rate:
         terms = taken(floor, lp.values)
-        return float(lp.shares @ terms), terms
+        return weighted_sum(lp.shares, terms), terms
     per_cost = np.divide(lp.values, lp.costs, out=np.zeros(lp.values.shape), where=lp.costs > 0.0)
     low, high = floor, float(per_cost.max())
     for _ in range(_STEPS):
@@ -118,7 +119,7 @@ def _with_missing_arms(lp: _Lp, available: Floats, floor: float) -> tuple[float,
         else:
             high = middle
     terms = taken(high, lp.values - high * lp.costs)
-    return float(high * lp.rate + lp.shares @ terms), terms
+    return high * lp.rate + weighted_sum(lp.shares, terms), terms
 
 
 def _error(terms: Floats, shares: Floats) -> float:

@@ -18,6 +18,7 @@ from doral.delays.law import LawCode, law_code
 from doral.errors import InvalidValue
 from doral.problem import Problem
 from doral.simulation.rows import Rows, list_prices
+from doral.simulation.sums import weighted_sum
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class RowDelays(Law):
         values, sums = self._sorted
         if values[-1] == math.inf:
             return math.inf
-        return math.fsum(values) / values.size if sums is None else float(values @ np.diff(sums, prepend=0.0))
+        return math.fsum(values) / values.size if sums is None else weighted_sum(values, np.diff(sums, prepend=0.0))
 
     def _returned_by(self, ages: Floats) -> Floats:
         values, sums = self._sorted

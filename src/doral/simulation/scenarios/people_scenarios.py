@@ -28,6 +28,7 @@ from doral.simulation.scenarios.paper_scenarios import (
     SHARES,
 )
 from doral.simulation.scenarios.paper_scenarios import SCENARIOS as PAPER
+from doral.simulation.sums import product
 
 HORIZON, BUDGET = 60_000, 30_000
 N_ARMS = 10
@@ -104,7 +105,7 @@ def lines(rng: np.random.Generator, x: Floats, n_arms: int) -> Floats:
     """(N, A)."""
     each = SIZE / x.shape[1] ** 0.5
     levels, alike = rng.normal(LEVEL, SIZE, n_arms), rng.normal(0.0, each, (x.shape[1], 1))
-    return np.asarray(levels + x @ (alike + rng.normal(0.0, each, (x.shape[1], n_arms))))
+    return np.asarray(levels + product(x, alike + rng.normal(0.0, each, (x.shape[1], n_arms))))
 
 
 @dataclass(frozen=True)
@@ -116,10 +117,10 @@ class OfArmFeatures:
         k, n_arms = features.shape[1], len(features)
         f = (features - features.mean(axis=0)) / features.std(axis=0)
         each = SIZE / x.shape[1] ** 0.5
-        levels = LEVEL + f @ rng.normal(0.0, SIZE / k**0.5, k) + rng.normal(0.0, SIZE / 3.0, n_arms)
-        by_features = rng.normal(0.0, each / k**0.5, (x.shape[1], k)) @ f.T
+        levels = LEVEL + product(f, rng.normal(0.0, SIZE / k**0.5, k)) + rng.normal(0.0, SIZE / 3.0, n_arms)
+        by_features = product(rng.normal(0.0, each / k**0.5, (x.shape[1], k)), f.T)
         own = rng.normal(0.0, each / 3.0, (x.shape[1], n_arms))
-        return np.asarray(levels + x @ (rng.normal(0.0, each, (x.shape[1], 1)) + by_features + own))
+        return np.asarray(levels + product(x, rng.normal(0.0, each, (x.shape[1], 1)) + by_features + own))
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ class Speed:
 
     def __call__(self, people: Columns, features: Floats, rng: np.random.Generator) -> Floats:
         x = standardised(people, tuple(NUMBERS))
-        return np.exp(np.clip(x @ rng.normal(0.0, 1.0 / (3.0 * x.shape[1] ** 0.5), x.shape[1]), -3.0, 3.0))
+        return np.exp(np.clip(product(x, rng.normal(0.0, 1.0 / (3.0 * x.shape[1] ** 0.5), x.shape[1])), -3.0, 3.0))
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ class OneThetaEach:
 
     def __call__(self, people: Columns, features: Floats, rng: np.random.Generator) -> Floats:
         which = np.column_stack(list(people.values()))
-        return np.asarray(which @ rng.random((which.shape[1], features.shape[1])) @ features.T)
+        return product(product(which, rng.random((which.shape[1], features.shape[1]))), features.T)
 
 
 def _problem(**changes: Any) -> Problem:
