@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, get_args
 
 import gymnasium
@@ -214,15 +215,30 @@ def test_wrong_input() -> None:
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(0)
     env.reset(seed=0)
-    for action in (-1, 5, 1.5, "a"):
+    for action in (-1, 5, 1.5, "a", True, np.True_):
         with pytest.raises(InvalidValue, match="action"):
             env.step(action)  # type: ignore[arg-type]
-    with pytest.raises(InvalidValue, match="seed"):
-        env.reset(seed=-1)
+    for seed in (-1, 2**53 + 1, 2**60, 0.5):
+        with pytest.raises(InvalidValue, match="seed"):
+            env.reset(seed=seed)  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="run"):
         env.reset(options={"run": -1})
-    with pytest.raises(InvalidValue, match="options"):
-        env.reset(options={"round": 1})
+    for options in ({"round": 1}, [], 0):
+        with pytest.raises(InvalidValue, match="options"):
+            env.reset(options=options)  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue, match='scenario.*None.*scenario="stress/tiny"'):
+        gymnasium.make("doral/Scenario-v0")
+
+
+def test_where_nothing_costs_anything_the_budget_is_enough_for_all() -> None:
+    tiny = short("stress/tiny")
+    free = [replace(arm, cost=0.0) for arm in tiny.problem.arms]
+    env = ScenarioEnv(replace(tiny, problem=replace(tiny.problem, arms=free)))
+    seen, _ = env.reset(seed=0)
+    for _ in range(5):
+        assert env.observation_space.contains(seen)
+        assert seen[env.layout["left"]][2] == 1.0
+        seen, *_ = env.step(0)
 
 
 def said(code: str) -> str:

@@ -28,15 +28,15 @@ from doral.gym.vector import ScenarioVectorEnv
 __all__ = ["Layout", "ScenarioEnv", "ScenarioVectorEnv", "environment_name", "environments"]
 
 
-def _register(name: str, **options: str) -> None:
+def _register(name: str, scenario: str | None) -> None:
     gymnasium.register(
         name,
         entry_point="doral.gym.environment:ScenarioEnv",
         vector_entry_point="doral.gym.vector:ScenarioVectorEnv",
-        kwargs=options,
+        kwargs={"scenario": scenario},
     )
 
 
 for _name, _scenario in environments().items():
-    _register(_name, scenario=_scenario)
-_register(ANY)
+    _register(_name, _scenario)
+_register(ANY, None)  # whoever gives none is told to

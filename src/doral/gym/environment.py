@@ -28,7 +28,7 @@ def spaces_of(runs: Runs) -> tuple[gymnasium.Space[NDArray[np.float32]], gymnasi
 
 def run_of(options: dict[str, Any] | None) -> int | None:
     """The run that somebody asks for, or None."""
-    given = _check.keys("options", options or {}, required=(), optional=("run",))
+    given = _check.keys("options", {} if options is None else options, required=(), optional=("run",))
     return checked_run(given["run"]) if "run" in given else None
 
 
@@ -84,10 +84,11 @@ class ScenarioEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             seed: Of the tape. None: the seed so far; if there was none, it is drawn.
             options: {"run": number of the run}. None: run 0 of a new seed, else the next one.
         """
-        super().reset(seed=None if seed is None else checked_seed(seed))
+        seed = None if seed is None else checked_seed(seed)
         run = run_of(options)
+        super().reset(seed=seed)
         if seed is not None or self._seed is None:
-            self._seed = int(self.np_random.integers(_MAX_DRAWN_SEED)) if seed is None else int(seed)
+            self._seed = int(self.np_random.integers(_MAX_DRAWN_SEED)) if seed is None else seed
             self._run = FIRST_RUN
         else:
             self._run += 1
@@ -117,10 +118,13 @@ class ScenarioEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
 
 def _checked_action(action: object, n_arms: int) -> int:
+    remedy = f"must be a whole number from 0 to {n_arms}"
+    if isinstance(action, bool | np.bool_):  # a flag in a number's place is a slip, also where Python counts with it
+        raise InvalidValue("action", action, remedy)
     try:
         number = operator.index(action)  # type: ignore[arg-type]
     except TypeError:
-        raise InvalidValue("action", action, f"must be a whole number from 0 to {n_arms}") from None
+        raise InvalidValue("action", action, remedy) from None
     if not 0 <= number <= n_arms:
         raise InvalidValue("action", action, f"must be the number of an arm, below {n_arms}, or {n_arms} to skip")
     return number

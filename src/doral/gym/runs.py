@@ -35,11 +35,15 @@ def checked_scenario(given: object) -> Scenario:
         return scenario_by_name(given)
     if isinstance(given, Scenario):
         return given
-    raise InvalidValue("scenario", given, "must be a name or a doral.Scenario")
+    remedy = 'must be a name or a doral.Scenario, as in make("doral/Scenario-v0", scenario="stress/tiny")'
+    raise InvalidValue("scenario", given, remedy)
 
 
 def checked_seed(seed: object) -> int:
-    return _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
+    found = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
+    if found != seed:  # it was rounded: one more than the largest
+        raise InvalidValue("seed", seed, f"must be a whole number from 0 to {MAX_SEED:,}")
+    return found
 
 
 def checked_run(run: object) -> int:
@@ -127,7 +131,8 @@ class Runs:
         now["budget_rest"] = decimal_rest(problem.budget)
         now["longest"] = problem.deadlines.max()
         now["until"] = math.inf if problem.until is None else problem.until
-        now["dearest"], now["usual"] = self._costs.max(), self._costs[self._costs > 0.0].mean()
+        paid = self._costs[self._costs > 0.0]
+        now["dearest"], now["usual"] = self._costs.max(), paid.mean() if paid.size else 0.0
         now["seed"], now["run"], now["credited"] = seed, run, self._credited
         now["round"], now["rounds"], now["expected"] = 1, truth.rounds, problem.expected_rounds
         now["counts_late"] = problem.counted == "within_deadline"

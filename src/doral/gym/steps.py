@@ -49,7 +49,7 @@ NOW = np.dtype(
         ("longest", np.float64),  # deadline of all contexts
         ("until", np.float64),  # infinite where rounds are counted
         ("dearest", np.float64),  # cost
-        ("usual", np.float64),  # cost: the mean of all
+        ("usual", np.float64),  # cost: the mean of all that are above 0; 0 where none is
         ("reward", np.float64),  # of the last step
         ("seed", np.uint64),
         ("run", np.uint64),
@@ -237,7 +237,8 @@ def _write_left(run: Run, book: Logbook) -> None:
     pace = now.expected if now.until == math.inf else now.round / max(clock, now.until / now.expected) * now.until
     run.seen[start] = min(1.0, max(0.0, now.budget_left / now.budget))
     run.seen[start + 1] = time_left
-    run.seen[start + 2] = _squashed(max(0.0, now.budget_left) / (now.usual * max(1.0, pace * time_left)))
+    needed = now.usual * max(1.0, pace * time_left)
+    run.seen[start + 2] = _squashed(max(0.0, now.budget_left) / needed) if needed > 0.0 else 1.0
 
 
 @kernel

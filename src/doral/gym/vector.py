@@ -7,6 +7,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
@@ -36,11 +37,12 @@ class ScenarioVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[
         num_envs: How many.
         reward: As in `ScenarioEnv`. Default: "returned".
         render_mode: None: there is nothing to be drawn.
+        autoreset_mode: `AutoresetMode.NEXT_STEP`, the only one.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  (Gymnasium's own form)
         "render_modes": [],
-        "autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
     def __init__(
@@ -50,11 +52,15 @@ class ScenarioVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[
         num_envs: int = 1,
         reward: Credited = "returned",
         render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     ) -> None:
         self.num_envs = _check.whole_number("num_envs", num_envs, at_least=1, at_most=MAX_ENVS)
         self._runs = Runs(scenario, self.num_envs, reward)
         if render_mode is not None:
             raise InvalidValue("render_mode", render_mode, "must be None: there is nothing to be drawn")
+        if autoreset_mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.NEXT_STEP.value):
+            remedy = 'must be AutoresetMode.NEXT_STEP; the others are with vectorization_mode="sync", in vector_kwargs'
+            raise InvalidValue("autoreset_mode", autoreset_mode, remedy)
         self.render_mode = None
         self.single_observation_space, self.single_action_space = spaces_of(self._runs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -84,7 +90,8 @@ class ScenarioVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[
             options: {"run": number of the run}, for all; by default run 0 of new seeds, else the next ones.
                 {"reset_mask": flags} resets only the runs for which it is true.
         """
-        seeds, given = self._checked_seeds(seed), dict(options or {})
+        seeds = self._checked_seeds(seed)
+        given = _check.keys("options", {} if options is None else options, required=(), optional=("run", "reset_mask"))
         chosen = self._checked_mask(given.pop("reset_mask", None))
         run = run_of(given)
         super().reset(seed=seeds[0])
