@@ -23,6 +23,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]  # these files, and those of the other benchmarks
 
 import export  # noqa: E402
+import known  # noqa: E402
 import own  # noqa: E402
 import page  # noqa: E402
 import playing  # noqa: E402
@@ -36,7 +37,7 @@ ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"
 TRIED = BUILD / "benchmarks.md"  # the page of a call for some of it
 RESULTS = BUILD / "results.json"
-RUNS, LIMIT_S, MINUTES, WORKERS = 4, 6.0, 22.0, 2
+RUNS, LIMIT_S, MINUTES, WORKERS = 4, 15.0, 22.0, 2
 MOST_RUNS = 20
 FULL_RUNS, FULL_LIMIT_S, FULL_MINUTES = 20, 3_600.0, 1e6
 OUT_OF_TIME = "no time: another call goes on with it"
@@ -134,7 +135,7 @@ def _install_all(chosen: list[Peer], said: _Words) -> dict[str, str]:
 def _own_and_tapes(
     places: list[str], given: argparse.Namespace, said: _Words
 ) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
-    """What `doral-otf` earns, and the tapes of all runs as files."""
+    """What `doral-otf` earns, and the tapes of all runs as files; the last is for trials, and is not counted."""
     rows, tapes, digest = [], {}, export.sources_digest()
     for old in (BUILD / "tapes").glob("*"):
         if digest not in old.name:
@@ -143,7 +144,7 @@ def _own_and_tapes(
         scenario = scenarios.shortened(name, given.rounds)
         folder = BUILD / "tapes" / f"{name.replace('/', '_')}-{digest}-{given.rounds}"
         runs = _runs(scenarios.arriving(scenario), given)
-        tapes[name] = [str(folder / str(run)) for run in range(runs)]
+        tapes[name] = [str(folder / str(run)) for run in range(runs + 1)]
         for run, path in enumerate(tapes[name]):
             export.export(scenario, Path(path), seed=scenarios.SEED, run=run)
         earned = own.play_own(scenario, runs=runs, seed=scenarios.SEED)
@@ -153,6 +154,7 @@ def _own_and_tapes(
                 "rounds": scenarios.arriving(scenario),
                 "whole": scenarios.arriving(scenarios.shortened(name, None)),
                 "runs": earned,
+                "known": known.play_known(tapes[name][:-1], tapes[name][-1]),
             }
         )
     said(f"{own.POLICY} has played {len(places)} scenarios, and their tapes are written")
@@ -168,15 +170,17 @@ def _play_all(
     ready: list[Peer], places: list[str], tapes: dict[str, list[str]], given: argparse.Namespace, said: _Words
 ) -> list[dict[str, Any]]:
     parts: list[tuple[int, Peer, list[dict[str, Any]], Path]] = []
+    order = scenarios.mixed(places)
     for peer in ready:
-        jobs = [_job(peer, policy, place, tapes[place], given) for place in places for policy in peer.policies]
-        for number, part in enumerate(playing.in_parts(jobs)):
+        jobs = [_job(peer, policy, place, tapes[place], given) for place in order for policy in peer.policies]
+        size = playing.TOGETHER * len(peer.policies)
+        for number, part in enumerate(playing.in_parts(jobs, size)):
             parts.append((number, peer, part, BUILD / "played" / f"{peer.key}-{number}.jsonl"))
-    parts.sort(key=lambda part: part[0])  # so that all are equally far when time is over
-    left = [len(parts)]
+    parts.sort(key=lambda part: part[0])  # scenarios that are begun are played by all: all are equally far in the end
+    left, is_begun = [len(parts)], {}
 
-    def task(_: int, peer: Peer, jobs: list[dict[str, Any]], kept: Path) -> None:
-        if said.seconds < 60.0 * given.minutes:
+    def task(number: int, peer: Peer, jobs: list[dict[str, Any]], kept: Path) -> None:
+        if is_begun.setdefault(number, said.seconds < 60.0 * given.minutes):
             playing.play_jobs(peer, jobs, kept)
         left[0] -= 1
         said(f"{peer.name} has played {jobs[0]['scenario']} to {jobs[-1]['scenario']}; {left[0]} parts to go")
@@ -194,8 +198,9 @@ def _job(peer: Peer, policy: str, place: str, tapes: list[str], given: argparse.
     tape = Path(tapes[0]).parent.name
     longer = scenarios.arriving(scenarios.shortened(place, given.rounds)) / (given.rounds or scenarios.ROUNDS)
     limit = round(given.limit * max(1.0, longer), 1)
-    key = f"{policy} | {tape} | {len(tapes)} runs | {limit:g} s | {peer.digest}"
-    return {"key": key, "policy": policy, "scenario": place, "limit_s": limit, "tapes": tapes}
+    *counted, trial = tapes
+    key = f"{policy} | {tape} | {len(counted)} runs | {limit:g} s | {peer.digest}"
+    return {"key": key, "policy": policy, "scenario": place, "limit_s": limit, "tapes": counted, "trial": trial}
 
 
 def _shown(peer: Peer, job: dict[str, Any], done: dict[str, Any]) -> dict[str, Any]:

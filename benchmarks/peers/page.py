@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tables
+from known import NAME as KNOWN
 from scenarios import GROUPS, LEAST_DEADLINES
 
 import doral
@@ -71,8 +72,15 @@ def _parts(found: dict[str, Any]) -> Iterator[str]:
         "([compare fairly](howto/compare_fairly.md)). In brackets: `doral-otf` less the peer, in points, paired by "
         "run; ≈: cannot be told apart. **Bold**: the peer is ahead, by that interval. After a figure, how the budget "
         "was kept where the library has no way of its own: s, everybody is served until it is gone; c, a coin serves "
-        "with probability budget left / (rounds left x cost). "
-        "Both were played in the first run, and the better one in all.\n"
+        "with probability rate = budget left / (rounds left x cost of the chosen arm); r, contexts are served from the "
+        "best down, by the mean of what was learned in them, until the rate is filled (people of one context by the "
+        "library's own score of the chosen arm, if it tells one, else as c). All three were played on one more tape, "
+        "which is not counted, and the best there in all runs that are.\n"
+    )
+    yield (
+        f"The row *{KNOWN}* is no library: it reads from the tape what every arm is worth, takes the one with most per "
+        "unit of cost, and keeps the budget in the best of the same three ways. It is about what anything around which "
+        "these ways are written could earn, had it nothing to learn.\n"
     )
     yield "### In short\n"
     yield (
@@ -88,9 +96,9 @@ def _parts(found: dict[str, Any]) -> Iterator[str]:
         yield "### Not played\n"
         yield from lines
         yield (
-            f"\nA policy has {asked['limit_s']:g} seconds of processor time for a scenario, in proportion more for "
-            "the longer ones; one that has not finished three runs by then is too slow for it. Where it has "
-            "finished fewer runs than others, those are compared.\n"
+            f"\nA policy has {asked['limit_s']:g} seconds of processor time for a scenario, trials included, in "
+            "proportion more for the longer ones; one that could not finish three runs by then, at the pace that is "
+            "shown, is too slow for it. Where it has finished fewer runs than others, those are compared.\n"
         )
     if found["speed"] is not None:
         yield from _speed(found)
@@ -122,12 +130,26 @@ def _speed(found: dict[str, Any]) -> Iterator[str]:
     yield "## Speed\n"
     yield (
         "LinUCB with delays on `paper/diverse-pareto`: ten arms, ten contexts, five features, a budget for every "
-        "round, each alone on one core. A peer's time is processor time in its own `decide` and `observe`, without the "
-        "player's. `doral.simulate` also draws the tape and keeps the books. The native pass of Vowpal Wabbit is over "
-        "a file that was written beforehand, answers in the order in which they return; with decisions, every round is "
-        "also predicted when it is decided, as with delays it must be. The shorter of wall clock and processor time "
-        "counts. Import (beyond NumPy, in processor time) and memory (resident, at most) are those of a process that "
-        "does this and nothing else.\n"
+        "round; one after the other, in processor time on one core, the best of three turns. Two kinds of rows must "
+        "not be mixed up:\n"
+    )
+    yield (
+        "- **Simulated**: `doral.simulate` runs a whole study in compiled code; it also draws the tape and keeps the "
+        "books. The targets above are of `d-linucb` simulated against peers that Python calls, because that is what a "
+        "study takes: with a peer, somebody has to call it round by round.\n"
+        "- **Called from Python**, once for each decision and once for each answer, as in a campaign: the peers, by "
+        "the time in their own `decide` and `observe`, without the player's; and a DORAL campaign in memory, by the "
+        "time in `campaign.decide` and `campaign.feedback`, on the same tapes. "
+        f"{tables.online_words(found)}It does more in a call: a ledger, keys, a log with checksums. Whoever wants one "
+        "decision at a time should compare these rows, and no others.\n"
+    )
+    yield (
+        "The native pass of Vowpal Wabbit is over a file that was written beforehand, answers in the order in which "
+        "they return; with decisions, every round is also predicted when it is decided, as with delays it must be. It "
+        "parses in a thread of its own and may use all cores: the shorter of its wall clock and processor time counts. "
+        "Import (beyond NumPy, in processor time) and memory (resident, at most) are those of a process that does this "
+        "and nothing else. Compile is what DORAL's first call takes on a machine where nothing is compiled yet, in "
+        "processor time; later ones read it from a folder.\n"
     )
     yield tables.speed(found) + "\n"
 
@@ -148,14 +170,22 @@ _NOT_SAID = "\n".join(
         "- These are DORAL's scenarios: a budget that binds and answers that come late, which is what it is made for. "
         "Most of these libraries were made for rewards that come at once, and say nothing of budgets; without either, "
         "they may well be the better choice.",
+        "- They are also the scenarios that DORAL was developed on. Its defaults are one set for all of them, derived "
+        "where that was possible (the bonus by dynamic programming, priors and noise from the data of the run), but "
+        "they were chosen, and kept or dropped, by what they earned on this catalogue ([beyond the paper](beyond.md) "
+        "tells of each); nothing was learned from the tapes that are played here. Logs that nothing was made for are "
+        "[another page's](beyond.md#limits) matter, and DORAL earns less on them.",
         "- Defaults were used, not tuned settings. A library with the right exploration for a scenario earns more than "
         "shown here. DORAL is shown with its defaults, too.",
         "- Features of people are handed to the peers in standard deviations, which nobody knows in advance: a favour "
         "to them.",
         "- Few runs of short scenarios. With so many pairs, one in forty of those that are truly level would be shown "
         "ahead by chance, and as many behind.",
-        "- Speed is that of one decision at a time, as in a campaign. Libraries that take whole batches are faster in "
-        "batches, which late answers and a budget do not allow.",
+        "- Libraries that take whole batches are faster in batches, which late answers and a budget that is decided "
+        "on one by one do not allow.",
+        "- PPO's networks were trained beforehand, 600,000 steps in about a minute of one core for each "
+        "([train.py](../benchmarks/peers/ppo/train.py)), on the paper's four: that time is in no figure here, and "
+        "the other scenarios are foreign to them.",
         "- Libraries also do what is not measured here: other models, evaluation, pipelines, services.",
     )
 )

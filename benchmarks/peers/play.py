@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-LOOK_EVERY = 64  # rounds between two looks at the clock
+LOOK_EVERY = 8  # rounds between two looks at the clock
+FEWEST_RUNS = 3  # of which an interval is made, as `doral.simulation.intervals` has it
 
 
 class Problem:
@@ -241,32 +242,39 @@ class Job:
     def __init__(self, told: dict) -> None:
         self.policy, self.limit, self.speed = told["policy"], told["limit_s"], told.get("speed", False)
         self.tapes = [Path(folder) for folder in told["tapes"]]
-        self.ways = told.get("ways")  # the first ones of the policy; None: all
+        # Where ways of keeping the budget are tried, and nothing is counted; without it the first way is played.
+        self.trial = Path(told["trial"]) if "trial" in told else None
 
     def played(self, maker) -> dict:
-        """The first run in every way that the policy has of keeping the budget, the others in the better one."""
-        best, tried, left = [], {}, self.limit
-        for way in maker.WAYS[: self.ways]:
-            if left <= 0.0:
-                break
-            found = self._run(maker, way, self.tapes[0], left)
+        """All runs in one way of keeping the budget: the one that was best on the tape for trials.
+
+        Who could not finish what is needed at this pace is given up at once, with the run that was not finished.
+        """
+        left, tried, runs = self.limit, {}, []
+        ways = maker.WAYS if self.trial is not None and len(maker.WAYS) > 1 else ()
+        fewest = min(FEWEST_RUNS, len(self.tapes))
+        for number, way in enumerate(ways):
+            found = self._run(maker, way, self.trial, left / (len(ways) - number + fewest))
             left -= found["seconds"]
-            tried[way] = found["expected"] if found["rounds"] == found["horizon"] else None
-            is_better = best and (tried[way] or -math.inf) > (tried[best[0]["way"]] or -math.inf)
-            if not best or is_better:
-                best = [found]
-        for folder in self.tapes[1:]:
-            if left <= 0.0:
+            if found["rounds"] < found["horizon"]:
+                return {"way": way, "tried": tried, "runs": [found]}
+            tried[way] = found["expected"]
+        way = max(tried, key=tried.__getitem__) if tried else maker.WAYS[0]
+        for folder in self.tapes:
+            runs.append(self._run(maker, way, folder, left / max(1, fewest - len(runs))))
+            left -= runs[-1]["seconds"]
+            if runs[-1]["rounds"] < runs[-1]["horizon"] or left <= 0.0:
                 break
-            best.append(self._run(maker, best[0]["way"], folder, left))
-            left -= best[-1]["seconds"]
-        return {"way": best[0]["way"], "tried": tried, "runs": best}
+        return {"way": way, "tried": tried, "runs": runs}
+
+    def made(self, maker, tape: Tape, seed: int, way: str):
+        return maker(tape.problem, seed, way)
 
     def _run(self, maker, way: str, folder: Path, limit: float) -> dict:
         tape = Tape(folder)
         seed = int(np.random.SeedSequence((1, tape.problem.run)).generate_state(1)[0])
         started = time.process_time()
-        policy = maker(tape.problem, seed, way)
+        policy = self.made(maker, tape, seed, way)
         making = time.process_time() - started
         played = play(policy, tape, limit)
         found = {name: value for name, value in vars(played).items() if name != "choices"}

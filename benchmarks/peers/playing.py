@@ -12,7 +12,7 @@ from typing import Any
 
 from environments import HERE, Peer, environment
 
-TOGETHER = 8  # jobs of one process: enough to make up for the import, few enough to share the work evenly
+TOGETHER = 3  # scenarios of one process: enough to make up for the import, few enough to share the work evenly
 SLACK_S = 900.0  # of the wall clock, on top of the limits: machines are shared
 
 Found = dict[str, Any]
@@ -64,7 +64,7 @@ def results(kept: Path) -> dict[str, Found]:
     return {told["key"]: told for told in _told(kept) if "key" in told}
 
 
-def in_parts(jobs: list[Found], size: int = TOGETHER) -> Iterator[list[Found]]:
+def in_parts(jobs: list[Found], size: int) -> Iterator[list[Found]]:
     for first in range(0, len(jobs), size):
         yield jobs[first : first + size]
 

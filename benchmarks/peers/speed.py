@@ -1,16 +1,19 @@
 """How fast: LinUCB with delays under diverse Pareto delays, ten arms and ten contexts, a budget for every round.
 
-DORAL's `d-linucb` by `doral.simulate` on one core, tapes drawn and books kept; the C program of engine_vs_c.py, which
-makes the same decisions; every peer by its own time in `decide` and `observe`, without the player's; and the native
-pass of Vowpal Wabbit over a file that was written beforehand. One after the other, each on one core.
+Two things that must not be mixed up. Simulated: `d-linucb` and `doral-otf` by `doral.simulate`, compiled, tapes drawn
+and books kept; beside it the C program of engine_vs_c.py, which makes the same decisions. Called from Python, once for
+each decision and each answer: every peer, and a campaign in memory, by their own time, without the player's. And the
+native pass of Vowpal Wabbit over a file that was written beforehand. One after the other; the best of as many turns.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,12 +29,12 @@ from environments import BUILD, HERE, Peer, environment
 import doral
 from doral.simulation.scenario import Scenario
 
-POLICY = "d-linucb"
-LIMIT_S = 5.0  # of processor time, for a peer's run
-ROUNDS = 20_000  # of a peer's tape
-TURNS = 2
+POLICY, FULL_POLICY = "d-linucb", "doral-otf"
+LIMIT_S = 3.0  # of processor time, for a run of what Python calls
+ROUNDS = 20_000  # of its tape
+TURNS = 3  # of everybody, and the best of them counts
 NATIVE = "vowpalwabbit"
-NATIVE_ROUNDS, NATIVE_TURNS = 30_000, 5
+NATIVE_ROUNDS = 30_000
 
 Found = dict[str, Any]
 
@@ -47,8 +50,9 @@ def timed_scenario(rounds: int | None = None) -> Scenario:
 def measure(ready: list[Peer], said: Callable[[str], None]) -> Found:
     """Rounds per second, import time and memory of everybody."""
     with engine_vs_c.one_core():
-        found: Found = {"own": _own(), "c": _c(), "peers": []}
-        said(f"d-linucb: {found['own']['rounds_per_s']:,.0f} rounds/s")
+        found: Found = {"own": _own(), "full": _simulated(FULL_POLICY), "online": _online(), "c": _c(), "peers": []}
+        for name in ("own", "full", "online"):
+            said(f"DORAL, {name}: {found[name]['rounds_per_s']:,.0f} rounds/s")
         for peer in ready:
             if peer.timed is not None:
                 found["peers"].append(_peer(peer))
@@ -60,18 +64,34 @@ def measure(ready: list[Peer], said: Callable[[str], None]) -> Found:
     return found
 
 
-def _own() -> Found:
+def _simulated(policy: str) -> Found:
     scenario = timed_scenario()
-    doral.simulate(POLICY, scenario, runs=1, progress=False)  # compiles
+    doral.simulate(policy, scenario, runs=1, progress=False)  # compiles
     best = float("inf")
-    for _ in range(5):
+    for _ in range(TURNS):
         started = time.process_time()
-        doral.simulate(POLICY, scenario, runs=2, progress=False)
+        doral.simulate(policy, scenario, runs=2, progress=False)
         best = min(best, (time.process_time() - started) / 2)
-    done = subprocess.run(
-        [sys.executable, str(HERE / "own_process.py"), POLICY], capture_output=True, text=True, check=True
-    )
-    return {"rounds_per_s": scenario.problem.horizon / best, **json.loads(done.stdout)}
+    return {"rounds_per_s": scenario.problem.horizon / best}
+
+
+def _own() -> Found:
+    found = _simulated(POLICY)
+    told = _process("simulate", POLICY)
+    with tempfile.TemporaryDirectory(prefix="doral-bench-") as folder:  # where nothing is compiled yet
+        cold = _process("simulate", POLICY, DORAL_CACHE_DIR=folder)
+    return {**found, **told, "compile_s": cold["first_s"] - told["first_s"]}
+
+
+def _online() -> Found:
+    turns = [_process("online", POLICY, str(_tape(ROUNDS, run)), str(LIMIT_S)) for run in range(TURNS)]
+    return max(turns, key=lambda one: one["rounds_per_s"])
+
+
+def _process(*words: str, **settings: str) -> Found:
+    command = [sys.executable, str(HERE / "own_process.py"), *words]
+    done = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout))
 
 
 def _c() -> Found:
@@ -81,7 +101,7 @@ def _c() -> Found:
     except (OSError, subprocess.CalledProcessError) as error:
         return {"why_not": f"no C compiler: {error}"[:160]}
     task = engine_vs_c.paper_task("pareto", POLICY, budget=float(engine_vs_c.HORIZON))
-    compared = engine_vs_c.compare(f"{POLICY}/pareto", task, POLICY, program, turns=3, repeats=3)
+    compared = engine_vs_c.compare(f"{POLICY}/pareto", task, POLICY, program, turns=TURNS, repeats=TURNS)
     return {"rounds_per_s": compared.c_rounds_per_s, "engine_rounds_per_s": compared.engine_rounds_per_s}
 
 
@@ -97,7 +117,7 @@ def _peer(peer: Peer) -> Found:
     found: list[Found] = []
     for path in tapes:  # a process each, so that the second finds all bytecode made
         kept.unlink(missing_ok=True)
-        job = {"key": path, "policy": peer.timed, "tapes": [path], "limit_s": LIMIT_S, "speed": True, "ways": 1}
+        job = {"key": path, "policy": peer.timed, "tapes": [path], "limit_s": LIMIT_S, "speed": True}
         playing.play_jobs(peer, [job], kept)
         found.append(playing.results(kept)[path])
     failed = next((one["error"] for one in found if "error" in one), None)
@@ -118,8 +138,8 @@ def _native(peer: Peer) -> Found:
     folder, path = _tape(NATIVE_ROUNDS, 0), BUILD / "timed" / "native.txt"
     found: Found = {}
     for name, decisions in (("rounds_per_s", False), ("with_decisions_per_s", True)):
-        write_native(folder, path, decisions=decisions)
-        command = [str(peer.python), str(peer.folder / "native.py"), str(path), str(NATIVE_TURNS)]
+        costs = write_native(folder, path, decisions=decisions)
+        command = [str(peer.python), str(peer.folder / "native.py"), str(path), str(TURNS), *map(str, costs)]
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300, check=False)
         path.unlink()
         if done.returncode:
@@ -128,10 +148,11 @@ def _native(peer: Peer) -> Found:
     return found
 
 
-def write_native(tape: Path, path: Path, *, decisions: bool) -> None:
+def write_native(tape: Path, path: Path, *, decisions: bool) -> tuple[float, float]:
     """Vowpal Wabbit's text format: arms chosen at random, answers in the order in which they return.
 
-    With `decisions`, there is an example without an answer for each round, too, where it is made.
+    With `decisions`, there is an example without an answer for each round, too, where it is made. Returns the least and
+    the largest cost, for which RegCB asks.
     """
     context, delay = np.load(tape / "context.npy"), np.load(tape / "delay.npy", mmap_mode="r")
     reward, features = np.load(tape / "reward.npy", mmap_mode="r"), np.load(tape / "arm_features.npy")
@@ -151,3 +172,5 @@ def write_native(tape: Path, path: Path, *, decisions: bool) -> None:
                 arm = chosen[i]
                 shown[1 + arm] = f"0:{-reward[i, arm]:.6g}:{1 / n_arms:.6g} {lines[arm]}"
             file.write("\n".join(shown) + "\n\n")
+    costs = -reward[np.arange(n), chosen]
+    return min(0.0, float(costs.min())), max(0.0, float(costs.max()))

@@ -51,6 +51,12 @@ def own_share(row: dict[str, Any]) -> Interval:
     return interval(np.array(list(shares_of(row["runs"], best).values())))
 
 
+def known_share(row: dict[str, Any]) -> Interval:
+    """Of somebody who knows the true worths and keeps the budget in a plain way."""
+    best = {run["run"]: run["best"] for run in row["runs"]}
+    return interval(np.array(list(shares_of(row["known"]["runs"], best).values())))
+
+
 def _standing(played: dict[str, Any], own: list[dict[str, Any]]) -> Standing:
     named = {name: played[name] for name in ("peer", "policy", "scenario")}
     if "left_out" in played:
@@ -59,8 +65,8 @@ def _standing(played: dict[str, Any], own: list[dict[str, Any]]) -> Standing:
         return Standing(**named, words=f"failed: {played['error']}")
     whole = [run for run in played["runs"] if run["rounds"] == run["horizon"]]
     if len(whole) < FEWEST_RUNS:
-        done, asked = sum(run["rounds"] for run in played["runs"]), FEWEST_RUNS * played["runs"][0]["horizon"]
-        return Standing(**named, words=f"too slow: {done:,} of {asked:,} rounds")
+        rounds, seconds = (sum(run[name] for run in played["runs"]) for name in ("rounds", "seconds"))
+        return Standing(**named, words=f"too slow ({1000.0 * seconds / rounds:.2g} ms a round)")
     best = {run["run"]: run["best"] for run in own}
     ours, theirs = shares_of(own, best), shares_of(whole, best)
     return Standing(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import standing
+from known import NAME as KNOWN
 from own import POLICY
 from scenarios import GROUPS
 from standing import Standing
@@ -15,9 +16,10 @@ from standing import Standing
 from doral.simulation.intervals import Interval
 
 MINUS, PLUS_MINUS = "−", "±"  # noqa: RUF001  # a real minus, as everywhere in the documents
-WAYS = {"spend": "s", "coin": "c", "own": ""}
+WAYS = {"spend": "s", "coin": "c", "rank": "r", "own": ""}
 MOST_COLUMNS = 7  # scenarios in a table
 PYTHON_TARGET, NATIVE_TARGET = 500.0, 50.0
+SIMULATED = "`d-linucb` simulated"
 
 Row = Sequence[str]
 
@@ -71,11 +73,17 @@ def by_scenario(found: dict[str, Any], group: str) -> Iterator[str]:
         shown = rows[number_ * len(rows) // n_tables : (number_ + 1) * len(rows) // n_tables]
         header = ["policy", *(row["name"].partition("/")[2] for row in shown)]
         body = [[f"`{POLICY}`", *(plus_minus(standing.own_share(row)) for row in shown)]]
+        if all("known" in row for row in shown):
+            body.append([f"{KNOWN} (no library)", *(_known_cell(row) for row in shown)])
         body += [
             [policy_name(found, *one), *(cell(placed.get((*one, row["name"]))) for row in shown)]
             for one in policies(found)
         ]
         yield markdown(header, body)
+
+
+def _known_cell(row: dict[str, Any]) -> str:
+    return f"{plus_minus(standing.known_share(row))} {WAYS[row['known']['way']]}"
 
 
 def summary(found: dict[str, Any]) -> str:
@@ -86,6 +94,9 @@ def summary(found: dict[str, Any]) -> str:
     groups = {group: [row for row in found["scenarios"] if row["name"].startswith(f"{group}/")] for group in GROUPS}
     own = [_mean([standing.own_share(row).mean for row in rows]) for rows in groups.values()]
     body = [[f"`{POLICY}`", found["about"]["doral"], *own, "", "", "", ""]]
+    if all("known" in row for row in found["scenarios"]):
+        known = [_mean([standing.known_share(row).mean for row in rows]) for rows in groups.values()]
+        body.append([f"{KNOWN} (no library)", "", *known, "", "", "", ""])
     for peer in found["peers"]:
         if peer["why_not"]:
             body.append([peer["name"], peer["version"], *["–"] * 6, "not installed"])  # noqa: RUF001
@@ -132,31 +143,49 @@ def speed(found: dict[str, Any]) -> str:
     """Rounds per second and what they are to ours and to C's."""
     timed = found["speed"]
     own, c = timed["own"], timed["c"]
-    header = ["what", "rounds/s", "DORAL is faster by", "share of C", "import, s", "peak memory, MB"]
+    header = ["what", "rounds/s", f"{SIMULATED} is faster by", "share of C", "import, s", "compile, s", "memory, MB"]
     c_rate = c.get("rounds_per_s")
 
     def row(name: str, told: dict[str, Any]) -> list[str]:
         if "rounds_per_s" not in told:
-            return [name, told.get("error") or told.get("why_not", ""), "", "", "", ""]
+            return [name, told.get("error") or told.get("why_not", ""), *[""] * (len(header) - 2)]
         rate = told["rounds_per_s"]
         share = f"{rate / c_rate:.2g}" if c_rate else ""
-        seconds = f"{told['import_s']:.2f}" if "import_s" in told else ""
+        seconds = [f"{told[part]:.2f}" if part in told else "" for part in ("import_s", "compile_s")]
         peak = f"{told['peak_mb']:,.0f}" if "peak_mb" in told else ""
-        return [name, f"{rate:,.0f}", _times(own["rounds_per_s"] / rate), share, seconds, peak]
+        return [name, f"{rate:,.0f}", _times(own["rounds_per_s"] / rate), share, *seconds, peak]
 
     body = [row("C program, the loop alone", c)]
     if "engine_rounds_per_s" in c:
         body.append(row("`d-linucb`, the loop alone", {"rounds_per_s": c["engine_rounds_per_s"]}))
-    body.append(row("`d-linucb` by `doral.simulate`", own))
+    body.append(row(f"{SIMULATED} (`doral.simulate`)", own))
+    body.append(row(f"`{POLICY}` simulated (`doral.simulate`)", timed["full"]))
     if "native" in timed:
         native = timed["native"]
-        body.append(row("Vowpal Wabbit, native pass over answers", native))
+        body.append(row("Vowpal Wabbit RegCB, native pass over answers", native))
         if "with_decisions_per_s" in native:
             both = {"rounds_per_s": native["with_decisions_per_s"]}
-            body.append(row("Vowpal Wabbit, native pass over decisions and answers", both))
-    peers = sorted(timed["peers"], key=lambda one: -one.get("rounds_per_s", 0.0))
-    body += [row(policy_name(found, one["peer"], one["policy"]), one) for one in peers]
-    return markdown(header, body)
+            body.append(row("Vowpal Wabbit RegCB, native pass over decisions and answers", both))
+    called = [(policy_name(found, one["peer"], one["policy"]), one) for one in timed["peers"]]
+    called.append(("`d-linucb`, one call per decision from Python (campaign in memory)", timed["online"]))
+    called.sort(key=lambda one: -one[1].get("rounds_per_s", 0.0))
+    return markdown(header, [*body, *(row(*one) for one in called)])
+
+
+def fastest(found: dict[str, Any]) -> dict[str, Any] | None:
+    """Of the peers that Python calls."""
+    timed = [one for one in found["speed"]["peers"] if "rounds_per_s" in one]
+    return max(timed, key=lambda one: one["rounds_per_s"]) if timed else None
+
+
+def online_words(found: dict[str, Any]) -> str:
+    """What a campaign does beside the fastest peer, where both are called round by round."""
+    best, online = fastest(found), found["speed"]["online"]
+    if best is None or "rounds_per_s" not in online:
+        return ""
+    ratio = online["rounds_per_s"] / best["rounds_per_s"]
+    name = policy_name(found, best["peer"], best["policy"])
+    return f"Called so, `d-linucb` decides {_times(ratio)} times as many rounds a second as {name}, the fastest peer. "
 
 
 def _times(ratio: float) -> str:
@@ -179,18 +208,22 @@ def targets(found: dict[str, Any]) -> str:
     timed = found["speed"]
     if timed is not None:
         own = timed["own"]["rounds_per_s"]
-        rates = [one["rounds_per_s"] for one in timed["peers"] if "rounds_per_s" in one]
-        if rates:
-            ratio = own / max(rates)
+        best = fastest(found)
+        if best is not None:
+            ratio = own / best["rounds_per_s"]
             rows.append(_speed_target(PYTHON_TARGET, "the fastest peer that Python calls", ratio))
         if "rounds_per_s" in timed.get("native", {}):
             ratio = own / timed["native"]["rounds_per_s"]
-            rows.append(_speed_target(NATIVE_TARGET, "the native pass of Vowpal Wabbit over answers", ratio))
+            rows.append(_speed_target(NATIVE_TARGET, "the native pass of Vowpal Wabbit's RegCB over answers", ratio))
     return markdown(["target", "found", ""], rows, numbers_from=3)
 
 
 def _speed_target(target: float, what: str, ratio: float) -> list[str]:
-    return [f"at least {target:g} times as fast as {what}", f"{ratio:,.1f} times", _reached(ratio >= target)]
+    return [
+        f"{SIMULATED}: at least {target:g} times as fast as {what}",
+        f"{ratio:,.1f} times",
+        _reached(ratio >= target),
+    ]
 
 
 def _reached(is_reached: bool) -> str:

@@ -19,7 +19,8 @@ import doral
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "peers"
 # In this order: each needs some of those before it.
-MODULES = ("scenarios", "export", "play", "plain", "own", "standing", "tables", "page", "environments", "playing")
+MODULES = ("scenarios", "export", "play", "plain", "known", "own", "standing", "tables", "page")
+MODULES += ("environments", "playing")
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,7 @@ def test_shortened_scenarios_keep_their_rate_and_some_deadlines(peers: Any) -> N
 
 
 def test_a_plain_policy_learns_from_every_decision_once(peers: Any, tmp_path: Path) -> None:
-    """Silence becomes a 0 at the deadline, late answers are ignored, and both ways spend the budget and no more."""
+    """Silence becomes a 0 at the deadline, late answers are ignored, and all ways spend the budget and no more."""
 
     class Counting(peers.plain.Plain):  # type: ignore[misc]
         def __init__(self, problem: Any, seed: int, way: str) -> None:
@@ -123,6 +124,151 @@ def test_a_plain_policy_learns_from_every_decision_once(peers: Any, tmp_path: Pa
                 assert max(served) < 0.75 * tape.rounds
             else:
                 assert max(served) > 0.9 * tape.rounds
+
+
+def _tape(peers: Any, folder: Path, name: str, rounds: int = 2_000, run: int = 0) -> Any:
+    peers.export.export(peers.scenarios.shortened(name, rounds), folder, seed=0, run=run)
+    return peers.play.Tape(folder)
+
+
+def test_ranking_earns_more_than_plain_spending_where_worths_are_known(peers: Any, tmp_path: Path) -> None:
+    """By contexts, and by scores where people have features; the others serve the worst as well as the best."""
+    for name, gain in (("paper/diverse-pareto", 1.15), ("people/linear", 1.05)):
+        folder = tmp_path / name.replace("/", "-")
+        tape = _tape(peers, folder, name)
+        earned = {}
+        for way in peers.plain.Plain.WAYS:
+            played = peers.play.play(peers.known.Known(tape, 1, way), tape)
+            assert 0.97 * tape.problem.budget <= played.spend <= tape.problem.budget, (name, way)
+            earned[way] = played.expected
+        best = json.loads((folder / "truth.json").read_text())["clairvoyant"]
+        assert earned["rank"] > gain * max(earned["spend"], earned["coin"]), name
+        assert 0.95 * best < earned["rank"] < 1.03 * best, name
+        assert peers.known.play_known([str(folder)], str(folder))["way"] == "rank"
+
+
+def test_the_mean_of_what_was_learned_ranks_contexts(peers: Any) -> None:
+    """Those of whom nothing is known come first, shares are those that came, and the last in line gets the rest."""
+    policy = _first_arm(peers, _problem(n_contexts=3), "rank")
+    chances = []
+    for learned in ([(0, 0), (0, 0), (0, 0)], [(2, 2), (3, 2), (0, 0)], [(2, 2), (3, 2), (1, 2)]):
+        policy._learned[:] = learned
+        policy._came[:] = (5, 3, 2)
+        chances.append([policy._chance(_arrival(context=c, budget_left=4.0, rounds_left=10), 0) for c in range(3)])
+    assert chances[0] == pytest.approx([0.4, 0.4, 0.4])  # all alike: a coin
+    assert chances[1] == pytest.approx([(0.4 - 0.5) / 0.5, (0.4 - 0.2) / 0.3, 0.4 / 0.2])
+    assert chances[2] == pytest.approx([(0.4 - 0.3) / 0.5, 0.4 / 0.3, (0.4 - 0.8) / 0.2])
+
+
+def test_the_coin_goes_by_the_arm_that_was_chosen_and_by_what_is_paid(peers: Any) -> None:
+    problem = _problem(costs=np.array([[1.0, 4.0, 0.0]]), n_arms=3, paid="on_answer")
+    policy = _first_arm(peers, problem, "coin")
+    arrival = _arrival(budget_left=20.0, rounds_left=10, costs=(1.0, 4.0, 0.0))
+    assert [policy._chance(arrival, arm) for arm in range(3)] == [2.0, 0.5, np.inf]
+    for _ in range(1_000):  # nobody pays
+        policy.expire(SimpleNamespace(arm=1, context=0, reward=0.0, paid=0.0))
+    assert policy._chance(arrival, 1) > 100.0
+    free = SimpleNamespace(arm=2, context=0, reward=3.0)
+    assert policy.worth(free) == 3.0  # as if it cost what the cheapest does
+
+
+def test_the_coin_spends_all_where_the_dear_arm_is_always_taken(peers: Any, tmp_path: Path) -> None:
+    tape = _tape(peers, tmp_path / "costs", "stress/costs")
+    for pick in (min, max):
+
+        class Picking(peers.plain.Plain):  # type: ignore[misc]
+            def choose(self, arrival: Any, pick: Any = pick) -> int:
+                return int(pick(arrival.available, key=arrival.costs.__getitem__))
+
+            def learn(self, answer: Any, worth: float) -> None:
+                pass
+
+        played = peers.play.play(Picking(tape.problem, 1, "coin"), tape)
+        served = [i for i, arm in enumerate(played.choices) if arm is not None]
+        assert played.spend >= 0.97 * tape.problem.budget
+        if pick is max:  # to the end: where the dear arm cannot be paid any more, a cheaper one is
+            assert np.median(served) == pytest.approx(tape.rounds / 2, rel=0.1)
+
+
+def test_the_way_is_chosen_on_a_tape_that_is_not_counted(peers: Any, tmp_path: Path) -> None:
+    tapes = [tmp_path / str(run) for run in range(3)]
+    for run, folder in enumerate(tapes):
+        _tape(peers, folder, "stress/tiny", run=run)
+    played: list[tuple[int, str]] = []
+
+    class Told:
+        WAYS = ("never", "always")  # to serve nobody earns 0, which is no failure
+
+        def __init__(self, problem: Any, seed: int, way: str) -> None:
+            played.append((problem.run, way))
+            self._way = way
+
+        def decide(self, arrival: Any) -> int | None:
+            return None if self._way == "never" or not arrival.available else int(arrival.available[0])
+
+        def observe(self, answer: Any) -> None:
+            pass
+
+    told = {"policy": "", "limit_s": 60.0, "tapes": [str(one) for one in tapes[:2]], "trial": str(tapes[2])}
+    found = peers.play.Job(told).played(Told)
+    assert played == [(2, "never"), (2, "always"), (0, "always"), (1, "always")]
+    assert [run["run"] for run in found["runs"]] == [0, 1]
+    assert found["tried"]["never"] == 0.0 < found["tried"]["always"]
+    Told.WAYS = ("never", "worse")
+    Told.decide = lambda self, arrival: None  # type: ignore[assignment, method-assign, misc]
+    assert peers.play.Job(told).played(Told)["way"] == "never"  # both brought 0: the first of them
+
+
+def test_who_could_not_finish_is_given_up_with_the_first_run(peers: Any, tmp_path: Path) -> None:
+    _tape(peers, tmp_path / "0", "stress/tiny")
+
+    class Slow(peers.plain.Plain):  # type: ignore[misc]
+        def choose(self, arrival: Any) -> int:
+            np.linalg.inv(np.eye(150))
+            return int(arrival.available[0])
+
+        def learn(self, answer: Any, worth: float) -> None:
+            pass
+
+    told = {"policy": "", "limit_s": 0.06, "tapes": [str(tmp_path / "0")] * 4, "trial": str(tmp_path / "0")}
+    found = peers.play.Job(told).played(Slow)
+    (run,) = found["runs"]
+    assert run["rounds"] < 800
+    assert found["tried"] == {}
+
+
+def _problem(**told: Any) -> Any:
+    """As much of one as `plain` asks for."""
+    usual = {"n_contexts": 1, "n_arms": 1, "person": [], "paid": "always", "control": None, "baseline": None}
+    problem = SimpleNamespace(**{**usual, **told})
+    problem.weights = np.ones(problem.n_contexts)
+    if "costs" not in told:
+        problem.costs = np.ones((problem.n_contexts, problem.n_arms))
+    return problem
+
+
+def _arrival(**told: Any) -> Any:
+    return SimpleNamespace(**{"context": 0, "available": (0,), "costs": (1.0,), **told})
+
+
+def _first_arm(peers: Any, problem: Any, way: str) -> Any:
+    class First(peers.plain.Plain):  # type: ignore[misc]
+        def choose(self, arrival: Any) -> int:
+            return 0
+
+        def learn(self, answer: Any, worth: float) -> None:
+            pass
+
+    return First(problem, 1, way)
+
+
+def test_scenarios_are_mixed_so_that_all_groups_are_begun(peers: Any) -> None:
+    names = peers.scenarios.names()
+    order = peers.scenarios.mixed(names)
+    assert sorted(order) == sorted(names)
+    assert all(name.startswith("paper/") for name in order[:4])
+    assert {name.partition("/")[0] for name in order[4:8]} == {"stress", "people"}
+    assert set(order[-3:]) == {"stress/positives-first", "stress/many-arms", "stress/silent-slow"}
 
 
 def test_a_policy_that_dies_is_a_row_and_the_others_go_on(
@@ -205,7 +351,8 @@ def _found() -> dict[str, Any]:
     best = [{"run": run, "reward": 90.0, "expected": 90.0 + run, "best": 100.0} for run in range(3)]
 
     def runs(*shares: float, rounds: int = 400) -> list[dict[str, Any]]:
-        return [{"run": run, "expected": share, "rounds": rounds, "horizon": 400} for run, share in enumerate(shares)]
+        usual = {"rounds": rounds, "horizon": 400, "seconds": 0.5}
+        return [{"run": run, "expected": share, **usual} for run, share in enumerate(shares)]
 
     def played(policy: str, scenario: str, **told: Any) -> dict[str, Any]:
         return {"peer": "rival", "policy": policy, "scenario": scenario, "way": "coin", **told}
@@ -214,7 +361,10 @@ def _found() -> dict[str, Any]:
         "asked": {"runs": 3, "rounds": 400, "limit_s": 10.0, "full": False},
         "about": {"date": "2026-11-16", "cores": 2, "processor": "Some", "python": "3.11", "doral": "1.0"},
         "seconds": 600.0,
-        "scenarios": [{"name": name, "runs": best} for name in ("paper/diverse-pareto", "stress/tiny")],
+        "scenarios": [
+            {"name": name, "runs": best, "known": {"way": "rank", "runs": runs(99.0, 99.0, 99.0)}}
+            for name in ("paper/diverse-pareto", "stress/tiny")
+        ],
         "peers": [
             {
                 "key": "rival",
@@ -232,7 +382,9 @@ def _found() -> dict[str, Any]:
             played("B", "stress/tiny", error="ValueError: no\n /home/me/x.py"),
         ],
         "speed": {
-            "own": {"rounds_per_s": 4e6, "import_s": 0.2, "peak_mb": 150.0},
+            "own": {"rounds_per_s": 4e6, "import_s": 0.2, "compile_s": 8.0, "peak_mb": 150.0},
+            "full": {"rounds_per_s": 2e6},
+            "online": {"rounds_per_s": 4e3, "import_s": 0.2, "peak_mb": 150.0},
             "c": {"rounds_per_s": 8e6, "engine_rounds_per_s": 5e6},
             "native": {"rounds_per_s": 1e5, "with_decisions_per_s": 5e4},
             "peers": [{"peer": "rival", "policy": "A", "rounds_per_s": 5e3, "import_s": 1.0, "peak_mb": 99.0}],
@@ -254,18 +406,25 @@ def test_the_page_shows_who_is_ahead_too_slow_and_not_there(peers: Any) -> None:
     assert [row[1:] for row in own[1:]] == [["91.0 ±2.5"], ["91.0 ±2.5"]]
     assert ahead[1][1:] == ["**96.2 ±3.1** c<br>(**−5.2 ±0.7**)"]  # noqa: RUF001
     assert ahead[2][1:] == ["61.2 ±3.1 c<br>(+29.8 ±0.7)"]
-    assert [row[1:] for row in slow[1:]] == [["too slow"], ["failed"]]
+    assert [row[1:] for row in slow[1:]] == [["too slow (5 ms a round)"], ["failed"]]
+    known = _rows(text, "true worths known, plain budget (no library)")
+    assert [row[1:] for row in known[1:]] == [["99.0 ±0.0 r"], ["99.0 ±0.0 r"]]
+    assert known[0][2:4] == ["99.0", "99.0"]
     assert ahead[0][2:] == ["96.2", "61.2", "–", "1", "0", "**1**", "0"]  # noqa: RUF001
     assert _rows(text, "Gone")[0][-1] == "not installed"
     assert "- Gone: is on no registry." in text
-    assert "- Rival B on paper/diverse-pareto: too slow: 200 of 1,200 rounds." in text
+    assert "- Rival B on paper/diverse-pareto: too slow (5 ms a round)." in text
     assert "- Rival B on stress/tiny: failed: ValueError: no ...." in text
     target, python, native = (
-        _rows(text, words)[0][-1] for words in ("`doral-otf` ahead", "at least 500", "at least 50 ")
+        _rows(text, words)[0][-1]
+        for words in ("`doral-otf` ahead", "`d-linucb` simulated: at least 500", "`d-linucb` simulated: at least 50 ")
     )
     assert (target, python, native) == ("**missed**", "reached", "**missed**")
-    assert [row[2] for row in _rows(text, "Vowpal Wabbit, native")] == ["40", "80"]
-    assert ahead[3][1:] == ["5,000", "800", "0.00063", "1.00", "99"]
+    assert [row[2] for row in _rows(text, "Vowpal Wabbit RegCB, native")] == ["40", "80"]
+    assert ahead[3][1:] == ["5,000", "800", "0.00063", "1.00", "", "99"]
+    assert _rows(text, "`d-linucb` simulated (")[0][1:] == ["4,000,000", "1.00", "0.5", "0.20", "8.00", "150"]
+    assert _rows(text, "`d-linucb`, one call per decision")[0][1:3] == ["4,000", "1,000"]
+    assert "`d-linucb` decides 0.80 times as many rounds a second as Rival A, the fastest peer" in text
     assert all(line.count("|") > 2 for line in text.splitlines() if line.startswith("|"))
 
 

@@ -2,7 +2,8 @@
 
 Every arm takes one unit of it: it is told how many decisions the budget that is left pays at the mean cost of those so
 far, and learns rewards per unit of cost. Not to serve is an arm of its own beside those that are learned. It takes
-classes from people's features with a mixture of Gaussians: of the first who come, who are served at random.
+classes from people's features with a mixture of Gaussians: of the first who come, who are served at random, and whose
+answers it learns when it has its classes.
 """
 
 from __future__ import annotations
@@ -40,14 +41,15 @@ class Constrained(Plain):
         np.random.seed(seed % 2**32)  # noqa: NPY002  # the generator that it uses
         self._rng, self._first = np.random.default_rng(seed), []
         self._arms = [arm for arm in range(problem.n_arms) if arm != problem.control]
-        self._paid, self._decisions = float(np.mean(self._mean_cost)), 1
+        self._listed, self._decisions = float(self.costs[:, self._arms].mean()), 1
+        self._early = []  # answers to those who came first
         self._policy = None if problem.person else self._made(Contexts(problem))
 
     def _made(self, classes):
         problem = self.problem
         self._classes = classes
         # Whole numbers by its types, but nothing depends on it. The arm that is none of them is the one not to serve.
-        units = problem.budget / self._paid * self._decisions
+        units = problem.budget / self._listed * self._decisions
         arms = len(self._arms)
         return self.make(narms=arms, T=problem.expected_rounds, B=units, dummy_arm=arms)
 
@@ -60,20 +62,24 @@ class Constrained(Plain):
                 return super().decide(arrival)
             mixture = GaussianMixture(CLASSES, random_state=self.seed % 2**31)
             self._policy = self._made(mixture.fit(np.array(self._first)))
-        self._policy.b_tau = arrival.budget_left / self._paid * self._decisions
+            for answer, worth in self._early:
+                self.learn(answer, worth)
+        self._policy.b_tau = arrival.budget_left / self._listed * self._decisions
         played = self.problem.expected_rounds - arrival.rounds_left
         number = int(self._policy.play(tround=played, context=arrival.x[:, None]))
         if number == len(self._arms) or self._arms[number] not in arrival.available:
             return None
         arm = self._arms[number]
-        self._paid, self._decisions = self._paid + arrival.costs[arm], self._decisions + 1
+        self._listed, self._decisions = self._listed + arrival.costs[arm], self._decisions + 1
         return arm
 
     def choose(self, arrival):
         return int(self._rng.choice(arrival.available))
 
     def learn(self, answer, worth):
-        if self._policy is not None:
+        if self._policy is None:
+            self._early.append((answer, worth))
+        else:
             self._policy.update(self._arms.index(answer.arm), worth, answer.x[:, None], answer.round)
 
 

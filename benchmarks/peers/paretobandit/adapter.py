@@ -50,7 +50,6 @@ class Router(Plain):
             budget_pacer=self._pacer,
             bandit_seed=seed,
         )
-        self._paid, self._listed = 1.0, 1.0  # of what is known by now; less is paid than listed where success is paid
 
     def decide(self, arrival):
         if not arrival.available:
@@ -61,14 +60,11 @@ class Router(Plain):
             self._router.update(NOTHING, _features(arrival.x), 0.0, advance_time=False)
             self._pacer.observe(0.0)
             return None
-        self._pacer.observe(arrival.costs[int(chosen)] * self._paid / self._listed)
+        self._pacer.observe(arrival.costs[int(chosen)] * self.paid_share())
         return int(chosen)
 
     def learn(self, answer, worth):
-        price = self.problem.costs[answer.context, answer.arm]
-        if self.problem.paid == "on_answer":
-            self._paid, self._listed = self._paid + answer.paid, self._listed + price
-        value = worth * price  # costs are the pacer's matter
+        value = worth * self.costs[answer.context, answer.arm]  # costs are the pacer's matter
         self._router.update(str(answer.arm), _features(answer.x), value, advance_time=False)
 
 
