@@ -16,10 +16,14 @@ class Adf(Plain):
 
     def __init__(self, problem, seed, way):
         super().__init__(problem, seed, way)
-        self._vw = Workspace(f"--cb_explore_adf {self.options} --interactions ca --quiet --random_seed {seed % 2**31}")
+        self._vw = self.made()
         self._arms = [f"|a {arm_text(problem, arm)}" for arm in range(problem.n_arms)]
         self._rng = np.random.default_rng(seed)
         self._asked = {}  # by round: the arms that could be had, and with which probability this one was chosen
+
+    def made(self):
+        seed = self.seed % 2**31
+        return Workspace(f"--cb_explore_adf {self.options} --interactions ca --quiet --random_seed {seed}")
 
     def choose(self, arrival):
         shares = self._vw.predict([_shared(arrival.x), *(self._arms[arm] for arm in arrival.available)])
@@ -32,6 +36,9 @@ class Adf(Plain):
         available, place, share = self._asked.pop(answer.decided)
         lines = [_shared(answer.x), *(self._arms[arm] for arm in available)]
         lines[1 + place] = f"0:{-worth}:{share} {lines[1 + place]}"
+        self.hear(lines, worth)
+
+    def hear(self, lines, worth):
         self._vw.learn(lines)
 
 
@@ -45,9 +52,27 @@ def _shared(x):
 
 
 class RegCb(Adf):
-    """`--cb_explore_adf --regcbopt`, costs of -1 to 0: the arm with the best bound, the closest to LinUCB it has."""
+    """`--cb_explore_adf --regcbopt`, the arm with the best bound, the closest to LinUCB it has; it asks for the range
+    of costs, which is that of all that was heard: when that grows, it hears everything again."""
 
-    options = "--regcbopt --cb_min_cost -1 --cb_max_cost 0"
+    def __init__(self, problem, seed, way):
+        self._least, self._most, self._heard = -1.0, 0.0, []
+        super().__init__(problem, seed, way)
+
+    @property
+    def options(self):
+        return f"--regcbopt --cb_min_cost {self._least} --cb_max_cost {self._most}"
+
+    def hear(self, lines, worth):
+        self._heard.append(lines)
+        if self._least <= -worth <= self._most:
+            self._vw.learn(lines)
+            return
+        self._least, self._most = min(self._least, -worth), max(self._most, -worth)
+        self._vw.finish()
+        self._vw = self.made()
+        for heard in self._heard:
+            self._vw.learn(heard)
 
 
 class SquareCb(Adf):
