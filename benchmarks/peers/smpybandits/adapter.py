@@ -27,6 +27,7 @@ class ByContext(Plain):
         np.random.seed(seed % 2**32)  # noqa: NPY002  # the generator that it uses
         self._least, self._most = 0.0, 1.0  # it asks for bounds of what can be earned: its own, unless more was heard
         self._bandits = [self.make(problem.n_arms) for _ in range(problem.n_contexts)]
+        self._heard = [[] for _ in self._bandits]
         for bandit in self._bandits:
             bandit.startGame()
 
@@ -34,10 +35,17 @@ class ByContext(Plain):
         return int(self._bandits[arrival.context].choiceFromSubSet(np.array(arrival.available)))
 
     def learn(self, answer, worth):
+        self._heard[answer.context].append((answer.arm, worth))
+        if self._least <= worth <= self._most:
+            self._bandits[answer.context].getReward(answer.arm, worth)
+            return
+        # It keeps sums of rewards between its bounds: with others, it has to hear everything again.
         self._least, self._most = min(worth, self._least), max(worth, self._most)
-        bandit = self._bandits[answer.context]
-        bandit.lower, bandit.amplitude = self._least, self._most - self._least
-        bandit.getReward(answer.arm, worth)
+        for context, bandit in enumerate(self._bandits):
+            bandit.lower, bandit.amplitude = self._least, self._most - self._least
+            bandit.startGame()
+            for arm, told in self._heard[context]:
+                bandit.getReward(arm, told)
 
 
 class KlUCB(ByContext):
