@@ -1,4 +1,7 @@
-"""bayesianbandits: `ContextualAgent`, a Bayesian regression for each arm, which sets its own prior and noise."""
+"""bayesianbandits: `ContextualAgent`, a Bayesian regression for each arm, which sets its own prior and noise.
+
+Of who arrives: features of arms are unused, `ContextualAgent` has no place for them.
+"""
 
 from __future__ import annotations
 

@@ -2,14 +2,14 @@
 
 It is made to evaluate policies from logs; these are the linear ones that it has to be played online. Python 3.11 gets
 0.4.1: later versions refuse it, and differ in these policies by the checks of their arguments only. `obp.policy` cannot
-be imported without torch, which these policies do not use.
+be imported without torch, which these policies do not use. A model of who arrives for each arm: features of arms are
+unused, it has no place for them.
 """
 
 from __future__ import annotations
 
-import numpy as np
 from obp import policy
-from plain import Plain
+from plain import Plain, shuffled
 
 PEER, PACKAGE = "Open Bandit Pipeline", "obp"
 
@@ -21,9 +21,7 @@ class Lin(Plain):
         super().__init__(problem, seed, way)
         arms = problem.n_arms  # a list of all of them, best first: some may not be there
         self._policy = self.make(dim=problem.n_x, n_actions=arms, len_list=arms, random_state=seed % 2**31)
-        # It breaks ties by number, and nobody should gain or lose by the order in which arms are listed.
-        self._number = np.random.default_rng(seed).permutation(arms).tolist()
-        self._arm = np.argsort(self._number).tolist()
+        self._number, self._arm = shuffled(arms, seed)
 
     def choose(self, arrival):
         ranked = self._policy.select_action(arrival.x[None, :])

@@ -1,4 +1,6 @@
-"""river: `bandit.LinUCBDisjoint`."""
+"""river: `bandit.LinUCBDisjoint`, a model of who arrives for each arm: features of arms are unused, it has no place for
+them.
+"""
 
 from __future__ import annotations
 
