@@ -134,7 +134,7 @@ def test_a_worker_that_hangs_does_not_hold_up_the_check(
         hung.send_signal(signal.SIGCONT)
 
 
-def test_a_client_that_cannot_be_used_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_cannot_be_used_is_told(dask: Dask, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def lost() -> dict[str, int]:
         raise CommClosedError("gone")
 
@@ -142,15 +142,15 @@ def test_a_client_that_cannot_be_used_is_told(client: Client, monkeypatch: pytes
     monkeypatch.setattr(client, "ncores", lost)
     with pytest.raises(ClusterError, match="lost"):
         engine.workers()
-    closed = Client(client.scheduler.address, set_as_default=False)
+    closed = Client(dask.address, set_as_default=False)
     closed.close()
     with joblib.parallel_config("dask", client=closed), pytest.raises(ClusterError, match="closed.*connect anew"):
         doral.simulate("random", "stress/tiny", runs=2, n_jobs=-1)
 
 
-def test_an_asynchronous_client_is_refused(client: Client) -> None:
+def test_an_asynchronous_client_is_refused(dask: Dask) -> None:
     async def used() -> None:
-        async with Client(client.scheduler.address, asynchronous=True, set_as_default=False) as own:
+        async with Client(dask.address, asynchronous=True, set_as_default=False) as own:
             with joblib.parallel_config("dask", client=own), pytest.raises(doral.InvalidValue, match="asynchronous"):
                 doral.simulate("random", "stress/tiny", runs=2, n_jobs=-1)
 

@@ -223,16 +223,17 @@ def test_wrong_input() -> None:
             env.reset(seed=seed)  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="run"):
         env.reset(options={"run": -1})
-    for options in ({"round": 1}, [], 0):
+    wrong: list[Any] = [{"round": 1}, [], 0]
+    for options in wrong:
         with pytest.raises(InvalidValue, match="options"):
-            env.reset(options=options)  # type: ignore[arg-type]
+            env.reset(options=options)
     with pytest.raises(InvalidValue, match='scenario.*None.*scenario="stress/tiny"'):
         gymnasium.make("doral/Scenario-v0")
 
 
 def test_where_nothing_costs_anything_the_budget_is_enough_for_all() -> None:
     tiny = short("stress/tiny")
-    free = [replace(arm, cost=0.0) for arm in tiny.problem.arms]
+    free = tuple(replace(arm, cost=0.0) for arm in tiny.problem.arms)
     env = ScenarioEnv(replace(tiny, problem=replace(tiny.problem, arms=free)))
     seen, _ = env.reset(seed=0)
     for _ in range(5):

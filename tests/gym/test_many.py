@@ -105,9 +105,10 @@ def test_wrong_input() -> None:
         envs.reset(options={"reset_mask": [True, False]})
     with pytest.raises(InvalidValue, match="num_envs"):
         ScenarioVectorEnv("stress/tiny", num_envs=0)
-    for options in ([], {"round": 1}):
+    wrong: list[Any] = [[], {"round": 1}]
+    for options in wrong:
         with pytest.raises(InvalidValue, match="options"):
-            envs.reset(options=options)  # type: ignore[arg-type]
+            envs.reset(options=options)
     with pytest.raises(InvalidValue, match=r"autoreset_mode.*NEXT_STEP.*vector_kwargs"):
         gymnasium.make_vec("doral/Tiny-v0", num_envs=2, autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
     gymnasium.make_vec("doral/Tiny-v0", num_envs=2, autoreset_mode=gymnasium.vector.AutoresetMode.NEXT_STEP)
