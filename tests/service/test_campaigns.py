@@ -16,9 +16,9 @@ import pytest
 
 import doral
 from doral.live.campaign import Campaign
+from doral.service import service as service_module
 from doral.service.app import make_app
 from doral.service.models.campaigns import Campaigns
-from doral.service.operations import briefly as brief
 from doral.service.operations import operating
 from doral.service.service import Service
 from doral.service.settings import ServiceSettings
@@ -301,7 +301,7 @@ def test_a_key_for_some_campaigns_hears_of_no_other(service: Serving) -> None:
 def test_a_long_list_closes_nothing_that_was_open_and_keeps_nothing_that_was_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_campaigns: int
 ) -> None:
-    monkeypatch.setattr(brief, "KEPT_OPEN", 3)
+    monkeypatch.setattr(service_module, "_MOST_LISTED", 3)
     with doral.open(f"sqlite:///{tmp_path / 'campaigns.db'}") as store:
         here = Service(store, ServiceSettings(storage="sqlite:///x.db"))
         store._keep_open(3)

@@ -33,6 +33,7 @@ _SUMMARIES_S = 0.5  # that a list of campaigns takes at most, but for the one th
 _KEPT_OPEN_FILES = 300  # campaigns in one SQLite file: each takes three files, and half a megabyte of memory or more
 _CONNECTIONS = 60  # of all processes together: PostgreSQL has 100 for everybody, unless told otherwise
 _FEWEST_OPEN = 8
+_MOST_LISTED = 100  # campaigns of a list that stay open, where each has a connection of its own
 _FILES_PER_CAMPAIGN = 12  # of those that a process may open: three are used, and others are for connections
 
 
@@ -106,10 +107,11 @@ class Service:
 
     def _summaries(self, names: Sequence[str], until: float) -> list[dict[str, Any]]:
         found = []
+        of = 0 if self.store._shares_connections else len(names)  # there, states are kept as far as memory goes
         for name in names:
             one: dict[str, Any] | None = None
             if time.monotonic() < until:
-                one = self._summary(name, of=len(names))
+                one = self._summary(name, of=of)
             elif (desk := self._desks.get(name)) is not None and (fold := desk.campaign.session.last_seen) is not None:
                 one = summary(name, fold)
             found.append({"name": name} if one is None else one)
@@ -118,7 +120,7 @@ class Service:
     def _summary(self, name: str, *, of: int) -> dict[str, Any] | None:
         """None where it cannot be read. A long list keeps none open that was not: others would be closed for it."""
         try:
-            with briefly(self.store, name, of=of) as campaign:
+            with briefly(self.store, name, of=of, most=_MOST_LISTED) as campaign:
                 return campaign.session.read(lambda _, fold: summary(name, fold))
         except DoralError:
             return None

@@ -14,18 +14,19 @@ KEPT_OPEN = 50  # campaigns; each has its state in memory, and in SQLite a conne
 
 
 @contextmanager
-def briefly(store: Store, name: str, *, of: int) -> Iterator[Campaign]:
+def briefly(store: Store, name: str, *, of: int, most: int = KEPT_OPEN) -> Iterator[Campaign]:
     """The campaign; given back afterwards where nobody else in this process uses it, and there are many of them.
 
     Args:
         store: That holds it.
         name: Of the campaign.
         of: How many campaigns there are.
+        most: How many are kept ready.
     """
     campaign = store.campaign(name)
     was_open = campaign.session.is_open
     try:
         yield campaign
     finally:
-        if of > KEPT_OPEN and not was_open:
+        if of > most and not was_open:
             campaign.session.close()
