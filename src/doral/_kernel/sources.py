@@ -17,12 +17,14 @@ DECIDING = (  # relative to the package
     "_check.py",
     "_delay_kernels.py",
     "_delay_kinds.py",
+    "_elementary.py",
     "_forks.py",
     "_given.py",
     "delays/*.py",
     "engine/**/*.py",
     "errors.py",
     "estimators/*.py",
+    "gym/steps.py",
     "pacing/*.py",
     "person.py",
     "problem/*.py",
@@ -41,6 +43,7 @@ DECIDING = (  # relative to the package
     "simulation/rows.py",
     "simulation/scenario.py",
     "simulation/strata.py",
+    "simulation/sums.py",
     "simulation/tape.py",
 )
 

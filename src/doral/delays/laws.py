@@ -10,6 +10,7 @@ import numpy as np
 
 from doral import _check, _delay_kinds
 from doral._arrays import Floats
+from doral._elementary import expm1, log, raised
 from doral.delays.law import Law, LawCode, law_code, plain_values
 from doral.errors import InvalidValue
 
@@ -38,7 +39,7 @@ class Geometric(Law):
     def _returned_by(self, ages: Floats) -> Floats:
         rounds = np.floor(ages)
         # 0 rounds times -inf (mean 1) has no value; before the first round nothing has come
-        return np.where(rounds < 1, 0.0, -np.expm1(np.maximum(rounds, 1.0) * self._log_miss))
+        return np.where(rounds < 1, 0.0, -expm1(np.maximum(rounds, 1.0) * self._log_miss))
 
     def encode(self) -> LawCode:
         return law_code(_delay_kinds.GEOMETRIC, self.mean, self._log_miss)
@@ -70,7 +71,7 @@ class Pareto(Law):
         return self.minimum * self.shape / (self.shape - 1) if self.shape > 1 else math.inf
 
     def _returned_by(self, ages: Floats) -> Floats:
-        return -np.expm1(self.shape * np.log(self.minimum / np.maximum(ages, self.minimum)))
+        return -expm1(self.shape * log(self.minimum / np.maximum(ages, self.minimum)))
 
     def encode(self) -> LawCode:
         return law_code(_delay_kinds.PARETO, self.minimum, self.shape)
@@ -106,7 +107,7 @@ class Lognormal(Law):
     def _returned_by(self, ages: Floats) -> Floats:
         from scipy.special import ndtr  # here, to keep SciPy's start-up time out of `import doral.delays`
 
-        chances: Floats = ndtr((np.log(ages) - math.log(self.median)) / self.sigma)
+        chances: Floats = ndtr((log(ages) - math.log(self.median)) / self.sigma)
         return chances
 
     def encode(self) -> LawCode:
@@ -141,7 +142,7 @@ class Weibull(Law):
             return math.inf
 
     def _returned_by(self, ages: Floats) -> Floats:
-        return -np.expm1(-((ages / self.scale) ** self.shape))
+        return -expm1(-raised(ages / self.scale, self.shape))
 
     def encode(self) -> LawCode:
         return law_code(_delay_kinds.WEIBULL, self.scale, self.shape)
@@ -161,7 +162,7 @@ class Exponential(Law):
         _check.set_fields(self, mean=_check.finite_number("mean of Exponential", self.mean, above=0))
 
     def _returned_by(self, ages: Floats) -> Floats:
-        return -np.expm1(-ages / self.mean)
+        return -expm1(-ages / self.mean)
 
     def encode(self) -> LawCode:
         return law_code(_delay_kinds.EXPONENTIAL, self.mean)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Flags, Floats, Ints
+from doral._elementary import geometric_steps
 from doral._kernel import kernel, rare, shared
 
 MOST_CONCENTRATED = 1e9
@@ -53,9 +54,7 @@ def new_return_curves(n_arms: int, n_rows: int, ages: Floats) -> ReturnCurves:
 
 def age_grid(last: float, points: int, first_share: float = 0.01) -> Floats:
     """Ages in geometric steps up to exactly `last`: scale-free, so it serves rounds and seconds alike."""
-    ages = np.geomspace(last * first_share, last, points)
-    ages[-1] = last
-    return ages
+    return geometric_steps(last * first_share, last, points)
 
 
 @kernel

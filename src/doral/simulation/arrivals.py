@@ -15,6 +15,7 @@ import numpy as np
 
 from doral import _check
 from doral._arrays import Floats
+from doral._elementary import log1p
 from doral.errors import InvalidValue
 from doral.problem import MAX_AGE, MIN_AGE
 
@@ -189,7 +190,7 @@ def _waits(uniforms: Uniforms, *, lane: int, upto: float) -> Floats:
     """The times of a process of rate 1, up to a time."""
     n = int(upto + 10.0 * np.sqrt(upto) + 20.0)
     while True:
-        sums = np.cumsum(-np.log1p(-uniforms(n, lane)))
+        sums = np.cumsum(-log1p(-uniforms(n, lane)))
         if sums[-1] > upto:
             return sums[sums <= upto]
         n *= 2

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Flags, Floats
+from doral._elementary import expm1, log1p
 from doral.delays import AnyLaw, ByOutcome, Law
 from doral.simulation.people import Drawn
 from doral.simulation.row_averages import paid_shares, returned_rewards
@@ -88,7 +89,7 @@ def _chances_of(scenario: Scenario, people: Drawn | None) -> DeadlineChances:
 
     def of_person(by_context: Floats) -> Floats:
         found = by_context[np.minimum(people.classes, len(by_context) - 1)]
-        return found if people.speed.size == 0 else -np.expm1(people.speed[:, None] * _log_late(found))
+        return found if people.speed.size == 0 else -expm1(people.speed[:, None] * _log_late(found))
 
     return DeadlineChances(
         above=of_person(chances.above),
@@ -100,8 +101,7 @@ def _chances_of(scenario: Scenario, people: Drawn | None) -> DeadlineChances:
 
 def _log_late(chances: Floats) -> Floats:
     """The logarithm of the chance that an answer does not come in time."""
-    with np.errstate(divide="ignore"):
-        return np.log1p(-chances)
+    return log1p(-chances)
 
 
 def _weights_of(scenario: Scenario, people: Drawn | None) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from doral._arrays import Floats
+from doral._elementary import exp
 
 _SWEEPS = 4  # of Newton's steps, from where the last fit ended
 _LONGEST_STEP = 1.0
@@ -75,7 +76,7 @@ class MainEffects:
 
 
 def _expit(logits: Floats) -> Floats:
-    rates: Floats = 1.0 / (1.0 + np.exp(-logits))
+    rates: Floats = 1.0 / (1.0 + exp(-logits))
     return rates
 
 

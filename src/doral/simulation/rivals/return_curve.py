@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from doral._arrays import Floats, Ints
+from doral._elementary import geometric_steps
 
 _POINTS = 48  # ages on each of the two grids, the even and the geometric one
 _MORE = 1.02  # the curve is read again when 2% more has come
@@ -22,7 +23,7 @@ class ReturnCurve:
     def __init__(self, *, deadlines: Floats, n_arms: int) -> None:
         limit = float(deadlines.max())
         even = np.linspace(0.0, limit, _POINTS)
-        geometric = np.geomspace(1.0, max(limit, 1.0), _POINTS)
+        geometric = geometric_steps(1.0, max(limit, 1.0), _POINTS)
         self._ages = np.unique(np.floor(np.concatenate([[0.0], even, geometric, deadlines])))
         self._at_deadline: Ints = np.searchsorted(self._ages, deadlines, side="right") - 1  # (J,) indices into ages
         self._arms: list[int] = []

@@ -8,6 +8,7 @@ begins with.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from doral._arrays import Floats
+from doral._elementary import exp
 from doral.delays import AnyLaw, Pareto
 from doral.person import Category, Number
 from doral.problem import Arm, Problem
@@ -165,7 +167,7 @@ class Conversions:
 
     def __call__(self, people: Columns, features: Floats, rng: np.random.Generator) -> Floats:
         score = self.times * (lines(rng, standardised(people, tuple(NUMBERS)), len(features)) - LEVEL)
-        return np.asarray(1.0 / (1.0 + np.exp(np.log(1.0 / self.usual - 1.0) - score)))
+        return np.asarray(1.0 / (1.0 + exp(math.log(1.0 / self.usual - 1.0) - score)))
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ class Speed:
 
     def __call__(self, people: Columns, features: Floats, rng: np.random.Generator) -> Floats:
         x = standardised(people, tuple(NUMBERS))
-        return np.exp(np.clip(product(x, rng.normal(0.0, 1.0 / (3.0 * x.shape[1] ** 0.5), x.shape[1])), -3.0, 3.0))
+        return exp(np.clip(product(x, rng.normal(0.0, 1.0 / (3.0 * x.shape[1] ** 0.5), x.shape[1])), -3.0, 3.0))
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ class OlderFirst:
 
     def __call__(self, people: Columns, features: Floats) -> Floats:
         age = standardised(people, ("age",))[:, 0]
-        return np.exp(np.linspace(1.0, -1.0, self.phases)[:, None] * age)
+        return exp(np.linspace(1.0, -1.0, self.phases)[:, None] * age)
 
 
 @dataclass(frozen=True)

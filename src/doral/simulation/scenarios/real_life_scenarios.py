@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from doral._arrays import Floats
+from doral._elementary import power
 from doral.delays import AnyLaw, Geometric, Pareto
 from doral.problem import Arm, Context, Problem
 from doral.simulation.scenario import Scenario
@@ -27,7 +28,7 @@ def _spread(first: int, rows: int, columns: int) -> Floats:
 def _between(low: float, high: float, scores: Floats) -> list[list[float]]:
     """Scores as rates: the smallest is `low`, the largest `high`, and equal steps are equal factors."""
     share = (scores - scores.min()) / (scores.max() - scores.min())
-    rates: list[list[float]] = (low * (high / low) ** share).tolist()
+    rates: list[list[float]] = (low * power(high / low, share)).tolist()
     return rates
 
 
