@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _STORAGE_HELP = "sqlite:///file.db or postgresql://host/db; it is made where it is missing."
 _HOST_HELP = "Address to listen on. One that others can reach needs --tls-cert, or --allow-plain-http."
 _WORKERS_HELP = "Processes that share the work; more than one needs PostgreSQL."
-_SPREAD_HELP = "With several workers: each campaign has one where it is at home, which serves what changes it."
+_SPREAD_HELP = "With several workers: whoever is asked serves, though a campaign has a home with one of them."
 _LEASES_HELP = (
     "Each process decides out of a part of the budget that it leases, for one very busy campaign; needs PostgreSQL."
 )
@@ -70,7 +70,7 @@ def serve(
         int, typer.Option(min=0, max=65_535, metavar="PORT", help="To listen on; 0: any that is free.")
     ] = 8787,
     workers: Annotated[int, typer.Option(min=1, metavar="N", help=_WORKERS_HELP)] = 1,
-    spread: Annotated[bool, typer.Option("--spread/--no-spread", help=_SPREAD_HELP)] = True,
+    no_spread: Annotated[bool, typer.Option("--no-spread", help=_SPREAD_HELP)] = False,
     leases: Annotated[bool, typer.Option("--leases", help=_LEASES_HELP)] = False,
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate, with those that vouch.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Private key of the certificate.")] = None,
@@ -109,7 +109,7 @@ def serve(
                 host=host,
                 port=port,
                 workers=workers,
-                is_spread=spread,
+                is_spread=not no_spread,
                 leases=leases,
                 tls_cert=tls_cert,
                 tls_key=tls_key,

@@ -15,7 +15,7 @@ def home_of(name: str, places: Iterable[int]) -> int:
         places: Of the workers that are alive; at least one.
 
     >>> [home_of(name, range(3)) for name in ("kits", "visits", "letters", "calls")]
-    [2, 1, 0, 0]
+    [2, 1, 1, 2]
     """
     given = name.encode("utf-8", "surrogatepass")
 
