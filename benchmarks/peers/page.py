@@ -173,8 +173,8 @@ _NOT_SAID = "\n".join(
         "- They are also the scenarios that DORAL was developed on. Its defaults are one set for all of them, derived "
         "where that was possible (the bonus by dynamic programming, priors and noise from the data of the run), but "
         "they were chosen, and kept or dropped, by what they earned on this catalogue ([beyond the paper](beyond.md) "
-        "tells of each); nothing was learned from the tapes that are played here. Logs that nothing was made for are "
-        "[another page's](beyond.md#limits) matter, and DORAL earns less on them.",
+        "tells of each). No peer had that. On three real logs that nothing was made for it earns less "
+        "([limits](beyond.md#limits)).",
         "- Defaults were used, not tuned settings. A library with the right exploration for a scenario earns more than "
         "shown here. DORAL is shown with its defaults, too.",
         "- Features of people are handed to the peers in standard deviations, which nobody knows in advance: a favour "

@@ -5,8 +5,8 @@ delay, the curves, and how the run ended, in 16 hexadecimal digits each. That ve
 arrival, and so do the cases here. A change that is meant to decide otherwise removes the cases that it concerns, or
 writes them anew, and says so. Written anew since: who rules arms out where costs differ, because the price is now known
 within a range only; Thompson sampling, which mixes several draws; and 75 cases, with 102 of those below, where ages and
-chances are no longer NumPy's, which on processors with vectors of 512 bits rounds the last bit otherwise. Where a preset has changed, its cases are played
-with the words that it had: the pieces that it was made of decide as they did.
+chances are no longer NumPy's, which on processors with vectors of 512 bits rounds the last bit otherwise. Where a
+preset has changed, its cases are played with the words that it had: the pieces that it was made of decide as they did.
 
 What the presets that learn on the fly decide since they learn cells, look ahead and start by plan is in
 `decisions_on_the_fly.json`, written by the version that made them so.
