@@ -183,7 +183,7 @@ _NOT_SAID = "\n".join(
         "ahead by chance, and as many behind.",
         "- Libraries that take whole batches are faster in batches, which late answers and a budget that is decided "
         "on one by one do not allow.",
-        "- PPO's networks were trained beforehand, 600,000 steps in about a minute of one core for each "
+        "- PPO's networks were trained beforehand, 600,000 steps in one to two minutes of one core each "
         "([train.py](../benchmarks/peers/ppo/train.py)), on the paper's four: that time is in no figure here, and "
         "the other scenarios are foreign to them.",
         "- Libraries also do what is not measured here: other models, evaluation, pipelines, services.",

@@ -24,6 +24,7 @@ class Standing:
     runs: int = 0
     way: str = ""
     words: str = ""  # why there are no figures
+    pace: str = ""  # of somebody who is too slow
 
     @property
     def verdict(self) -> str:
@@ -66,7 +67,7 @@ def _standing(played: dict[str, Any], own: list[dict[str, Any]]) -> Standing:
     whole = [run for run in played["runs"] if run["rounds"] == run["horizon"]]
     if len(whole) < FEWEST_RUNS:
         rounds, seconds = (sum(run[name] for run in played["runs"]) for name in ("rounds", "seconds"))
-        return Standing(**named, words=f"too slow ({1000.0 * seconds / rounds:.2g} ms a round)")
+        return Standing(**named, words="too slow", pace=f" ({1000.0 * seconds / rounds:.2g} ms a round)")
     best = {run["run"]: run["best"] for run in own}
     ours, theirs = shares_of(own, best), shares_of(whole, best)
     return Standing(

@@ -56,7 +56,7 @@ def cell(one: Standing | None) -> str:
     if one is None:
         return "–"  # noqa: RUF001
     if one.share is None or one.lead is None:
-        return one.words.partition(":")[0]
+        return one.words.partition(":")[0] + one.pace
     share, lead = plus_minus(one.share), plus_minus(one.lead, signed=True)
     if one.verdict == standing.AHEAD:
         share, lead = f"**{share}**", f"**{lead}**"
@@ -128,7 +128,8 @@ def failures(found: dict[str, Any]) -> list[str]:
     by_reason: dict[tuple[str, str], list[str]] = {}
     for one in standing.standings(found):
         if one.words:
-            by_reason.setdefault((policy_name(found, one.peer, one.policy), one.words), []).append(one.scenario)
+            reason = policy_name(found, one.peer, one.policy), one.words
+            by_reason.setdefault(reason, []).append(one.scenario + one.pace)
     return [without_places(line) for line in lines] + [
         f"- {name} on {', '.join(where)}: {without_places(words)}." for (name, words), where in by_reason.items()
     ]

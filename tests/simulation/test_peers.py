@@ -414,7 +414,7 @@ def test_the_page_shows_who_is_ahead_too_slow_and_not_there(peers: Any) -> None:
     assert ahead[0][2:] == ["96.2", "61.2", "–", "1", "0", "**1**", "0"]  # noqa: RUF001
     assert _rows(text, "Gone")[0][-1] == "not installed"
     assert "- Gone: is on no registry." in text
-    assert "- Rival B on paper/diverse-pareto: too slow (5 ms a round)." in text
+    assert "- Rival B on paper/diverse-pareto (5 ms a round): too slow." in text
     assert "- Rival B on stress/tiny: failed: ValueError: no ...." in text
     target, python, native = (
         _rows(text, words)[0][-1]

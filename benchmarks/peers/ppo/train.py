@@ -30,7 +30,7 @@ from doral.gym import ScenarioVectorEnv  # noqa: E402
 PAPER = ("paper/similar-geometric", "paper/similar-pareto", "paper/diverse-geometric", "paper/diverse-pareto")
 RUNS_OF_EACH = 32
 FIRST_SEED = 1_000_000
-STEPS = 600_000  # about a minute of one core
+STEPS = 600_000  # one to two minutes of one core
 # A decision pays hundreds of rounds later, and the budget has to last for thousands.
 GAMMA = 0.9995
 SETTINGS = {
