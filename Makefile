@@ -45,7 +45,7 @@ check-types:
 # Three for two cores: a quarter of the time of the tests is waiting, for servers, browsers, clocks and killed processes.
 check-tests:
 	@sh scripts/ensure_chromium.sh
-	$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 25 --durations-min 5 $(ARGS)
 
 torture: $(DEV_READY) ## hundreds of killed writers, engines in turns, damage, wild clocks (extra words: ARGS="...")
 	DORAL_TORTURE=300 $(BIN)/python -m pytest -n 2 tests/live/test_kills.py tests/live/test_state_machine.py \
