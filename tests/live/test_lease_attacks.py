@@ -22,6 +22,7 @@ from doral.live.held_bytes import held_bytes
 from doral.live.leases.scratch import run_of
 from doral.live.leases.session import LeasedSession
 from doral.live.storage import postgres
+from doral.live.storage.connection import AT_ONCE
 from doral.live.store import Store
 from doral.live.together import decision, decisions, store_together
 from tests.live.checks import adds_up, fold_of, log_is_whole
@@ -338,14 +339,14 @@ def test_a_transaction_that_waits_for_nobody(postgres_url: str) -> None:
         log, beside = one.session._open(), two.session._open()
         log.begin()
         with pytest.raises(StorageBusy):
-            beside.begin(within_s=0.0)
+            beside.begin(within_s=AT_ONCE)
         log.rollback()
-        beside.begin(within_s=0.0)
+        beside.begin(within_s=AT_ONCE)
         beside.rollback()
         beside.rest()
         pool_of(other).close()
         with pytest.raises(StorageBusy):
-            beside.begin(within_s=0.0)
+            beside.begin(within_s=AT_ONCE)
 
 
 @pytest.mark.parametrize("ahead_s", [-3_600.0, 3_600.0])

@@ -29,6 +29,7 @@ from doral.live.plan_decisions import plan_decision, plan_decisions, plan_decisi
 from doral.live.requests import ArrivalRequest
 from doral.live.session import Ask, Session, outcome_unknown
 from doral.live.snapshot import decode
+from doral.live.storage.connection import AT_ONCE
 from doral.live.storage.contract import Log
 from doral.live.storage.patience import Patience
 
@@ -381,7 +382,7 @@ class LeasedSession(Session):
         log = self._log
         if self._has_lease and log is not None and not log.is_lost:
             with suppress(DoralError):
-                log.begin(within_s=0.0)
+                log.begin(within_s=AT_ONCE)
                 try:
                     fold = self._catch_up(log)
                     stamp = Stamp(self.writer, time.time(), math.inf)

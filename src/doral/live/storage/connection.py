@@ -14,6 +14,7 @@ from doral.live.errors import StorageError
 
 SCHEMA_LOCK = 0  # in the place of a campaign: taken while campaigns are made, and the schema is brought up to date
 BOOKS_LOCK = -1  # likewise: taken while keys, acts and alarms are written
+AT_ONCE = -1.0  # in the place of seconds to wait: 0 is of those who have no patience left, and still make a connection
 _MOST_S = 1e6  # a week and more; PostgreSQL counts milliseconds in 31 bits
 _WORTH_A_LINE_S = 1.0
 _log = logging.getLogger("doral.live")
@@ -58,7 +59,8 @@ class Connection(ABC):
     def begin(self, campaign_id: int, *, within_s: float | None = None) -> None:
         """Start a transaction that excludes all other writers of the campaign; where it raises, there is none.
 
-        `within_s` shortens the wait for the lock; with 0 there is none, nor for a server that has to be reached first.
+        `within_s` shortens the wait for the lock; with `AT_ONCE` there is none, nor for a server that has to be reached
+        first.
         """
 
     @abstractmethod

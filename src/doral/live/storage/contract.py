@@ -59,7 +59,7 @@ class Log(ABC):
     def begin(self, *, within_s: float | None = None) -> None:
         """Start a transaction that nobody else on this campaign overlaps with; where it raises, there is none.
 
-        `within_s` shortens the wait for others; StorageBusy after it. With 0 nobody is waited for at all.
+        `within_s` shortens the wait for others; StorageBusy after it. With `AT_ONCE` nobody is waited for.
         """
 
     @abstractmethod

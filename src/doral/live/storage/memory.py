@@ -76,7 +76,7 @@ class MemoryLog(Log):
         self._is_open = False
 
     def begin(self, *, within_s: float | None = None) -> None:
-        if not self._kept.lock.acquire(timeout=-1 if within_s is None else within_s):
+        if not self._kept.lock.acquire(timeout=-1 if within_s is None else max(0.0, within_s)):
             raise StorageBusy(f"campaign {self._kept.row.name!r}: others have kept it locked; try again")
         self._is_open = True
 

@@ -12,7 +12,7 @@ import psycopg
 from doral._forks import renew_in_child
 from doral.errors import InvalidValue
 from doral.live.errors import ConnectionLost, StorageBusy, StorageError
-from doral.live.storage.connection import Connection, Timeouts, note_wait
+from doral.live.storage.connection import AT_ONCE, Connection, Timeouts, note_wait
 from doral.live.storage.postgres_copy import FORMAT, copied
 from doral.live.storage.urls import PostgresDatabase
 
@@ -186,7 +186,7 @@ class PostgresConnection(Connection):
     def begin(self, campaign_id: int, *, within_s: float | None = None) -> None:
         since = time.monotonic()
         until = since + (self._timeouts.lock_s if within_s is None else min(within_s, self._timeouts.lock_s))
-        if within_s == 0.0:
+        if within_s == AT_ONCE:
             self._begin_at_once(campaign_id)
             return
         while True:

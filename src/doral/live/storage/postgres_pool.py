@@ -18,7 +18,7 @@ from typing import Any
 
 from doral._forks import renew_in_child
 from doral.live.errors import ConnectionLost, StorageBusy
-from doral.live.storage.connection import Connection
+from doral.live.storage.connection import AT_ONCE, Connection
 from doral.live.storage.postgres import PostgresConnection
 
 KEPT_IDLE = 16  # connections that nobody uses at the moment; what a moment of many threads has opened is closed again
@@ -239,7 +239,7 @@ class PooledConnection(Connection):
         return self._use().server_time()
 
     def begin(self, campaign_id: int, *, within_s: float | None = None) -> None:
-        if within_s == 0.0 and self._held is None:
+        if within_s == AT_ONCE and self._held is None:
             self._taker, self._held = get_ident(), self._pool.take_idle()
         self._use().begin(campaign_id, within_s=within_s)
 
