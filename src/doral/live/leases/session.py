@@ -40,6 +40,8 @@ MERGE_EVERY_S = 1.0  # how long a state may not have heard of what others did, w
 UNHEARD_SHARE = 0.1
 _READ_S = 10e-6  # that it takes to read an event again
 _READ_SHARE = 0.05  # of the time, which that may take before snapshots are read instead
+_GIVE_BACK_S = 0.2  # that whoever closes waits for the lock, at most: some ten times as long as a write takes
+_ASK_AGAIN_S = 0.005
 _PATIENCE = 10  # how many times longer a state may be used where a snapshot is expected
 _DECIDE = (plan_decision, plan_decisions, plan_decisions_each)
 
@@ -359,9 +361,9 @@ class LeasedSession(Session):
     # --- the end ----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """The lease is given back as well, where nobody has to be waited for."""
+        """The lease is given back as well, where nobody has to be waited for longer than a write takes."""
         with self._lock:
-            self._give_back()
+            self._give_back(within_s=_GIVE_BACK_S)
         super().close()
 
     def close_if_idle(self) -> bool:
@@ -370,19 +372,19 @@ class LeasedSession(Session):
             return False
         try:
             if not self._inside.calls:
-                self._give_back()
+                self._give_back(within_s=0.0)
         finally:
             self._lock.release()
         return super().close_if_idle()
 
-    def _give_back(self) -> None:
-        """Once, and without waiting, neither for the lock nor for a server that is gone: what is not given back is
-        recovered by who needs it. Nor does it count as a use: whoever is closed to make room must not ask for it.
+    def _give_back(self, *, within_s: float) -> None:
+        """Hardly waiting for the lock, and not for a server that is gone: what is not given back is recovered by who
+        needs it. Nor does it count as a use: whoever is closed to make room must not ask for it.
         """
         log = self._log
         if self._has_lease and log is not None and not log.is_lost:
             with suppress(DoralError):
-                log.begin(within_s=AT_ONCE)
+                _begin_soon(log, within_s)
                 try:
                     fold = self._catch_up(log)
                     stamp = Stamp(self.writer, time.time(), math.inf)
@@ -394,6 +396,19 @@ class LeasedSession(Session):
                     log.rollback()
                     raise
         self._forget_lease()
+
+
+def _begin_soon(log: Log, within_s: float) -> None:
+    """Asks again and again: whoever waits for the lock itself waits for as long as the store says."""
+    until = time.monotonic() + within_s
+    while True:
+        try:
+            log.begin(within_s=AT_ONCE)
+            return
+        except StorageBusy:
+            if time.monotonic() >= until:
+                raise
+        time.sleep(_ASK_AGAIN_S)
 
 
 def _plan_lease_if_any(log: Log, fold: Fold, *asked: Any) -> Any:
