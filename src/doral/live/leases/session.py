@@ -382,7 +382,7 @@ class LeasedSession(Session):
         needs it. Nor does it count as a use: whoever is closed to make room must not ask for it.
         """
         log = self._log
-        if self._has_lease and log is not None and not log.is_lost:
+        if self._has_lease and log is not None and not log.is_lost and not self._is_writing:
             with suppress(DoralError):
                 _begin_soon(log, within_s)
                 try:
