@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import doral
+from doral.live.apply import replay
 from doral.live.campaign import Campaign
 from doral.live.errors import BrokenLog
+from doral.live.events import known
+from doral.live.fold import Fold
+from doral.live.storage.contract import Log
 from doral.live.store import Store
+from tests.live import people
+from tests.live.campaigns import KINDS
 from tests.live.checks import adds_up
 from tests.live.damage import rewrite
+from tests.live.tapes import same_bits
 
 Opener = Callable[[str], Store]
 
@@ -140,3 +149,56 @@ def test_a_snapshot_that_says_something_else_is_found(durable_url: str, open_sto
     campaign._session._fold.counts.reward += 1  # type: ignore[union-attr]
     with pytest.raises(BrokenLog, match="counts in use"):
         campaign.verify()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.startswith(("empty", "closed"))])
+def test_facts_are_adopted_together_as_one_by_one(kind: str) -> None:
+    """Whoever asks what this engine would have decided reads each of them; all others read many at once."""
+    with doral.open("memory://") as store:
+        campaign = KINDS[kind](store)
+        problem, rng = campaign.problem, random.Random(7)
+        for n in (1, 2, 40, 3, 90):
+            asked: list[dict[str, Any]] = [{"context": rng.choice(problem.context_names)} for _ in range(n)]
+            for i, one in enumerate(asked):
+                if problem.person:
+                    one["features"] = people.somebody(rng)
+                if rng.random() < 0.3:
+                    one["available"] = [rng.choice([arm for arm in problem.arm_names if arm != problem.control])]
+                if rng.random() < 0.3:
+                    one["key"] = f"{n}-{i}"
+            campaign.decide_many(asked)
+
+        def look(log: Log, fold: Fold) -> None:
+            events, told = log.after(1), list[int]()
+            together, apart = (Fold(fold.definition, fold.names.tag) for _ in range(2))
+            for one in (together, apart):
+                one.head = one.salt = known(log.after(0, limit=1)[0].chain)
+            replay(together, events)
+            replay(apart, events, lambda event, _: told.append(event.sequence))
+            assert told == [event.sequence for event in events]
+            for one in (together, apart):
+                assert same_bits(one.engine.state, fold.engine.state) == []
+                assert one.to_json() == fold.to_json()
+
+        campaign._session.read(look)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("round = round + 1", "do not follow"),
+        ("number = number + 1", "do not follow"),
+        ("clock = clock - 50", "does not follow"),
+        ("reason = NULL", "lacks a value"),
+        ("context = 7", "no context"),
+        ("arm = 9", "no arm"),
+    ],
+)
+def test_facts_that_cannot_be(change: str, said: str, durable_url: str, open_store: Opener) -> None:
+    """In the middle of many that are read at once; the chain was computed anew."""
+    campaign = make(open_store(durable_url))
+    campaign.decide_many(["old", "young"] * 60)
+    one = "(SELECT min(sequence) FROM events WHERE sequence > 10 AND arm IS NOT NULL)"
+    rewrite(campaign, f"UPDATE events SET {change} WHERE sequence = {one}", with_chain=True)
+    with pytest.raises(BrokenLog, match=said):
+        open_store(durable_url).campaign("kits").report()

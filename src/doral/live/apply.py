@@ -23,7 +23,7 @@ from doral.live.apply_changes import (
     apply_new_arm,
     apply_note,
 )
-from doral.live.apply_decisions import apply_decisions, apply_record
+from doral.live.apply_decisions import adopt_decisions, apply_decisions, apply_record
 from doral.live.apply_leases import apply_lease, apply_lease_end
 from doral.live.chain import check
 from doral.live.errors import BrokenLog, StorageError
@@ -104,7 +104,8 @@ def replay(fold: Fold, stored: Sequence[Event], differs: Differs | None = None, 
     fold.faceless.update(event.sequence for event in stored if event.person_hash is not None and event.person is None)
     for events in _by_kind(stored):
         try:
-            made = _apply(fold, events)
+            is_plain = differs is None and events[0].kind == DECIDED
+            made = adopt_decisions(fold, events) if is_plain else _apply(fold, events)
         except StorageError:
             raise
         except Exception as error:  # whatever somebody has put there

@@ -25,6 +25,7 @@ _AT_ONCE = 500
 _KEY, _AVAILABLE, _KEY_HASH, _CHAIN = (COLUMNS.index(name) for name in ("key", "available", "key_hash", "chain"))
 _SEQUENCE, _CLOCK, _NUMBER, _ROUND = (COLUMNS.index(name) for name in ("sequence", "clock", "number", "round"))
 _PERSON, _PERSON_HASH = COLUMNS.index("person"), COLUMNS.index("person_hash")
+_MARK, _MARKED = "@", '"@"'
 _to_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -97,30 +98,34 @@ def _unchained(events: Sequence[Event], salt: bytes, engine: int) -> list[Event]
 
 
 class Unplaced(NamedTuple):
-    """A decision that may be stored, but for its place: in the log, on the clock, and among rounds and numbers."""
+    """Decisions that may be stored, but for their place: in the log, on the clock, and among rounds and numbers."""
 
-    event: Event
-    texts: list[str]  # of the columns that are covered, between those that say its place
-
-    def placed(self, sequence: int, clock: float, number: int | None, round_: int, *, before: bytes) -> Event:
-        """There, after an event with the checksum `before`."""
-        texts, row = self.texts, self.event
-        clock = clock + 0.0  # a negative zero is a zero
-        if number is None:
-            text = f"{texts[0]}{sequence}{texts[1]}{clock!r}{texts[2]}{round_}{texts[3]}"
-        else:
-            text = f"{texts[0]}{sequence}{texts[1]}{clock!r}{texts[2]}{number}{texts[3]}{round_}{texts[4]}"
-        return with_place(row, sequence, clock, number, round_, _digest(before, text))
+    events: list[Event]
+    texts: list[str]  # of each, the columns that are covered, with marks for those that say its place
 
 
-def unplaced(events: Sequence[Event], *, salt: bytes, engine: int) -> list[Unplaced]:
+def unplaced(events: Sequence[Event], *, salt: bytes, engine: int) -> Unplaced:
     """Decisions, sealed as far as that can be done before it is known where they go."""
     found = _unchained(events, salt, engine)
     rows = list(map(_covered, found))
     for row in rows:
-        row[_SEQUENCE], row[_CLOCK], row[_ROUND] = "@", "@", "@"
-        row[_NUMBER] = row[_NUMBER] if row[_NUMBER] is None else "@"
-    return [Unplaced(event, text.split('"@"')) for event, text in zip(found, _texts(rows), strict=True)]
+        row[_SEQUENCE] = row[_CLOCK] = row[_ROUND] = _MARK
+        if row[_NUMBER] is not None:
+            row[_NUMBER] = _MARK
+    return Unplaced(found, _texts(rows))
+
+
+def placed(
+    event: Event, text: str, sequence: int, clock: float, number: int | None, round_: int, *, before: bytes
+) -> Event:
+    """A decision there, after an event with the checksum `before`."""
+    clock = clock + 0.0  # a negative zero is a zero
+    first, second, third, fourth, *last = text.split(_MARKED)
+    if number is None:
+        text = f"{first}{sequence}{second}{clock!r}{third}{round_}{fourth}"
+    else:
+        text = f"{first}{sequence}{second}{clock!r}{third}{number}{fourth}{round_}{last[0]}"
+    return with_place(event, sequence, clock, number, round_, _digest(before, text))
 
 
 def _texts(rows: list[list[Any]]) -> list[str]:

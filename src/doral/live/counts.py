@@ -30,14 +30,14 @@ class Counts:
         self.arm_answers.append(0)
         self.arm_rewards.append(Decimal(0))
 
-    def play(self, arm: int, reason: int) -> None:
-        self.reasons[reason] = self.reasons.get(reason, 0) + 1
-        self.states[IS_PENDING] += 1
-        self.arm_plays[arm] += 1
+    def play(self, arm: int, reason: int, count: int = 1) -> None:
+        self.reasons[reason] = self.reasons.get(reason, 0) + count
+        self.states[IS_PENDING] += count
+        self.arm_plays[arm] += count
 
-    def skip(self, reason: int) -> None:
-        self.reasons[reason] = self.reasons.get(reason, 0) + 1
-        self.states[IS_SKIPPED] += 1
+    def skip(self, reason: int, count: int = 1) -> None:
+        self.reasons[reason] = self.reasons.get(reason, 0) + count
+        self.states[IS_SKIPPED] += count
 
     def move(self, was: int, state: int, count: int = 1) -> None:
         """Decisions go from one state to another."""

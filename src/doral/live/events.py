@@ -105,10 +105,7 @@ _BEFORE_CHOICE, _AFTER_CHOICE = slice(_CHOICE.start), slice(_CHOICE.stop, None)
 _OUTCOME = COLUMNS.index("outcome")
 _BEFORE_OUTCOME, _AFTER_OUTCOME = slice(_OUTCOME), slice(_OUTCOME + 1, None)
 _BEFORE_ENGINE = slice(COLUMNS.index("engine"))
-_CHAIN = COLUMNS.index("chain")
-_BEFORE_NUMBER = slice(COLUMNS.index("clock") + 1, COLUMNS.index("number"))
-_BEFORE_ROUND = slice(COLUMNS.index("number") + 1, COLUMNS.index("round"))
-_BEFORE_OWN_CHAIN = slice(COLUMNS.index("round") + 1, _CHAIN)
+_SEQUENCE, _CLOCK, _NUMBER, _ROUND, _CHAIN = map(COLUMNS.index, ("sequence", "clock", "number", "round", "chain"))
 _BEFORE_CHAIN, _AFTER_CHAIN = slice(_CHAIN), slice(_CHAIN + 1, None)
 
 # Every decision and every answer comes through here: keywords and `_replace` would take three times as long.
@@ -167,11 +164,9 @@ def chained(event: Event, chain: bytes) -> Event:
 
 def with_place(event: Event, sequence: int, clock: float, number: int | None, round_: int, chain: bytes) -> Event:
     """The decision there."""
-    row: tuple[Any, ...] = event
-    return tuple.__new__(Event, (
-        sequence, event.kind, clock, *row[_BEFORE_NUMBER], number, *row[_BEFORE_ROUND], round_, *row[_BEFORE_OWN_CHAIN],
-        chain, *row[_AFTER_CHAIN],
-    ))  # fmt: skip
+    row: list[Any] = list(event)
+    row[_SEQUENCE], row[_CLOCK], row[_NUMBER], row[_ROUND], row[_CHAIN] = sequence, clock, number, round_, chain
+    return tuple.__new__(Event, row)
 
 
 _TYPES = {"sequence": int, "writer": int, "decision": int, "number": int, "round": int, "engine": int,

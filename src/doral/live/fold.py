@@ -12,6 +12,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine
 from doral.live.counts import Counts
@@ -148,6 +150,24 @@ class Fold:
         self.counts.keyed += event.key is not None or event.key_hash is not None
         self.sequence = event.sequence
         self.clock = event.clock
+
+    def is_next(self, columns: Any) -> bool:
+        """Whether events follow, as `advance` asks of each; `columns` is an `Event` that holds those of all."""
+        clocks = np.array(columns.clock)
+        first = self.sequence + 1
+        if columns.sequence != tuple(range(first, first + clocks.size)):
+            return False
+        return bool(self.clock <= clocks[0] and clocks[-1] < math.inf and (clocks[1:] >= clocks[:-1]).all())
+
+    def advance_all(self, columns: Any) -> None:
+        """As `advance`, for all of these, after it is known that they follow."""
+        if self._is_in_seconds:
+            behind = np.array(columns.at) - self.definition.created_at < np.array(columns.clock)
+            self.counts.clock_went_back += int(np.count_nonzero(behind))
+        self.counts.about += sum(decision is not None for decision in columns.decision)
+        keys = zip(columns.key, columns.key_hash, strict=True)
+        self.counts.keyed += sum(key is not None or hash_ is not None for key, hash_ in keys)
+        self.sequence, self.clock = columns.sequence[-1], columns.clock[-1]
 
     # --- snapshots --------------------------------------------------------------------------------------------------
 

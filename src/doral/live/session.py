@@ -32,14 +32,14 @@ from doral.live.leases.planning import LEASE_TTL_S, recoveries
 from doral.live.open_sessions import OpenSessions
 from doral.live.snapshot import decode, encode
 from doral.live.snapshot_checks import BadSnapshot
-from doral.live.storage.contract import CampaignRow, Log, Storage
+from doral.live.storage.contract import FOLD_EVENTS, CampaignRow, Log, Storage
 from doral.live.storage.patience import Patience
 
 logger = logging.getLogger("doral.live")
 
 CLOCK_TOLERANCE_S = 300.0  # how far clocks may disagree
 SNAPSHOT_EVERY_EVENTS = 20_000
-_SNAPSHOT_BYTES_PER_EVENT = 100  # a large state is saved less often, so that saving never dominates
+SNAPSHOT_BYTES_PER_EVENT = 100  # a large state is saved less often, so that saving never dominates
 
 
 Ask: TypeAlias = tuple[Callable[..., Planned[Any]], Sequence[Any]]  # a plan, and what was asked
@@ -365,7 +365,7 @@ class Session:
     def _follow(self, fold: Fold, log: Log, last: int, differs: Differs | None = None) -> Fold:
         """The state after the event `last`, or a later one; not the given one where that knows what was forgotten."""
         while fold.sequence < last:
-            replay(fold, log.following(fold.sequence, upto=last), differs)
+            replay(fold, log.following(fold.sequence, upto=last, limit=FOLD_EVENTS), differs)
             if fold.knows_forgotten:
                 logger.info("campaign %r: people were forgotten; its log is read anew", self.row.name)
                 if differs is not None:
@@ -454,7 +454,7 @@ class Session:
     def _save_if_due(self, log: Log, fold: Fold) -> None:
         """A snapshot only saves time: where it cannot be written, the campaign goes on without."""
         unsaved = fold.sequence - self._saved_at
-        if unsaved < self.snapshot_every or unsaved < self._saved_bytes // _SNAPSHOT_BYTES_PER_EVENT:
+        if unsaved < self.snapshot_every or unsaved < self._saved_bytes // SNAPSHOT_BYTES_PER_EVENT:
             return
         with suppress(StorageError):
             newest = next(iter(log.snapshots()), 0)

@@ -2,60 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Any, TypeAlias
 
 from doral.live.apply import replay
 from doral.live.chain import check, is_intact
-from doral.live.events import Event
+from doral.live.events import COLUMNS, Event
 from doral.live.fold import Fold
-from doral.live.storage.contract import PAGE_EVENTS, Log
+from doral.live.storage.contract import FOLD_EVENTS, Log
 
 _MOST = 20_000  # that are kept, some 12 MB; who is further behind reads a snapshot
+_SEQUENCE, _WRITER = COLUMNS.index("sequence"), COLUMNS.index("writer")
+
+_Columns: TypeAlias = tuple[tuple[Any, ...], ...]
 
 
 class OwnEvents:
-    """Of one writer, in their order."""
+    """Of one writer, in their order.
+
+    They are kept by columns: thousands of events that live for a second each make Python look through everything there
+    is for garbage, again and again, which takes longer than to decide them.
+    """
 
     def __init__(self) -> None:
-        self._events: list[Event] = []
+        self._groups: list[_Columns] = []
+        self._n = 0
 
     @property
     def writer(self) -> int | None:
-        return self._events[0].writer if self._events else None
+        return self._groups[0][_WRITER][0] if self._groups else None
 
     def add(self, events: Sequence[Event]) -> None:
         """They are in the log."""
-        if self._events and (self.writer != events[0].writer or len(self._events) > _MOST):
-            self._events = []
-        self._events += events
+        if self._groups and (self.writer != events[0].writer or self._n > _MOST):
+            self._groups, self._n = [], 0
+        self._groups.append(tuple(zip(*events, strict=True)))
+        self._n += len(events)
 
     def forget(self, *, upto: int) -> None:
         """A snapshot stands for those up to this event."""
-        self._events = [event for event in self._events if event.sequence > upto]
+        self._groups = [group for group in self._groups if group[_SEQUENCE][-1] > upto]
+        self._n = sum(len(group[_SEQUENCE]) for group in self._groups)
 
     def follow(self, fold: Fold, log: Log, last: int) -> None:
         """Bring the state up to this event, as far as these events help; whoever asks reads what follows."""
-        own = {event.sequence: event for event in self._events if fold.sequence < event.sequence <= last}
+        writer = self.writer
+        if writer is None or fold.problem.person:
+            return
+        own = _events(self._groups)
+        one = next((event for event in own if event.sequence > fold.sequence), None)
+        while one is not None and fold.sequence < last:
+            upto = min(last, fold.sequence + FOLD_EVENTS)
+            found: dict[int, Event] = {}
+            while one is not None and one.sequence <= upto:
+                found[one.sequence] = one
+                one = next(own, None)
+            mine = frozenset(found)
+            found |= {event.sequence: event for event in log.by_others(fold.sequence, upto=upto, writer=writer)}
+            events = [found[sequence] for sequence in range(fold.sequence + 1, upto + 1) if sequence in found]
+            if len(events) < upto - fold.sequence or not _are_chained(events, mine, fold):
+                break
+            replay(fold, events, is_checked=True)
         self.forget(upto=last)
-        while own and fold.sequence < last and not fold.problem.person:
-            upto = min(last, fold.sequence + PAGE_EVENTS)
-            others = log.by_others(fold.sequence, upto=upto, writer=next(iter(own.values())).writer)
-            found = {**own, **{event.sequence: event for event in others}}
-            events = [found.get(sequence) for sequence in range(fold.sequence + 1, upto + 1)]
-            known_ones = [event for event in events if event is not None]
-            if len(known_ones) < len(events) or not _are_chained(known_ones, own, fold):
-                return
-            replay(fold, known_ones, is_checked=True)
-            own = {sequence: event for sequence, event in own.items() if sequence > upto}
 
 
-def _are_chained(events: Sequence[Event], own: dict[int, Event], fold: Fold) -> bool:
+def _events(groups: Sequence[_Columns]) -> Iterator[Event]:
+    for group in groups:
+        yield from map(Event._make, zip(*group, strict=True))
+
+
+def _are_chained(events: Sequence[Event], own: frozenset[int], fold: Fold) -> bool:
     """Others' are checked as ever. The own ones were sealed one after the other: only whether the log led to them, and
     still does, is to be seen.
     """
     before = fold.head
-    for is_own, some in groupby(events, key=lambda event: own.get(event.sequence) is event):
+    for is_own, some in groupby(events, key=lambda event: event.sequence in own):
         run = list(some)
         if not is_own:
             check(run, before=before, salt=fold.salt)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from doral.live.chain import Unplaced, unplaced
+from doral.live.chain import Unplaced, placed, unplaced
 from doral.live.engine_name import engine_name
 from doral.live.events import Event, known
 from doral.live.fold import Fold
@@ -69,11 +69,11 @@ class Scratch:
         lease = self.lease
         return lease.arrivals >= arrivals and lease.left >= times(self.fold.roster.dearest, arrivals)
 
-    def prepare(self, made: Sequence[Event]) -> list[Unplaced]:
+    def prepare(self, made: Sequence[Event]) -> Unplaced:
         """What was decided here, but for its place: what takes long is done before the lock is taken."""
         return unplaced(made, salt=self.fold.salt, engine=self.fold.engines[engine_name()])
 
-    def place(self, made: Sequence[Unplaced], tail: Tail, tolerance_s: float) -> list[Event] | None:
+    def place(self, made: Unplaced, tail: Tail, tolerance_s: float) -> list[Event] | None:
         """The same as it follows on what others have appended; None where it cannot.
 
         Whoever gets None must throw this away: it has decided what nobody will hear of.
@@ -87,13 +87,12 @@ class Scratch:
         if fold.engine.until is not None:
             if clock > fold.engine.until:
                 return None
-        elif before_round + len(made) > fold.engine.horizon:
+        elif before_round + len(made.events) > fold.engine.horizon:
             return None
         in_seconds, epoch = fold.definition.is_in_seconds, fold.definition.epoch
         sequence, round_, number, head = tail.last, before_round, before_number, tail.head
-        placed: list[Event] = []
-        for one in made:
-            event = one.event
+        found: list[Event] = []
+        for event, text in zip(made.events, made.texts, strict=True):
             sequence, round_ = sequence + 1, round_ + 1
             reading = event.happened
             if reading is None:
@@ -102,12 +101,12 @@ class Scratch:
                     return None
             clock = max(clock, reading)
             is_skip = event.number is None
-            event = one.placed(sequence, clock, None if is_skip else number, round_, before=head)
+            one = placed(event, text, sequence, clock, None if is_skip else number, round_, before=head)
             number += not is_skip
-            head = known(event.chain)
-            placed.append(event)
+            head = known(one.chain)
+            found.append(one)
         self._reached = round_, number, clock
-        return placed
+        return found
 
     def stored(self, placed: Sequence[Event]) -> None:
         """They are in the log: what is decided next follows them."""

@@ -27,8 +27,9 @@ from doral.live.leases.planning import Granted, plan_lease, plan_return
 from doral.live.leases.scratch import Scratch, run_of
 from doral.live.plan_decisions import plan_decision, plan_decisions, plan_decisions_each
 from doral.live.requests import ArrivalRequest
-from doral.live.session import Ask, Session, outcome_unknown
+from doral.live.session import SNAPSHOT_BYTES_PER_EVENT, Ask, Session, outcome_unknown
 from doral.live.snapshot import decode
+from doral.live.snapshot_checks import BadSnapshot
 from doral.live.storage.connection import AT_ONCE
 from doral.live.storage.contract import Log
 from doral.live.storage.patience import Patience
@@ -38,6 +39,8 @@ MERGE_EVERY_S = 1.0  # how long a state may not have heard of what others did, w
 # And by how much a log may grow before it has to: whoever has not heard of a tenth has standard errors that are at most
 # 5% larger than those of somebody who knows all, whatever the campaign is (docs/scale.md).
 UNHEARD_SHARE = 0.1
+SNAPSHOT_EVERY_EVENTS = 5_000  # others wait for it
+_WORTH_A_SNAPSHOT = 2_000  # events, which are read in the time in which a small state is
 _READ_S = 10e-6  # that it takes to read an event again
 _READ_SHARE = 0.05  # of the time, which that may take before snapshots are read instead
 _GIVE_BACK_S = 0.2  # that whoever closes waits for the lock, at most: some ten times as long as a write takes
@@ -61,6 +64,7 @@ class LeasedSession(Session):
         self.merge_every_s, self.unheard_share = MERGE_EVERY_S, UNHEARD_SHARE
         self._looked_at = -math.inf  # for a snapshot, on this process's own clock
         super().__init__(*given, **named)
+        self.snapshot_every = SNAPSHOT_EVERY_EVENTS
         self._be_known()
 
     def renew(self) -> None:
@@ -215,10 +219,8 @@ class LeasedSession(Session):
                 return False
             newest = next(iter(log.snapshots()), 0)
             if scratch.base < newest <= scratch.known:
-                data, tag = log.load_snapshot(newest), self.row.tag
-                fold = decode(data, scratch.fold.definition, tag, sequence=newest, run=run_of(self.writer, newest))
-                at = log.events([newest]).get(newest)
-                if at is not None and at.chain == fold.head and scratch.rebase(fold):
+                fold = self._saved(log, scratch.fold, newest, run=run_of(self.writer, newest))
+                if fold is not None and scratch.rebase(fold):
                     self._own.forget(upto=newest)  # who follows the log from before reads that snapshot, too
                     return True
         except Exception:  # noqa: BLE001  (a snapshot only saves time)
@@ -226,6 +228,26 @@ class LeasedSession(Session):
         # Where whoever saves them does not, this one reads for itself.
         self._looked_at = time.monotonic()
         return self._looked_at - scratch.made_at < _PATIENCE * self.merge_every_s and not self._has_grown(scratch)
+
+    def _saved(self, log: Log, fold: Fold, sequence: int, *, run: int = 0) -> Fold | None:
+        """A later state than this one, of the same log, as a snapshot has it."""
+        data = log.load_snapshot(sequence)
+        found = decode(data, fold.definition, self.row.tag, sequence=sequence, run=run)
+        at = log.events([sequence]).get(sequence)
+        if at is None or at.chain != found.head or found.salt != fold.salt:
+            return None
+        self._saved_bytes = len(data)
+        return found
+
+    def _ahead(self, fold: Fold, log: Log, last: int) -> Fold:
+        """This state, or a later one of a snapshot, where that is read sooner than what others did meanwhile."""
+        worth = max(_WORTH_A_SNAPSHOT, self._saved_bytes // SNAPSHOT_BYTES_PER_EVENT)
+        if last - fold.sequence > worth:
+            newest = next(iter(log.snapshots()), 0)
+            if fold.sequence + worth < newest <= last:
+                with suppress(BadSnapshot):
+                    return self._saved(log, fold, newest) or fold
+        return fold
 
     def _set_aside(self) -> Scratch | None:
         """The state on which was decided so far; none where nobody else wrote: then it is what the log adds up to, and
@@ -238,8 +260,10 @@ class LeasedSession(Session):
         return None
 
     def _follow(self, fold: Fold, log: Log, last: int, differs: Differs | None = None) -> Fold:
-        if differs is None and self.writer == self._own.writer:
-            self._own.follow(fold, log, last)
+        if differs is None:
+            fold = self._ahead(fold, log, last)
+            if self.writer == self._own.writer:
+                self._own.follow(fold, log, last)
         return super()._follow(fold, log, last, differs)
 
     def _catch_up(self, log: Log) -> Fold:
@@ -249,10 +273,6 @@ class LeasedSession(Session):
 
     def _leads_to(self, fold: Fold, log: Log, last: int) -> bool:
         self._met_at = time.monotonic()
-        if last - fold.sequence > self.snapshot_every:
-            newest = next(iter(log.snapshots()), 0)
-            if newest - fold.sequence > self.snapshot_every // 2:
-                return False  # a snapshot is read sooner than what others did
         leads = super()._leads_to(fold, log, last)
         if not leads:
             self._own = OwnEvents()  # of another log
@@ -262,7 +282,7 @@ class LeasedSession(Session):
         """None: nothing was stored, and it has to be decided the ordinary way."""
         self._scratch = None  # until all is committed
         patience = Patience()
-        made: list[Unplaced] | None = None
+        made: Unplaced | None = None
         placed: list[Event] = []
         found: list[Any] = []
         is_open = False  # whether they may have been stored through a connection that broke
@@ -272,10 +292,9 @@ class LeasedSession(Session):
                 if self.writer != scratch.writer:  # in a forked child, which has no lease
                     return None
                 if made is None:
-                    decided, answers = self._decide_on(log, scratch, requests)
-                    if not decided:
+                    made, answers = self._decide_on(log, scratch, requests)
+                    if made is None:
                         return None
-                    made = scratch.prepare(decided)
                 log.hold(self.writer)
                 with self._transaction(log, patience):
                     if placed:
@@ -320,7 +339,7 @@ class LeasedSession(Session):
                 done += count
         return found
 
-    def _decide_on(self, log: Log, scratch: Scratch, requests: Sequence[Ask]) -> tuple[list[Event], list[_Answer]]:
+    def _decide_on(self, log: Log, scratch: Scratch, requests: Sequence[Ask]) -> tuple[Unplaced | None, list[_Answer]]:
         """Decisions that nobody has heard of yet, and what makes answers of them; none where one of them is not plain:
         it is refused, or its key has served before.
         """
@@ -334,14 +353,14 @@ class LeasedSession(Session):
             except StorageError:
                 raise
             except DoralError:
-                return [], []
+                return None, []
             if len(drafts) != (1 if plan is plan_decision else len(asked[0])):
-                return [], []
+                return None, []
             made += apply(scratch.fold, drafts) if drafts else []
             answers.append((len(drafts), answer))
-        return made, answers
+        return (scratch.prepare(made) if made else None), answers
 
-    def _place(self, log: Log, scratch: Scratch, made: Sequence[Unplaced]) -> list[Event] | None:
+    def _place(self, log: Log, scratch: Scratch, made: Unplaced) -> list[Event] | None:
         """Under the lock: the decisions as they follow on what others did; None where they cannot."""
         tail = log.tail(scratch.known, scratch.head)
         if tail is None:  # it may be another log
@@ -353,7 +372,7 @@ class LeasedSession(Session):
             self._forget_lease()
             return None
         if tail.is_keyed:
-            hashes = [one.event.key_hash for one in made if one.event.key_hash is not None]
+            hashes = [event.key_hash for event in made.events if event.key_hash is not None]
             if hashes and log.by_keys(hashes):
                 return None
         return scratch.place(made, tail, self.clock_tolerance_s)

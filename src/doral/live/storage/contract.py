@@ -13,7 +13,8 @@ from doral.live.events import Event
 from doral.live.storage.archive_file import ArchiveFile
 from doral.live.storage.books import Books
 
-PAGE_EVENTS = 10_000  # read at a time while folding
+PAGE_EVENTS = 10_000  # read at a time
+FOLD_EVENTS = 1_000  # the same while folding: with more of them at once, Python looks for garbage all the time
 KEPT_SNAPSHOTS = 2  # the one before the last serves when the last is damaged
 
 
