@@ -24,11 +24,13 @@ def main() -> None:
         print("ready", flush=True)
         sys.stdin.readline()
         began, used, latencies = time.monotonic(), time.process_time(), []
-        before, n_warm, n_answers = decided, len(decided), 0
+        before, n_answers = decided, 0
+        ids = [one.id for one in decided]  # and not decisions: nobody keeps them all
+        n_warm = len(ids)
         while (now := time.monotonic()) < began + told["seconds"]:
             found = campaign.decide_many(contexts)
             latencies.append(time.monotonic() - now)
-            decided += found
+            ids += [one.id for one in found]
             if answers:
                 asked = [(one.id, 1.0) for one in before if one.arm is not None][:answers]
                 n_answers += len(campaign.feedback_many(asked))
@@ -38,13 +40,13 @@ def main() -> None:
     print(
         json.dumps(
             {
-                "decisions": len(decided) - n_warm,
+                "decisions": len(ids) - n_warm,
                 "answers": n_answers,
                 "wall_s": wall_s,
                 "processor_s": processor_s,
                 "p50_ms": 1e3 * latencies[len(latencies) // 2],
                 "p99_ms": 1e3 * latencies[int(0.99 * len(latencies))],
-                "sequences": [int(one.id.split("-")[1]) for one in decided],
+                "sequences": [int(one.split("-")[1]) for one in ids],
             }
         ),
         flush=True,
