@@ -112,17 +112,14 @@ def share_keys(url: str, campaign: str, seed: int, notes: str, *, steps: int = 4
             opened.feedback(first.id, 0.25, key=f"{named[0][0]}-answer")
 
 
-def compete(url: str, campaign: str, seed: int, notes: str, *, seconds: float = 3.0) -> None:
-    """Decide as often as the others let one."""
+def compete(url: str, campaign: str, seed: int, notes: str, *, n: int = 60) -> None:
+    """Decide so often, as fast as the others let one."""
     opened = doral.open(url).campaign(campaign)
     opened.report()
-    until = time.monotonic() + seconds
-    made = 0
-    while time.monotonic() < until:
+    for _ in range(n):
         opened.decide(CONTEXTS[seed % 2])
-        made += 1
     descriptor = os.open(notes, os.O_WRONLY | os.O_CREAT)
-    os.write(descriptor, str(made).encode())
+    os.write(descriptor, str(n).encode())
 
 
 def lease_forever(url: str, campaign: str, seed: int, notes: str) -> None:
