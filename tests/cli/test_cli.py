@@ -10,6 +10,7 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -17,6 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 import doral
+from doral.cli import main
 from doral.cli.app import app
 from doral.cli.policy_words import parse_policy
 from doral.engine.options import OPTION_NAMES, PolicyOptions
@@ -42,6 +44,30 @@ def run(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str
     return subprocess.run(
         [*COMMAND, *words], cwd=cwd, env=environment(), capture_output=True, text=True, timeout=300, check=False
     )
+
+
+@pytest.fixture
+def run_here(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The same without a process of its own, which would import everything anew; in an empty folder."""
+    for name, value in environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+
+    def run_here(*words: str) -> subprocess.CompletedProcess[str]:
+        capfd.readouterr()
+        monkeypatch.setattr(sys, "argv", ["doral", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        code = ended.value.code
+        said = capfd.readouterr()
+        return subprocess.CompletedProcess(words, code if isinstance(code, int) else bool(code), said.out, said.err)
+
+    return run_here
+
+
+RunHere = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def test_version() -> None:
@@ -77,12 +103,12 @@ def test_help_is_quick_and_free_of_heavy_imports() -> None:
         ("init", ["--problem-only"]),
     ],
 )
-def test_help_documents_every_option(command: str, options: list[str]) -> None:
-    text = run(command, "--help").stdout.partition("Options:")[2]
+def test_help_documents_every_option(command: str, options: list[str], run_here: RunHere) -> None:
+    text = run_here(command, "--help").stdout.partition("Options:")[2]
     found = re.findall(r"^  (?:-\w, )?(--[a-z-]+)(?: <[^>]+>| [A-Z]+)?\s+(.*)$", text, flags=re.MULTILINE)
     assert [name for name, _ in found] == [*options, "--help"]
     assert all(len(words.split()) >= 3 for _, words in found), found
-    assert command in run("--help").stdout
+    assert command in run_here("--help").stdout
 
 
 def test_lists() -> None:
@@ -119,13 +145,22 @@ def test_lists() -> None:
         (["conquer"], "conquer"),
     ],
 )
-def test_misuse_is_one_message_and_exit_code_2(words: list[str], message: str, tmp_path: Path) -> None:
+def test_misuse_is_one_message_and_exit_code_2(
+    words: list[str], message: str, tmp_path: Path, run_here: RunHere
+) -> None:
     (tmp_path / "file").write_text("")
-    done = run(*words, cwd=tmp_path)
+    done = run_here(*words)
     assert done.returncode == 2, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_misuse_in_a_process_of_its_own(run_here: RunHere, tmp_path: Path) -> None:
+    for words in (["simulate", "paper/divers-pareto"], ["compare", "--runs", "0"]):
+        ours, theirs = run_here(*words), run(*words, cwd=tmp_path)
+        assert (theirs.returncode, theirs.stdout) == (2, "") == (ours.returncode, ours.stdout)
+        assert theirs.stderr.splitlines()[-1] == ours.stderr.splitlines()[-1]
 
 
 def test_simulate_prints_a_table_without_frames_into_a_pipe() -> None:
