@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from doral._kernel.cache import cache_folder
+
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = {path.stem: path for path in sorted((ROOT / "examples").glob("*.ipynb"))}
 NAMES = ["practitioner_first_hour", "researcher_first_hour"]
@@ -23,8 +25,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All of them made anew, by the kernel of this Python and with an empty home."""
     folder, home = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("home")
     path = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    cache = os.environ.get("DORAL_CACHE_DIR", str(Path("~/.cache").expanduser() / "doral"))
-    here = {**os.environ, "PYTHONPATH": path, "HOME": str(home), "DORAL_CACHE_DIR": cache}
+    cache = cache_folder()  # of these tests: nothing is compiled a second time
+    assert cache is not None
+    here = {**os.environ, "PYTHONPATH": path, "HOME": str(home), "DORAL_CACHE_DIR": str(cache.parent)}
     command = [sys.executable, str(ROOT / "scripts" / "make_notebooks.py"), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=here)
     assert done.returncode == 0, done.stderr[-3_000:]  # a cell that fails says which, and why
