@@ -15,10 +15,11 @@ import dataclasses
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.random import Philox
@@ -57,6 +58,7 @@ FIRST_TRIES = 4.0  # of an arm, before any answer says how many are enough
 ARM_ANSWERS, EVEN_ANSWERS = 5.0, 1.0  # of the law of delays of an arm, and of all
 LEAST_Z, MOST_LEVERAGE = -6.0, 1.0 - 1e-9  # of a variance that is estimated below 0; of a cell in its own line
 NEAR = 1e-9  # decisions whose scores are nearer than this may differ by rounding
+T = TypeVar("T")
 
 
 def uniform(seed: int, run: int, round_: int, purpose: int, lane: int = 0) -> float:
@@ -123,25 +125,25 @@ def hull(values: Floats, costs: Floats, arms: Iterable[int], context: int) -> tu
     """From skipping at (0, 0), always to the arm that gains most per unit of cost; and how near a tie was."""
     edges: list[Edge] = []
     cost, value = 0.0, 0.0
-    candidates = list(arms)
-    margin = min((abs(float(values[a])) for a in candidates), default=math.inf)
+    candidates, worth, price = list(arms), values.tolist(), costs.tolist()
+    margin = min((abs(worth[a]) for a in candidates), default=math.inf)
     while True:
-        better = [a for a in candidates if values[a] > value and (costs[a] > cost or costs[a] == 0.0)]
+        better = [a for a in candidates if worth[a] > value and (price[a] > cost or price[a] == 0.0)]
         if not better:
             return edges, margin
-        free = [a for a in better if costs[a] == 0.0]
+        free = [a for a in better if price[a] == 0.0]
         if free:  # straight up, at no cost
-            best = max(free, key=lambda a: (values[a], -a))
+            best = max(free, key=lambda a: (worth[a], -a))
             edges.append(Edge(math.inf, 0.0, context, best))
-            value = float(values[best])
+            value = worth[best]
             continue
-        slopes = {a: float((values[a] - value) / (costs[a] - cost)) for a in better}
+        slopes = {a: (worth[a] - value) / (price[a] - cost) for a in better}
         margin = min(margin, gap(slopes.values()))
         steepest = max(slopes.values())
         # of equally steep ones the farthest: those between are on the line; of equal arms the first
-        best = max((a for a in better if slopes[a] == steepest), key=lambda a: (costs[a], -a))
-        edges.append(Edge(slopes[best], float(costs[best] - cost), context, best))
-        cost, value = float(costs[best]), float(values[best])
+        best = max((a for a in better if slopes[a] == steepest), key=lambda a: (price[a], -a))
+        edges.append(Edge(slopes[best], price[best] - cost, context, best))
+        cost, value = price[best], worth[best]
 
 
 @dataclass(frozen=True)
@@ -517,6 +519,7 @@ class Twin:
         self.rulings: dict[tuple[int, int], Ruling] = {}
         self.end_in_view = False  # then all are in play, and the rulings stay what they were
         self.draw = 0  # of Thompson sampling, in this round
+        self._worked_out: dict[object, object] | None = None  # while a decision is made; see `_once`
         self.settled_thin: dict[int, float] = {}
         self.prices: dict[int, float] = {}  # of a unit of budget, by depth
         self.price_then = np.zeros(self.n_contexts)  # when something was new of a context
@@ -1286,6 +1289,14 @@ class Twin:
 
     # --- what is known of rewards ------------------------------------------------------------------------------------
 
+    def _once(self, what: object, work: Callable[[], T]) -> T:
+        """While one decision is made, nothing is learned: what several steps of it ask for is worked out once."""
+        if self._worked_out is None:
+            return work()
+        if what not in self._worked_out:
+            self._worked_out[what] = work()
+        return self._worked_out[what]  # type: ignore[return-value]
+
     def _sums(self) -> tuple[Floats, Floats]:
         """(J, A) weights in V and targets in G."""
         state = (len(self.learned), self._times_thinned, self.last_reading)
@@ -1314,6 +1325,9 @@ class Twin:
 
     def _posterior(self, context: int) -> tuple[Floats, Floats]:
         """<theta, f_a> and ||f_a|| in the norm of V^-1; without features, each cell by itself."""
+        return self._once(("posterior", context), lambda: self._posterior_now(context))
+
+    def _posterior_now(self, context: int) -> tuple[Floats, Floats]:
         weight, target = (sums[context] for sums in self._sums())
         priors = self.prior_precision, self.prior_mean, self.noisiness, self.kappa, self.prior_effect
         given = b"".join(one.tobytes() for one in (weight, target, *(prior[context] for prior in priors)))
@@ -1366,12 +1380,15 @@ class Twin:
 
     def _width(self, context: int) -> Floats:
         """The norms that the bonus takes."""
-        return self._expected_norm(context) if self.options.pending == "expected" else self._posterior(context)[1]
+        if self.options.pending != "expected":
+            return self._posterior(context)[1]
+        return self._once(("expected norm", context), lambda: self._expected_norm(context))
 
     def _expected_norm(self, context: int) -> Floats:
         """The norm as if every open decision were answered with the probability of its return."""
         if self.n_features == 0:  # a cell is worked out whenever anything happens to it
-            return np.asarray(np.sqrt(1.0 / (self._pending_now()[context] + self.prior_precision[context])))
+            pending = self._once("pending", self._pending_now)
+            return np.asarray(np.sqrt(1.0 / (pending[context] + self.prior_precision[context])))
         v = self.pending_precision[context] + (self.features.T * self.pending_weight[context]) @ self.features
         norm = self._norm(inverse_of(v))
         return self._with_deviations(context, self.pending_seen[context], norm)[1]
@@ -1430,10 +1447,18 @@ class Twin:
         `sampled`: for the one who is here, where Thompson sampling draws; all others are valued at their means.
         `special`: worked out now; everybody else is as when something was last new of them.
         """
-        values, mean, norm = self._index(context, now, arms, sampled=sampled, special=special)
+        values, mean, norm = self._valued(context, now, arms, sampled=sampled, special=special)
         if self._doubts and self.mean_square > 0.0 and not self._thinks_well(context, arms, mean):
             return self._reconsidered(context, values, arms, mean, norm)
         return values
+
+    def _valued(
+        self, context: int, now: int, arms: Sequence[int], *, sampled: bool, special: bool
+    ) -> tuple[Floats, Floats, Floats]:
+        """The index; whoever is not drawn for is as in the last draw, and as when looked at a moment ago."""
+        is_drawn = sampled and self.options.sampling == "thompson"
+        what = "index", context, tuple(arms), special, self.draw if is_drawn else None
+        return self._once(what, lambda: self._index(context, now, arms, sampled=sampled, special=special))
 
     def _index(
         self, context: int, now: int, arms: Sequence[int], *, sampled: bool, special: bool
@@ -1504,7 +1529,7 @@ class Twin:
         for j in self.stale:
             self.price_then[j] = self.prices.get(self.depths[j], 0.0)
             arms = self._in_play(j)
-            values, mean, _ = self._index(j, now, arms, sampled=False, special=False)
+            values, mean, _ = self._valued(j, now, arms, sampled=False, special=False)
             steps, _ = hull(values, self.costs[j], [a for a in arms if values[a] > -math.inf], j)
             is_good = self.mean_square == 0.0 or self._thinks_well(j, arms, mean)
             if self._doubts and not (is_good and any(edge.slope >= self.floor for edge in steps)):
@@ -1825,7 +1850,7 @@ class Twin:
             self._margin = min([self._margin, margin, *(abs(edge.slope - floor) for edge in steps if floor > 0.0)])
         self._margin = min(self._margin, gap(edge.slope for edge in edges))
         edges.sort(key=lambda edge: (-edge.slope, edge.context))
-        slack, own_depth = self._caps(now), self.depths[context]
+        slack, own_depth = self._once("caps", lambda: self._caps(now)).copy(), self.depths[context]
         self.last_caps = slack.copy()
         self.prices[own_depth] = floor
         current: int | None = None
@@ -1862,11 +1887,13 @@ class Twin:
         n_draws = self.options.draws if self.options.sampling == "thompson" else 1
         odds: dict[int | None, float] = {}
         prices = []
+        self._worked_out = {}
         for self.draw in range(n_draws):
             toss = plan(context, allowed, now)
             prices.append(self.prices.get(self.depths[context], 0.0))
             for arm, part in ((toss.arm, toss.probability), (toss.otherwise, 1.0 - toss.probability)):
                 odds[arm] = odds.get(arm, 0.0) + part / n_draws
+        self._worked_out = None
         if self.options.pacing == "lp":
             self.prices[self.depths[context]] = sum(prices) / n_draws
         return {arm: part for arm, part in odds.items() if part > 0.0}
