@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
+from importlib.util import cache_from_source
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -15,6 +19,26 @@ os.environ.setdefault("DORAL_COMPOSE", "any")
 # No time limit per example: the first call of a kernel compiles it, and that takes seconds.
 settings.register_profile("doral", deadline=None)
 settings.load_profile("doral")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """In a new checkout one worker reads all tests before the others do: its bytecode is theirs, too.
+
+    Making it takes as long as all the rest of collecting, and all of them would make it at the same time.
+    """
+    folder = Path(cache_from_source(__file__)).parent
+    made = folder / "all-tests-are-here"
+    if not hasattr(session.config, "workerinput") or sys.dont_write_bytecode or made.exists():
+        return (yield)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "all-tests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            found = yield
+            made.touch()
+            return found
+    return (yield)
 
 
 @pytest.fixture(scope="module")
