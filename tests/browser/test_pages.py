@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from doral.pages import images
 from tests.browser import checks
 from tests.browser.conftest import Open, Scheme
 from tests.browser.pages import PAGES
@@ -30,7 +31,9 @@ def written(tmp_path_factory: pytest.TempPathFactory, browser: object) -> Writte
 
     def write(name: str) -> Path:
         if name not in done:
-            done[name] = PAGES[name](tmp_path_factory.mktemp(name))
+            with pytest.MonkeyPatch.context() as patch:
+                patch.delitem(images._METADATA, "pdf")  # no page shows one
+                done[name] = PAGES[name](tmp_path_factory.mktemp(name))
         return done[name]
 
     return write
