@@ -8,24 +8,48 @@ from typing import Any
 import psycopg
 import pytest
 
-from doral.live.storage.postgres_copy import FORMAT, copied
+import doral
+from doral.live.events import COLUMNS
+from doral.live.storage.postgres import SCHEMA
+from doral.live.storage.postgres_copy import FORMAT, send, types_of
 
 TEXTS = ["", "plain", 'a"b', "c\\d", "],[", "é☃", "null", "\\x00", "\\N", 'x"],["y', "\\.", "tab\\t", "'", ",", " a "]
 CONTROLS = ["a\nb", "a\rb", "a\tb", "\x01", "\\\n", '"\n"']
+NAMES = ("sequence", "clock", "key", "chain", "data", "kind", "arm")
 
 
 def rows_of(texts: list[str]) -> list[tuple[Any, ...]]:
     numbers = [0.1, -0.0, 1e300, 5e-324, math.inf, -math.inf, 1.0 / 3.0]
-    return [(i - 3, numbers[i % 7], text, text.encode(), None) for i, text in enumerate(texts)]
+    return [
+        (2**62 - i, numbers[i % 7], text, text.encode(), None, -(2**15) + i, 2**31 - 1 - i)
+        for i, text in enumerate(texts)
+    ]
 
 
 @pytest.mark.parametrize("texts", [TEXTS, TEXTS + CONTROLS, ["one"]])
-def test_rows_come_back(postgres_url: str, texts: list[str]) -> None:
+@pytest.mark.parametrize("is_binary", [True, False])
+def test_rows_come_back(postgres_url: str, texts: list[str], is_binary: bool) -> None:
     rows = rows_of(texts)
+    table = ", ".join(f"{name} {type_}" for name, type_ in zip(NAMES, types_of(NAMES), strict=True))
     with psycopg.connect(postgres_url) as connection:
-        connection.execute("CREATE TEMP TABLE sent (a bigint, b float8, c text, d bytea, e text)")
+        connection.execute(f"CREATE TEMP TABLE sent ({table})")
         with connection.cursor() as cursor:
             with cursor.copy(f"COPY sent FROM STDIN ({FORMAT})") as copy:
-                copy.write(copied(rows))
+                send(copy, NAMES, rows)
             assert cursor.rowcount == len(rows)
-        assert connection.execute("SELECT * FROM sent ORDER BY a").fetchall() == rows
+        found = connection.execute("SELECT * FROM sent ORDER BY sequence DESC", binary=is_binary).fetchall()
+        assert found == rows
+        assert [math.copysign(1.0, row[1]) for row in found] == [math.copysign(1.0, row[1]) for row in rows]
+
+
+def test_types_are_those_of_the_table(postgres_url: str) -> None:
+    with doral.open(postgres_url):
+        pass
+    with psycopg.connect(postgres_url) as connection:
+        found = connection.execute(
+            "SELECT attname, typname FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid "
+            "WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped",
+            (f"{SCHEMA}.events",),
+        ).fetchall()
+    columns = ("campaign_id", *COLUMNS)
+    assert dict(found) == dict(zip(columns, types_of(columns), strict=True))

@@ -2,48 +2,49 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import NamedTuple
 
 from doral.live.apply import replay
 from doral.live.chain import check, is_intact
-from doral.live.events import COLUMNS, Event
+from doral.live.events import Event
 from doral.live.fold import Fold
 from doral.live.storage.contract import FOLD_EVENTS, Log
 
-_MOST = 20_000  # that are kept, some 12 MB; who is further behind reads a snapshot
-_SEQUENCE, _WRITER = COLUMNS.index("sequence"), COLUMNS.index("writer")
+_MOST = 20_000  # that are kept, some 4 MB; who is further behind reads a snapshot
 
-_Columns: TypeAlias = tuple[tuple[Any, ...], ...]
+
+class _Group(NamedTuple):
+    """Events that were appended together."""
+
+    last: int
+    n: int
+    packed: bytes
 
 
 class OwnEvents:
     """Of one writer, in their order.
 
-    They are kept by columns: thousands of events that live for a second each make Python look through everything there
-    is for garbage, again and again, which takes longer than to decide them.
+    They are kept packed. As objects they would live for a second, by the thousands: each decision would be written to
+    memory that is not in the cache, and Python would look for garbage again and again, which takes longer than to pack.
     """
 
     def __init__(self) -> None:
-        self._groups: list[_Columns] = []
-        self._n = 0
-
-    @property
-    def writer(self) -> int | None:
-        return self._groups[0][_WRITER][0] if self._groups else None
+        self._groups: list[_Group] = []
+        self.writer: int | None = None
 
     def add(self, events: Sequence[Event]) -> None:
         """They are in the log."""
-        if self._groups and (self.writer != events[0].writer or self._n > _MOST):
-            self._groups, self._n = [], 0
-        self._groups.append(tuple(zip(*events, strict=True)))
-        self._n += len(events)
+        if self.writer != events[0].writer or sum(group.n for group in self._groups) > _MOST:
+            self._groups, self.writer = [], events[0].writer
+        packed = marshal.dumps(tuple(zip(*events, strict=True)))  # by columns, which are plain tuples
+        self._groups.append(_Group(events[-1].sequence, len(events), packed))
 
     def forget(self, *, upto: int) -> None:
         """A snapshot stands for those up to this event."""
-        self._groups = [group for group in self._groups if group[_SEQUENCE][-1] > upto]
-        self._n = sum(len(group[_SEQUENCE]) for group in self._groups)
+        self._groups = [group for group in self._groups if group.last > upto]
 
     def follow(self, fold: Fold, log: Log, last: int) -> None:
         """Bring the state up to this event, as far as these events help; whoever asks reads what follows."""
@@ -67,9 +68,9 @@ class OwnEvents:
         self.forget(upto=last)
 
 
-def _events(groups: Sequence[_Columns]) -> Iterator[Event]:
+def _events(groups: Sequence[_Group]) -> Iterator[Event]:
     for group in groups:
-        yield from map(Event._make, zip(*group, strict=True))
+        yield from map(Event._make, zip(*marshal.loads(group.packed), strict=True))
 
 
 def _are_chained(events: Sequence[Event], own: frozenset[int], fold: Fold) -> bool:

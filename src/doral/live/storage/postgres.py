@@ -13,7 +13,7 @@ from doral._forks import renew_in_child
 from doral.errors import InvalidValue
 from doral.live.errors import ConnectionLost, StorageBusy, StorageError
 from doral.live.storage.connection import AT_ONCE, Connection, Timeouts, note_wait
-from doral.live.storage.postgres_copy import FORMAT, copied
+from doral.live.storage.postgres_copy import FORMAT, send
 from doral.live.storage.urls import PostgresDatabase
 
 SCHEMA = "doral"
@@ -243,6 +243,12 @@ class PostgresConnection(Connection):
         except (psycopg.Error, UnicodeError) as error:
             self._fail(error, parameters)
 
+    def fetch(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._connection.execute(sql, parameters, binary=True).fetchall()
+        except (psycopg.Error, UnicodeError) as error:
+            self._fail(error, parameters)
+
     def server_time(self) -> float | None:
         return float(self.execute("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
 
@@ -282,7 +288,7 @@ class PostgresConnection(Connection):
         try:
             with self._connection.cursor() as cursor:
                 with cursor.copy(f"COPY {self.schema}{table} ({', '.join(columns)}) FROM STDIN ({FORMAT})") as copy:
-                    copy.write(copied(rows))
+                    send(copy, columns, rows)
                 return cursor.rowcount
         except (psycopg.Error, UnicodeError) as error:
             self._fail(error, [each for row in rows for each in row])

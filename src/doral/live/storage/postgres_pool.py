@@ -270,6 +270,9 @@ class PooledConnection(Connection):
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._use().execute(sql, parameters)
 
+    def fetch(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._use().fetch(sql, parameters)
+
     def has_table(self, name: str) -> bool:
         return self._use().has_table(name)
 

@@ -148,7 +148,7 @@ class SqlLog(Log):
         """Events, each of which is what was written."""
         sql = f"{self._sql.select_checked} AND {condition} ORDER BY one.sequence".replace("?", self._sql.mark)
         hint = self._connection.index_hint(index) if index else ""
-        rows = self._connection.execute(sql.format(hint), (self._id, *parameters))
+        rows = self._connection.fetch(sql.format(hint), (self._id, *parameters))
         if rows and self._salt is None:
             first = self._connection.execute(f"{self._sql.select} AND sequence = 1", (self._id,))
             self._salt = Event._make(first[0]).chain if first else None
@@ -174,14 +174,14 @@ class SqlLog(Log):
         last = sequence + limit if upto is None else min(upto, sequence + limit)
         mark = self._sql.mark
         sql = f"{self._sql.select} AND sequence > {mark} AND sequence <= {mark} ORDER BY sequence"
-        return list(map(Event._make, self._connection.execute(sql, (self._id, sequence, last))))
+        return list(map(Event._make, self._connection.fetch(sql, (self._id, sequence, last))))
 
     def by_others(self, sequence: int, *, upto: int, writer: int) -> list[Event]:
         if sequence < self.archived:
             return super().by_others(sequence, upto=upto, writer=writer)
         mark = self._sql.mark
         sql = f"{self._sql.select} AND sequence > {mark} AND sequence <= {mark} AND writer <> {mark} ORDER BY sequence"
-        return list(map(Event._make, self._connection.execute(sql, (self._id, sequence, upto, writer))))
+        return list(map(Event._make, self._connection.fetch(sql, (self._id, sequence, upto, writer))))
 
     def events(self, sequences: Iterable[int]) -> dict[int, Event]:
         return {event.sequence: event for event in self._select_in("sequence", sequences)}
