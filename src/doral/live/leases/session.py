@@ -284,7 +284,7 @@ class LeasedSession(Session):
         patience = Patience()
         made: Unplaced | None = None
         placed: list[Event] = []
-        found: list[Any] = []
+        answers: list[_Answer] = []
         is_open = False  # whether they may have been stored through a connection that broke
         while True:
             try:
@@ -306,7 +306,6 @@ class LeasedSession(Session):
                             log.rollback()
                             return None
                         log.append(placed)
-                        found = self._answered(answers, placed)
                     self._refuse_if_forked(log)
                     log.commit()
                 break
@@ -329,7 +328,7 @@ class LeasedSession(Session):
         if not scratch.is_pure:
             self._own.add(placed)
         self._tell_of(placed, scratch.fold)
-        return found
+        return self._answered(answers, placed)  # not before: others wait for the lock
 
     def _answered(self, answers: Sequence[_Answer], placed: Sequence[Event]) -> list[Any]:
         found, done = [], 0
