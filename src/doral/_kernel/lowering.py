@@ -13,6 +13,7 @@ from doral._kernel.aliases import tag_load, tag_store
 from doral._kernel.context import LoweredFunction
 from doral._kernel.indexing import element_pointer, takes_element
 from doral._kernel.kernels import INLINED, RARE
+from doral._kernel.loops import keep_short
 from doral._kernel.pointers import WORD_BYTES, TreePointer
 
 ATTRIBUTES = {INLINED: ("inlinehint",), RARE: ("noinline", "optsize", "cold")}
@@ -29,6 +30,8 @@ class Lower(lowering.Lower):
         for statement in block.body:
             self.loc = statement.loc
             self.lower_inst(statement)
+        if any(self.blkmap[label].is_terminated for label in block.terminator.get_targets()):  # written before: a loop
+            keep_short(self.builder, self.builder.block.terminator)
         self.post_block(block)
 
     def lower_getitem(self, result: Any, expression: Any, value: Any, index: Any, signature: Any) -> Any:
