@@ -35,8 +35,8 @@ from numba.core.untyped_passes import (
 )
 from numba.misc.llvm_pass_timings import PassTimingsCollection
 
-from doral._kernel.builtins import BuiltinsInPlace
 from doral._kernel.context import LeanContext
+from doral._kernel.in_place import InPlace
 from doral._kernel.kernels import Kernel
 from doral._kernel.lowering import LeanLowering, describe_pointers
 from doral._kernel.plain import OPTIONS, dispatchers_from
@@ -139,7 +139,7 @@ PASSES = (
     TranslateByteCode,
     FixupArgs,
     IRProcessing,
-    BuiltinsInPlace,
+    InPlace,
     GenericRewrites,
     ReconstructSSA,
     NopythonTypeInference,

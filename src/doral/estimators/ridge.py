@@ -27,6 +27,7 @@ from doral._arrays import Floats, Ints
 from doral._kernel import kernel, shared
 from doral._kernel.normal import normal_quantile
 from doral._kernel.philox import POSTERIOR, philox, to_uniform
+from doral._kernel.rows import add_up_rows
 
 REFACTOR_EVERY = 4096  # rank-one updates of one context between two exact rebuilds
 MANY_FEATURES = 16  # from here on, a root of V^-1 is kept for draws: to factor it for each takes O(k^3)
@@ -49,7 +50,7 @@ class Ridge(NamedTuple):
     precision: Floats  # (J, k, k) Lambda_j of the prior; without features (J, A, 1)
     weight: Floats  # (rows, A) sum of weights in V_j
     target: Floats  # (rows, A) sum of targets in G_j
-    inverse: Floats  # (rows, k, k) V_j^-1
+    inverse: Floats  # (rows, k, k) V_j^-1 by column: [l, i] belongs to row i and column l, equal up to rounding
     estimate: Floats  # (rows, A+) <theta_j, f_a>
     norm_squared: Floats  # (rows, A+)
     norm: Floats  # (rows, A+) ||f_a|| in V_j^-1
@@ -57,7 +58,7 @@ class Ridge(NamedTuple):
     is_touched: Ints  # (rows,) 1: it has or had data; all others are alike
     direction: Floats  # (k,) scratch: V^-1 f
     shadow: Floats  # (A+,) scratch: F V^-1 f
-    scratch: Floats  # (2, k, k): a Cholesky factor, and V
+    scratch: Floats  # (3, k, k): a Cholesky factor, V, and V^-1 by row
     root: Floats  # (rows, k, k) S with S S^T = V^-1, where draws are made from many features; else (0, k, k)
     deviation: Floats  # (J, A) kappa of every cell, where cells may deviate from the line; else (0, A)
     noisiness: Floats  # (J, A) phi of every cell, likewise
@@ -103,7 +104,7 @@ def new_ridge(
         is_touched=np.zeros(n_rows, dtype=np.int64),
         direction=np.zeros(n_features),
         shadow=np.zeros(padded(n_arms)),
-        scratch=np.zeros((2, n_features, n_features)),
+        scratch=np.zeros((3, n_features, n_features)),
         root=np.zeros((n_rows if is_drawn_from and n_features >= MANY_FEATURES else 0, n_features, n_features)),
         deviation=np.zeros((n_contexts if deviates else 0, n_arms)),
         noisiness=np.ones((n_contexts if deviates else 0, n_arms)),
@@ -173,22 +174,12 @@ def narrow(ridge: Ridge, row: int, arm: int, weight: float) -> None:
 @kernel
 def _aim(ridge: Ridge, row: int, arm: int) -> float:
     """direction = V^-1 f and shadow = F V^-1 f, for the features f of an arm; f^T V^-1 f."""
-    n_features, room = ridge.features_by_row.shape
-    f, inverse, direction, shadow = ridge.features[arm], ridge.inverse[row], ridge.direction, ridge.shadow
+    f, direction = ridge.features[arm], ridge.direction
+    add_up_rows(ridge.inverse[row], f, direction)
+    add_up_rows(ridge.features_by_row, direction, ridge.shadow)
     leverage = 0.0
-    for i in range(n_features):
-        total = 0.0
-        for l in range(n_features):  # noqa: E741
-            total += inverse[i, l] * f[l]
-        direction[i] = total
-        leverage += total * f[i]
-    for a in range(room):
-        shadow[a] = 0.0
-    for i in range(n_features):
-        step = direction[i]
-        by_row = ridge.features_by_row[i]
-        for a in range(room):
-            shadow[a] += by_row[a] * step
+    for i in range(f.size):
+        leverage += direction[i] * f[i]
     return leverage
 
 
@@ -207,10 +198,10 @@ def _narrow(ridge: Ridge, row: int, arm: int, weight: float, leverage: float) ->
         for a in range(room):
             norm_squared[a] = max(norm_squared[a] - shadow[a] * shadow[a] * scale, 0.0)
             norm[a] = math.sqrt(norm_squared[a])
-    for i in range(n_features):
-        step = direction[i] * scale
-        for l in range(n_features):  # noqa: E741
-            inverse[i, l] -= step * direction[l]
+    for l in range(n_features):  # noqa: E741
+        column, times = inverse[l], direction[l]
+        for i in range(n_features):
+            column[i] -= direction[i] * scale * times
     if ridge.root.shape[0] > 0:
         _follow_root(ridge.root[row], ridge.features[arm], direction, weight, leverage, ridge.scratch[0, 0])
     ridge.updates[row] += 1
@@ -390,13 +381,15 @@ def refactor(ridge: Ridge, context: int) -> None:
             _set_cell(ridge, context, a)
         return
     prior = context % ridge.offset.shape[0]
-    inverse = ridge.inverse[context]
-    factor, v = ridge.scratch[0], ridge.scratch[1]
+    factor, v, inverse = ridge.scratch[0], ridge.scratch[1], ridge.scratch[2]
     set_data_precision(ridge, context, v)
     for i in range(n_features):
         for l in range(n_features):  # noqa: E741
             v[i, l] += ridge.precision[prior, i, l]
     invert(v, factor, inverse)
+    for i in range(n_features):
+        for l in range(n_features):  # noqa: E741
+            ridge.inverse[context, l, i] = inverse[i, l]
     excess = ridge.shadow
     for a in range(n_arms):
         excess[a] = line_target(ridge, context, a) - line_weight(ridge, context, a) * ridge.offset[prior, a]
@@ -425,7 +418,7 @@ def refactor(ridge: Ridge, context: int) -> None:
     if deviates(ridge):
         _add_deviations(ridge, context)
     if ridge.root.shape[0] > 0:
-        set_factor(inverse, ridge.root[context])
+        set_factor(ridge.inverse[context], ridge.root[context])
     ridge.updates[context] = 0
 
 
@@ -461,15 +454,15 @@ def _copy_row(ridge: Ridge, source: int, to: int) -> None:
 
 
 @shared
-def set_factor(matrix: Floats, factor: Floats) -> None:
-    """The Cholesky factor of a positive definite matrix, in the lower half of `factor`."""
-    for i in range(matrix.shape[0]):
+def set_factor(columns: Floats, factor: Floats) -> None:
+    """The Cholesky factor of a positive definite matrix, given by column, in the lower half of `factor`."""
+    for i in range(columns.shape[0]):
         for l in range(i + 1):  # noqa: E741
-            total = matrix[i, l]
+            total = columns[l, i]
             for p in range(l):
                 total -= factor[i, p] * factor[l, p]
             factor[i, l] = math.sqrt(max(total, 1e-300)) if i == l else total / factor[l, l]
-        for l in range(i + 1, matrix.shape[0]):  # noqa: E741
+        for l in range(i + 1, columns.shape[0]):  # noqa: E741
             factor[i, l] = 0.0
 
 

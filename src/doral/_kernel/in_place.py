@@ -1,4 +1,8 @@
-"""`min`, `max` and `int` written in place: Numba would compile a function of its own for each type of argument."""
+"""What is written in place of a call.
+
+`min`, `max` and `int`, because Numba would compile a function of its own for each type of argument; and kernels for
+which a machine has better instructions than a compiler finds: the same results to the bit.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,9 @@ from numba.core.typing import signature
 from numba.cpython.builtins import cast_int, do_minmax
 from numba.extending import intrinsic
 
+from doral._kernel.row_sums import written_row_sums
+from doral._kernel.rows import add_up_rows
+
 
 def _choice(compare: Any) -> Any:
     def choose(context: Any, first: Any, second: Any) -> Any:
@@ -22,14 +29,19 @@ def _choice(compare: Any) -> Any:
     return intrinsic(choose)
 
 
-IN_PLACE = {max: _choice(operator.gt), min: _choice(operator.lt), int: cast_int}
+IN_PLACE: tuple[tuple[Any, Any], ...] = (
+    (max, _choice(operator.gt)),
+    (min, _choice(operator.lt)),
+    (int, cast_int),
+    (add_up_rows, written_row_sums),
+)
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
-class BuiltinsInPlace(FunctionPass):
-    """Puts them in place of the builtins, before types are inferred."""
+class InPlace(FunctionPass):
+    """Puts them in the place of what is called, before types are inferred."""
 
-    _name = "doral_builtins_in_place"
+    _name = "doral_in_place"
 
     def __init__(self) -> None:
         FunctionPass.__init__(self)
@@ -38,7 +50,7 @@ class BuiltinsInPlace(FunctionPass):
         for block in state.func_ir.blocks.values():
             for statement in block.body:
                 if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Global):
-                    value = statement.value.value
-                    if value is max or value is min or value is int:
-                        statement.value.value = IN_PLACE[value]
+                    for called, written in IN_PLACE:
+                        if statement.value.value is called:
+                            statement.value.value = written
         return True
