@@ -57,10 +57,10 @@ def new_hulls(
 @kernel
 def first_best(values: Floats) -> int:
     """The position of the largest value, the first of them on ties."""
-    best = 0
+    best, most = 0, values[0]
     for a in range(1, values.size):
-        if values[a] > values[best]:
-            best = a
+        if values[a] > most:
+            best, most = a, values[a]
     return best
 
 

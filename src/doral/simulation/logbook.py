@@ -239,12 +239,11 @@ def enter(book: Logbook, world: World, tape: Tape, i: int, round_: int, context:
     due = round_of(book, round_, delay)
     if due < book.last_due.size:
         day = position(int(due))
-        last = book.last_due[day] - 1
-        if last < 0:
-            entry.next_due = decision
-        else:
-            entry.next_due = book.entries[last].next_due
-            book.entries[last].next_due = decision
+        entry.next_due = decision
+        last = book.last_due[day]
+        before = position(last - 1 if last > 0 else decision)  # no branch: whether there is one is hard to guess
+        entry.next_due = book.entries[before].next_due
+        book.entries[before].next_due = decision
         book.last_due[day] = decision + 1
     if world.payments.kind != ALWAYS:
         _bill(book, world, tape, i, decision)

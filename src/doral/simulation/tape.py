@@ -20,7 +20,7 @@ from doral._kernel.philox import ARRIVAL, AVAILABILITY, PARAMETERS, philox, to_u
 from doral.simulation.payments import BY_CHANCE, Payments, example_payments
 
 CHUNK_ROUNDS = 8192
-WALKED_CONTEXTS = 32  # up to here, a walk finds the context of a draw sooner than a search
+WALKED_CONTEXTS = 32  # up to here, counting finds the context of a draw sooner than a search
 
 _BELOW_ONE = 1.0 - 2.0**-53
 
@@ -103,10 +103,10 @@ def find_context(cumulative_shares: Floats, u: float) -> int:
     """The first context whose cumulative share is above `u`; the last one where rounding leaves none."""
     last = cumulative_shares.size - 1
     if last < WALKED_CONTEXTS:
-        j = 0
-        while j < last and u >= cumulative_shares[j]:
-            j += 1
-        return j
+        n_below = 0
+        for j in range(last):  # all of them: when to stop is hard to guess
+            n_below += u >= cumulative_shares[j]
+        return n_below
     low, high = 0, last
     while low < high:
         middle = (low + high) >> 1
@@ -120,6 +120,8 @@ def find_context(cumulative_shares: Floats, u: float) -> int:
 @kernel
 def phase_of(world: World, round_: int) -> int:
     """The part of the horizon that a round belongs to."""
+    if world.means.shape[0] == 1:  # mostly, and then nothing is divided
+        return 0
     return min((round_ - 1) // world.phase_rounds, world.means.shape[0] - 1)
 
 
