@@ -12,7 +12,7 @@ from scipy import integrate, special, stats
 
 from doral import delays
 from doral._delay_kernels import delay_quantile
-from doral._kernel.normal import normal_quantile
+from doral._kernel.normal import make_normal, normal_quantile
 from doral.delays import (
     ByOutcome,
     Empirical,
@@ -266,6 +266,13 @@ def test_the_normal_quantile_against_scipy() -> None:
     assert normal_quantile(0.0) == -math.inf
     assert normal_quantile(1.0) == math.inf
     assert normal_quantile(0.5) == 0.0
+
+
+def test_many_normal_draws_are_the_quantiles_of_each() -> None:
+    uniforms = np.concatenate([[0.0, 0.075, 0.925, 1 - 2**-53], np.random.default_rng(1).random(1000)])
+    draws = uniforms.copy()
+    make_normal(draws)
+    assert draws.tolist() == [normal_quantile(max(u, 2**-54)) for u in uniforms.tolist()]
 
 
 @given(ANY_LAWS)

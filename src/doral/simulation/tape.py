@@ -15,7 +15,7 @@ import numpy as np
 from doral._arrays import Bits, Floats, Ints
 from doral._delay_kernels import delay_quantile, rounded_up
 from doral._kernel import Entry, Program, kernel, shared
-from doral._kernel.normal import normal_quantile
+from doral._kernel.normal import make_normal
 from doral._kernel.philox import ARRIVAL, AVAILABILITY, PARAMETERS, philox, to_uniform
 from doral.simulation.payments import BY_CHANCE, Payments, example_payments
 
@@ -156,8 +156,6 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
             tape.context[i] = _who_comes(world, first_round + i, to_uniform(who))
         tape.delay[i] = to_uniform(wait)
         tape.noise[i] = to_uniform(luck)
-        if world.noise == NOISE_GAUSSIAN:
-            tape.noise[i] = normal_quantile(max(to_uniform(luck), 2.0**-54))
         if world.noise == NOISE_ROWS:
             tape.delay[i] = tape.noise[i]  # one draw picks the row of both
         if tape.payment.size > 0:
@@ -166,6 +164,8 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
             for a in range(n_arms):
                 word, _, _, _ = philox(seed, run, index, np.uint64(AVAILABILITY), np.uint64(a))
                 tape.available[i, a] = to_uniform(word) < world.available[a]
+    if world.noise == NOISE_GAUSSIAN:
+        make_normal(tape.noise)
 
 
 @kernel
