@@ -163,7 +163,8 @@ def test_facts_are_adopted_together_as_one_by_one(kind: str) -> None:
                 if problem.person:
                     one["features"] = people.somebody(rng)
                 if rng.random() < 0.3:
-                    one["available"] = [rng.choice([arm for arm in problem.arm_names if arm != problem.control])]
+                    served = [arm for i, arm in enumerate(problem.arm_names) if i != problem.control]
+                    one["available"] = [rng.choice(served)]
                 if rng.random() < 0.3:
                     one["key"] = f"{n}-{i}"
             campaign.decide_many(asked)
