@@ -14,6 +14,7 @@ import pytest
 
 import doral
 from doral.errors import DoralError, InvalidValue, UnknownName
+from doral.live.apply import replay
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
 from doral.live.errors import CampaignClosed, ConnectionLost, KeyReused
@@ -22,6 +23,7 @@ from doral.live.fold import Fold
 from doral.live.leases import session as leases_session
 from doral.live.leases.session import LeasedSession
 from doral.live.session import Session
+from doral.live.snapshot import encode
 from doral.live.storage.contract import Log
 from doral.live.storage.memory import MemoryStorage
 from doral.live.storage.sql import SqlStorage
@@ -114,8 +116,11 @@ def is_as_acknowledged(campaign: Campaign, acknowledged: dict[str, Decision]) ->
         assert (one.reason, one.probability, one.decided_at) == (said.reason, said.probability, said.decided_at)
 
 
-def test_several_in_turns(workers: Workers) -> None:
+@pytest.mark.parametrize("worth", [2_000, 20])
+def test_several_in_turns(workers: Workers, monkeypatch: pytest.MonkeyPatch, worth: int) -> None:
     """Two that lease and one that does not, down to the last of the budget."""
+    monkeypatch.setattr("doral.live.leases.session._WORTH_A_SNAPSHOT", worth)
+    monkeypatch.setattr("doral.live.leases.session.SNAPSHOT_BYTES_PER_EVENT", 10**9)
     first = workers.create(make_problem())
     all_ = [first, workers.campaign(), workers.campaign(leases=False)]
     for session in [campaign.session for campaign in all_]:
@@ -439,6 +444,41 @@ def test_others_read_the_snapshots_of_one(workers: Workers, monkeypatch: pytest.
     judge = workers.campaign(leases=False)
     is_as_acknowledged(judge, acknowledged)
     log_is_whole(judge)
+
+
+@pytest.mark.parametrize("harm", [None, "damaged", "of another log"])
+def test_who_was_away_reads_a_snapshot_first(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch, harm: str | None
+) -> None:
+    """And what came after it; where it is of no use, everything."""
+    monkeypatch.setattr("doral.live.leases.session._WORTH_A_SNAPSHOT", 50)
+    monkeypatch.setattr("doral.live.leases.session.SNAPSHOT_BYTES_PER_EVENT", 10**9)
+    busy, away = workers.create(make_problem(budget=5_000.0, horizon=10_000)), workers.campaign()
+    take_lease(away)
+    take_lease(busy)
+    for _ in range(20):
+        busy.decide_many(["old", "young"] * 10)
+    saved = busy.session.read(lambda _, fold: fold.sequence)
+    data = busy.session.read(lambda _, fold: encode(fold))
+    if harm == "damaged":
+        data = data[:-1]
+    elif harm == "of another log":
+        data = workers.open().create("cold", make_problem()).session.read(lambda _, fold: encode(fold))
+    busy.session.read(lambda log, _: log.save_snapshot(saved, data))
+    busy.decide_many(["old", "young"] * 10)
+    replayed: list[int] = []
+
+    def spy(fold: Fold, events: list[Event], *given: Any, **named: Any) -> None:
+        replayed.extend(event.sequence for event in events)
+        replay(fold, events, *given, **named)
+
+    for module in ("session", "leases.own_events"):
+        monkeypatch.setattr(f"doral.live.{module}.replay", spy)
+    away.decide_many(["old"] * 3)
+    away.feedback_many([(one.id, 1.0) for one in away.decide_many(["old"] * 3) if one.arm is not None])
+    assert (min(replayed) > saved) == (harm is None)
+    log_is_whole(away)
+    log_is_whole(workers.campaign(leases=False))
 
 
 def test_a_forked_child_has_no_lease(here: Workers) -> None:
