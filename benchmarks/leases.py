@@ -17,6 +17,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ PROBLEM = doral.scenario("paper/diverse-pareto").problem
 BUDGET, HORIZON = 40_000_000.0, 80_000_000
 DEADLINE_S = 10.0  # so that open decisions do not pile up from one way to the next
 BEFORE, BEFORE_BATCH = 300_000, 5_000
+READ = 20_000  # events of another one
 NAME = "hot"
 
 AT_LEAST = {"leases/two_per_one": 1.6, "leases/four_per_two": 1.0}
@@ -70,7 +72,8 @@ class Measured:
     """What all workers of one way did."""
 
     per_s: float
-    per_processor_s: float  # of the workers; the database has its own
+    per_processor_s: float  # of the workers
+    server_us: float  # of processor, for each decision
     p50_ms: float
     p99_ms: float
     leases: int
@@ -107,7 +110,7 @@ def measure(url: str, way: Way, *, seconds: float) -> Measured:
             "seconds": seconds,
         }
         before = _sizes(url)
-        found = _worked(told, way.workers)
+        found, server_s = _worked(told, way.workers, _server(url))
         table_bytes, wal_bytes = (after - size for after, size in zip(_sizes(url), before, strict=True))
         leases = _checked(campaign, found, since)
     events = sum(len(one["sequences"]) + one["answers"] for one in found)
@@ -115,6 +118,7 @@ def measure(url: str, way: Way, *, seconds: float) -> Measured:
     return Measured(
         per_s=sum(one["decisions"] / one["wall_s"] for one in found),
         per_processor_s=decisions / processor_s,
+        server_us=1e6 * server_s / decisions,
         p50_ms=statistics.median(one["p50_ms"] for one in found),
         p99_ms=max(one["p99_ms"] for one in found),
         leases=leases,
@@ -135,7 +139,40 @@ def _sizes(url: str) -> tuple[int, int]:
     return int(row[0]), int(row[1])
 
 
-def _worked(told: dict[str, Any], workers: int) -> list[dict[str, Any]]:
+def _server(url: str) -> int:
+    with psycopg.connect(url) as connection:
+        return int(_stat(connection.info.backend_pid)[1])
+
+
+def _stat(pid: int) -> list[str]:
+    """What Linux says of a process, after its name."""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
+
+
+def _processor_s(server: int) -> float:
+    """Of all processes of a server, those included that have ended."""
+    own = _stat(server)
+    ticks = sum(map(int, own[11:15]))
+    for one in Path(f"/proc/{server}/task/{server}/children").read_text().split():
+        ticks += sum(map(int, _stat(int(one))[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def reading_us(url: str) -> float:
+    """Of processor, for each decision of another process, without those that are decided here."""
+    with doral.open(url) as one, doral.open(url) as other:
+        writing, reading = one.campaign(NAME), other.campaign(NAME)
+        contexts = [PROBLEM.context_names[i % PROBLEM.n_contexts] for i in range(BATCH)]
+        reading.ledger()
+        for _ in range(READ // BATCH):
+            writing.decide_many(contexts)
+        began = time.process_time()
+        reading.ledger()
+        return 1e6 * (time.process_time() - began) / READ
+
+
+def _worked(told: dict[str, Any], workers: int, server: int) -> tuple[list[dict[str, Any]], float]:
+    """What each worker did, and seconds of processor that the server took for it."""
     program = [sys.executable, str(Path(__file__).with_name("_lease_worker.py")), json.dumps(told)]
     started = [
         subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
@@ -145,14 +182,16 @@ def _worked(told: dict[str, Any], workers: int) -> list[dict[str, Any]]:
         for one in started:
             if _line(one) != "ready":
                 raise SystemExit("a worker did not get ready; see above")
+        used_s = _processor_s(server)
         for one in started:
             assert one.stdin is not None
             one.stdin.write("go\n")
             one.stdin.flush()
         found = [json.loads(_line(one)) for one in started]
+        used_s = _processor_s(server) - used_s
         if any(one.wait(timeout=60) for one in started):
             raise SystemExit("a worker failed; see above")
-        return found
+        return found, used_s
     finally:
         for one in started:
             if one.poll() is None:
@@ -190,24 +229,26 @@ def _stored(campaign: Campaign, since: int) -> tuple[set[int], int]:
     return campaign.session.read(look)
 
 
-def measure_all(*, seconds: float = SECONDS, turns: int = TURNS) -> dict[str, list[Measured]]:
-    """All ways in turns."""
+def measure_all(*, seconds: float = SECONDS, turns: int = TURNS) -> tuple[dict[str, list[Measured]], float]:
+    """All ways in turns, and what it takes to read a decision."""
     found: dict[str, list[Measured]] = {way.name: [] for way in WAYS}
+    reading: list[float] = []
     with postgres() as url:
         with doral.open(url) as store:
             make(store)
         for _ in range(turns):
             for way in WAYS:
                 found[way.name].append(measure(url, way, seconds=seconds))
+            reading.append(reading_us(url))
         with doral.open(url) as store:
             verified = store.campaign(NAME).verify()
             assert verified.n_differences == 0, f"the log is not as it must be: {verified}"
-    return found
+    return found, statistics.median(reading)
 
 
 def rows(*, seconds: float = SECONDS, turns: int = TURNS) -> list[tuple[str, float, float | None, str]]:
     """Name, figure, what it should be at least, and what it is made of."""
-    measured = measure_all(seconds=seconds, turns=turns)
+    measured, reading = measure_all(seconds=seconds, turns=turns)
 
     def ratio(over: str, *under: str) -> float:
         """The median over turns, each against the best of those below in the same turn."""
@@ -215,7 +256,8 @@ def rows(*, seconds: float = SECONDS, turns: int = TURNS) -> list[tuple[str, flo
             one.per_s / max(measured[name][turn].per_s for name in under) for turn, one in enumerate(measured[over])
         )
 
-    figures = {f"leases/{name}_per_s": statistics.median(one.per_s for one in many) for name, many in measured.items()}
+    figures = {"leases/reading_us": reading}
+    figures |= {f"leases/{name}_per_s": statistics.median(one.per_s for one in many) for name, many in measured.items()}
     for end in ("", "_answers"):
         figures |= {
             f"leases/two_per_one{end}": ratio(f"2_leased{end}", f"1_ordinary{end}", f"1_leased{end}"),
@@ -223,6 +265,7 @@ def rows(*, seconds: float = SECONDS, turns: int = TURNS) -> list[tuple[str, flo
             f"leases/two_without_per_one{end}": ratio(f"2_ordinary{end}", f"1_ordinary{end}"),
         }
     says = {f"leases/{name}_per_s": _says(many) for name, many in measured.items()}
+    says["leases/reading_us"] = "of processor, for each decision of another process"
     says["leases/two_per_one"] = "one worker: the better of ordinary and leased, in the same turn"
     return [(name, figure, AT_LEAST.get(name), says.get(name, "")) for name, figure in figures.items()]
 
@@ -231,9 +274,10 @@ def _says(many: list[Measured]) -> str:
     middle = sorted(many, key=lambda one: one.per_s)[len(many) // 2]
     answers = f", {middle.answers_per_s:,.0f} answers/s" if middle.answers_per_s else ""
     bytes_ = f"{middle.table_bytes:.0f} bytes an event in its table, {middle.wal_bytes:.0f} written ahead"
+    processor = f"{middle.per_processor_s:,.0f} per second of processor, the server's {middle.server_us:.0f} us each"
     return (
-        f"{middle.per_processor_s:,.0f} per second of processor{answers}; batch p50 {middle.p50_ms:.1f} ms, "
-        f"p99 {middle.p99_ms:.1f} ms; {middle.leases} leases; {bytes_}; "
+        f"{processor}{answers}; batch p50 {middle.p50_ms:.1f} ms, p99 {middle.p99_ms:.1f} ms; "
+        f"{middle.leases} leases; {bytes_}; "
         f"turns {min(one.per_s for one in many):,.0f} to {max(one.per_s for one in many):,.0f}/s"
     )
 
