@@ -118,7 +118,7 @@ def visit(browser: Browser, service: Serving, session: dict[str, Any]) -> Iterat
         context.add_init_script(_LISTEN)
         found = Visit(service=service, context=context, opened=Opened.of(context.new_page()))
         found.page.on("response", lambda answer: found.statuses.append((answer.status, answer.url)))
-        found.page.set_default_timeout(15_000)
+        found.page.set_default_timeout(60_000)  # on a machine with much else to do
         made.append(found)
         return found
 

@@ -23,7 +23,8 @@ def test_a_wrong_key_is_told_and_the_right_one_leads_on_until_one_signs_out(visi
     one = visit(is_signed_in=False)
     one.go("/new")
     assert one.page.url == service.url + "/sign-in?next=/new"
-    one.page.keyboard.type("doral_0123_wrong")  # the field has the focus
+    expect(one.page.locator("#key")).to_be_focused()
+    one.page.keyboard.type("doral_0123_wrong")
     one.enter()
     expect(one.page.locator("#key-mistake")).to_contain_text("not known here")
     expect(one.page.locator("#key")).to_be_focused()
@@ -231,6 +232,7 @@ def _sign_in(one: Visit) -> None:
 
 def _wrong_key(one: Visit) -> None:
     _sign_in(one)
+    expect(one.page.locator("#key")).to_be_focused()
     one.page.keyboard.type("wrong")
     one.enter()
 
