@@ -451,14 +451,15 @@ class Session:
         at = log.events([fold.sequence]).get(fold.sequence)
         return at is not None and at.chain == fold.head and fold.salt == first.salt
 
-    def _save_if_due(self, log: Log, fold: Fold) -> None:
+    def _save_if_due(self, log: Log, fold: Fold, *, every: int | None = None) -> None:
         """A snapshot only saves time: where it cannot be written, the campaign goes on without."""
+        every = self.snapshot_every if every is None else every
         unsaved = fold.sequence - self._saved_at
-        if unsaved < self.snapshot_every or unsaved < self._saved_bytes // SNAPSHOT_BYTES_PER_EVENT:
+        if unsaved < every or unsaved < self._saved_bytes // SNAPSHOT_BYTES_PER_EVENT:
             return
         with suppress(StorageError):
             newest = next(iter(log.snapshots()), 0)
-            if fold.sequence - newest < self.snapshot_every and newest > 0:
+            if fold.sequence - newest < every and newest > 0:
                 self._saved_at = newest
                 return
             fold.check()

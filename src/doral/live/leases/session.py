@@ -39,7 +39,7 @@ MERGE_EVERY_S = 1.0  # how long a state may not have heard of what others did, w
 # And by how much a log may grow before it has to: whoever has not heard of a tenth has standard errors that are at most
 # 5% larger than those of somebody who knows all, whatever the campaign is (docs/scale.md).
 UNHEARD_SHARE = 0.1
-SNAPSHOT_EVERY_EVENTS = 5_000  # others wait for it
+_AWAITED_EVENTS = 5_000  # after which a snapshot is saved where others wait for it
 _WORTH_A_SNAPSHOT = 2_000  # events, which are read in the time in which a small state is
 _READ_S = 10e-6  # that it takes to read an event again
 _READ_SHARE = 0.05  # of the time, which that may take before snapshots are read instead
@@ -64,7 +64,6 @@ class LeasedSession(Session):
         self.merge_every_s, self.unheard_share = MERGE_EVERY_S, UNHEARD_SHARE
         self._looked_at = -math.inf  # for a snapshot, on this process's own clock
         super().__init__(*given, **named)
-        self.snapshot_every = SNAPSHOT_EVERY_EVENTS
         self._be_known()
 
     def renew(self) -> None:
@@ -195,7 +194,7 @@ class LeasedSession(Session):
             return scratch
 
         def look(log: Log, fold: Fold) -> Fold:
-            self._save_if_due(log, fold)
+            self._save_if_due(log, fold, every=min(self.snapshot_every, _AWAITED_EVENTS))
             return fold
 
         fold = self.read(look)
