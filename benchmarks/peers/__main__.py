@@ -37,7 +37,7 @@ ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"
 TRIED = BUILD / "benchmarks.md"  # the page of a call for some of it
 RESULTS = BUILD / "results.json"
-RUNS, LIMIT_S, MINUTES, WORKERS = 4, 6.0, 22.0, 2
+RUNS, LIMIT_S, MINUTES, WORKERS = 6, 6.0, 22.0, 2
 MOST_RUNS = 20
 FULL_RUNS, FULL_LIMIT_S, FULL_MINUTES = 20, 3_600.0, 1e6
 OUT_OF_TIME = "no time: another call goes on with it"
@@ -195,11 +195,10 @@ def _play_all(
 
 
 def _job(peer: Peer, policy: str, place: str, tapes: list[str], given: argparse.Namespace) -> dict[str, Any]:
-    tape = Path(tapes[0]).parent.name
     longer = scenarios.arriving(scenarios.shortened(place, given.rounds)) / (given.rounds or scenarios.ROUNDS)
     limit = round(given.limit * max(1.0, longer), 1)
     *counted, trial = tapes
-    key = f"{policy} | {tape} | {len(counted)} runs | {limit:g} s | {peer.digest}"
+    key = f"{policy} | {place} | {len(counted)} runs | {limit:g} s | {export.digest(tapes)} | {peer.digest}"
     return {"key": key, "policy": policy, "scenario": place, "limit_s": limit, "tapes": counted, "trial": trial}
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from doral.simulation.tape import WORLD, Tape, World, draw_delay, draw_reward, e
 from doral.simulation.world import Truth, make_truth
 
 RARE_SHARE = 1 / 64  # levels of a category that fewer have go together
-WRITTEN = "problem.json"  # the last file of a tape: one that has it is whole
+WRITTEN = "digest"  # the last file of a tape: one that has it is whole
 
 
 class Tables(NamedTuple):
@@ -71,11 +72,16 @@ PROGRAM = Program(name="peers-export", entries=_entries)
 @functools.cache
 def sources_digest() -> str:
     """Of DORAL and of what makes tapes: part of the name of each, so that whoever changes them gets new ones."""
-    found = hashlib.sha256()
     here = Path(__file__).resolve().parent
     sources = here.parents[1] / "src" / "doral"
-    for path in (*sorted(sources.rglob("*.py")), here / "export.py", here / "scenarios.py", here / "speed.py"):
-        found.update(path.read_bytes())
+    files = (*sorted(sources.rglob("*.py")), here / "export.py", here / "scenarios.py", here / "speed.py")
+    return _digest(path.read_bytes() for path in files)
+
+
+def _digest(parts: Iterable[bytes]) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
     return found.hexdigest()[:12]
 
 
@@ -101,7 +107,13 @@ def export(scenario: Scenario, folder: Path, *, seed: int, run: int) -> None:
         np.save(folder / "features.npy", features)
     told.update(run=run, n_x=x.shape[1])
     (folder / "truth.json").write_text(json.dumps({"clairvoyant": truth.clairvoyant}))
-    (folder / WRITTEN).write_text(json.dumps(told, indent=1))
+    (folder / "problem.json").write_text(json.dumps(told, indent=1))
+    (folder / WRITTEN).write_text(_digest(path.read_bytes() for path in sorted(folder.iterdir())))
+
+
+def digest(folders: list[str]) -> str:
+    """Of what is on these tapes: who played them need not play others that are the same."""
+    return _digest((Path(folder) / WRITTEN).read_bytes() for folder in folders)
 
 
 def _tables(scenario: Scenario, truth: Truth, tape: Tape) -> dict[str, Floats]:

@@ -84,7 +84,8 @@ def _parts(found: dict[str, Any]) -> Iterator[str]:
     )
     yield "### In short\n"
     yield (
-        "Means over the scenarios of a group that were played, and on how many scenarios who is ahead by an interval.\n"
+        "Means over the scenarios of a group that were played; how far `doral-otf` is ahead, in points, over all that "
+        "the peer played; and on how many scenarios who is ahead by an interval.\n"
     )
     yield tables.summary(found) + "\n"
     for group in GROUPS:
@@ -130,13 +131,14 @@ def _speed(found: dict[str, Any]) -> Iterator[str]:
     yield "## Speed\n"
     yield (
         "LinUCB with delays on `paper/diverse-pareto`: ten arms, ten contexts, five features, a budget for every "
-        "round; one after the other, in processor time on one core, the best of three turns. Two kinds of rows must "
-        "not be mixed up:\n"
+        "round; one after the other, in processor time on one core, everybody in turns, the best of three. Two kinds "
+        "of rows must not be mixed up:\n"
     )
     yield (
         "- **Simulated**: `doral.simulate` runs a whole study in compiled code; it also draws the tape and keeps the "
         "books. The targets above are of `d-linucb` simulated against peers that Python calls, because that is what a "
-        "study takes: with a peer, somebody has to call it round by round.\n"
+        "study takes: with a peer, somebody has to call it round by round. A peer's time is without tape and player: "
+        "the loop alone, which decides, keeps the budget, waits for answers and learns, is the closer of the two.\n"
         "- **Called from Python**, once for each decision and once for each answer, as in a campaign: the peers, by "
         "the time in their own `decide` and `observe`, without the player's; and a DORAL campaign in memory, by the "
         "time in `campaign.decide` and `campaign.feedback`, on the same tapes. "

@@ -21,6 +21,7 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 LOOK_EVERY = 8  # rounds between two looks at the clock
+SOON = 1 / 3
 FEWEST_RUNS = 3  # of which an interval is made, as `doral.simulation.intervals` has it
 
 
@@ -86,8 +87,12 @@ class Played:
         self.choices = []  # by round: an arm, or None
 
 
-def play(policy, tape: Tape, limit_s: float = math.inf, rounds: int | None = None) -> Played:
-    """The whole tape, or as many rounds as are asked for, or as the limit (seconds of processor time) allows."""
+def play(policy, tape: Tape, limit_s: float = math.inf, rounds: int | None = None, soon: float = SOON) -> Played:
+    """The whole tape, or as many rounds as are asked for, or as the limit (seconds of processor time) allows.
+
+    Who has played less than half of the share `soon` of the rounds in that share of the time is given up then: half the
+    pace that is needed is not made up for later.
+    """
     problem, times, horizon, played = tape.problem, tape.times, tape.rounds, Played()
     control, silent, counted_later = problem.control, problem.feedback == "silent", problem.counted != "by_end"
     deadlines, weights = problem.deadlines.tolist(), problem.weights.tolist()
@@ -133,8 +138,10 @@ def play(policy, tape: Tape, limit_s: float = math.inf, rounds: int | None = Non
 
     started, last = time.process_time(), horizon if rounds is None else rounds
     for round_ in range(1, last + 1):
-        if round_ % LOOK_EVERY == 0 and time.process_time() - started > limit_s:
-            break
+        if round_ % LOOK_EVERY == 0:
+            taken = (time.process_time() - started) / limit_s
+            if taken > 1.0 or (taken > soon and round_ < 0.5 * soon * last):
+                break
         played.rounds = round_
         i, context = round_ - 1, tape.context[round_ - 1]
         for decision in due.pop(round_, ()):
@@ -276,7 +283,7 @@ class Job:
         started = time.process_time()
         policy = self.made(maker, tape, seed, way)
         making = time.process_time() - started
-        played = play(policy, tape, limit)
+        played = play(policy, tape, limit, soon=1.0 if self.speed else SOON)  # a pace needs no whole tape
         found = {name: value for name, value in vars(played).items() if name != "choices"}
         found.update(run=tape.problem.run, horizon=tape.rounds, way=way)
         if self.speed:

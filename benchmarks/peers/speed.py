@@ -48,44 +48,57 @@ def timed_scenario(rounds: int | None = None) -> Scenario:
 
 
 def measure(ready: list[Peer], said: Callable[[str], None]) -> Found:
-    """Rounds per second, import time and memory of everybody."""
-    with engine_vs_c.one_core():
-        found: Found = {"own": _own(), "full": _simulated(FULL_POLICY), "online": _online(), "c": _c(), "peers": []}
-        for name in ("own", "full", "online"):
-            said(f"DORAL, {name}: {found[name]['rounds_per_s']:,.0f} rounds/s")
-        for peer in ready:
-            if peer.timed is not None:
-                found["peers"].append(_peer(peer))
-                said(f"{peer.name}: {found['peers'][-1].get('rounds_per_s', 0.0):,.0f} rounds/s")
+    """Rounds per second, import time and memory of everybody.
+
+    In turns: machines are faster for some minutes and slower for others, and everybody meets both.
+    """
+    timed = [peer for peer in ready if peer.timed is not None]
     native = next((peer for peer in ready if peer.key == NATIVE), None)
-    if native is not None:  # not on one core: it parses in a thread of its own
-        found["native"] = _native(native)
-        said(f"native pass of {native.name}: {found['native'].get('rounds_per_s', 0.0):,.0f} rounds/s")
+    for policy in (POLICY, FULL_POLICY):
+        doral.simulate(policy, timed_scenario(), runs=1, progress=False)  # compiles
+    turns: list[Found] = []
+    for run in range(TURNS):
+        with engine_vs_c.one_core():
+            own = {"own": _simulated(POLICY), "full": _simulated(FULL_POLICY), "online": _online(run), "c": _c()}
+            turns.append({**own, **{peer.key: _peer(peer, run) for peer in timed}})
+        if native is not None:  # not on one core: it parses in a thread of its own
+            turns[-1]["native"] = _native(native)
+        said(f"turn {run + 1} of {TURNS}")
+    found: Found = {name: _best([turn[name] for turn in turns]) for name in turns[0]}
+    found["own"].update(_own_process())
+    found["peers"] = [found.pop(peer.key) for peer in timed]
     return found
 
 
+def _best(turns: list[Found]) -> Found:
+    """The best of each figure; of one that failed once, that."""
+    failed = next((one for one in turns if "error" in one or "why_not" in one), None)
+    if failed is not None:
+        return failed
+    least = ("import_s",)
+    return {
+        name: value if isinstance(value, str) else (min if name in least else max)(one[name] for one in turns)
+        for name, value in turns[0].items()
+    }
+
+
 def _simulated(policy: str) -> Found:
-    scenario = timed_scenario()
-    doral.simulate(policy, scenario, runs=1, progress=False)  # compiles
-    best = float("inf")
-    for _ in range(TURNS):
-        started = time.process_time()
-        doral.simulate(policy, scenario, runs=2, progress=False)
-        best = min(best, (time.process_time() - started) / 2)
-    return {"rounds_per_s": scenario.problem.horizon / best}
+    scenario, runs = timed_scenario(), 2
+    started = time.process_time()
+    doral.simulate(policy, scenario, runs=runs, progress=False)
+    return {"rounds_per_s": runs * scenario.problem.horizon / (time.process_time() - started)}
 
 
-def _own() -> Found:
-    found = _simulated(POLICY)
+def _own_process() -> Found:
+    """Import, compilation and memory."""
     told = _process("simulate", POLICY)
     with tempfile.TemporaryDirectory(prefix="doral-bench-") as folder:  # where nothing is compiled yet
         cold = _process("simulate", POLICY, DORAL_CACHE_DIR=folder)
-    return {**found, **told, "compile_s": cold["first_s"] - told["first_s"]}
+    return {**told, "compile_s": cold["first_s"] - told["first_s"]}
 
 
-def _online() -> Found:
-    turns = [_process("online", POLICY, str(_tape(ROUNDS, run)), str(LIMIT_S)) for run in range(TURNS)]
-    return max(turns, key=lambda one: one["rounds_per_s"])
+def _online(run: int) -> Found:
+    return _process("online", POLICY, str(_tape(ROUNDS, run)), str(LIMIT_S))
 
 
 def _process(*words: str, **settings: str) -> Found:
@@ -101,7 +114,7 @@ def _c() -> Found:
     except (OSError, subprocess.CalledProcessError) as error:
         return {"why_not": f"no C compiler: {error}"[:160]}
     task = engine_vs_c.paper_task("pareto", POLICY, budget=float(engine_vs_c.HORIZON))
-    compared = engine_vs_c.compare(f"{POLICY}/pareto", task, POLICY, program, turns=TURNS, repeats=TURNS)
+    compared = engine_vs_c.compare(f"{POLICY}/pareto", task, POLICY, program, turns=1, repeats=TURNS)
     return {"rounds_per_s": compared.c_rounds_per_s, "engine_rounds_per_s": compared.engine_rounds_per_s}
 
 
@@ -111,26 +124,18 @@ def _tape(rounds: int, run: int) -> Path:
     return folder
 
 
-def _peer(peer: Peer) -> Found:
-    tapes = [str(_tape(ROUNDS, run)) for run in range(TURNS)]
-    kept = BUILD / "timed" / f"{peer.key}.jsonl"
-    found: list[Found] = []
-    for path in tapes:  # a process each, so that the second finds all bytecode made
-        kept.unlink(missing_ok=True)
-        job = {"key": path, "policy": peer.timed, "tapes": [path], "limit_s": LIMIT_S, "speed": True}
-        playing.play_jobs(peer, [job], kept)
-        found.append(playing.results(kept)[path])
-    failed = next((one["error"] for one in found if "error" in one), None)
-    if failed is not None:
-        return {"peer": peer.key, "policy": peer.timed, "error": failed}
-    runs = [one["runs"][0] for one in found]
-    return {
-        "peer": peer.key,
-        "policy": peer.timed,
-        "rounds_per_s": max(run["rounds"] / max(run["own_seconds"], 1e-9) for run in runs),
-        "import_s": min(one["import_s"] for one in found),
-        "peak_mb": max(one["peak_mb"] for one in found),
-    }
+def _peer(peer: Peer, run: int) -> Found:
+    kept, path = BUILD / "timed" / f"{peer.key}.jsonl", str(_tape(ROUNDS, run))
+    kept.unlink(missing_ok=True)
+    job = {"key": path, "policy": peer.timed, "tapes": [path], "limit_s": LIMIT_S, "speed": True}
+    playing.play_jobs(peer, [job], kept)
+    told = playing.results(kept)[path]
+    found = {"peer": peer.key, "policy": peer.timed}
+    if "error" in told:
+        return {**found, "error": told["error"]}
+    (played,) = told["runs"]
+    pace = played["rounds"] / max(played["own_seconds"], 1e-9)
+    return {**found, "rounds_per_s": pace, "import_s": told["import_s"], "peak_mb": told["peak_mb"]}
 
 
 def _native(peer: Peer) -> Found:
@@ -139,7 +144,7 @@ def _native(peer: Peer) -> Found:
     found: Found = {}
     for name, decisions in (("rounds_per_s", False), ("with_decisions_per_s", True)):
         costs = write_native(folder, path, decisions=decisions)
-        command = [str(peer.python), str(peer.folder / "native.py"), str(path), str(TURNS), *map(str, costs)]
+        command = [str(peer.python), str(peer.folder / "native.py"), str(path), "1", *map(str, costs)]
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300, check=False)
         path.unlink()
         if done.returncode:

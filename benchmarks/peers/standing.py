@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from doral.simulation.intervals import FEWEST_RUNS, Interval, interval
+from doral.simulation.intervals import FEWEST_RUNS, Interval, interval, t_quantile
 
 AHEAD, BEHIND, LEVEL, NOT_PLAYED = "ahead", "behind", "level", "not played"
 
@@ -45,6 +45,20 @@ def standings(found: dict[str, Any]) -> list[Standing]:
     """One for every policy of every peer on every scenario."""
     own = {row["name"]: row["runs"] for row in found["scenarios"]}
     return [_standing(played, own[played["scenario"]]) for played in found["played"]]
+
+
+def mean_lead(every: list[Standing]) -> Interval | None:
+    """Over scenarios, each with the same weight; their runs are independent (degrees of freedom after Welch)."""
+    leads = [(one.lead, one.runs) for one in every if one.lead is not None]
+    if not leads:
+        return None
+    squares = np.array([lead.se**2 for lead, _ in leads])
+    mean, se = float(np.mean([lead.mean for lead, _ in leads])), float(np.sqrt(squares.sum())) / len(leads)
+    if se == 0.0:
+        return Interval(mean, 0.0, mean, mean)
+    degrees = squares.sum() ** 2 / float((squares**2 / [runs - 1 for _, runs in leads]).sum())
+    reach = se * t_quantile(degrees)
+    return Interval(mean, se, mean - reach, mean + reach)
 
 
 def own_share(row: dict[str, Any]) -> Interval:

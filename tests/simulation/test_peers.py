@@ -6,6 +6,7 @@ import json
 import re
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -238,6 +239,35 @@ def test_who_could_not_finish_is_given_up_with_the_first_run(peers: Any, tmp_pat
     assert found["tried"] == {}
 
 
+def test_half_the_pace_that_is_needed_is_given_up_after_a_third_of_the_time(peers: Any, tmp_path: Path) -> None:
+    tape = _tape(peers, tmp_path, "stress/tiny")
+
+    class Paced:
+        def __init__(self, share_of_time: float) -> None:
+            self._s = share_of_time * 0.3 / tape.rounds
+
+        def decide(self, arrival: Any) -> None:
+            until = time.process_time() + self._s
+            while time.process_time() < until:
+                pass
+
+        def observe(self, answer: Any) -> None:
+            pass
+
+    rounds = [peers.play.play(Paced(share), tape, limit_s=0.3).rounds for share in (0.1, 1.5, 6.0)]
+    assert rounds[0] == tape.rounds
+    assert tape.rounds / 2 < rounds[1] < tape.rounds
+    assert rounds[2] < tape.rounds / 6
+
+
+def test_what_was_played_is_known_by_what_is_on_the_tape(peers: Any, tmp_path: Path) -> None:
+    for folder, run in (("a", 0), ("b", 0), ("c", 1)):
+        _tape(peers, tmp_path / folder, "stress/tiny", run=run)
+    of = [peers.export.digest([str(tmp_path / name) for name in names]) for names in ("ac", "bc", "ca", "aa")]
+    assert of[0] == of[1]
+    assert len(set(of)) == 3
+
+
 def _problem(**told: Any) -> Any:
     """As much of one as `plain` asks for."""
     usual = {"n_contexts": 1, "n_arms": 1, "person": [], "paid": "always", "control": None, "baseline": None}
@@ -411,7 +441,7 @@ def test_the_page_shows_who_is_ahead_too_slow_and_not_there(peers: Any) -> None:
     known = _rows(text, "true worths known, plain budget (no library)")
     assert [row[1:] for row in known[1:]] == [["99.0 ±0.0 r"], ["99.0 ±0.0 r"]]
     assert known[0][2:4] == ["99.0", "99.0"]
-    assert ahead[0][2:] == ["96.2", "61.2", "–", "1", "0", "**1**", "0"]  # noqa: RUF001
+    assert ahead[0][2:] == ["96.2", "61.2", "–", "+12.3 ±0.3", "1", "0", "**1**", "0"]  # noqa: RUF001
     assert _rows(text, "Gone")[0][-1] == "not installed"
     assert "- Gone: is on no registry." in text
     assert "- Rival B on paper/diverse-pareto (5 ms a round): too slow." in text
@@ -435,4 +465,4 @@ def test_the_page_reaches_its_targets_where_nobody_is_level_or_ahead(peers: Any)
     found["speed"]["native"] = {"rounds_per_s": 5e4}
     text = peers.page.page(found)
     assert "**missed**" not in text
-    assert text.count("| reached |") == 3
+    assert text.count("| reached |") == 4

@@ -52,7 +52,7 @@ def interval_of(n: int, mean: float, sd: float) -> Interval:
     return Interval(mean, se, mean - reach, mean + reach)
 
 
-def t_quantile(degrees: int) -> float:
+def t_quantile(degrees: float) -> float:
     """How many standard errors a confidence interval reaches to each side."""
     from scipy.special import stdtrit  # here: SciPy takes longer to start than a short simulation to run
 
