@@ -101,7 +101,7 @@ class Unplaced(NamedTuple):
     """Decisions that may be stored, but for their place: in the log, on the clock, and among rounds and numbers."""
 
     events: list[Event]
-    texts: list[str]  # of each, the columns that are covered, with marks for those that say its place
+    texts: list[list[str]]  # of each, the columns that are covered, cut where those belong that say its place
 
 
 def unplaced(events: Sequence[Event], *, salt: bytes, engine: int) -> Unplaced:
@@ -112,19 +112,20 @@ def unplaced(events: Sequence[Event], *, salt: bytes, engine: int) -> Unplaced:
         row[_SEQUENCE] = row[_CLOCK] = row[_ROUND] = _MARK
         if row[_NUMBER] is not None:
             row[_NUMBER] = _MARK
-    return Unplaced(found, _texts(rows))
+    return Unplaced(found, [text.split(_MARKED) for text in _texts(rows)])
 
 
 def placed(
-    event: Event, text: str, sequence: int, clock: float, number: int | None, round_: int, *, before: bytes
+    event: Event, cut: list[str], sequence: int, clock: float, number: int | None, round_: int, *, before: bytes
 ) -> Event:
     """A decision there, after an event with the checksum `before`."""
     clock = clock + 0.0  # a negative zero is a zero
-    first, second, third, fourth, *last = text.split(_MARKED)
     if number is None:
-        text = f"{first}{sequence}{second}{clock!r}{third}{round_}{fourth}"
+        first, second, third, last = cut
+        text = f"{first}{sequence}{second}{clock!r}{third}{round_}{last}"
     else:
-        text = f"{first}{sequence}{second}{clock!r}{third}{number}{fourth}{round_}{last[0]}"
+        first, second, third, fourth, last = cut
+        text = f"{first}{sequence}{second}{clock!r}{third}{number}{fourth}{round_}{last}"
     return with_place(event, sequence, clock, number, round_, _digest(before, text))
 
 

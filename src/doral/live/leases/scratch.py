@@ -92,7 +92,7 @@ class Scratch:
         in_seconds, epoch = fold.definition.is_in_seconds, fold.definition.epoch
         sequence, round_, number, head = tail.last, before_round, before_number, tail.head
         found: list[Event] = []
-        for event, text in zip(made.events, made.texts, strict=True):
+        for event, cut in zip(made.events, made.texts, strict=True):
             sequence, round_ = sequence + 1, round_ + 1
             reading = event.happened
             if reading is None:
@@ -101,7 +101,7 @@ class Scratch:
                     return None
             clock = max(clock, reading)
             is_skip = event.number is None
-            one = placed(event, text, sequence, clock, None if is_skip else number, round_, before=head)
+            one = placed(event, cut, sequence, clock, None if is_skip else number, round_, before=head)
             number += not is_skip
             head = known(one.chain)
             found.append(one)
