@@ -203,13 +203,14 @@ class Killing:
         return kills
 
 
-def run(url: str, killing: Killing, *, workers: int = 1, seed: int = 0) -> Found:
+def run(url: str, killing: Killing, *, workers: int = 1, words: tuple[str, ...] = (), seed: int = 0) -> Found:
     """Some time of kills on a store, and all that must hold afterwards.
 
     Args:
         url: Of the store; its campaign of the name `CAMPAIGN` is made anew.
         killing: When the service is killed.
         workers: Processes of the service.
+        words: More for `doral serve`.
         seed: Of what clients do, and when the service is killed.
     """
     with doral.open(url) as store:
@@ -218,7 +219,7 @@ def run(url: str, killing: Killing, *, workers: int = 1, seed: int = 0) -> Found
         store.create(CAMPAIGN, PROBLEM, seed=1)
     witnesses = [Witness() for _ in range(CLIENTS)]
     ending = threading.Event()
-    with Served(url, workers=workers) as served:
+    with Served(url, workers=workers, words=words) as served:
         served.start()
         threads = [
             threading.Thread(target=_client, args=(served, 1_000 * seed + number, witness, ending))

@@ -193,6 +193,20 @@ def test_damage_is_neither_copied_nor_restored(durable_url: str, tmp_path: Path,
     assert store.list() == []
 
 
+@pytest.mark.parametrize("harm", ["key = 'd:other'", "key = X'6B'", "kind = 'two'", "person = '{}'"])
+def test_what_can_be_erased_is_checked_from_the_first_event_on(tmp_path: Path, open_store: Opener, harm: str) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'store.db'}")
+    make(store).decide("old", key="visit")
+    store.backup(tmp_path / "backup.db")
+    store.delete("kits")
+    with sqlite3.connect(tmp_path / "backup.db") as connection:
+        connection.execute(f"UPDATE events SET {harm} WHERE sequence = 2")
+    connection.close()
+    with pytest.raises(BrokenLog, match="event 2"):
+        store.restore(tmp_path / "backup.db")
+    assert store.list() == []
+
+
 # --- restored and deleted under processes that run ----------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import random
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
+import psycopg
 import pytest
 
 import doral
@@ -17,13 +19,13 @@ from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.live.apply import replay
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
-from doral.live.errors import CampaignClosed, ConnectionLost, KeyReused
+from doral.live.errors import BrokenLog, CampaignClosed, ConnectionLost, KeyReused, OutcomeUnknown
 from doral.live.events import DECIDED, LEASE_ENDED, LEASED, Event
 from doral.live.fold import Fold
 from doral.live.leases import session as leases_session
 from doral.live.leases.session import LeasedSession
 from doral.live.session import Session
-from doral.live.snapshot import encode
+from doral.live.snapshot import _DIGEST_BYTES, _LENGTH_BYTES, _MAGIC, encode
 from doral.live.storage.contract import Log
 from doral.live.storage.memory import MemoryStorage
 from doral.live.storage.sql import SqlStorage
@@ -446,7 +448,7 @@ def test_others_read_the_snapshots_of_one(workers: Workers, monkeypatch: pytest.
     log_is_whole(judge)
 
 
-@pytest.mark.parametrize("harm", [None, "damaged", "of another log"])
+@pytest.mark.parametrize("harm", [None, "damaged", "of another log", "of other code"])
 def test_who_was_away_reads_a_snapshot_first(
     workers: Workers, monkeypatch: pytest.MonkeyPatch, harm: str | None
 ) -> None:
@@ -464,6 +466,8 @@ def test_who_was_away_reads_a_snapshot_first(
         data = data[:-1]
     elif harm == "of another log":
         data = workers.open().create("cold", make_problem()).session.read(lambda _, fold: encode(fold))
+    elif harm == "of other code":  # that forgot to say so
+        data = without_leases(data)
     busy.session.read(lambda log, _: log.save_snapshot(saved, data))
     busy.decide_many(["old", "young"] * 10)
     replayed: list[int] = []
@@ -479,6 +483,61 @@ def test_who_was_away_reads_a_snapshot_first(
     assert (min(replayed) > saved) == (harm is None)
     log_is_whole(away)
     log_is_whole(workers.campaign(leases=False))
+
+
+def without_leases(data: bytes) -> bytes:
+    """A snapshot with a right checksum that this code cannot understand."""
+    start = len(_MAGIC) + _DIGEST_BYTES
+    end = start + _LENGTH_BYTES + int.from_bytes(data[start : start + _LENGTH_BYTES], "big")
+    header = json.loads(data[start + _LENGTH_BYTES : end])
+    del header["fold"]["leases"]
+    text = json.dumps(header).encode()
+    rest = len(text).to_bytes(_LENGTH_BYTES, "big") + text + data[end:]
+    return _MAGIC + hashlib.sha256(rest).digest() + rest
+
+
+def test_who_was_away_notices_events_that_are_missing(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though a snapshot stands for them."""
+    monkeypatch.setattr("doral.live.leases.session._WORTH_A_SNAPSHOT", 50)
+    monkeypatch.setattr("doral.live.leases.session.SNAPSHOT_BYTES_PER_EVENT", 10**9)
+    with doral.open(postgres_url) as plain, doral.open(postgres_url, leases=True) as leasing:
+        busy = plain.create("hot", make_problem(budget=5_000.0, horizon=10_000), seed=3)
+        away = leasing.campaign("hot")
+        away.decide("old")
+        for _ in range(20):
+            busy.decide_many(["old", "young"] * 10)
+        busy.save_snapshot()
+        with psycopg.connect(postgres_url) as connection:
+            connection.execute("DELETE FROM doral.events WHERE sequence BETWEEN 100 AND 110")
+        with pytest.raises(BrokenLog, match="after event 2 the log must have 400 events up to event 402"):
+            away.decide_many(["old"] * 3)
+
+
+@pytest.mark.parametrize("fails", ["doral.live.leases.own_events.marshal.dumps", "answer"])
+def test_what_fails_after_the_commit_is_not_decided_again(
+    here: Workers, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    one, other = here.create(make_problem()), here.campaign()
+    for campaign in (one, other):
+        take_lease(campaign)
+    one.decide_many(["old"] * 2)
+    before = len(list(one.decisions()))
+
+    def no_room(*_: object) -> None:
+        raise MemoryError("no room")
+
+    asked = [decision({"context": "old"}) for _ in range(2)]
+    if fails == "answer":
+        monkeypatch.setattr(leased(one), "_keep", lambda *_: None)
+        monkeypatch.setattr("doral.live.plan_decisions.make_decision", no_room)
+        with pytest.raises(OutcomeUnknown, match="could not be told.*MemoryError: no room"):
+            store_together(one.session, asked)
+    else:
+        monkeypatch.setattr(fails, no_room)
+        assert len({made.id for made in store_together(one.session, asked)}) == 2
+    monkeypatch.undo()
+    assert len(list(one.decisions())) == before + 2
+    log_is_whole(here.campaign(leases=False))
 
 
 def test_a_forked_child_has_no_lease(here: Workers) -> None:

@@ -9,9 +9,11 @@ import psycopg
 import pytest
 
 import doral
+from doral.live.errors import StorageError
 from doral.live.events import COLUMNS
 from doral.live.storage.postgres import SCHEMA
 from doral.live.storage.postgres_copy import FORMAT, send, types_of
+from tests.live.test_postgres_pool import pool_of
 
 TEXTS = ["", "plain", 'a"b', "c\\d", "],[", "é☃", "null", "\\x00", "\\N", 'x"],["y', "\\.", "tab\\t", "'", ",", " a "]
 CONTROLS = ["a\nb", "a\rb", "a\tb", "\x01", "\\\n", '"\n"']
@@ -40,6 +42,23 @@ def test_rows_come_back(postgres_url: str, texts: list[str], is_binary: bool) ->
         found = connection.execute("SELECT * FROM sent ORDER BY sequence DESC", binary=is_binary).fetchall()
         assert found == rows
         assert [math.copysign(1.0, row[1]) for row in found] == [math.copysign(1.0, row[1]) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("kind", 2**15), ("arm", -(2**31) - 1), ("sequence", 2**63), ("reason", 1.5), ("key", b"x"), ("clock", "x")],
+)
+def test_what_does_not_fit_a_column_is_refused(postgres_url: str, name: str, value: object) -> None:
+    """The driver would cut numbers off, and store what is left."""
+    with doral.open(postgres_url) as store:
+        connection = pool_of(store).take()
+        row = {"campaign_id": 1, "sequence": 1, "kind": 2, "clock": 0.0, "at": 0.0, "writer": 1, name: value}
+        connection.begin(1)
+        with pytest.raises(StorageError, match="does not fit its column|integer out of range"):
+            connection.insert("events", tuple(row), [tuple(row.values())] * 9)
+        connection.rollback()
+        assert connection.execute(f"SELECT count(*) FROM {SCHEMA}.events") == [(0,)]
+        connection.close()
 
 
 def test_types_are_those_of_the_table(postgres_url: str) -> None:

@@ -28,6 +28,7 @@ from tests.live import writer
 from tests.live.checks import adds_up, fold_of, log_is_whole
 from tests.live.first_schema import POSTGRES, downgrade_to_first
 from tests.live.test_faults import Proxy
+from tests.live.test_postgres_pool import pool_of
 
 MakeDatabase = Callable[..., str]
 
@@ -530,6 +531,45 @@ def test_text_that_the_encoding_cannot_hold(new_database: MakeDatabase) -> None:
         assert store.list() == ["café"]
         assert [one.key for one in campaign.decisions()] == ["über"]
         log_is_whole(campaign)
+
+
+def test_the_text_that_is_not_held_is_named(new_database: MakeDatabase) -> None:
+    url = new_database("ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+    with doral.open(url) as store:
+        keys = [{"context": "old", "key": key} for key in ("é", "☃")]
+        with pytest.raises(InvalidValue, match="☃"):
+            make(store).decide_many(keys)
+
+
+def test_text_that_the_encoding_would_change(new_database: MakeDatabase) -> None:
+    """EUC_JP takes a broken bar for another that looks like it: the log would not be what was written."""
+    url = new_database("ENCODING 'EUC_JP' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+    with doral.open(url) as store:
+        campaign = make(store, "家")
+        made = campaign.decide("old", key="家")
+        many = [{"context": "old", "key": f"a¦{i}"} for i in range(20)]
+        for attempt in (
+            lambda: campaign.decide("old", key="a¦b"),
+            lambda: campaign.decide_many(many),
+            lambda: make(store, "a¦b"),
+        ):
+            with pytest.raises(InvalidValue, match="a¦.*encoding EUC_JP does not hold it; nothing was changed"):
+                attempt()
+        assert store.list() == ["家"]
+        assert campaign.decide("old", key="家") == made
+        log_is_whole(campaign)
+
+
+def test_a_transaction_that_was_undone_is_not_taken_for_stored(postgres_url: str) -> None:
+    """The server answers the COMMIT of a transaction in which something failed with ROLLBACK, and no error."""
+    with doral.open(postgres_url) as store:
+        connection = pool_of(store).take()
+        connection.begin(1)
+        with pytest.raises(StorageError):
+            connection.execute("SELECT 1 / 0")
+        with pytest.raises(StorageError, match="undid the transaction"):
+            connection.commit()
+        connection.close()
 
 
 def test_a_database_without_an_encoding_holds_everything(new_database: MakeDatabase) -> None:

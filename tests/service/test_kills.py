@@ -1,12 +1,14 @@
-"""A service that is killed while clients use it: `benchmarks/service_faults.py` for some seconds, on SQLite.
+"""A service that is killed while clients use it: `benchmarks/service_faults.py` for some seconds.
 
-`make bench` does it for a minute, and on PostgreSQL with two workers, too.
+`make bench` does it for a minute, on SQLite and on PostgreSQL with two workers.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import doral
+from doral.live.events import LEASED
 from tests.programs import loaded
 
 _FOLDER = Path(__file__).parents[2] / "benchmarks"
@@ -22,3 +24,16 @@ def test_what_was_acknowledged_is_there_once_whenever_the_service_is_killed(tmp_
     assert found.requests >= 60
     assert found.retries > 0
     assert found.answers > 0
+
+
+def test_the_same_with_two_workers_that_lease() -> None:
+    """Without homes, so that both decide for the one campaign."""
+    killing = faults.Killing(seconds=3.0, kills=2, lives_s=(0.5, 1.5), requests=60)
+    with faults.postgres() as url:
+        found = faults.run(url, killing, workers=2, words=("--leases", "--no-spread"), seed=4)
+        assert found.kills >= 2
+        assert found.requests >= 60
+        with doral.open(url, create=False) as store:
+            campaign = store.campaign(faults.CAMPAIGN)
+            assert campaign.session.read(lambda log, _: log.of_kinds((LEASED,)))
+            assert campaign.verify().n_differences == 0

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from doral import _check
 from doral.errors import InvalidValue, UnknownName
-from doral.live.chain import beginning, check
+from doral.live.chain import beginning, check, damaged
 from doral.live.errors import BrokenLog, ConnectionLost
-from doral.live.events import FORGOTTEN, Event, known
+from doral.live.events import FORGOTTEN, Event, has_types, known
 from doral.live.new_file import new_file
 from doral.live.paths import given_path
 from doral.live.requests import as_batch
@@ -99,9 +99,12 @@ def _checked(row: CampaignRow, log: Log) -> Iterator[list[Event]]:
     head, salt = beginning(row.tag), None
     erased, faceless = set[int](), set[int]()
     for page in _pages(log):
+        odd = next((event.sequence for event in page if not has_types(event)), None)
+        if odd is not None:
+            raise damaged(odd)
+        salt = salt or known(page[0].chain)
         check(page, before=head, salt=salt)
         head = known(page[-1].chain)
-        salt = salt or known(page[0].chain)
         for event in page:
             if event.key is None and event.key_hash is not None:
                 erased.add(event.sequence)

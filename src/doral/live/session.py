@@ -436,15 +436,19 @@ class Session:
     def _skip(self, sequence: int, why: str) -> None:
         logger.warning("campaign %r: snapshot %r is skipped: %.200s", self.row.name, sequence, why)
 
-    def _refuse_gaps(self, log: Log, fold: Fold) -> None:
-        """Events that a snapshot stands for are not read: at least they must be there, and say what they are about."""
+    def _refuse_gaps(self, log: Log, fold: Fold, since: Fold | None = None) -> None:
+        """Events that a snapshot stands for are not read: at least they must be there, and say what they are about; all
+        of them, or those after a state that has read the others.
+        """
+        after, about, keyed = (since.sequence, since.counts.about, since.counts.keyed) if since else (0, 0, 0)
         counts = fold.counts
-        found, expected = log.count(upto=fold.sequence), (fold.sequence, counts.about, counts.keyed)
+        found = log.count(after=after, upto=fold.sequence)
+        expected = (fold.sequence - after, counts.about - about, counts.keyed - keyed)
         if found is not None and found != expected:
             raise BrokenLog(
-                f"campaign {self.row.name!r}: the log must have {expected[0]} events, {expected[1]} of them about a "
-                f"decision and {expected[2]} with a key, and has {found[0]}, {found[1]} and {found[2]}: it was "
-                "damaged; restore a backup"
+                f"campaign {self.row.name!r}: after event {after} the log must have {expected[0]} events up to event "
+                f"{fold.sequence}, {expected[1]} of them about a decision and {expected[2]} with a key, and has "
+                f"{found[0]}, {found[1]} and {found[2]}: it was damaged; restore a backup"
             )
 
     def _is_of(self, log: Log, fold: Fold, first: Fold) -> bool:

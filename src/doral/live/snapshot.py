@@ -66,6 +66,15 @@ def copied(fold: Fold, *, run: int = 0) -> Fold:
 
 def decode(data: bytes, definition: Definition, tag: str, *, sequence: int | None = None, run: int = 0) -> Fold:
     """The fold again; BadSnapshot unless it is whole and fits this code, and the event after which it was made."""
+    try:
+        return _decoded(data, definition, tag, sequence, run)
+    except BadSnapshot:
+        raise
+    except Exception as error:  # whatever other code has written
+        raise BadSnapshot(f"cannot be understood: {type(error).__name__}: {error}") from error
+
+
+def _decoded(data: bytes, definition: Definition, tag: str, sequence: int | None, run: int) -> Fold:
     header, packed = _read(data)
     stored = header["fold"]
     check_fold(stored, definition.problem)

@@ -36,7 +36,8 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """What was found. Differences are no fault of the log: another version, or another processor, wrote it.
+    """What was found. Differences are no fault of the log: another version, or another processor, wrote it, or it was
+    decided with what was known of people who were forgotten since.
 
     Attributes:
         events: How many were read.

@@ -7,6 +7,7 @@ log and are appended; otherwise they are thrown away, nobody having heard of the
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -33,6 +34,8 @@ from doral.live.snapshot_checks import BadSnapshot
 from doral.live.storage.connection import AT_ONCE
 from doral.live.storage.contract import Log
 from doral.live.storage.patience import Patience
+
+logger = logging.getLogger("doral.live")
 
 ALONE_AFTER_S = 10.0  # whoever has not seen others write for so long takes himself to be alone
 MERGE_EVERY_S = 1.0  # how long a state may not have heard of what others did, where hearing of it costs little
@@ -245,7 +248,10 @@ class LeasedSession(Session):
             newest = next(iter(log.snapshots()), 0)
             if fold.sequence + worth < newest <= last:
                 with suppress(BadSnapshot):
-                    return self._saved(log, fold, newest) or fold
+                    found = self._saved(log, fold, newest)
+                    if found is not None:
+                        self._refuse_gaps(log, found, since=fold)
+                        return found
         return fold
 
     def _set_aside(self) -> Scratch | None:
@@ -324,17 +330,28 @@ class LeasedSession(Session):
         scratch.stored(placed)
         # Whoever was called in has used the lease as well, and this state does not know it.
         self._scratch = scratch if n_calls == self._n_calls else None
-        if not scratch.is_pure:
-            self._own.add(placed)
-        self._tell_of(placed, scratch.fold)
+        self._keep(scratch, placed)
         return self._answered(answers, placed)  # not before: others wait for the lock
 
+    def _keep(self, scratch: Scratch, placed: Sequence[Event]) -> None:
+        """They need not be read; where that fails, they are. What is stored is stored."""
+        try:
+            if not scratch.is_pure:
+                self._own.add(placed)
+            self._tell_of(placed, scratch.fold)
+        except Exception:
+            logger.exception("campaign %r: what was decided is stored, and will be read again", self.row.name)
+            self._own = OwnEvents()
+
     def _answered(self, answers: Sequence[_Answer], placed: Sequence[Event]) -> list[Any]:
+        """Whatever fails here, the decisions are stored: it must not look as if they could be asked for once more."""
         found, done = [], 0
-        with self._understanding():
+        try:
             for count, answer in answers:
                 found.append(answer(placed[done : done + count]))
                 done += count
+        except Exception as error:
+            raise outcome_unknown(f"what was decided could not be told ({type(error).__name__}: {error})") from error
         return found
 
     def _decide_on(self, log: Log, scratch: Scratch, requests: Sequence[Ask]) -> tuple[Unplaced | None, list[_Answer]]:

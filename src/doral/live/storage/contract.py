@@ -97,9 +97,9 @@ class Log(ABC):
         """
 
     @abstractmethod
-    def count(self, *, upto: int) -> tuple[int, int, int] | None:
-        """How many events there are up to this one, how many are about a decision, how many have or had a key; None
-        where some of them are archived.
+    def count(self, *, after: int = 0, upto: int) -> tuple[int, int, int] | None:
+        """How many events there are after one and up to another, how many are about a decision, how many have or had a
+        key; None where some of them are archived.
         """
 
     @abstractmethod

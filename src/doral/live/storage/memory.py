@@ -103,8 +103,8 @@ class MemoryLog(Log):
         last = (self._own.events or self._kept.events)[-1]
         return last.sequence, known(last.chain)
 
-    def count(self, *, upto: int) -> tuple[int, int, int] | None:
-        events = self._some(0, upto)
+    def count(self, *, after: int = 0, upto: int) -> tuple[int, int, int] | None:
+        events = self._some(after, upto)
         about = sum(event.decision is not None for event in events)
         return len(events), about, sum(event.key_hash is not None for event in events)
 

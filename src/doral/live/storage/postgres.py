@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import psycopg
@@ -22,6 +22,7 @@ LEADER_LOCKS = CAMPAIGN_LOCKS + 1
 _WORTH_COPYING = 8  # rows; fewer are sent one by one
 _GRACE_S = 2.0  # a server at work cancels a statement by itself before we give it up
 STOPPED_S = 120.0  # between two statements of a transaction: no request, however many it decides on, takes as long
+_KEEP_TEXTS = ("UTF8", "SQL_ASCII")  # encodings in which a text stays what it is
 _KEEPALIVE = {"keepalives": 1, "keepalives_idle": 5, "keepalives_interval": 3, "keepalives_count": 4}
 T = TypeVar("T")
 _inherited: list[_Guarded] = []  # from a parent: never closed
@@ -86,6 +87,19 @@ def connect(database: PostgresDatabase, timeouts: Timeouts, *, is_patient: bool 
     raise ConnectionLost(f"cannot reach PostgreSQL at {database.shown}: {said}")
 
 
+def _beyond_ascii(parameters: Iterable[Any]) -> list[str]:
+    return [one for one in parameters if isinstance(one, str) and not one.isascii()]
+
+
+def _is_in(encoding: str, text: str) -> bool:
+    """As far as Python knows the encoding by that name."""
+    try:
+        text.encode(encoding)
+    except (LookupError, UnicodeError):
+        return False
+    return True
+
+
 def _milliseconds(seconds: float) -> int:
     return max(1, round(1000 * seconds))
 
@@ -108,6 +122,7 @@ class PostgresConnection(Connection):
         self._timeouts = timeouts or Timeouts()
         self._connection = connect(database, self._timeouts)
         self.is_broken = False  # it was found to be
+        self._may_change_texts = self._encoding not in _KEEP_TEXTS
         self._leads: set[int] = set()  # campaigns for which it has a lock as long as it lives
         renew_in_child(self)
 
@@ -117,6 +132,10 @@ class PostgresConnection(Connection):
         if self.is_lost or self.is_broken or self._connection.closed:
             return False
         return self._connection.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+    @property
+    def _encoding(self) -> str:
+        return self._connection.info.parameter_status("server_encoding") or "of the database"
 
     def fileno(self) -> int:
         """Of its socket."""
@@ -168,14 +187,25 @@ class PostgresConnection(Connection):
         return StorageError(f"PostgreSQL: {said}")
 
     def _not_held(self, parameters: Sequence[Any], said: str) -> InvalidValue:
-        texts = [one for one in parameters if isinstance(one, str) and not one.isascii()]
-        encoding = self._connection.info.parameter_status("server_encoding") or "of the database"
+        texts = sorted(_beyond_ascii(parameters), key=lambda text: _is_in(self._encoding, text))
         return InvalidValue(
             "text",
             texts[0] if texts else said,
-            f"cannot be stored, because the database's encoding {encoding} does not hold it; nothing was changed: "
-            "use other characters, or a database with the encoding UTF8",
+            f"cannot be stored, because the database's encoding {self._encoding} does not hold it; nothing was "
+            "changed: use other characters, or a database with the encoding UTF8",
         )
+
+    def _refuse_changed(self, parameters: Iterable[Any]) -> None:
+        """Some encodings take a character for another that looks like it, and give that back."""
+        if not self._may_change_texts:
+            return
+        for text in _beyond_ascii(parameters):
+            try:
+                kept = self._connection.execute("SELECT %s::text", (text,)).fetchall()[0][0]
+            except (psycopg.Error, UnicodeError) as error:
+                self._fail(error, (text,))
+            if kept != text:
+                raise self._not_held((text,), text)
 
     def _busy(self) -> StorageBusy:
         return StorageBusy(
@@ -237,6 +267,7 @@ class PostgresConnection(Connection):
         """See `wipe`."""
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        self._refuse_changed(parameters)
         try:
             cursor = self._connection.execute(sql, parameters)
             return cursor.fetchall() if cursor.description else []
@@ -272,6 +303,7 @@ class PostgresConnection(Connection):
         return self.execute("SELECT to_regclass(%s)", (self.schema + name,))[0][0] is not None
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
+        self._refuse_changed(each for row in rows for each in row)
         try:
             with self._connection.cursor() as cursor:
                 if len(rows) == 1:
@@ -285,6 +317,7 @@ class PostgresConnection(Connection):
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
         if len(rows) < _WORTH_COPYING:
             return super().insert(table, columns, rows)
+        self._refuse_changed(each for row in rows for each in row)
         try:
             with self._connection.cursor() as cursor:
                 with cursor.copy(f"COPY {self.schema}{table} ({', '.join(columns)}) FROM STDIN ({FORMAT})") as copy:
@@ -292,12 +325,16 @@ class PostgresConnection(Connection):
                 return cursor.rowcount
         except (psycopg.Error, UnicodeError) as error:
             self._fail(error, [each for row in rows for each in row])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise StorageError(f"PostgreSQL: a value does not fit its column: {error}; nothing was changed") from error
 
     def commit(self) -> None:
         try:
-            self._connection.execute("COMMIT", prepare=False)
+            done = self._connection.execute("COMMIT", prepare=False).statusmessage
         except psycopg.Error as error:
             self._fail(error)
+        if done != "COMMIT":  # of a transaction in which something failed: the server calls that no error
+            raise StorageError(f"PostgreSQL undid the transaction ({done}); nothing was changed: try again")
 
     def rollback(self) -> None:
         if self._connection.closed:

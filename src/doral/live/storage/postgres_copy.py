@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FORMAT = "FORMAT binary"
 _OTHERS = "float8"
+_SMALL = {"int2": 2**15, "int4": 2**31}  # which the driver cuts off without a word
 _TYPES = {
     **dict.fromkeys(("kind", "reason", "was", "state", "outcome"), "int2"),
     **dict.fromkeys(("campaign_id", "context", "arm"), "int4"),
@@ -28,8 +29,14 @@ def types_of(columns: Iterable[str]) -> list[str]:
     return [_TYPES.get(column, _OTHERS) for column in columns]
 
 
-def send(copy: Copy, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """These rows, in the format above."""
-    copy.set_types(types_of(columns))
+def send(copy: Copy, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """These rows, in the format above; OverflowError where one holds a number that its column does not."""
+    types = types_of(columns)
+    limits = [(place, _SMALL[kind]) for place, kind in enumerate(types) if kind in _SMALL]
+    for place, limit in limits:
+        for row in rows:
+            if row[place] is not None and not -limit <= row[place] < limit:
+                raise OverflowError(f"{columns[place]} = {row[place]}")
+    copy.set_types(types)
     for row in rows:
         copy.write_row(row)

@@ -110,15 +110,15 @@ class SqlLog(Log):
             )
         return sequence, head
 
-    def count(self, *, upto: int) -> tuple[int, int, int] | None:
-        if self.archived:
+    def count(self, *, after: int = 0, upto: int) -> tuple[int, int, int] | None:
+        if after < self.archived:
             return None
         mark = self._sql.mark
         sql = (
             f"SELECT count(*), count(decision), count(key_hash) FROM {self._sql.schema}events "
-            f"WHERE campaign_id = {mark} AND sequence <= {mark}"
+            f"WHERE campaign_id = {mark} AND sequence > {mark} AND sequence <= {mark}"
         )
-        events, about, keyed = self._connection.execute(sql, (self._id, upto))[0]
+        events, about, keyed = self._connection.execute(sql, (self._id, after, upto))[0]
         return events, about, keyed
 
     def append(self, events: Sequence[Event]) -> None:

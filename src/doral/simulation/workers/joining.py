@@ -53,7 +53,8 @@ def read_address(given: str) -> Address:
     except ValueError:
         raise InvalidValue("cluster", given, _REMEDY) from None
     has_more = bool(parts.path.strip("/") or parts.query or parts.fragment or parts.username or parts.password)
-    if parts.scheme not in PORTS or not host or has_more:
+    is_odd = any(letter.isspace() or not letter.isprintable() for letter in given)
+    if parts.scheme not in PORTS or not host or port == 0 or is_odd or has_more:
         raise InvalidValue("cluster", given, _REMEDY)
     module, name, extra = _EXTRAS[parts.scheme]
     if importlib.util.find_spec(module) is None:
