@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.once import Once
+
 # One composition for all policies, so that it is compiled once; processes that tests start do the same. That presets
 # decide alike on the compositions of their own is tested in engine/test_presets_of_their_own.py.
 os.environ.setdefault("DORAL_COMPOSE", "any")
@@ -39,6 +41,11 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
             made.touch()
             return found
     return (yield)
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    return Once(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

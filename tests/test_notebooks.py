@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from doral._kernel.cache import cache_folder
+from tests.once import Once
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = {path.stem: path for path in sorted((ROOT / "examples").glob("*.ipynb"))}
@@ -21,9 +22,15 @@ MOST_BYTES = 300_000
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(once: Once) -> Path:
     """All of them made anew, by the kernel of this Python and with an empty home."""
-    folder, home = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("home")
+    return once("notebooks", _make)[0] / "notebooks"
+
+
+def _make(root: Path) -> None:
+    folder, home = root / "notebooks", root / "home"
+    folder.mkdir()
+    home.mkdir()
     path = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
     cache = cache_folder()  # of these tests: nothing is compiled a second time
     assert cache is not None
@@ -31,7 +38,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, str(ROOT / "scripts" / "make_notebooks.py"), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=here)
     assert done.returncode == 0, done.stderr[-3_000:]  # a cell that fails says which, and why
-    return folder
 
 
 def cells(notebook: Path) -> list[dict[str, Any]]:

@@ -1,33 +1,45 @@
-"""The pages that are looked at: a name, and a function that writes the page into a folder. A new line is a new page."""
+"""The pages that are looked at: a name, and a function that has the page written. A new line is a new page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
+
 import doral
 from doral.engine.presets import policy
 from doral.experiments.beyond import experiment as beyond
 from doral.experiments.beyond.cells import BeyondExtent
 from doral.experiments.kit.conduct import conduct
-from doral.experiments.kit.extent import Extent
-from doral.experiments.paper import experiment as paper
+from doral.pages import images
 from doral.planning.figures import dark_pictures, drawings, files_of
 from doral.planning.page import page
 from doral.planning.plan import Plan
 from doral.planning.tables import tables
 from doral.planning.values import values_of
 from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS
+from tests.experiments import reproduction
 from tests.experiments.pages import Silent
+from tests.once import Once
 from tests.planning.plans import a_plan, hostile_plan
 
-Writer = Callable[[Path], Path]
+Writer = Callable[[Once], Path]
 
 
-def _reproduction(folder: Path) -> Path:
-    extent = Extent(runs=3, side_runs=2, shrink=100)
-    conduct(paper.EXPERIMENT, extent, seed=1, n_jobs=1, out=folder, progress=Silent(), command="doral reproduce")
-    return folder / "report.html"
+def _alone(name: str, write: Callable[[Path], Path]) -> Writer:
+    """A page that nobody else has a use for."""
+
+    def written(once: Once) -> Path:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delitem(images._METADATA, "pdf")  # no page shows one
+            return once(f"page-{name}", write)[1]
+
+    return written
+
+
+def _reproduction(once: Once) -> Path:
+    return once("reproduction", reproduction.make)[0] / "report.html"
 
 
 def _comparison(folder: Path) -> Path:
@@ -81,9 +93,14 @@ HOSTILE = (
 
 PAGES: dict[str, Writer] = {
     "reproduce": _reproduction,
-    "compare": _comparison,
-    "plan": lambda folder: _plan(a_plan(), folder),
-    "plan-of-hostile-names": lambda folder: _plan(hostile_plan(), folder),
-    "campaign": lambda folder: _campaign(folder, people=90, arms=("text", "letter", "call"), contexts=("old", "young")),
-    "campaign-of-hostile-names": lambda folder: _campaign(folder, people=9, arms=HOSTILE, contexts=HOSTILE[1:]),
+    "compare": _alone("compare", _comparison),
+    "plan": _alone("plan", lambda folder: _plan(a_plan(), folder)),
+    "plan-of-hostile-names": _alone("hostile-plan", lambda folder: _plan(hostile_plan(), folder)),
+    "campaign": _alone(
+        "campaign",
+        lambda folder: _campaign(folder, people=90, arms=("text", "letter", "call"), contexts=("old", "young")),
+    ),
+    "campaign-of-hostile-names": _alone(
+        "hostile-campaign", lambda folder: _campaign(folder, people=9, arms=HOSTILE, contexts=HOSTILE[1:])
+    ),
 }

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from doral.pages import images
 from tests.browser import checks
 from tests.browser.conftest import Open, Scheme
 from tests.browser.pages import PAGES
+from tests.once import Once
 
 WIDTHS = (1400, 390)
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
@@ -25,18 +25,9 @@ Written = Callable[[str], Path]
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory, browser: object) -> Written:
+def written(once: Once, browser: object) -> Written:
     """Writes a page when it is first asked for; without a browser, none."""
-    done: dict[str, Path] = {}
-
-    def write(name: str) -> Path:
-        if name not in done:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.delitem(images._METADATA, "pdf")  # no page shows one
-                done[name] = PAGES[name](tmp_path_factory.mktemp(name))
-        return done[name]
-
-    return write
+    return lambda name: PAGES[name](once)
 
 
 @pytest.mark.parametrize(("name", "width", "scheme"), CASES)

@@ -20,6 +20,7 @@ import doral
 from doral._kernel.cache import cache_folder
 from doral.live.store import Store
 from tests.live import writer
+from tests.once import Once
 
 
 class Zygote:
@@ -84,14 +85,9 @@ def zygote() -> Iterator[Zygote]:
 
 
 @pytest.fixture(scope="session")
-def other_zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
-    """The same program with another version of the engine: a copy of the package, in which one constant differs."""
-    folder = tmp_path_factory.mktemp("other-engine")
-    shutil.copytree(Path(doral.__file__).parent, folder / "doral", ignore=shutil.ignore_patterns("__pycache__"))
-    source = folder / "doral" / "estimators" / "survival.py"
-    text = source.read_text()
-    assert "MOST_VOTES = 20.0" in text
-    source.write_text(text.replace("MOST_VOTES = 20.0", "MOST_VOTES = 3.0"))
+def other_zygote(once: Once) -> Iterator[Zygote]:
+    """The same program with another version of the engine."""
+    folder, _ = once("other-engine", _copy_with_another_constant)
     cache = cache_folder()
     assert cache is not None
     own_cache = cache / "tests-other-engine"  # kept: compiling takes a while
@@ -100,6 +96,14 @@ def other_zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
     one = Zygote(PYTHONPATH=str(folder), DORAL_CACHE_DIR=str(own_cache), DORAL_COMPOSE="")
     yield one
     one.close()
+
+
+def _copy_with_another_constant(folder: Path) -> None:
+    shutil.copytree(Path(doral.__file__).parent, folder / "doral", ignore=shutil.ignore_patterns("__pycache__"))
+    source = folder / "doral" / "estimators" / "survival.py"
+    text = source.read_text()
+    assert "MOST_VOTES = 20.0" in text
+    source.write_text(text.replace("MOST_VOTES = 20.0", "MOST_VOTES = 3.0"))
 
 
 def _has_memory() -> bool:

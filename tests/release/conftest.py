@@ -8,14 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.once import Once
+
 ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture(scope="session")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dist(once: Once) -> Path:
     """As `make dist` builds them, of this checkout."""
-    folder = tmp_path_factory.mktemp("dist")
+    return once("dist", _build)[0]
+
+
+def _build(folder: Path) -> None:
     command = [sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder

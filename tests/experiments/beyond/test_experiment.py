@@ -7,6 +7,7 @@ import dataclasses
 import json
 import math
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,7 @@ from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS as SCENARIOS
 from doral.simulation.world import make_truth
 from tests.experiments.conftest import MakeResult
 from tests.experiments.pages import Page, Silent
+from tests.once import Once
 
 NAMES = ("paper/diverse-pareto", "stress/drift")
 TINY = BeyondExtent(
@@ -56,9 +58,8 @@ def make(folder: Path, extent: BeyondExtent = TINY) -> BeyondFindings:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, BeyondFindings]:
-    folder = tmp_path_factory.mktemp("comparison")
-    return folder, make(folder)
+def made(once: Once) -> tuple[Path, BeyondFindings]:
+    return once("comparison", make)
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +114,10 @@ def test_points_of_sweeps_are_those_of_the_simulator(made: tuple[Path, BeyondFin
     assert float(row["cutoff_rounds"]) == pytest.approx(np.mean([one.cutoff for one in outcomes]))
 
 
-def test_every_file_is_there_and_a_second_call_writes_the_same_bytes(made: tuple[Path, BeyondFindings]) -> None:
-    folder, _ = made
+def test_every_file_is_there_and_a_second_call_writes_the_same_bytes(
+    made: tuple[Path, BeyondFindings], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(made[0], tmp_path / "again")
     figures = {"heatmap", "ingredients", "reward", "regret", "course", *(figure_name(sweep) for sweep in TINY.sweeps)}
     expected = {f"{name}.{kind}" for name in figures for kind in ("png", "pdf")}
     expected |= {f"{name}.csv" for name in ("shares", "ingredients", "choices", "courses")}

@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,31 +14,24 @@ import pytest
 from matplotlib import image
 
 from doral.errors import InvalidValue
-from doral.experiments.kit.conduct import conduct
 from doral.experiments.kit.extent import Extent
 from doral.experiments.paper.analysis import PaperFindings
-from doral.experiments.paper.experiment import EXPERIMENT
 from doral.experiments.paper.figures import figures
 from doral.experiments.paper.names import SHOWN_NAMES
 from doral.experiments.paper.plot_data import as_script, plot_data
 from doral.experiments.paper.variants import ABLATION
 from doral.pages.shell import asset
-from tests.experiments.pages import Page, Silent
+from tests.experiments.pages import Page
+from tests.experiments.reproduction import TINY, make
+from tests.once import Once
 
-TINY = Extent(runs=3, side_runs=2, shrink=100)
 FIGURES = ("fig1a", "fig1b", "fig2a", "fig2b", "sweep_horizon", "sweep_accept")
 TABLES = ("summary", "runs", "race", "sweep_horizon", "sweep_accept", "ablation")
-COMMAND = 'doral reproduce --note "<b>&"'
-
-
-def make(folder: Path, extent: Extent = TINY) -> PaperFindings:
-    return conduct(EXPERIMENT, extent, seed=1, n_jobs=2, out=folder, progress=Silent(), command=COMMAND)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PaperFindings]:
-    folder = tmp_path_factory.mktemp("reproduction")
-    return folder, make(folder)
+def made(once: Once) -> tuple[Path, PaperFindings]:
+    return once("reproduction", make)
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +68,8 @@ def test_settings_say_what_was_run(made: tuple[Path, PaperFindings]) -> None:
     assert set(read["versions"]) >= {"doral", "python", "numpy", "numba"}
 
 
-def test_a_second_call_writes_the_same_bytes(made: tuple[Path, PaperFindings]) -> None:
-    folder, _ = made
+def test_a_second_call_writes_the_same_bytes(made: tuple[Path, PaperFindings], tmp_path: Path) -> None:
+    folder = shutil.copytree(made[0], tmp_path / "again")
     files = [path for path in folder.iterdir() if path.is_file() and path.name != "report.html"]
     before = {path.name: path.read_bytes() for path in files}
     make(folder)
