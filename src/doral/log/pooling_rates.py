@@ -64,7 +64,7 @@ class RateSampler:
         spread = 1.0 / (1.0 - np.minimum(self._expected() * self._own, 0.99))
         counts, rows = self._successes * spread, self._seen_rows * spread
         exposed = rows * self._of_context[:, None] * self._of_arm[None, :] * self._own
-        self._rate = rng.gamma(max(float(counts.sum()), 0.5)) / max(float(exposed.sum()), 1.0)
+        self._rate = rng.standard_gamma(max(float(counts.sum()), 0.5)) / max(float(exposed.sum()), 1.0)
         if self._context_shape is not None:
             exposed = (rows * self._of_arm[None, :] * self._own).sum(axis=1) * self._rate
             self._of_context = _gamma(rng, self._context_shape.value, counts.sum(axis=1), exposed)
@@ -87,4 +87,4 @@ class RateSampler:
 
 
 def _gamma(rng: np.random.Generator, shape: float, counts: Floats, exposed: Floats) -> Floats:
-    return np.maximum(rng.gamma(shape + counts) / (shape + exposed), 1e-12)
+    return np.maximum(rng.standard_gamma(shape + counts) / (shape + exposed), 1e-12)
