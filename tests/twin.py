@@ -61,11 +61,22 @@ NEAR = 1e-9  # decisions whose scores are nearer than this may differ by roundin
 T = TypeVar("T")
 
 
+PHILOX = Philox(0)  # one for all draws: a new one would ask the system for a seed first
+NO_WORDS = np.zeros(4, dtype=np.uint64)
+
+
 def uniform(seed: int, run: int, round_: int, purpose: int, lane: int = 0) -> float:
     """One of the policy's draws, from NumPy's own generator, which steps its counter before the first block."""
     counter = np.array([round_ - 1, purpose, lane, 0], dtype=np.uint64)
-    words = Philox(counter=counter, key=np.array([seed, run], dtype=np.uint64)).random_raw(1)
-    return float(int(words[0]) >> 11) * 2.0**-53
+    PHILOX.state = {
+        "bit_generator": "Philox",
+        "state": {"counter": counter, "key": np.array([seed, run], dtype=np.uint64)},
+        "buffer": NO_WORDS,
+        "buffer_pos": 4,  # all of them are used
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
+    return float(int(PHILOX.random_raw()) >> 11) * 2.0**-53
 
 
 def coin(seed: int, run: int, round_: int) -> float:
