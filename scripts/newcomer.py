@@ -66,6 +66,7 @@ def follow(page: Path, dist: Path, folder: Path) -> Iterator[tuple[str, str, str
         "PATH": f"{folder / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "PIP_CONSTRAINT": str(ROOT / "requirements" / "base.txt"),  # the versions that the documents were made with
         "PIP_QUIET": "2",
+        "PIP_NO_COMPILE": "0",  # that is "yes" to pip: most of what it installs is never imported here
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "COLUMNS": "80",
     }
