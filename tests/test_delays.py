@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from doral import delays
-from doral._delay_kernels import delay_quantile
+from doral._delay_kernels import delay_quantile, rounded_up, whole_delay
 from doral._kernel.normal import make_normal, normal_quantile
+from doral._kernel.quick import QUICK_ERROR, QUICK_UPTO, quick_exp, quick_log
 from doral.delays import (
     ByOutcome,
     Empirical,
@@ -246,6 +247,34 @@ def test_one_table_serves_many_empirical_laws(law: Law, uniforms: list[float]) -
     start, stop = 2, 2 + code.values.size
     found = [delay_quantile(code.kind, code.a, code.b, code.never, table, start, stop, u) for u in uniforms]
     assert found == law.sample(uniforms).tolist()
+
+
+@given(LAWS, st.lists(st.integers(0, 2**53 - 1), max_size=20))
+def test_whole_delays_are_those_that_the_law_says_rounded_up(law: Law, drawn: list[int]) -> None:
+    code = law.encode()
+    for u in [0.0, 1 - 2.0**-53, *(n * 2.0**-53 for n in drawn)]:
+        given = (code.kind, code.a, code.b, code.never, code.values, 0, code.values.size, u)
+        expected = max(1.0, rounded_up(delay_quantile(*given)))
+        assert whole_delay(*given, quick_log(1.0 - u)) == whole_delay(*given, math.nan) == expected
+
+
+def test_near_a_whole_number_the_law_itself_is_asked() -> None:
+    code = Pareto(1, 1).encode()
+    for n in range(2, 2_000):  # 1 / (1 - u) is about n, and the draws beside it are the next below and above
+        near = round((1.0 - 1.0 / n) * 2.0**53)
+        for u in (np.arange(near - 3, near + 4) * 2.0**-53).tolist():
+            given = (code.kind, code.a, code.b, 0.0, code.values, 0, 0, u)
+            assert whole_delay(*given, quick_log(1.0 - u)) == rounded_up(delay_quantile(*given))
+
+
+@given(st.integers(1, 2**53), st.floats(0.1, 10))
+def test_what_is_quick_is_nearly_right(n: int, power: float) -> None:
+    x = n * 2.0**-53
+    assert quick_log(x) == pytest.approx(math.log(x), rel=1e-11, abs=0.0)
+    if abs(power * math.log(x)) < QUICK_UPTO:
+        for found in (power * quick_log(x), -power * quick_log(x)):
+            assert quick_exp(found) == pytest.approx(math.exp(found), rel=QUICK_ERROR, abs=0.0)
+            assert quick_exp(found) == pytest.approx(math.pow(x, math.copysign(power, -found)), rel=QUICK_ERROR)
 
 
 def test_an_unknown_kind_is_no_delay() -> None:

@@ -15,6 +15,7 @@ from doral._arrays import Floats
 from doral._delay_kinds import EMPIRICAL, EXPONENTIAL, FIXED, GEOMETRIC, LOGNORMAL, PARETO, WEIBULL
 from doral._kernel import Entry, Program, kernel
 from doral._kernel.normal import normal_quantile
+from doral._kernel.quick import QUICK_ERROR, QUICK_UPTO, quick_exp
 
 _WHOLE_FROM = 2.0**53  # floats from here on have no fraction, and soon no integer to hold them
 
@@ -54,6 +55,30 @@ def delay_quantile(
         # u * n can round up to n when u is the float just below 1
         return float(values[start + min(int(u * (stop - start)), stop - start - 1)])
     return math.nan  # no such kind: never silently a delay
+
+
+@kernel
+def whole_delay(
+    kind: int, a: float, b: float, never: float, values: Floats, start: int, stop: int, u: float, late: float
+) -> float:
+    """`delay_quantile` in whole rounds, at least 1. `late` is about log(1 - u): mostly that tells what it is."""
+    about = _estimate(kind, a, b, late) if never == 0.0 else math.nan
+    least, most = rounded_up(about * (1.0 - 2.0 * QUICK_ERROR)), rounded_up(about * (1.0 + 2.0 * QUICK_ERROR))
+    if least == most:
+        return max(1.0, most)
+    return max(1.0, rounded_up(delay_quantile(kind, a, b, never, values, start, stop, u)))
+
+
+@kernel
+def _estimate(kind: int, a: float, b: float, late: float) -> float:
+    """The delay of an answer that surely comes; NaN where there is no quick way."""
+    if kind == PARETO and late >= -QUICK_UPTO * b:
+        return a * quick_exp(-late / b)
+    if kind == GEOMETRIC:
+        return late / b
+    if kind == EXPONENTIAL:
+        return -a * late
+    return math.nan
 
 
 class Sample(NamedTuple):

@@ -76,7 +76,7 @@ _LEAST = 2.0**-54  # in the place of 0, which has no finite quantile
 
 
 @kernel
-def _horner(coefficients: tuple[float, ...], x: float) -> float:
+def horner(coefficients: tuple[float, ...], x: float) -> float:
     total = 0.0
     for coefficient in coefficients:
         total = total * x + coefficient
@@ -86,7 +86,7 @@ def _horner(coefficients: tuple[float, ...], x: float) -> float:
 @kernel
 def _central(from_centre: float) -> float:
     x = 0.180625 - from_centre * from_centre
-    return from_centre * _horner(_CENTRE_TOP, x) / _horner(_CENTRE_BOTTOM, x)
+    return from_centre * horner(_CENTRE_TOP, x) / horner(_CENTRE_BOTTOM, x)
 
 
 @kernel
@@ -102,9 +102,9 @@ def normal_quantile(u: float) -> float:
     nearer_tail = u if from_centre < 0.0 else 1.0 - u
     depth = math.sqrt(-math.log(nearer_tail))
     if depth <= 5.0:
-        distance = _horner(_SHOULDER_TOP, depth - 1.6) / _horner(_SHOULDER_BOTTOM, depth - 1.6)
+        distance = horner(_SHOULDER_TOP, depth - 1.6) / horner(_SHOULDER_BOTTOM, depth - 1.6)
     else:
-        distance = _horner(_TAIL_TOP, depth - 5.0) / _horner(_TAIL_BOTTOM, depth - 5.0)
+        distance = horner(_TAIL_TOP, depth - 5.0) / horner(_TAIL_BOTTOM, depth - 5.0)
     return -distance if from_centre < 0.0 else distance
 
 

@@ -229,7 +229,7 @@ def enter(book: Logbook, world: World, tape: Tape, i: int, round_: int, context:
     book.counts[0].decisions = decision + 1
     book.counts[0].expected += world.counted[phase_of(world, round_), context, arm]
     reward = draw_reward(world, round_, context, arm, tape.noise[i])
-    delay = draw_delay(world, context, arm, reward, tape.delay[i])
+    delay = draw_delay(world, context, arm, reward, tape.delay[i], tape.late[i])
     entry = book.entries[decision]
     entry.reward, entry.delay = reward, delay
     entry.round, entry.context, entry.arm = round_, context, arm

@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Bits, Floats, Ints
-from doral._delay_kernels import delay_quantile, rounded_up
+from doral._delay_kernels import rounded_up, whole_delay
 from doral._kernel import Entry, Program, kernel, shared
 from doral._kernel.normal import make_normal
 from doral._kernel.philox import ARRIVAL, AVAILABILITY, PARAMETERS, philox, to_uniform
+from doral._kernel.quick import quick_log
 from doral.simulation.payments import BY_CHANCE, Payments, example_payments
 
 CHUNK_ROUNDS = 8192
@@ -68,6 +69,7 @@ class Tape(NamedTuple):
     context: Ints
     noise: Floats  # standard normal, or uniform for Bernoulli rewards, counts and rows
     delay: Floats  # uniform
+    late: Floats  # about log(1 - delay)
     available: Bits  # (rounds, A), or (rounds, 0): always
     payment: Floats  # uniform; empty where nothing is paid by chance
 
@@ -79,6 +81,7 @@ def new_tape(world: World, rounds: int) -> Tape:
         context=np.zeros(rounds, dtype=np.int64),
         noise=np.zeros(rounds),
         delay=np.zeros(rounds),
+        late=np.zeros(rounds),
         available=np.zeros((rounds, n_arms if world.available.size else 0), dtype=np.uint8),
         payment=np.zeros(rounds if world.payments.kind == BY_CHANCE else 0),
     )
@@ -164,6 +167,8 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
             for a in range(n_arms):
                 word, _, _, _ = philox(seed, run, index, np.uint64(AVAILABILITY), np.uint64(a))
                 tape.available[i, a] = to_uniform(word) < world.available[a]
+    for i in range(tape.delay.size):
+        tape.late[i] = quick_log(1.0 - tape.delay[i])
     if world.noise == NOISE_GAUSSIAN:
         make_normal(tape.noise)
 
@@ -212,16 +217,16 @@ def _count(mean: float, uniform: float) -> float:
 
 
 @kernel
-def draw_delay(world: World, context: int, arm: int, reward: float, uniform: float) -> float:
-    """Whole rounds until its answer is seen, at least 1; infinite for never."""
+def draw_delay(world: World, context: int, arm: int, reward: float, uniform: float, late: float = math.nan) -> float:
+    """Whole rounds until its answer is seen, at least 1; infinite for never. `late` is about log(1 - uniform)."""
     laws = world.laws
     if world.noise == NOISE_ROWS:
         return max(1.0, rounded_up(laws.values[row_of(world, context, arm, uniform)]))
     row = min(class_of_arrival(world, context), laws.kind.shape[1] - 1)
     if world.speed.size > 0:
-        uniform = _hastened(uniform, world.speed[context])
+        uniform, late = _hastened(uniform, world.speed[context]), math.nan
     side = 1 if reward > laws.threshold[row, arm] else 0
-    delay = delay_quantile(
+    return whole_delay(
         laws.kind[side, row, arm],
         laws.a[side, row, arm],
         laws.b[side, row, arm],
@@ -230,8 +235,8 @@ def draw_delay(world: World, context: int, arm: int, reward: float, uniform: flo
         laws.start[side, row, arm],
         laws.stop[side, row, arm],
         uniform,
+        late,
     )
-    return max(1.0, rounded_up(delay))
 
 
 @shared
