@@ -15,8 +15,10 @@ from numba.core.typing import signature
 from numba.cpython.builtins import cast_int, do_minmax
 from numba.extending import intrinsic
 
+from doral._kernel.philox import whole_product
 from doral._kernel.row_sums import written_row_sums
 from doral._kernel.rows import add_up_rows
+from doral._kernel.wide_products import written_whole_product
 
 
 def _choice(compare: Any) -> Any:
@@ -34,6 +36,7 @@ IN_PLACE: tuple[tuple[Any, Any], ...] = (
     (min, _choice(operator.lt)),
     (int, cast_int),
     (add_up_rows, written_row_sums),
+    (whole_product, written_whole_product),
 )
 
 
