@@ -6,6 +6,7 @@ Every player keeps it by the kernels below, whatever its policy is made of.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import NamedTuple
 
 import numpy as np
@@ -141,8 +142,10 @@ def _terms(scenario: Scenario) -> Record:
 
 def n_served(book: Logbook) -> int:
     """Decisions for an arm: those who are skipped are none, though they may be answered."""
-    n_decisions = int(book.counts["decisions"][0])
-    return n_decisions - int((book.entries["arm"][:n_decisions] == book.counts["control"][0]).sum())
+    n_decisions, control = int(book.counts["decisions"][0]), int(book.counts["control"][0])
+    if control == NO_CONTROL:
+        return n_decisions
+    return n_decisions - int((book.entries["arm"][:n_decisions] == control).sum())
 
 
 def decision_log(book: Logbook) -> DecisionLog:
@@ -184,7 +187,8 @@ def _still_to_come(book: Logbook, longest_limit: float) -> Record:
     """
     entries, horizon = book.entries[: book.counts["decisions"][0]], book.last_due.size - 1
     last = float(book.times[-1]) if book.times.size else horizon
-    recent = entries[np.searchsorted(_clocks(book, entries), last - longest_limit) :]
+    clock = (lambda round_: book.times[round_ - 1]) if book.times.size else None
+    recent = entries[bisect_left(entries["round"], last - longest_limit, key=clock) :]
     is_served = recent["arm"] != book.counts["control"][0]
     return recent[(_clocks(book, recent) + recent["delay"] > last) & np.isfinite(recent["delay"]) & is_served]
 
