@@ -61,14 +61,14 @@ def play_run(
         for one in policies
     ]
     horizon = truth.rounds
-    tape = new_tape(truth.world, min(CHUNK_ROUNDS, horizon))
+    chunk = Block(new_tape(truth.world, min(CHUNK_ROUNDS, horizon)))
     for first_round in range(1, horizon + 1, CHUNK_ROUNDS):
         rounds = min(CHUNK_ROUNDS, horizon - first_round + 1)
-        if rounds < tape.context.size:
-            tape = new_tape(truth.world, rounds)
-        WORLD["record"](Block(tape), truth.block, seed, run, first_round)
+        if rounds < chunk.tree.context.size:
+            chunk = Block(new_tape(truth.world, rounds))
+        WORLD["record"](chunk, truth.block, seed, run, first_round)
         for player in players:
-            player.play(tape, first_round)
+            player.play(chunk.tree, first_round)
     return [player.outcome(keep_decisions=keep_decisions) for player in players]
 
 
