@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,21 @@ def test_one_row_one_arm_all_open_and_strange_names(tmp_path: Path) -> None:
     log = doral.read_log(latin)
     assert (log.arms, log.contexts) == (("ä",), ("Bayamón",))
     assert "Windows-1252" in log.reading.text()
+
+
+FAR_US = [1_767_225_600_000_000, 253_402_300_800_000_000, 1_767_225_600_000_000]  # the second is in the year 10,000
+
+
+@pytest.mark.parametrize(
+    "times", [["1767225600", "-62135596801", "1767225600"], pl.Series(FAR_US).cast(pl.Datetime("us", "UTC"))]
+)
+def test_times_that_no_calendar_has_are_no_times(times: Any) -> None:
+    """As numbers, and as moments of a table, which can hold more years than there are."""
+    log = doral.read_log({"arm": ["a", "b", "a"], "reward": [1, 0, 1], "time": times})
+    is_sound(log)
+    assert log.start == datetime(2026, 1, 1, tzinfo=UTC)
+    assert len(log) == 2
+    assert "1 row" in log.reading.text()
 
 
 CELL = st.one_of(

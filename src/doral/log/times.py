@@ -23,6 +23,7 @@ YEAR_US = 365 * DAY_US
 # Numbers that are seconds since 1970 within 1990 to 2100, and what they are thousands of.
 _FIRST, _LAST = 631_152_000.0, 4_102_444_800.0
 _EPOCHS = (("seconds", 1.0), ("milliseconds", 1e3), ("microseconds", 1e6), ("nanoseconds", 1e9))
+_EARLIEST_US, _LATEST_US = -62_135_596_800 * MICRO, 253_402_300_799 * MICRO  # years 1 to 9999, which dates can have
 _MAX_NUMBER = 1e19  # nanoseconds since 1970 reach 4e18 in 2100
 Kind = Literal["world", "seconds", "rounds", "units"]  # of a clock; "world" also has dates
 
@@ -57,7 +58,7 @@ def times_of(series: pl.Series, *, role: str, unit: str | None, is_rounds: bool 
     for name, factor in _EPOCHS if unit in (None, "seconds", "milliseconds") and not is_rounds else ():
         if _FIRST * factor <= middle <= _LAST * factor:
             note = f"Times in column {shown(series.name)} are read as {name} since 1970, in UTC."
-            return Instants(np.rint(value * (MICRO / factor)), numbers[1], "world", notes=(note,))
+            return _of_the_calendar(np.rint(value * (MICRO / factor)), numbers[1], notes=(note,))
     if unit == "rounds" or (unit is None and is_rounds):
         return Instants(value, numbers[1], "rounds")
     if unit is not None:
@@ -192,4 +193,10 @@ def _compact_dates(name: str, known: Floats, value: Floats) -> Instants | None:
 
 def _world(series: pl.Series, role: str) -> Instants:
     read = moments_of(series, role=role)
-    return Instants(read.value, read.is_bad, "world", is_days=read.is_days, notes=read.notes)
+    return _of_the_calendar(read.value, read.is_bad, is_days=read.is_days, notes=read.notes)
+
+
+def _of_the_calendar(micro: Floats, is_bad: Flags, *, notes: tuple[str, ...], is_days: bool = False) -> Instants:
+    """Moments before the year 1, or after 9999, are no time."""
+    is_outside = (micro < _EARLIEST_US) | (micro > _LATEST_US)
+    return Instants(np.where(is_outside, np.nan, micro), is_bad | is_outside, "world", is_days=is_days, notes=notes)
