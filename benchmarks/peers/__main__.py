@@ -47,10 +47,8 @@ def main() -> None:
     given = _arguments()
     chosen = [peer for peer in peers() if _is_named(peer.key, given.peers)]
     places = [name for name in scenarios.names() if _is_named(name, given.scenarios)]
-    if not chosen:
-        raise SystemExit(f"no peer {' '.join(given.peers)}; known: {' '.join(peer.key for peer in peers())}")
-    if not places:
-        raise SystemExit(f"no scenario {' '.join(given.scenarios)}; known: {' '.join(scenarios.names())}")
+    _refuse_unknown("peer", given.peers, [peer.key for peer in peers()])
+    _refuse_unknown("scenario", given.scenarios, scenarios.names())
     said = _Words()
     with ThreadPoolExecutor(max_workers=1) as pool:  # packages are fetched and unpacked while tapes are written
         installing = pool.submit(_install_all, chosen, said)
@@ -89,17 +87,24 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="scenarios as long as they are, 20 runs: days, not minutes")
     parser.add_argument("--no-speed", action="store_true", help="leave out the speed table")
     given = parser.parse_args()
-    for name in ("runs", "rounds", "limit", "minutes"):
+    for name in ("rounds", "limit", "minutes"):
         value = getattr(given, name)
         if value is not None and not value > 0:
             parser.error(f"--{name} must be above 0, not {value:g}")
     given.rounds = None if given.full else given.rounds or scenarios.ROUNDS
-    given.runs = given.runs or (FULL_RUNS if given.full else RUNS)
+    given.runs = (FULL_RUNS if given.full else RUNS) if given.runs is None else given.runs
     given.limit = given.limit or (FULL_LIMIT_S if given.full else LIMIT_S)
     given.minutes = given.minutes or (FULL_MINUTES if given.full else MINUTES)
     if given.runs < FEWEST_RUNS:
         parser.error(f"--runs must be {FEWEST_RUNS} or more: intervals are made of them")
     return given
+
+
+def _refuse_unknown(what: str, patterns: list[str], known: list[str]) -> None:
+    """Each of them has to mean something."""
+    unknown = [pattern for pattern in patterns if not fnmatch.filter(known, pattern)]
+    if unknown or not patterns:
+        raise SystemExit(f"no {what} {' '.join(unknown) or 'is named'}; known: {' '.join(known)}")
 
 
 def _is_named(name: str, patterns: list[str]) -> bool:

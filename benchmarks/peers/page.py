@@ -59,7 +59,7 @@ def _parts(found: dict[str, Any]) -> Iterator[str]:
     yield (
         f"{day.day} {day:%B %Y}, {cores} ({said['processor']}), Python {said['python']}, DORAL {said['doral']}, "
         f"{asked['runs']} runs of every scenario and more of the shortest. The last call took "
-        f"{found['seconds'] / 60:.0f} minutes.\n"
+        f"{max(1, round(found['seconds'] / 60))} min.\n"
     )
     yield "## What was wanted\n"
     yield tables.targets(found) + "\n"

@@ -34,7 +34,18 @@ def test_addresses(given: str, meant: str) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["", "scheduler:8786", "tcp://", "http://a:1", "tcp://a:b", "tcp://a:1/x", "tcp://u@a", "tcp://a:0", "tcp://a b"],
+    [
+        "",
+        "scheduler:8786",
+        "tcp://",
+        "http://a:1",
+        "tcp://a:b",
+        "tcp://a:1/x",
+        "tcp://u@a",
+        "tcp://a:0",
+        "tcp://a b",
+        "ray://local:3",
+    ],
 )
 def test_malformed_addresses_are_refused_before_the_work(given: str) -> None:
     done = CliRunner().invoke(app, ["simulate", "stress/tiny", "--cluster", given])

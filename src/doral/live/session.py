@@ -285,7 +285,7 @@ class Session:
             elif event.kind == CLOCK_SET:
                 logger.warning("campaign %r: its clock was set back by event %d", name, event.sequence)
         if fold.definition.is_in_seconds and events and fold.is_behind(events[-1]):
-            logger.info("campaign %r: its clock stood still for this host's, which is behind", name)
+            logger.info("campaign %r: its clock stood still: this host's is behind, or it was decided by lease", name)
 
     def _tell_of_damage(self) -> None:
         # What exactly is wrong may quote what a cell holds: only who asked is told.

@@ -24,6 +24,13 @@ _REMEDY = (
 )
 
 
+_TOKEN = (
+    "it may ask for a token: set RAY_AUTH_MODE=token here, and RAY_AUTH_TOKEN to that of its ~/.ray/auth_token; and "
+    "both sides need the same Ray and Python"
+)
+_NO_RAY = "is there one on this machine? ray start --head starts it, and ray://local one for this command alone"
+
+
 class Address(NamedTuple):
     """Where a cluster is."""
 
@@ -54,7 +61,8 @@ def read_address(given: str) -> Address:
         raise InvalidValue("cluster", given, _REMEDY) from None
     has_more = bool(parts.path.strip("/") or parts.query or parts.fragment or parts.username or parts.password)
     is_odd = any(letter.isspace() or not letter.isprintable() for letter in given)
-    if parts.scheme not in PORTS or not host or port == 0 or is_odd or has_more:
+    is_odd = is_odd or port == 0 or (parts.scheme == "ray" and host in RAY_NEAR and port is not None)
+    if parts.scheme not in PORTS or not host or is_odd or has_more:
         raise InvalidValue("cluster", given, _REMEDY)
     module, name, extra = _EXTRAS[parts.scheme]
     if importlib.util.find_spec(module) is None:
@@ -138,8 +146,8 @@ def _with_ray(address: Address) -> Iterator[None]:
     try:
         start(None if address.host == "local" else "auto" if address.is_near else str(address))
     except (OSError, RuntimeError, ValueError) as error:
-        needed = "both sides need the same Ray and Python, and the token of its RAY_AUTH_TOKEN where it asks for one"
-        raise ClusterError(f"cluster {address}: Ray cannot be joined there ({_line(error)}); {needed}") from error
+        remedy = _NO_RAY if isinstance(error, ConnectionError) and address.is_near else _TOKEN
+        raise ClusterError(f"cluster {address}: Ray cannot be joined there ({_line(error)}); {remedy}") from error
     try:
         register_ray()
         with joblib.parallel_config("ray"):

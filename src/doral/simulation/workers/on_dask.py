@@ -16,7 +16,7 @@ from distributed.scheduler import KilledWorker, NoValidWorkerError
 from doral.errors import InvalidValue
 from doral.simulation.workers import fingerprint
 from doral.simulation.workers.engine import ANSWER_S, LOOK_S, STRANDED_S
-from doral.simulation.workers.errors import ClusterError
+from doral.simulation.workers.errors import GOES_ON, ClusterError
 from doral.simulation.workers.packing import Packed, work
 
 Task: TypeAlias = "Future[Any]"
@@ -118,4 +118,4 @@ class OnDask:
         if isinstance(why, Exception):  # Dask lists every piece of work after the first line
             is_gone = self._client.status != "running"
             why = "its scheduler is gone" if is_gone else (str(why).splitlines() or [type(why).__name__])[0].rstrip(":")
-        return ClusterError(f"cluster {self._address} was lost in the middle of the work: {why}")
+        return ClusterError(f"cluster {self._address} was lost in the middle of the work: {why}; {GOES_ON}")

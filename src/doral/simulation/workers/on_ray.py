@@ -16,7 +16,7 @@ from ray.exceptions import RayError, RayTaskError
 from doral.errors import InvalidValue
 from doral.simulation.workers import fingerprint
 from doral.simulation.workers.engine import LOOK_S, STRANDED_S
-from doral.simulation.workers.errors import ClusterError
+from doral.simulation.workers.errors import GOES_ON, ClusterError
 from doral.simulation.workers.packing import Packed, work
 
 TRIES_AGAIN = 5  # when the process or the machine of a task dies; its own errors are never tried again
@@ -73,7 +73,7 @@ class OnRay:
         except RayTaskError as error:
             raise error.cause if isinstance(error.cause, Exception) else error from None
         except RayError as error:
-            raise ClusterError(f"Ray was lost in the middle of the work: {error}") from error
+            raise ClusterError(f"Ray was lost in the middle of the work: {error}; {GOES_ON}") from error
 
     def forget(self, handles: Iterable[Any]) -> None:
         for one in handles:

@@ -77,10 +77,10 @@ def _loaded(content: bytes) -> Any:
         return pickle.loads(content)
     except (ImportError, AttributeError) as error:
         remedy = (
-            "is not there: install the module that holds the policy or law on the workers, or write the class into "
-            "the program that is run"
+            f"worker {_place()} cannot read it ({error}): install the module that holds the policy or law on the "
+            "workers, or write the class into the program that is run"
         )
-        raise InvalidValue(f"on worker {_place()}", str(error), remedy) from error
+        raise InvalidValue("policy or law", getattr(error, "name", None) or "of this program", remedy) from error
 
 
 def _place() -> str:
