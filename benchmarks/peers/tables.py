@@ -191,6 +191,17 @@ def online_words(found: dict[str, Any]) -> str:
     return f"Called so, `d-linucb` decides {_times(ratio)} times as many rounds a second as {name}, the fastest peer. "
 
 
+def c_words(found: dict[str, Any]) -> str:
+    """How far a program goes that does nothing else."""
+    best, c = fastest(found), found["speed"]["c"]
+    if best is None or "rounds_per_s" not in c:
+        return ""
+    ratio = _times(c["rounds_per_s"] / best["rounds_per_s"])
+    return (
+        f" The C program that decides the same is {ratio} times as fast as the fastest peer: about as far as one gets."
+    )
+
+
 def _times(ratio: float) -> str:
     return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2f}"
 
