@@ -40,7 +40,7 @@ BUILD = Path(__file__).resolve().parent.parent / "build"
 TURNS = 5
 SHORT_RUNS = 500
 # Programs of this folder with a `rows()` of their own: name, figure, target or None, what it is made of and, where it
-# is so, that less is better. With less than they do by themselves, so that all of it takes some ten minutes.
+# is so, that less is better. With less than they do by themselves, so that all of it takes some thirteen minutes.
 WITH_ROWS: dict[str, dict[str, float]] = {
     "service": {},
     "leases": {"seconds": 3.0, "turns": 2},

@@ -26,12 +26,14 @@ COMPARE = ("compare", "--quick", "--table-only", "--runs", "60", "-s", "stress/t
 TURNS = 3
 FEW, MANY = 1_000, 100_000
 _PEAK = """
-import resource, sys
+import sys
 import doral
+from play import peak_mb
 doral.simulate_to(sys.argv[1], "random", "stress/tiny", runs=int(sys.argv[2]), n_jobs=1).summary()
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(peak_mb())
 """
-_ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(["src", *sys.path])}
+_PEERS = Path(__file__).resolve().parent / "peers"  # who know how to measure memory
+_ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(["src", str(_PEERS), *sys.path])}
 
 
 @contextmanager
@@ -96,7 +98,7 @@ def peak_mb(runs: int) -> float:
     with tempfile.TemporaryDirectory(prefix="doral-bench-") as folder:
         words = [sys.executable, "-c", _PEAK, f"{folder}/runs.parquet", str(runs)]
         done = subprocess.run(words, env=_ENVIRONMENT, capture_output=True, text=True, check=True)
-    return int(done.stdout) / 1024
+    return float(done.stdout)
 
 
 def rows(*, turns: int = TURNS, many: int = MANY) -> list[tuple[str, float, float | None, str, bool]]:
