@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 import numpy as np
 import pytest
 
 from doral._arrays import Floats
+from doral._kernel.sources import ROOT, files_of
 from doral.simulation.scenarios.people_scenarios import LEVEL, NUMBERS, SIZE, Lines, Visitors, standardised
 from doral.simulation.sums import product, weighted_sum
 from doral.simulation.workers import fingerprint
@@ -40,6 +43,19 @@ def test_what_people_are_worth_has_the_same_bits_everywhere() -> None:
     levels, alike = rng.normal(LEVEL, SIZE, 4), rng.normal(0.0, each, (len(NUMBERS), 1))
     effects = alike + rng.normal(0.0, each, (len(NUMBERS), 4))
     assert np.array_equal(found, levels + _slowly(standardised(people, tuple(NUMBERS)), effects))
+
+
+@pytest.mark.parametrize("folder", ["estimators", "engine/pieces", "pacing", "simulation"])
+def test_nothing_that_decides_or_is_drawn_is_added_up_by_blas(folder: str) -> None:
+    """The catalogue's means once were, and had other last bits where a processor multiplies and adds in one."""
+    by_blas = ("dot", "einsum", "inner", "linalg", "matmul", "tensordot", "vdot")
+    sources = files_of(f"{folder}/**/*.py")
+    assert sources
+    for path in sources:
+        for node in ast.walk(ast.parse(path.read_text())):
+            place = path.relative_to(ROOT)
+            assert not isinstance(node, ast.MatMult), f"{place}: a product by @"
+            assert not (isinstance(node, ast.Attribute) and node.attr in by_blas), f"{place}:{node.lineno}: {node.attr}"
 
 
 def test_workers_whose_exponential_rounds_otherwise_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from doral.pages.names import short
 from doral.pages.notebook import card, note, small_table
 from doral.pages.numbers import DASH, count, number, spread
 from doral.simulation.intervals import FEWEST_RUNS, interval, t_quantile
+from doral.simulation.sums import weighted_sum
 
 if TYPE_CHECKING:
     import polars as pl
@@ -240,9 +241,9 @@ def _ratio(mine: Floats, theirs: Floats) -> _Ratio:
     # (y^2 - k var) d^2 + 2 k cov(e, theirs) d - k var(e) = 0. Nothing cancels where the two are nearly equal.
     residual = mine - ratio * theirs
     centred = theirs - y
-    a = y**2 - reach * float(centred @ centred) / (n - 1)
-    b = reach * float(residual @ centred) / (n - 1)
-    c = reach * float(residual @ residual) / (n - 1)
+    a = y**2 - reach * weighted_sum(centred, centred) / (n - 1)
+    b = reach * weighted_sum(residual, centred) / (n - 1)
+    c = reach * weighted_sum(residual, residual) / (n - 1)
     root = math.sqrt(b**2 + a * c)
     return ratio, ratio + (-b - root) / a, ratio + (-b + root) / a
 

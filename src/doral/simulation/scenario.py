@@ -46,6 +46,7 @@ from doral.simulation.people import Law as PeopleLaw
 from doral.simulation.row_averages import delay_laws, mean_rewards
 from doral.simulation.rows import Rows, checked_rows
 from doral.simulation.strata import MOST_STRATA, Strata, checked_bins, make_strata, strata_problem
+from doral.simulation.sums import product
 
 if TYPE_CHECKING:
     from doral.log.option_types import AnyLog, ColumnOptions
@@ -302,7 +303,10 @@ class Scenario:
         if self.means is None and (self.theta is None or self.features == "drawn"):
             remedy = "needs known means between 0 and 1: give means, or theta with the features of the problem"
             raise InvalidValue("noise", self.noise, remedy)
-        means = np.array(self.means) if self.means is not None else np.array(self.theta) @ self.problem.features.T
+        if self.means is not None:
+            means = np.array(self.means)
+        else:
+            means = product(np.array(self.theta), self.problem.features.T)
         if means.min() < 0.0 or means.max() > 1.0:
             extreme = float(means.min() if means.min() < 0.0 else means.max())
             raise InvalidValue("mean reward", extreme, "must be between 0 and 1 for bernoulli rewards")
@@ -313,7 +317,7 @@ class Scenario:
         if self.means is not None:
             means = np.array(self.means)
         elif self.theta is not None and self.features == "given":
-            means = np.array(self.theta) @ features.T
+            means = product(np.array(self.theta), features.T)
         else:  # products of what is drawn from U(0, 1), and of what is given
             means = np.array(0.0 if self.features == "drawn" else features if self.theta is None else 0.0)
             means = np.minimum(means.min(), np.array(0.0 if self.theta is None else self.theta))

@@ -8,6 +8,7 @@ import numpy as np
 
 from doral._shown_problem import called, problem_in_words
 from doral.pages.notebook import card, note, small_table
+from doral.simulation.sums import product
 
 if TYPE_CHECKING:
     from doral.simulation.scenario import Scenario
@@ -78,7 +79,7 @@ def _known_means(scenario: Scenario) -> np.ndarray | None:
     if scenario.means is not None:
         return np.asarray(scenario.means)
     if scenario.theta is not None and scenario.features == "given":
-        return np.asarray(np.array(scenario.theta) @ scenario.problem.features.T)
+        return product(np.array(scenario.theta), scenario.problem.features.T)
     return None
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from doral.delays import Geometric
 from doral.problem import Arm, Context, Problem
 from doral.simulation.scenario import Scenario
+from doral.simulation.sums import product
 
 HORIZON, DEADLINE_ROUNDS = 20_000, 500
 N_ARMS, N_CONTEXTS, N_FEATURES = 8, 6, 4
@@ -54,7 +55,7 @@ def _control() -> Scenario:
     """
     arms, contexts = _numbers()
     features = np.column_stack([np.ones(N_ARMS), arms])
-    rates = 0.1 + 0.6 * (contexts @ arms.T) / N_FEATURES
+    rates = 0.1 + 0.6 * product(contexts, arms.T) / N_FEATURES
     rates[1::2] += 0.15
     nothing = np.where(np.arange(N_CONTEXTS) % 2 == 1, rates.max(axis=1) + 0.03, rates.min(axis=1) - 0.02)
     return Scenario(

@@ -16,6 +16,7 @@ from doral.delays import AnyLaw, Geometric, Pareto
 from doral.problem import Arm, Context, Problem
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.paper_scenarios import DEADLINE_ROUNDS, DIVERSE_PARETO_MINIMA, SHARES
+from doral.simulation.sums import product
 
 _ROOTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0])
 
@@ -64,7 +65,8 @@ def _silent_slow() -> Scenario:
         feedback="silent",
     )
     laws: list[AnyLaw] = [Geometric(mean) for mean in (600, 800, 1_000, 1_200, 1_500, 1_800, 2_400, 3_000)]
-    return _scenario("silent-slow", problem, laws, _between(0.02, 0.15, (tastes - 0.5) @ features.T), noise="bernoulli")
+    means = _between(0.02, 0.15, product(tastes - 0.5, features.T))
+    return _scenario("silent-slow", problem, laws, means, noise="bernoulli")
 
 
 def _dear_is_right() -> Scenario:
@@ -127,7 +129,8 @@ def _rare() -> Scenario:
         feedback="silent",
     )
     laws: list[AnyLaw] = [Pareto(minimum / 2, 2) for minimum in DIVERSE_PARETO_MINIMA]
-    return _scenario("rare", problem, laws, _between(0.01, 0.04, (tastes - 0.5) @ features.T), noise="bernoulli")
+    means = _between(0.01, 0.04, product(tastes - 0.5, features.T))
+    return _scenario("rare", problem, laws, means, noise="bernoulli")
 
 
 SCENARIOS = {

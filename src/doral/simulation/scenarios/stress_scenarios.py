@@ -11,6 +11,7 @@ from doral.delays import AnyLaw, ByOutcome, Geometric, Never, Pareto
 from doral.problem import Arm, Context, Problem
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.paper_scenarios import DEADLINE_ROUNDS, DIVERSE_PARETO_MINIMA, N_FEATURES, SHARES
+from doral.simulation.sums import product
 
 HORIZON = 60_000
 BUDGET = 30_000
@@ -82,7 +83,7 @@ def _silent() -> Scenario:
     """Conversion rates between 1% and 12%."""
     features, theta = _rate_parameters()
     problem = _problem(arms=_arms_with_constant(features), feedback="silent")
-    means = (0.01 + 0.11 * (theta @ features.T) / N_FEATURES).tolist()
+    means = (0.01 + 0.11 * product(theta, features.T) / N_FEATURES).tolist()
     return _scenario("silent", problem, _DIVERSE, means=means, noise="bernoulli", features="given")
 
 
@@ -91,7 +92,7 @@ def _positives_first() -> Scenario:
     features, theta = _rate_parameters()
     problem = _problem(arms=_arms_with_constant(features), horizon=30_000, budget=15_000, deadline=3_000)
     law = ByOutcome(above=Geometric(150), below=Geometric(3_000), threshold=0.5)
-    means = (0.1 + 0.8 * (theta @ features.T) / N_FEATURES).tolist()
+    means = (0.1 + 0.8 * product(theta, features.T) / N_FEATURES).tolist()
     return _scenario("positives-first", problem, law, means=means, noise="bernoulli", features="given")
 
 
