@@ -1386,7 +1386,7 @@ class Twin:
         self.pending_precision = self.prior_precision.copy()
         self.stale = set(range(self.n_contexts))
         for j in range(self.n_contexts):
-            self.stretched[j] = self._stretch(self._expected_of(j), self._width(j))
+            self.stretched[j] = self._stretch(self._expected_of(j), self._width(j) * self._still_for(j))
         self._plan_start()
 
     def _width(self, context: int) -> Floats:
@@ -1422,11 +1422,20 @@ class Twin:
         """How many of this context, over the whole campaign."""
         return float(self._shares()[context]) * self.horizon
 
+    def _still_for(self, context: int) -> Floats:
+        """The root of the share of all who are expected whom each arm can still be for."""
+        if self.options.bonus != "to_come":
+            return np.ones(self.n_arms)
+        costs = self.costs[context]
+        left = max(self.budget_left + self._refunds(), 0.0)
+        paid = np.divide(left, costs, out=np.full(self.n_arms, np.inf), where=costs > 0.0)
+        return np.asarray(np.sqrt(np.minimum(max(self.horizon - len(self.arrivals), 0), paid) / self.horizon))
+
     def _stretch(self, n: float, norm: Floats) -> Floats:
         """Of the bonus of arms that are known as well as these norms say, for n of a context; in units of the noise as
         it may be while few answers tell.
         """
-        if self.options.bonus != "ahead":
+        if self.options.bonus not in ("ahead", "to_come"):
             return np.ones(norm.shape)
         return np.asarray(np.sqrt(np.log1p(n * norm**2 * self.noise / self.doubt / 2.3)))
 
@@ -1435,7 +1444,7 @@ class Twin:
         options = self.options
         k, penalty = self.n_features, options.penalty
         mine = self.contexts == context
-        if options.bonus == "ahead":
+        if options.bonus in ("ahead", "to_come"):
             return options.exploration * float(self.sigma[context])
         if options.bonus == "calibrated":
             return options.exploration * float(self.sigma[context]) * math.sqrt(math.log(math.e + int(mine.sum())))
@@ -1527,14 +1536,14 @@ class Twin:
     def _doubts(self) -> bool:
         """Whether what is thought to be worthless is looked at once more."""
         options = self.options
-        is_unsure = options.bonus in ("calibrated", "ahead") and options.sampling not in ("thompson", "oracle")
-        return is_unsure and options.pacing == "lp"
+        is_unsure = options.bonus in ("calibrated", "ahead", "to_come")
+        return is_unsure and options.sampling not in ("thompson", "oracle") and options.pacing == "lp"
 
     def _value_anew(self, context: int, now: int) -> None:
         """Those of whom something is new; and who had nothing of worth whenever one of them is here."""
         if context in self.worthless:
             self.stale.add(context)
-        goes_by_then = self.options.bonus == "ahead" or self.control is not None
+        goes_by_then = self.options.bonus in ("ahead", "to_come") or self.control is not None
         for j in sorted(self.stale) if goes_by_then else ():
             self.to_come[j], self.answers[j] = self._expected_of(j), self._answers(j)
         for j in self.stale:

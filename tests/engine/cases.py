@@ -196,7 +196,7 @@ OPTION_VALUES: dict[str, tuple[Any, ...]] = {
     "penalty": (0.01, 1.0, 30.0),
     "delta": (1e-12, 0.05, 1.0),
     "exploration": (0.0, 0.1, 1.0, 5.0),
-    "bonus": ("corrected", "printed", "calibrated", "ahead"),
+    "bonus": ("corrected", "printed", "calibrated", "ahead", "to_come"),
     "window_bias": (None, True, False),
     "choice": ("weighted", "unweighted"),
     "return_probability": ("estimated", "oracle", "one"),
@@ -214,7 +214,7 @@ OPTION_VALUES: dict[str, tuple[Any, ...]] = {
 }
 
 
-IN_NOISE = ("calibrated", "ahead")  # bonuses in units of measured noise
+IN_NOISE = ("calibrated", "ahead", "to_come")  # bonuses in units of measured noise
 NO_WORDS: Mapping[str, Any] = {}
 
 

@@ -77,7 +77,7 @@ def test_every_word_of_a_place_leads_to_its_piece(place: str, word: str) -> None
 )
 def test_every_other_piece_is_in_if_its_option_says_so(option: str, value: Any, piece: str) -> None:
     assert piece in chosen_pieces(with_word(option, value), EXPLICIT)
-    alike = {value} | ({"calibrated", "ahead"} if option == "bonus" else set())
+    alike = {value} | ({"calibrated", "ahead", "to_come"} if option == "bonus" else set())
     other = next(one for one in _other_values(option) if one not in alike)
     without: dict[str, Any] = {} if option == "return_probability" else {"return_probability": "one"}
     assert piece not in chosen_pieces(dataclasses.replace(with_word(option, other), **without), EXPLICIT)

@@ -49,7 +49,7 @@ DIGESTS_NOW: dict[str, str] = json.loads((Path(__file__).parent / "decisions_on_
 OLD_NAMES = [name for name in POLICY_NAMES if name not in (*ON_THE_FLY, "oracle")]
 SHARES = [("start_share", share) for share in OPTION_VALUES["start_share"]]
 NEW_VALUES = [("learner", "early"), ("prior", "cells"), ("bonus", "ahead"), *SHARES]
-NEWER_VALUES = [("sampling", "directed"), ("sampling", "oracle"), *NEW_VALUES]
+NEWER_VALUES = [("sampling", "directed"), ("sampling", "oracle"), ("bonus", "to_come"), *NEW_VALUES]
 OLD_VALUES = [one for one in EVERY_VALUE if one not in NEWER_VALUES and one[0] not in ("draws", "explore", "cost")]
 # What doral-otf was before; its learner of silent feedback was `scaled`.
 FORMER: dict[str, Any] = {"cutoff_share": 0.95, "prior": "shared", "bonus": "calibrated", "start_share": 0.0}

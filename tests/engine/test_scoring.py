@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from doral._arrays import Floats
-from doral.engine.hooks import bonus, score, stretch
+from doral.engine.hooks import bonus, norm_row, on_renewed, score, stretch, stretched
 from doral.engine.pieces.bonus import ahead, printed
 from doral.engine.pieces.index import directed, doubtful
 from doral.engine.state import TIER_PRICE, State
@@ -105,6 +105,21 @@ def test_the_bonus_goes_by_how_many_it_is_for() -> None:
     state.prior.scale[NOISE], state.prior.scale[DOUBT] = 0.2, 0.8
     for norm in (0.3, 2.0, 0.0):
         assert stretch(state, 1, norm) == pytest.approx(math.sqrt(math.log1p(0.4 * 100 * norm**2 / 4 / 2.3)), rel=1e-14)
+
+
+def test_the_bonus_goes_by_whom_an_arm_can_still_be_for() -> None:
+    """Of 100 arrivals 30 are still to come, and what is left pays 15 of them the arm that costs 2."""
+    state = known("doral-otf", bonus="to_come")
+    state.now[0].round, state.now[0].budget_left = 70, 30.0
+    state.ridge.norm[norm_row(state, 1), ARMS] = 0.5
+    on_renewed(state)
+    per_arrival = 0.4 * 0.5**2 * state.prior.scale[NOISE] / state.prior.scale[DOUBT] / 2.3
+    for arm, n in enumerate((30, 15, 30)):
+        expected = 0.5 * math.sqrt(math.log1p(n * per_arrival))
+        assert stretched(state, 1, arm, 0.5) == pytest.approx(expected, rel=1e-12)
+    state.now[0].round = 100
+    on_renewed(state)
+    assert stretched(state, 1, 0, 0.5) == 0.0  # nobody is left to learn for
 
 
 @pytest.mark.parametrize("s", [1, 3, 10, 30, 100])

@@ -40,7 +40,7 @@ class OptionsBesideModel(TypedDict, total=False):
     pending: Literal["ignored", "expected"]
     reservoir: int
     # How doubt counts
-    bonus: Literal["ahead", "calibrated", "corrected", "printed"]
+    bonus: Literal["ahead", "calibrated", "corrected", "printed", "to_come"]
     exploration: float
     delta: float
     window_bias: bool | None

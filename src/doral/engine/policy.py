@@ -69,8 +69,9 @@ def policy(
             the posterior; "directed": the arm that pays least for what it teaches; "oracle": the true values, in
             simulation only. Default: "optimism".
         bonus: How wide doubt is, with "optimism". "ahead": in units of the measured noise, by how many of a context
-            are still to come; "calibrated": likewise, by its decisions so far; "corrected" and "printed": the paper's
-            confidence bound, mended and as it stands. Default: "corrected". doral-otf: "ahead".
+            are expected over the campaign; "to_come": likewise, by how many are still to come whom the budget can pay
+            for; "calibrated": by its decisions so far; "corrected" and "printed": the paper's confidence bound, mended
+            and as it stands. Default: "corrected". doral-otf: "ahead".
         exploration: Multiplies the bonus, or the noise of Thompson sampling: 0 exploits only, 1 is what theory says.
             From 0. Default: 1.0.
         delta: The chance, from 0 to 1, with which the bound of "corrected" may be wrong. Default: 0.05.

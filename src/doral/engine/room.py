@@ -53,7 +53,7 @@ def state_bytes(blueprint: Blueprint, pieces: tuple[str, ...]) -> int:
         words += blueprint.true_values.size
     if "learn.early" in pieces:
         words += cells * (1 + n_ages) + 3 * n_arms * n_ages
-    if "bonus.ahead" in pieces:
+    if "bonus.ahead" in pieces or "bonus.to_come" in pieces:
         words += n_rows * room
     if "window" in pieces:
         words += cells

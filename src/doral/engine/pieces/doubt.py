@@ -31,6 +31,7 @@ import numpy as np
 from doral._arrays import Floats, Ints
 from doral._kernel import kernel, rare
 from doral.engine.hooks import baseline
+from doral.engine.pieces.bonus import IN_UNITS_OF_NOISE
 from doral.engine.state import State, mark_stale
 from doral.estimators.shrinkage import DOUBT, MEAN_SQUARE
 from doral.pacing import NO_ARM
@@ -49,8 +50,8 @@ def is_in(options: PolicyOptions, problem: Problem) -> bool:
     """Thompson sampling draws anew for everybody, who knows the truth has no doubt, and other bonuses are not in units
     of measured noise.
     """
-    is_in_units_of_noise = options.bonus in ("calibrated", "ahead")
-    return is_in_units_of_noise and options.sampling not in ("thompson", "oracle") and options.pacing == "lp"
+    draws_nothing = options.sampling not in ("thompson", "oracle")
+    return options.bonus in IN_UNITS_OF_NOISE and draws_nothing and options.pacing == "lp"
 
 
 def memory(blueprint: Blueprint) -> Ints:

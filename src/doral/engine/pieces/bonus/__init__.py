@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from doral.engine.options import PolicyOptions
 
 OPTION = "bonus"
+IN_UNITS_OF_NOISE = ("ahead", "calibrated", "to_come")  # as it is measured
 FILLS = ("bonus",)
 
 
@@ -18,7 +19,7 @@ FILLS = ("bonus",)
 class BonusOptions:
     """The width of what is not known."""
 
-    bonus: Literal["ahead", "calibrated", "corrected", "printed"] = "corrected"
+    bonus: Literal["ahead", "calibrated", "corrected", "printed", "to_come"] = "corrected"
     delta: float = 0.05
     exploration: float = 1.0
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from doral._kernel import kernel
+from doral.engine.pieces.bonus import IN_UNITS_OF_NOISE
 from doral.engine.state import State
 from doral.errors import InvalidValue
 
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 
 def check(options: PolicyOptions) -> None:
     asks = options.sampling != "thompson" or options.dropping == "certified"
-    if asks and options.features == "none" and options.bonus not in ("calibrated", "ahead"):
+    if asks and options.features == "none" and options.bonus not in IN_UNITS_OF_NOISE:
         raise InvalidValue(
-            "features", options.features, "has only a bonus in units of noise: bonus='calibrated' or 'ahead'"
+            "features", options.features, "has only a bonus in units of noise: bonus='calibrated', 'ahead' or 'to_come'"
         )
-    if options.bonus in ("calibrated", "ahead") and options.prior == "fixed":
+    if options.bonus in IN_UNITS_OF_NOISE and options.prior == "fixed":
         raise InvalidValue("bonus", options.bonus, "is in units of measured noise: needs prior='noise' or 'shared'")
 
 
