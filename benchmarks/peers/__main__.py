@@ -152,13 +152,14 @@ def _own_and_tapes(
         tapes[name] = [str(folder / str(run)) for run in range(runs + 1)]
         for run, path in enumerate(tapes[name]):
             export.export(scenario, Path(path), seed=scenarios.SEED, run=run)
-        earned = own.play_own(scenario, runs=runs, seed=scenarios.SEED)
+        earned, short = (own.play_own(scenario, one, runs=runs, seed=scenarios.SEED) for one in (own.POLICY, own.SHORT))
         rows.append(
             {
                 "name": name,
                 "rounds": scenarios.arriving(scenario),
                 "whole": scenarios.arriving(scenarios.shortened(name, None)),
                 "runs": earned,
+                "short": {"runs": short},
                 "known": known.play_known(tapes[name][:-1], tapes[name][-1]),
             }
         )

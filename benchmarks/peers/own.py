@@ -9,11 +9,14 @@ from doral.simulation.outcome import WITHIN_DEADLINE
 from doral.simulation.scenario import Scenario
 
 POLICY = "doral-otf"
+SHORT = doral.policy(POLICY, bonus="to_come")  # one word changed, for short campaigns
 
 
-def play_own(scenario: Scenario, *, runs: int, seed: int) -> list[dict[str, Any]]:
-    """What `doral-otf` earned, by run."""
-    result = doral.simulate(POLICY, scenario, runs=runs, seed=seed, progress=False)
+def play_own(
+    scenario: Scenario, policy: str | doral.PolicyOptions = POLICY, *, runs: int, seed: int
+) -> list[dict[str, Any]]:
+    """What a policy earned, by run."""
+    result = doral.simulate(policy, scenario, runs=runs, seed=seed, progress=False)
     return [
         {
             "run": one.run,

@@ -11,6 +11,7 @@ from typing import Any
 
 import tables
 from known import NAME as KNOWN
+from own import SHORT
 from scenarios import GROUPS, LEAST_DEADLINES
 
 import doral
@@ -81,6 +82,11 @@ def _parts(found: dict[str, Any]) -> Iterator[str]:
         f"The row *{KNOWN}* is no library: it reads from the tape what every arm is worth, takes the one with most per "
         "unit of cost, and keeps the budget in the best of the same three ways. It is about what anything around which "
         "these ways are written could earn, had it nothing to learn.\n"
+    )
+    yield (
+        f"The row `{SHORT.name}` is DORAL with one word changed, which counts whom an arm can still be for "
+        "([beyond the paper](beyond.md#a-bonus-in-units-of-the-noise-bonusahead)). Who is ahead is said of the "
+        "default.\n"
     )
     yield "### In short\n"
     yield (

@@ -66,10 +66,10 @@ def own_share(row: dict[str, Any]) -> Interval:
     return interval(np.array(list(shares_of(row["runs"], best).values())))
 
 
-def known_share(row: dict[str, Any]) -> Interval:
-    """Of somebody who knows the true worths and keeps the budget in a plain way."""
+def other_share(row: dict[str, Any], who: str) -> Interval:
+    """Of `known`, who knows the true worths and keeps the budget in a plain way; or `short`, with another bonus."""
     best = {run["run"]: run["best"] for run in row["runs"]}
-    return interval(np.array(list(shares_of(row["known"]["runs"], best).values())))
+    return interval(np.array(list(shares_of(row[who]["runs"], best).values())))
 
 
 def _standing(played: dict[str, Any], own: list[dict[str, Any]]) -> Standing:

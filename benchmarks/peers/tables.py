@@ -9,7 +9,7 @@ from typing import Any
 
 import standing
 from known import NAME as KNOWN
-from own import POLICY
+from own import POLICY, SHORT
 from scenarios import GROUPS
 from standing import Standing
 
@@ -20,6 +20,9 @@ WAYS = {"spend": "s", "coin": "c", "rank": "r", "own": ""}
 MOST_COLUMNS = 7  # scenarios in a table
 PYTHON_TARGET, NATIVE_TARGET = 500.0, 50.0
 SIMULATED, LOOP = "`d-linucb` simulated", "`d-linucb`, the loop alone"
+
+# Who else is shown and is no peer: DORAL with another word, and somebody who has nothing to learn.
+_OTHERS = {"short": f"`{SHORT.name}`", "known": f"{KNOWN} (no library)"}
 
 Row = Sequence[str]
 
@@ -73,8 +76,7 @@ def by_scenario(found: dict[str, Any], group: str) -> Iterator[str]:
         shown = rows[number_ * len(rows) // n_tables : (number_ + 1) * len(rows) // n_tables]
         header = ["policy", *(row["name"].partition("/")[2] for row in shown)]
         body = [[f"`{POLICY}`", *(plus_minus(standing.own_share(row)) for row in shown)]]
-        if all("known" in row for row in shown):
-            body.append([f"{KNOWN} (no library)", *(_known_cell(row) for row in shown)])
+        body += [[name, *(_other_cell(row, who) for row in shown)] for who, name in _OTHERS.items()]
         body += [
             [policy_name(found, *one), *(cell(placed.get((*one, row["name"]))) for row in shown)]
             for one in policies(found)
@@ -82,8 +84,8 @@ def by_scenario(found: dict[str, Any], group: str) -> Iterator[str]:
         yield markdown(header, body)
 
 
-def _known_cell(row: dict[str, Any]) -> str:
-    return f"{plus_minus(standing.known_share(row))} {WAYS[row['known']['way']]}"
+def _other_cell(row: dict[str, Any], who: str) -> str:
+    return f"{plus_minus(standing.other_share(row, who))} {WAYS[row[who].get('way', 'own')]}".strip()
 
 
 def summary(found: dict[str, Any]) -> str:
@@ -94,9 +96,9 @@ def summary(found: dict[str, Any]) -> str:
     groups = {group: [row for row in found["scenarios"] if row["name"].startswith(f"{group}/")] for group in GROUPS}
     own = [_mean([standing.own_share(row).mean for row in rows]) for rows in groups.values()]
     body = [[f"`{POLICY}`", found["about"]["doral"], *own, *[""] * 5]]
-    if all("known" in row for row in found["scenarios"]):
-        known = [_mean([standing.known_share(row).mean for row in rows]) for rows in groups.values()]
-        body.append([f"{KNOWN} (no library)", "", *known, *[""] * 5])
+    for who, name in _OTHERS.items():
+        means = [_mean([standing.other_share(row, who).mean for row in rows]) for rows in groups.values()]
+        body.append([name, "", *means, *[""] * 5])
     for peer in found["peers"]:
         if peer["why_not"]:
             body.append([peer["name"], peer["version"], *["–"] * 7, "not installed"])  # noqa: RUF001
