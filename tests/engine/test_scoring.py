@@ -181,7 +181,7 @@ def test_thompson_sampling_draws_for_the_one_who_is_here() -> None:
     state = known("d-lints", exploration=0.8)
     state.prior.sigma[:] = [0.2, 0.5]
     state.now[0].round = 11
-    root = np.linalg.cholesky(state.ridge.inverse[1])
+    root = np.linalg.cholesky(state.ridge.inverse[1, :, :2])
     drawn = FEATURES @ root @ normals(SEED, 0, 11, 2)
     expected = WEIGHTS[1] * TAU[1] * (ESTIMATE[1] + 0.8 * 0.5 * drawn)
     assert scored(state, 1) == pytest.approx(expected, rel=1e-12)

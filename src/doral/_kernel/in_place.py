@@ -16,8 +16,8 @@ from numba.cpython.builtins import cast_int, do_minmax
 from numba.extending import intrinsic
 
 from doral._kernel.philox import whole_product
-from doral._kernel.row_sums import written_row_sums
-from doral._kernel.rows import add_up_rows
+from doral._kernel.row_sums import written_move, written_narrow, written_row_sums, written_shift, written_take_off
+from doral._kernel.rows import add_up_rows, move_by_rows, narrow_by_rows, shift_by_rows, take_off_products
 from doral._kernel.wide_products import written_whole_product
 
 
@@ -36,6 +36,10 @@ IN_PLACE: tuple[tuple[Any, Any], ...] = (
     (min, _choice(operator.lt)),
     (int, cast_int),
     (add_up_rows, written_row_sums),
+    (shift_by_rows, written_shift),
+    (narrow_by_rows, written_narrow),
+    (move_by_rows, written_move),
+    (take_off_products, written_take_off),
     (whole_product, written_whole_product),
 )
 

@@ -14,7 +14,7 @@ from doral.engine.state import CONTEXT, FIRST_CAPACITY
 from doral.errors import InvalidValue
 from doral.estimators.levels import FIRST_LEVELS, FIRST_PAIRS
 from doral.estimators.line import n_pairs
-from doral.estimators.ridge import MANY_FEATURES, padded
+from doral.estimators.ridge import MANY_FEATURES, in_vectors, padded
 from doral.problem import Problem
 
 _WORD, _GIB = 8, 2**30
@@ -33,7 +33,8 @@ def state_bytes(blueprint: Blueprint, pieces: tuple[str, ...]) -> int:
         n_features = 0  # they have lines
     square = n_features**2
     rows = n_rows * (2 if options.pending == "expected" else 1)
-    ridge = (n_arms + room) * n_features + n_rows * n_arms + 2 * rows * n_arms + 3 * rows * room + rows * square
+    ridge = (n_arms + room) * n_features + n_rows * n_arms + 2 * rows * n_arms + 3 * rows * room
+    ridge += rows * n_features * in_vectors(n_features)
     ridge += n_contexts * square if n_features else n_rows * n_arms
     if options.sampling == "thompson" and n_features >= MANY_FEATURES:
         ridge += rows * square

@@ -27,7 +27,7 @@ from doral._arrays import Floats, Ints
 from doral._kernel import kernel, shared
 from doral._kernel.normal import normal_quantile
 from doral._kernel.philox import POSTERIOR, philox, to_uniform
-from doral._kernel.rows import add_up_rows
+from doral._kernel.rows import VECTOR, add_up_rows, move_by_rows, narrow_by_rows, shift_by_rows, take_off_products
 
 REFACTOR_EVERY = 4096  # rank-one updates of one context between two exact rebuilds
 MANY_FEATURES = 16  # from here on, a root of V^-1 is kept for draws: to factor it for each takes O(k^3)
@@ -41,8 +41,16 @@ def padded(n: int) -> int:
     return -(-n // BLOCK) * BLOCK
 
 
+def in_vectors(n: int) -> int:
+    """n in whole vectors: the length of rows over features."""
+    return -(-n // VECTOR) * VECTOR
+
+
 class Ridge(NamedTuple):
-    """J contexts, A arms (A+ padded), k features. There may be a multiple of J rows, which share the priors."""
+    """J contexts, A arms (A+ padded), k features (k+ in whole vectors: the rest holds zeros).
+
+    There may be a multiple of J rows, which share the priors.
+    """
 
     features: Floats  # (A, k)
     features_by_row: Floats  # (k, A+): loops over arms then run over contiguous memory
@@ -50,14 +58,14 @@ class Ridge(NamedTuple):
     precision: Floats  # (J, k, k) Lambda_j of the prior; without features (J, A, 1)
     weight: Floats  # (rows, A) sum of weights in V_j
     target: Floats  # (rows, A) sum of targets in G_j
-    inverse: Floats  # (rows, k, k) V_j^-1 by column: [l, i] belongs to row i and column l, equal up to rounding
+    inverse: Floats  # (rows, k, k+) V_j^-1 by column: [l, i] belongs to row i and column l, equal up to rounding
     estimate: Floats  # (rows, A+) <theta_j, f_a>
     norm_squared: Floats  # (rows, A+)
     norm: Floats  # (rows, A+) ||f_a|| in V_j^-1
     updates: Ints  # (rows,) since the last refactor
     is_touched: Ints  # (rows,) 1: it has or had data; all others are alike
-    direction: Floats  # (k,) scratch: V^-1 f
-    shadow: Floats  # (A+,) scratch: F V^-1 f
+    direction: Floats  # (k+,) scratch: V^-1 f
+    shadow: Floats  # (A+,) scratch: F x, for some x
     scratch: Floats  # (3, k, k): a Cholesky factor, V, and V^-1 by row
     root: Floats  # (rows, k, k) S with S S^T = V^-1, where draws are made from many features; else (0, k, k)
     deviation: Floats  # (J, A) kappa of every cell, where cells may deviate from the line; else (0, A)
@@ -96,13 +104,13 @@ def new_ridge(
         precision=np.tile(penalty * prior, (n_contexts, 1, 1)),
         weight=np.zeros((n_rows, n_arms)),
         target=np.zeros((n_rows, n_arms)),
-        inverse=np.zeros((n_rows, n_features, n_features)),
+        inverse=np.zeros((n_rows, n_features, in_vectors(n_features))),
         estimate=np.zeros((n_rows, padded(n_arms))),
         norm_squared=np.zeros((n_rows, padded(n_arms))),
         norm=np.zeros((n_rows, padded(n_arms))),
         updates=np.zeros(n_rows, dtype=np.int64),
         is_touched=np.zeros(n_rows, dtype=np.int64),
-        direction=np.zeros(n_features),
+        direction=np.zeros(in_vectors(n_features)),
         shadow=np.zeros(padded(n_arms)),
         scratch=np.zeros((3, n_features, n_features)),
         root=np.zeros((n_rows if is_drawn_from and n_features >= MANY_FEATURES else 0, n_features, n_features)),
@@ -143,13 +151,17 @@ def update(ridge: Ridge, context: int, arm: int, weight: float, target: float) -
     if ridge.features.shape[1] == 0:
         _set_cell(ridge, context, arm)
         return
-    leverage = _aim(ridge, context, arm)
-    shadow, estimate = ridge.shadow, ridge.line[context] if has_line else ridge.estimate[context]
-    gain = (target - weight * estimate[arm]) * (1.0 / (1.0 + weight * leverage))
-    for a in range(shadow.size):
-        estimate[a] += shadow[a] * gain
-    if weight > 0.0 and _narrow(ridge, context, arm, weight, leverage):
-        return
+    _aim(ridge, context, arm)
+    share = _share(ridge, arm, weight)
+    line = ridge.line[context] if has_line else ridge.estimate[context]
+    gain = (target - weight * line[arm]) * share
+    if weight > 0.0:
+        squared = ridge.line_squared[context] if has_line else ridge.norm_squared[context]
+        move_by_rows(ridge.features_by_row, ridge.direction, gain, line, weight * share, squared)
+        if _narrow(ridge, context, arm, weight, share):
+            return
+    else:
+        shift_by_rows(ridge.features_by_row, ridge.direction, gain, line)
     if has_line:
         _add_deviations(ridge, context)
 
@@ -160,50 +172,55 @@ def narrow(ridge: Ridge, row: int, arm: int, weight: float) -> None:
     if ridge.features.shape[1] == 0:
         add_weight(ridge, row, arm, weight)
         return
-    if deviates(ridge):
+    has_line = deviates(ridge)
+    if has_line:
         weight, _ = _change_of_line(ridge, row, arm, weight, 0.0)
     else:
         ridge.weight[row, arm] += weight
     ridge.is_touched[row] = 1
-    if weight > 0.0 and _narrow(ridge, row, arm, weight, _aim(ridge, row, arm)):
-        return
-    if deviates(ridge):
+    if weight > 0.0:
+        _aim(ridge, row, arm)
+        share = _share(ridge, arm, weight)
+        squared = ridge.line_squared[row] if has_line else ridge.norm_squared[row]
+        narrow_by_rows(ridge.features_by_row, ridge.direction, weight * share, squared)
+        if _narrow(ridge, row, arm, weight, share):
+            return
+    if has_line:
         _add_doubts(ridge, row)
 
 
 @kernel
-def _aim(ridge: Ridge, row: int, arm: int) -> float:
-    """direction = V^-1 f and shadow = F V^-1 f, for the features f of an arm; f^T V^-1 f."""
-    f, direction = ridge.features[arm], ridge.direction
-    add_up_rows(ridge.inverse[row], f, direction)
-    add_up_rows(ridge.features_by_row, direction, ridge.shadow)
-    leverage = 0.0
+def _aim(ridge: Ridge, row: int, arm: int) -> None:
+    """direction = V^-1 f, for the features f of an arm."""
+    add_up_rows(ridge.inverse[row], ridge.features[arm], ridge.direction)
+
+
+@kernel
+def _share(ridge: Ridge, arm: int, weight: float) -> float:
+    """1 / (1 + weight f^T V^-1 f) after `_aim`: by how much f^T V^-1 f shrinks."""
+    return 1.0 if weight == 0.0 else 1.0 / (1.0 + weight * _leverage(ridge, arm))
+
+
+@kernel
+def _leverage(ridge: Ridge, arm: int) -> float:
+    """f^T V^-1 f after `_aim`."""
+    f, direction, leverage = ridge.features[arm], ridge.direction, 0.0
     for i in range(f.size):
         leverage += direction[i] * f[i]
     return leverage
 
 
 @kernel
-def _narrow(ridge: Ridge, row: int, arm: int, weight: float, leverage: float) -> bool:
-    """What follows for V^-1 and for the norms (of the line) after `_aim`; whether all was rebuilt instead."""
-    n_features, room = ridge.features_by_row.shape
-    inverse, direction, shadow = ridge.inverse[row], ridge.direction, ridge.shadow
-    scale = weight * (1.0 / (1.0 + weight * leverage))
-    if deviates(ridge):
-        line_squared = ridge.line_squared[row]
-        for a in range(room):
-            line_squared[a] = max(line_squared[a] - shadow[a] * shadow[a] * scale, 0.0)
-    else:
+def _narrow(ridge: Ridge, row: int, arm: int, weight: float, share: float) -> bool:
+    """What follows for V^-1, and for norms from their squares, after `_share`; whether all was rebuilt instead."""
+    if not deviates(ridge):
         norm_squared, norm = ridge.norm_squared[row], ridge.norm[row]
-        for a in range(room):
-            norm_squared[a] = max(norm_squared[a] - shadow[a] * shadow[a] * scale, 0.0)
+        for a in range(norm.size):
             norm[a] = math.sqrt(norm_squared[a])
-    for l in range(n_features):  # noqa: E741
-        column, times = inverse[l], direction[l]
-        for i in range(n_features):
-            column[i] -= direction[i] * scale * times
     if ridge.root.shape[0] > 0:
-        _follow_root(ridge.root[row], ridge.features[arm], direction, weight, leverage, ridge.scratch[0, 0])
+        leverage = _leverage(ridge, arm)
+        _follow_root(ridge.root[row], ridge.features[arm], ridge.direction, weight, leverage, ridge.scratch[0, 0])
+    take_off_products(ridge.inverse[row], ridge.direction, weight * share)
     ridge.updates[row] += 1
     if ridge.updates[row] >= REFACTOR_EVERY:
         refactor(ridge, row)
