@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from doral.engine.blueprint import Blueprint
+from doral.engine.pieces.bonus.corrected import WIDTH
 from doral.engine.state import CONTEXT, FIRST_CAPACITY
 from doral.errors import InvalidValue
 from doral.estimators.levels import FIRST_LEVELS, FIRST_PAIRS
@@ -54,6 +55,8 @@ def state_bytes(blueprint: Blueprint, pieces: tuple[str, ...]) -> int:
         words += blueprint.true_values.size
     if "learn.early" in pieces:
         words += cells * (1 + n_ages) + 3 * n_arms * n_ages
+    if "bonus.corrected" in pieces:
+        words += n_rows * WIDTH.itemsize // _WORD
     if "bonus.ahead" in pieces or "bonus.to_come" in pieces:
         words += n_rows * room
     if "window" in pieces:

@@ -189,6 +189,7 @@ class State(NamedTuple):
     start: StartMemory
     early: EarlyMemory
     ahead: Floats
+    corrected: Record
     people: PeopleMemory
     people_shift: Shift
     people_costs: Shift

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from doral._kernel import kernel
-from doral.engine.pieces.bonus.corrected import delayed_linucb
+from doral.engine.pieces.bonus.corrected import confidence_width, delayed_linucb
 from doral.engine.state import State, mark_all_stale
 
 
 @kernel
 def bonus(state: State, context: int) -> float:
-    return delayed_linucb(state, context, float(state.now[0].round), state.confidence.printed_certainty)
+    f_t = confidence_width(state, float(state.now[0].round), state.confidence.printed_certainty)
+    return delayed_linucb(state, context, f_t)
 
 
 @kernel
