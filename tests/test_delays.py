@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from doral import delays
-from doral._delay_kernels import delay_quantile, rounded_up, whole_delay
+from doral._delay_kernels import delay_quantile, unit_delay, whole_delay
 from doral._kernel.normal import make_normal, normal_quantile
 from doral._kernel.quick import QUICK_ERROR, QUICK_UPTO, quick_exp, quick_log
+from doral._kernel.rounding import rounded_up
 from doral.delays import (
     ByOutcome,
     Empirical,
@@ -255,7 +256,8 @@ def test_whole_delays_are_those_that_the_law_says_rounded_up(law: Law, drawn: li
     for u in [0.0, 1 - 2.0**-53, *(n * 2.0**-53 for n in drawn)]:
         given = (code.kind, code.a, code.b, code.never, code.values, 0, code.values.size, u)
         expected = max(1.0, rounded_up(delay_quantile(*given)))
-        assert whole_delay(*given, quick_log(1.0 - u)) == whole_delay(*given, math.nan) == expected
+        unit = unit_delay(code.kind, code.b, quick_log(1.0 - u))
+        assert whole_delay(*given, unit) == whole_delay(*given, math.nan) == expected
 
 
 def test_near_a_whole_number_the_law_itself_is_asked() -> None:
@@ -264,7 +266,8 @@ def test_near_a_whole_number_the_law_itself_is_asked() -> None:
         near = round((1.0 - 1.0 / n) * 2.0**53)
         for u in (np.arange(near - 3, near + 4) * 2.0**-53).tolist():
             given = (code.kind, code.a, code.b, 0.0, code.values, 0, 0, u)
-            assert whole_delay(*given, quick_log(1.0 - u)) == rounded_up(delay_quantile(*given))
+            unit = unit_delay(code.kind, code.b, quick_log(1.0 - u))
+            assert whole_delay(*given, unit) == rounded_up(delay_quantile(*given))
 
 
 @given(st.integers(1, 2**53), st.floats(0.1, 10))

@@ -13,17 +13,10 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral._delay_kinds import EMPIRICAL, EXPONENTIAL, FIXED, GEOMETRIC, LOGNORMAL, PARETO, WEIBULL
-from doral._kernel import Entry, Program, kernel
+from doral._kernel import Entry, Program, kernel, shared
 from doral._kernel.normal import normal_quantile
 from doral._kernel.quick import QUICK_ERROR, QUICK_UPTO, quick_exp
-
-_WHOLE_FROM = 2.0**53  # floats from here on have no fraction, and soon no integer to hold them
-
-
-@kernel
-def rounded_up(x: float) -> float:
-    """The next whole number, as a float: `math.ceil` is an integer, which a very large delay overflows."""
-    return float(math.ceil(x)) if abs(x) < _WHOLE_FROM else x
+from doral._kernel.rounding import rounded_up
 
 
 @kernel
@@ -59,25 +52,36 @@ def delay_quantile(
 
 @kernel
 def whole_delay(
-    kind: int, a: float, b: float, never: float, values: Floats, start: int, stop: int, u: float, late: float
+    kind: int, a: float, b: float, never: float, values: Floats, start: int, stop: int, u: float, unit: float
 ) -> float:
-    """`delay_quantile` in whole rounds, at least 1. `late` is about log(1 - u): mostly that tells what it is."""
-    about = _estimate(kind, a, b, late) if never == 0.0 else math.nan
-    least, most = rounded_up(about * (1.0 - 2.0 * QUICK_ERROR)), rounded_up(about * (1.0 + 2.0 * QUICK_ERROR))
-    if least == most:
+    """`delay_quantile` in whole rounds, at least 1. `unit` is the `unit_delay`: mostly that tells what it is."""
+    about = unit if kind == GEOMETRIC else a * unit
+    most = rounded_up(about * (1.0 + 2.0 * QUICK_ERROR))
+    if never == 0.0 and most - 1.0 < about * (1.0 - 2.0 * QUICK_ERROR):  # whatever it is, it is rounded up to this
         return max(1.0, most)
+    return _whole_by_law(kind, a, b, never, values, start, stop, u)
+
+
+@shared
+def _whole_by_law(
+    kind: int, a: float, b: float, never: float, values: Floats, start: int, stop: int, u: float
+) -> float:
     return max(1.0, rounded_up(delay_quantile(kind, a, b, never, values, start, stop, u)))
 
 
 @kernel
-def _estimate(kind: int, a: float, b: float, late: float) -> float:
-    """The delay of an answer that surely comes; NaN where there is no quick way."""
-    if kind == PARETO and late >= -QUICK_UPTO * b:
-        return a * quick_exp(-late / b)
+def unit_delay(kind: int, b: float, late: float) -> float:
+    """About the delay of an answer that surely comes, in units of `a` but for geometric laws, for late = log(1 - u).
+
+    NaN where there is no quick way.
+    """
+    if kind == PARETO:
+        power = -late / b
+        return quick_exp(min(power, QUICK_UPTO)) if power <= QUICK_UPTO else math.nan
     if kind == GEOMETRIC:
         return late / b
     if kind == EXPONENTIAL:
-        return -a * late
+        return -late
     return math.nan
 
 

@@ -11,3 +11,5 @@ WEIBULL: Final = 3
 EXPONENTIAL: Final = 4
 FIXED: Final = 5
 EMPIRICAL: Final = 6
+
+QUICK: Final = (GEOMETRIC, PARETO, EXPONENTIAL)  # there is a quick estimate of what they draw

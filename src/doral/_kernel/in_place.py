@@ -15,7 +15,9 @@ from numba.core.typing import signature
 from numba.cpython.builtins import cast_int, do_minmax
 from numba.extending import intrinsic
 
+from doral._kernel.machine_rounding import written_rounded_up
 from doral._kernel.philox import whole_product
+from doral._kernel.rounding import rounded_up
 from doral._kernel.row_sums import written_move, written_narrow, written_row_sums, written_shift, written_take_off
 from doral._kernel.rows import add_up_rows, move_by_rows, narrow_by_rows, shift_by_rows, take_off_products
 from doral._kernel.wide_products import written_whole_product
@@ -41,6 +43,7 @@ IN_PLACE: tuple[tuple[Any, Any], ...] = (
     (move_by_rows, written_move),
     (take_off_products, written_take_off),
     (whole_product, written_whole_product),
+    (rounded_up, written_rounded_up),
 )
 
 

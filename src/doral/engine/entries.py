@@ -11,13 +11,11 @@ import numpy as np
 from doral._arrays import Bits, Floats, Ints, Record
 from doral._kernel import Entry, Program, TreeLayout, kernel, layout_of, position, rare, shared
 from doral.engine import amend
-from doral.engine.choice import Choice
 from doral.engine.events import (
     AFTER_CUTOFF,
     LEARNED,
     choose,
     commit,
-    decide,
     hear,
     is_full,
     is_stock_due,
@@ -119,14 +117,12 @@ def prepare(state: State) -> None:
 
 
 @kernel
-def step(
-    state: State, context: int, traits: Floats, weight: float, deadline: float, available: Bits, clock: float
-) -> Choice:
-    """One arrival, whole."""
+def welcome(state: State, context: int, traits: Floats, weight: float, deadline: float, clock: float) -> int:
+    """Somebody of this context arrives: all that is done before it is decided; the row of what they are worth."""
     open_round(state, clock)
     if is_stock_due(state):
         take_stock(state)
-    return decide(state, admit(state, context, traits, weight, deadline), available)
+    return position(admit(state, context, traits, weight, deadline))
 
 
 @shared
@@ -138,11 +134,8 @@ def arrive(state: State, arrivals: Arrivals, start: int) -> int:
     for i in range(start, arrivals.contexts.size):
         if is_full(state):
             return i
-        context = position(arrivals.contexts[i])
-        open_round(state, arrivals.clocks[i])
-        if is_stock_due(state):
-            take_stock(state)
-        context = position(admit(state, context, arrivals.traits[i], arrivals.weights[i], arrivals.deadlines[i]))
+        context, clock = position(arrivals.contexts[i]), arrivals.clocks[i]
+        context = welcome(state, context, arrivals.traits[i], arrivals.weights[i], arrivals.deadlines[i], clock)
         choice = choose(state, context, arrivals.available[i])
         arm = what_is_done(state, choice) if arrivals.arms[i] == ASK else arrivals.arms[i]
         if arm >= 0:

@@ -30,7 +30,7 @@ from doral.simulation.outcome import (
 )
 from doral.simulation.payments import ALWAYS, BY_ROW, Bills, bill, cost_in, is_taken_up, new_bills
 from doral.simulation.scenario import Scenario
-from doral.simulation.tape import Tape, World, class_of_arrival, draw_delay, draw_reward, example, phase_of, row_of
+from doral.simulation.tape import Tape, World, class_of_arrival, draw_answer, example, phase_of, row_of
 
 NO_DECISION, NO_CONTROL = -1, -1
 MAX_ROUNDS = 2**31 - 2  # what a round and the decision made in it can be numbered with
@@ -224,16 +224,23 @@ def spent(book: Logbook, scenario: Scenario, budget_left: float) -> float:
 
 @kernel
 def enter(book: Logbook, world: World, tape: Tape, i: int, round_: int, context: int, arm: int) -> int:
-    """Write a decision down, with the reward and the delay that the tape has for it at index `i`; returns its number.
+    """Write a decision down, with the answer that the tape has for it at index `i`; returns its number."""
+    reward, delay = draw_answer(world, tape, i, round_, context, arm)
+    return enter_drawn(book, world, tape, i, round_, context, arm, reward, delay)
 
-    Its answer is due at the end of the ring of its round, if it comes before the horizon. Rewards count from what doing
+
+@kernel
+def enter_drawn(
+    book: Logbook, world: World, tape: Tape, i: int, round_: int, context: int, arm: int, reward: float, delay: float
+) -> int:
+    """The same with an answer that was drawn before.
+
+    It is due at the end of the ring of its round, if it comes before the horizon. Rewards count from what doing
     nothing is worth: that is taken off here, for everybody who is served.
     """
     decision = position(book.counts[0].decisions)
     book.counts[0].decisions = decision + 1
     book.counts[0].expected += world.counted[phase_of(world, round_), context, arm]
-    reward = draw_reward(world, round_, context, arm, tape.noise[i])
-    delay = draw_delay(world, context, arm, reward, tape.delay[i], tape.late[i])
     entry = book.entries[decision]
     entry.reward, entry.delay = reward, delay
     entry.round, entry.context, entry.arm = round_, context, arm
@@ -361,10 +368,8 @@ def count(book: Logbook, round_: int, decision: int, cutoff: float) -> None:
     age = age_of(book, round_, decision)
     worth = entry.reward * terms.weight
     book.totals[BY_END] += worth
-    if age <= terms.deadline:
-        book.totals[WITHIN_DEADLINE] += worth
-    if age <= cutoff:
-        book.totals[WITHIN_CUTOFF] += worth
+    book.totals[WITHIN_DEADLINE] += worth if age <= terms.deadline else 0.0  # no branch: it is hard to guess
+    book.totals[WITHIN_CUTOFF] += worth if age <= cutoff else 0.0
 
 
 @kernel

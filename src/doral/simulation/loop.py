@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from doral._kernel import Entry, Program, TreeLayout, kernel, position, shared
-from doral.engine.entries import engine_entries, pass_time, program_of, step
-from doral.engine.events import is_full, observe, what_is_done
+from doral.engine.entries import engine_entries, pass_time, program_of, welcome
+from doral.engine.events import choose, commit, is_full, observe, what_is_done
 from doral.engine.hooks import on_delay_known, on_paid
-from doral.engine.purse import refund
+from doral.engine.purse import list_cost, refund
 from doral.engine.state import State, arms_in_play
 from doral.simulation.logbook import (
     NO_DECISION,
@@ -18,7 +18,7 @@ from doral.simulation.logbook import (
     clock_of,
     count,
     due_at,
-    enter,
+    enter_drawn,
     example_logbook,
     first_due,
     first_lapsed,
@@ -28,7 +28,7 @@ from doral.simulation.logbook import (
     sign_in,
 )
 from doral.simulation.payments import ALWAYS, cost_in
-from doral.simulation.tape import Tape, World, class_of_arrival, example
+from doral.simulation.tape import Tape, World, class_of_arrival, draw_answer, example
 
 
 @kernel
@@ -86,12 +86,16 @@ def play(state: State, world: World, tape: Tape, book: Logbook, first_round: int
         who = position(tape.context[i])
         context = position(class_of_arrival(world, who))
         traits = world.people[min(who, world.people.shape[0] - 1)]
-        choice = step(state, context, traits, math.nan, math.nan, tape.available[i], clock_of(book, round_))
+        row = welcome(state, context, traits, math.nan, math.nan, clock_of(book, round_))
+        choice = choose(state, row, tape.available[i])
         if book.arrivals.size > 0:
             sign_in(book, round_, who, choice.arm, choice.probability)
         arm = what_is_done(state, choice)
         if arm >= 0:
-            decision = enter(book, world, tape, i, round_, who, arm)
+            arm = position(arm)
+            reward, delay = draw_answer(world, tape, i, round_, who, arm)  # now: what follows does not wait for it
+            commit(state, row, arm, list_cost(state, row, arm), state.now[0].clock)
+            decision = enter_drawn(book, world, tape, i, round_, who, arm, reward, delay)
             if choice.arm >= 0:
                 on_delay_known(state, choice.arm, book.entries[decision].delay)
         if is_checkpoint(book, round_):

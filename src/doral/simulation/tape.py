@@ -13,17 +13,21 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Bits, Floats, Ints
-from doral._delay_kernels import rounded_up, whole_delay
-from doral._kernel import Entry, Program, kernel, shared
+from doral._delay_kernels import unit_delay, whole_delay
+from doral._delay_kinds import EXPONENTIAL, GEOMETRIC, PARETO
+from doral._kernel import Entry, Program, kernel, position, shared
 from doral._kernel.normal import make_normal
 from doral._kernel.philox import ARRIVAL, AVAILABILITY, PARAMETERS, philox, to_uniform
 from doral._kernel.quick import quick_log
+from doral._kernel.rounding import rounded_up
 from doral.simulation.payments import BY_CHANCE, Payments, example_payments
 
 CHUNK_ROUNDS = 8192
 WALKED_CONTEXTS = 32  # up to here, counting finds the context of a draw sooner than a search
 
 _BELOW_ONE = 1.0 - 2.0**-53
+
+NO_SHAPE = -1
 
 NOISE_NONE, NOISE_GAUSSIAN, NOISE_BERNOULLI, NOISE_POISSON, NOISE_ROWS = 0, 1, 2, 3, 4
 
@@ -39,6 +43,9 @@ class Laws(NamedTuple):
     stop: Ints
     values: Floats
     threshold: Floats  # (1 or J, A)
+    shape: Ints  # (2, 1 or J, A) the number of its shape, NO_SHAPE where it has none
+    shape_kind: Ints  # (S,) of laws that differ in `a` alone, the few of them for which a tape has `unit_delay`
+    shape_b: Floats  # (S,)
 
 
 class World(NamedTuple):
@@ -70,6 +77,7 @@ class Tape(NamedTuple):
     noise: Floats  # standard normal, or uniform for Bernoulli rewards, counts and rows
     delay: Floats  # uniform
     late: Floats  # about log(1 - delay)
+    unit: Floats  # (S, rounds) `unit_delay` of each shape
     available: Bits  # (rounds, A), or (rounds, 0): always
     payment: Floats  # uniform; empty where nothing is paid by chance
 
@@ -82,6 +90,7 @@ def new_tape(world: World, rounds: int) -> Tape:
         noise=np.zeros(rounds),
         delay=np.zeros(rounds),
         late=np.zeros(rounds),
+        unit=np.zeros((world.laws.shape_kind.size, rounds)),
         available=np.zeros((rounds, n_arms if world.available.size else 0), dtype=np.uint8),
         payment=np.zeros(rounds if world.payments.kind == BY_CHANCE else 0),
     )
@@ -169,8 +178,39 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
                 tape.available[i, a] = to_uniform(word) < world.available[a]
     for i in range(tape.delay.size):
         tape.late[i] = quick_log(1.0 - tape.delay[i])
+    for shape in range(tape.unit.shape[0]):
+        _fill_units(world.laws.shape_kind[shape], world.laws.shape_b[shape], tape.late, tape.unit[shape])
     if world.noise == NOISE_GAUSSIAN:
         make_normal(tape.noise)
+
+
+@kernel
+def _fill_units(kind: int, b: float, late: Floats, unit: Floats) -> None:
+    """A loop for each kind in `QUICK`, so that they become vectors."""
+    if kind == PARETO:
+        for i in range(late.size):
+            unit[i] = unit_delay(PARETO, b, late[i])
+    elif kind == GEOMETRIC:
+        for i in range(late.size):
+            unit[i] = unit_delay(GEOMETRIC, b, late[i])
+    else:
+        for i in range(late.size):
+            unit[i] = unit_delay(EXPONENTIAL, b, late[i])
+
+
+@kernel
+def draw_answer(world: World, tape: Tape, i: int, round_: int, context: int, arm: int) -> tuple[float, float]:
+    """The reward and the delay that the tape has at index `i` for this arm."""
+    reward = draw_reward(world, round_, context, arm, tape.noise[i])
+    if world.noise == NOISE_ROWS or world.speed.size > 0:
+        return reward, draw_delay(world, context, arm, reward, tape.delay[i])
+    laws, side, row = world.laws, side_of(world, context, arm, reward), law_row(world, context)
+    shape = laws.shape[side, row, arm]
+    if shape == NO_SHAPE:
+        unit = unit_delay(laws.kind[side, row, arm], laws.b[side, row, arm], tape.late[i])
+    else:
+        unit = tape.unit[position(shape), i]
+    return reward, _whole(laws, side, row, arm, tape.delay[i], unit)
 
 
 @kernel
@@ -217,15 +257,28 @@ def _count(mean: float, uniform: float) -> float:
 
 
 @kernel
-def draw_delay(world: World, context: int, arm: int, reward: float, uniform: float, late: float = math.nan) -> float:
-    """Whole rounds until its answer is seen, at least 1; infinite for never. `late` is about log(1 - uniform)."""
+def draw_delay(world: World, context: int, arm: int, reward: float, uniform: float) -> float:
+    """Whole rounds until its answer is seen, at least 1; infinite for never."""
     laws = world.laws
     if world.noise == NOISE_ROWS:
         return max(1.0, rounded_up(laws.values[row_of(world, context, arm, uniform)]))
-    row = min(class_of_arrival(world, context), laws.kind.shape[1] - 1)
     if world.speed.size > 0:
-        uniform, late = _hastened(uniform, world.speed[context]), math.nan
-    side = 1 if reward > laws.threshold[row, arm] else 0
+        uniform = _hastened(uniform, world.speed[context])
+    return _whole(laws, side_of(world, context, arm, reward), law_row(world, context), arm, uniform, math.nan)
+
+
+@kernel
+def law_row(world: World, context: int) -> int:
+    return position(min(class_of_arrival(world, context), world.laws.kind.shape[1] - 1))
+
+
+@kernel
+def side_of(world: World, context: int, arm: int, reward: float) -> int:
+    return 1 if reward > world.laws.threshold[law_row(world, context), arm] else 0
+
+
+@kernel
+def _whole(laws: Laws, side: int, row: int, arm: int, uniform: float, unit: float) -> float:
     return whole_delay(
         laws.kind[side, row, arm],
         laws.a[side, row, arm],
@@ -235,7 +288,7 @@ def draw_delay(world: World, context: int, arm: int, reward: float, uniform: flo
         laws.start[side, row, arm],
         laws.stop[side, row, arm],
         uniform,
-        late,
+        unit,
     )
 
 
@@ -248,7 +301,8 @@ def _hastened(uniform: float, speed: float) -> float:
 def example() -> tuple[World, Tape]:
     """A world and a tape that stand for all."""
     table, kinds = np.zeros((2, 1, 1)), np.zeros((2, 1, 1), dtype=np.int64)
-    laws = Laws(kinds, table, table, table, kinds, kinds, np.zeros(0), np.zeros((1, 1)))
+    none = np.zeros(0, dtype=np.int64)
+    laws = Laws(kinds, table, table, table, kinds, kinds, np.zeros(0), np.zeros((1, 1)), kinds, none, np.zeros(0))
     world = World(
         means=table,
         phase_rounds=1,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,8 +15,9 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral._cached import cached_property
-from doral._delay_kinds import EMPIRICAL
+from doral._delay_kinds import EMPIRICAL, QUICK
 from doral._kernel import Block
+from doral.delays.law import LawCode
 from doral.problem import OBSERVED
 from doral.simulation.calendar import Calendar
 from doral.simulation.clairvoyant import clairvoyant_worth
@@ -26,6 +28,7 @@ from doral.simulation.people_clairvoyant import worth_of_people
 from doral.simulation.rows import Rows
 from doral.simulation.scenario import Scenario, people_of
 from doral.simulation.tape import (
+    NO_SHAPE,
     NOISE_BERNOULLI,
     NOISE_GAUSSIAN,
     NOISE_NONE,
@@ -40,6 +43,7 @@ from doral.simulation.true_returns import expected_payments, expected_worth, law
 
 _NOISE = {"none": NOISE_NONE, "gaussian": NOISE_GAUSSIAN, "bernoulli": NOISE_BERNOULLI, "poisson": NOISE_POISSON}
 Log = TypeVar("Log", DecisionLog, ArrivalLog, ArrivalLog | None)
+MANY_SHAPES = 4  # of delay laws: more of them are worked out as they are played, instead of all in every round
 _NOBODY: Ints = np.zeros(0, dtype=np.int64)
 _THETA, _FEATURES, _ARRIVALS = 0, 1, 2  # lanes of the parameter draws; arrivals take those from theirs on
 
@@ -270,6 +274,7 @@ def _compiled_laws(scenario: Scenario) -> Laws:
     codes = [law.encode() for law in distinct.values()]
     sizes = np.array([code.values.size for code in codes], dtype=np.int64)
     stops = np.cumsum(sizes)
+    shapes, shape = _shapes(codes)
     return Laws(
         kind=np.array([code.kind for code in codes], dtype=np.int64)[number],
         a=np.array([code.a for code in codes], dtype=np.float64)[number],
@@ -279,7 +284,20 @@ def _compiled_laws(scenario: Scenario) -> Laws:
         stop=stops[number],
         values=np.concatenate([code.values for code in codes]),
         threshold=thresholds(scenario),
+        shape=shape[number],
+        shape_kind=np.array([kind for kind, _ in shapes], dtype=np.int64),
+        shape_b=np.array([b for _, b in shapes], dtype=np.float64),
     )
+
+
+def _shapes(codes: Sequence[LawCode]) -> tuple[list[tuple[int, float]], Ints]:
+    """The kinds and the `b` of laws that can be told quickly, if they are few; and the number of each law's."""
+    told = [code.kind in QUICK and code.never == 0.0 for code in codes]
+    shapes = list(dict.fromkeys((code.kind, code.b) for code, is_quick in zip(codes, told, strict=True) if is_quick))
+    if len(shapes) > MANY_SHAPES:
+        shapes = []
+    numbers = {shape: number for number, shape in enumerate(shapes)}
+    return shapes, np.array([numbers.get((code.kind, code.b), NO_SHAPE) for code in codes], dtype=np.int64)
 
 
 def _laws_of_rows(rows: Rows) -> Laws:
@@ -295,4 +313,7 @@ def _laws_of_rows(rows: Rows) -> Laws:
         stop=np.array([rows.stops] * 2),
         values=rows.delay,
         threshold=np.zeros(shape),
+        shape=np.full((2, *shape), NO_SHAPE, dtype=np.int64),
+        shape_kind=np.zeros(0, dtype=np.int64),
+        shape_b=np.zeros(0),
     )
