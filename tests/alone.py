@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import namedtuple
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,7 @@ RETURNS: dict[str, type | None] = {"int": int, "float": float, "bool": bool, "No
 def call_alone(kernel: Kernel, *arguments: Any) -> Any:
     """What a call of a kernel means in tests; where a program cannot be made of it, the plain way."""
     returns = kernel.function.__annotations__.get("return")
-    # The names of compiled code know of changes in the sources of doral only. And an entry returns a number.
-    is_ours = kernel.function.__module__.startswith("doral.")
-    if not is_ours or returns not in RETURNS or not all(map(_fits, arguments)):
+    if returns not in RETURNS or not all(map(_fits, arguments)):  # an entry returns a number
         return kernel.plain(*arguments)
     block = Block(_given_class(kernel, len(arguments))(*arguments))
     found = _program(kernel, block._form)["call"](block)
@@ -50,4 +50,12 @@ def _program(kernel: Kernel, form: Form) -> Program:
     call = scope["call"]
     call.__module__, call.__qualname__ = function.__module__, f"{function.__qualname__}, alone"
     returns = RETURNS[function.__annotations__["return"]]
-    return Program(name="alone", entries={"call": Entry(Kernel(call, kernel.kind), (form.layout,), returns)})
+    return Program(name=_name(kernel), entries={"call": Entry(Kernel(call, kernel.kind), (form.layout,), returns)})
+
+
+def _name(kernel: Kernel) -> str:
+    """The key of a program knows of changes in the sources of doral; of those in a module of tests, its name does."""
+    if kernel.function.__module__.startswith("doral."):
+        return "alone"
+    source = Path(kernel.function.__code__.co_filename).read_bytes()
+    return f"alone-{hashlib.sha256(source).hexdigest()[:8]}"

@@ -27,12 +27,13 @@ from scipy import stats
 from scipy.special import ndtri
 
 from doral._arrays import Flags, Floats, Ints
+from doral._kernel import Block
 from doral.delays import AnyLaw, ByOutcome, Law
 from doral.engine.options import PolicyOptions
 from doral.problem import Problem
 from doral.simulation.outcome import Outcome
 from doral.simulation.scenario import Scenario
-from doral.simulation.tape import new_tape, record
+from doral.simulation.tape import WORLD, new_tape
 from doral.simulation.world import make_truth
 from tests.twin_forecast import ForecastTwin
 
@@ -2004,7 +2005,7 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
     problem = scenario.problem
     truth = make_truth(scenario, seed=seed, run=outcome.run)
     tape = new_tape(truth.world, truth.rounds)
-    record(tape, truth.world, np.uint64(seed), np.uint64(outcome.run), 1)
+    WORLD["record"](Block(tape), truth.block, seed, outcome.run, 1)
     twin = Twin(
         options,
         problem,

@@ -11,6 +11,7 @@ import pytest
 
 import doral
 from doral._arrays import Floats
+from doral._kernel import Block
 from doral.delays import ByOutcome, Geometric
 from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine, Heard
@@ -21,7 +22,7 @@ from doral.simulation.players import CompiledPlayer
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.paper_scenarios import SCENARIOS as PAPER
 from doral.simulation.scenarios.stress_scenarios import SCENARIOS as STRESS
-from doral.simulation.tape import new_tape, record
+from doral.simulation.tape import WORLD, new_tape
 from doral.simulation.world import make_truth
 
 RUNS = 3
@@ -115,7 +116,7 @@ def learned_means(options: PolicyOptions, rounds: int) -> Floats:
         truth = make_truth(scenario, seed=0, run=run)
         player = CompiledPlayer(options, scenario, truth, seed=0, run=run, oracle=None)
         tape = new_tape(truth.world, rounds)
-        record(tape, truth.world, np.uint64(0), np.uint64(run), 1)
+        WORLD["record"](Block(tape), truth.block, 0, run, 1)
         player.play(tape, 1)
         totals += player.state.tree.tally[:2].sum(axis=1)
     return np.asarray(totals[1] / totals[0])

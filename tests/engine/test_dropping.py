@@ -9,6 +9,7 @@ import pytest
 
 import doral
 from doral._arrays import Floats
+from doral._kernel import Block
 from doral.engine.amend import retire
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import policy
@@ -17,7 +18,7 @@ from doral.pacing import solve
 from doral.simulation.players import CompiledPlayer
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.stress_scenarios import SCENARIOS as STRESS
-from doral.simulation.tape import new_tape, record
+from doral.simulation.tape import WORLD, new_tape
 from doral.simulation.world import make_truth
 
 SEED = 4
@@ -53,7 +54,7 @@ def course(options: PolicyOptions, scenario: Scenario, run: int) -> tuple[Floats
     tape = new_tape(truth.world, CHUNK_ROUNDS)
     held = []
     for first_round in range(1, int(0.8 * scenario.problem.horizon), CHUNK_ROUNDS):
-        record(tape, truth.world, np.uint64(SEED), np.uint64(run), first_round)
+        WORLD["record"](Block(tape), truth.block, SEED, run, first_round)
         player.play(tape, first_round)
         held.append((first_round + CHUNK_ROUNDS - 1, set(certificates(player.state.tree, scenario.problem))))
     return values_of(scenario, truth.world.means[0]), held
@@ -178,7 +179,7 @@ def test_who_was_ruled_out_by_an_arm_that_is_retired_is_back() -> None:
     truth = make_truth(scenario, seed=SEED, run=0)
     player = CompiledPlayer(policy("doral-otf"), scenario, truth, seed=SEED, run=0, oracle=None)
     tape = new_tape(truth.world, 5_000)
-    record(tape, truth.world, np.uint64(SEED), np.uint64(0), 1)
+    WORLD["record"](Block(tape), truth.block, SEED, 0, 1)
     player.play(tape, 1)
     problem, state = scenario.problem, player.state.tree
     before = certificates(state, problem)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from doral._kernel import Block
 from doral.engine.blueprint import Blueprint
 from doral.engine.choice import PLAYED
 from doral.engine.compose import chosen_pieces
@@ -21,7 +22,7 @@ from doral.engine.leaves import leaves
 from doral.engine.presets import POLICY_NAMES, policy
 from doral.engine.state import State
 from doral.simulation.players import CompiledPlayer
-from doral.simulation.tape import new_tape, record
+from doral.simulation.tape import WORLD, new_tape
 from doral.simulation.true_returns import oracle_table
 from doral.simulation.world import make_truth
 from tests.engine.cases import QUICK_RACE, SILENT, UNIT, Case
@@ -47,7 +48,7 @@ def _played(case: Case) -> CompiledPlayer:
     oracle = oracle_table(case.scenario) if case.options.return_probability == "oracle" else None
     player = CompiledPlayer(case.options, case.scenario, truth, seed=SEED, run=0, oracle=oracle)
     tape = new_tape(truth.world, case.scenario.problem.horizon)
-    record(tape, truth.world, np.uint64(SEED), np.uint64(0), 1)
+    WORLD["record"](Block(tape), truth.block, SEED, 0, 1)
     player.play(tape, 1)
     return player
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from doral._arrays import Floats
 from doral.estimators.design import FARTHEST, KNOTS, Design, learn_design, new_design, set_columns
 
+pytestmark = pytest.mark.usefixtures("compiled_alone")
+
 
 def columns_of(design: Design, traits: Floats) -> Floats:
     columns = np.full((len(traits), design.first.size), np.nan)

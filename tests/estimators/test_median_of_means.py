@@ -20,6 +20,8 @@ from doral.estimators.median_of_means import (
     with_double_room,
 )
 
+pytestmark = pytest.mark.usefixtures("compiled_alone")
+
 DELTA = 0.05
 FIRST_ROOM = 4
 

@@ -12,6 +12,8 @@ from doral._kernel import kernel
 from doral.estimators.ridge import REFACTOR_EVERY, Ridge, add_weight, refactor, update
 from tests.estimators.ridges import first_ridge
 
+pytestmark = pytest.mark.usefixtures("compiled_alone")
+
 PENALTY = 0.7
 
 

@@ -10,6 +10,8 @@ import pytest
 from doral._arrays import Floats
 from doral.estimators.shift import FARTHEST, Shift, count_chance, count_shift, fade_shift, new_shift, solve_shift, times
 
+pytestmark = pytest.mark.usefixtures("compiled_alone")
+
 
 def learned(gamma: Floats, *, seed: int, n: int = 1500, off: float = 0.0, by_chance: bool = True) -> Shift:
     """Two arms; whoever has much of the first number mostly gets the second, whose curve is off by so much."""

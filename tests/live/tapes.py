@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from doral._kernel import Block
 from doral.delays import Geometric
 from doral.engine.leaves import leaves
 from doral.engine.options import PolicyOptions
@@ -20,8 +21,9 @@ from doral.problem import Arm, Context
 from doral.simulation.players import CompiledPlayer
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
-from doral.simulation.tape import Tape, draw_delay, draw_reward, new_tape, record
+from doral.simulation.tape import WORLD, Tape, new_tape
 from doral.simulation.world import Truth, make_truth
+from tests.draws import delay_in, reward_in
 from tests.small_worlds import MIXED_LAWS, make_scenario
 
 SEED = 7
@@ -127,7 +129,7 @@ class Feed:
         self.problem = scenario.problem
         self.truth: Truth = make_truth(scenario, seed=SEED, run=RUN)
         self.tape: Tape = new_tape(self.truth.world, scenario.problem.horizon)
-        record(self.tape, self.truth.world, np.uint64(SEED), np.uint64(RUN), 1)
+        WORLD["record"](Block(self.tape), self.truth.block, SEED, RUN, 1)
         self.due: dict[int, list[tuple[str, float]]] = {}
         self.round = 0
 
@@ -150,9 +152,9 @@ class Feed:
     def note(self, decision: Decision, context: int) -> None:
         arm = self.problem.control if decision.arm is None else self.problem.arm_index(decision.arm)
         if arm is not None:
-            world = self.truth.world
-            reward = draw_reward(world, self.round, context, arm, float(self.tape.noise[self.round - 1]))
-            delay = draw_delay(world, context, arm, reward, float(self.tape.delay[self.round - 1]))
+            world = self.truth.block
+            reward = reward_in(world, self.round, context, arm, float(self.tape.noise[self.round - 1]))
+            delay = delay_in(world, context, arm, reward, float(self.tape.delay[self.round - 1]))
             if delay < math.inf:
                 self.due.setdefault(self.round + int(delay), []).append((decision.id, reward))
 
@@ -166,7 +168,7 @@ def simulated(options: PolicyOptions, scenario: Scenario) -> CompiledPlayer:
     truth = make_truth(scenario, seed=SEED, run=RUN)
     player = CompiledPlayer(options, scenario, truth, seed=SEED, run=RUN, oracle=None)
     tape = new_tape(truth.world, scenario.problem.horizon)
-    record(tape, truth.world, np.uint64(SEED), np.uint64(RUN), 1)
+    WORLD["record"](Block(tape), truth.block, SEED, RUN, 1)
     player.play(tape, 1)
     return player
 

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import doral
+from doral._kernel import Block
 from doral.cli.app import app
 from doral.delays import Geometric
 from doral.errors import InvalidValue
@@ -20,7 +21,7 @@ from doral.live.campaign import Campaign
 from doral.problem import Arm, Problem
 from doral.simulation.arrivals import Arrivals
 from doral.simulation.scenario import Scenario
-from doral.simulation.tape import new_tape, record
+from doral.simulation.tape import WORLD, new_tape
 from doral.simulation.world import make_truth
 
 DAY = 86_400.0
@@ -63,7 +64,7 @@ def _play(campaign: Campaign, place: Scenario, began: float, last: float = 28 * 
     log = doral.simulate("doral-otf", place, runs=1, seed=1, keep_decisions=True).outcomes[0].log
     assert log is not None
     tape = new_tape(truth.world, truth.rounds)
-    record(tape, truth.world, np.uint64(1), np.uint64(0), 1)
+    WORLD["record"](Block(tape), truth.block, 1, 0, 1)
     answers = {
         int(r): (float(t + d), float(y)) for r, t, d, y in zip(log.round, log.time, log.delay, log.reward, strict=True)
     }

@@ -10,12 +10,13 @@ import pytest
 
 import doral
 from doral._arrays import Floats
+from doral._kernel import Block
 from doral.delays import ByOutcome, Geometric, Never
 from doral.engine.presets import policy
 from doral.simulation.outcome import DecisionLog
 from doral.simulation.players import CompiledPlayer
 from doral.simulation.python_policy import Answer, Arrival
-from doral.simulation.tape import new_tape, record
+from doral.simulation.tape import WORLD, new_tape
 from doral.simulation.true_returns import expected_payments
 from doral.simulation.world import Truth, make_truth
 
@@ -59,7 +60,7 @@ def shares_paid(scenario: doral.Scenario, log: DecisionLog, seed: int) -> Floats
     """Of the list price, as each decision turned out."""
     truth = make_truth(scenario, seed=seed, run=0)
     tape = new_tape(truth.world, truth.rounds)
-    record(tape, truth.world, np.uint64(seed), np.uint64(0), 1)
+    WORLD["record"](Block(tape), truth.block, seed, 0, 1)
     found = []
     for round_, j, a, reward, delay in zip(log.round, log.context, log.arm, log.reward, log.delay, strict=True):
         is_silent = scenario.problem.feedback == "silent" and reward == 0.0
@@ -146,7 +147,7 @@ def test_a_compiled_policy_has_what_the_ledger_says(name: str, kind: str, feedba
     truth = make_truth(scenario, seed=2, run=0)
     player = CompiledPlayer(policy(name), scenario, truth, seed=2, run=0, oracle=None)
     tape = new_tape(truth.world, truth.rounds)
-    record(tape, truth.world, np.uint64(2), np.uint64(0), 1)
+    WORLD["record"](Block(tape), truth.block, 2, 0, 1)
     player.play(tape, 1)
     outcome = player.outcome(keep_decisions=True)
     assert outcome.log is not None
@@ -164,7 +165,7 @@ def test_shares_that_are_paid_are_learned_by_the_clock() -> None:
     truth = make_truth(scenario, seed=1, run=0)
     player = CompiledPlayer(policy("doral-otf"), scenario, truth, seed=1, run=0, oracle=None)
     tape = new_tape(truth.world, truth.rounds)
-    record(tape, truth.world, np.uint64(1), np.uint64(0), 1)
+    WORLD["record"](Block(tape), truth.block, 1, 0, 1)
     player.play(tape, 1)
     costs, true = player.state.tree.costs, expected_payments(scenario, np.array(scenario.means)[None])
     assert true is not None

@@ -10,6 +10,7 @@ import pytest
 from tests.small_worlds import make_scenario
 
 import doral
+from doral._kernel import Block
 from doral.delays import Empirical
 from doral.errors import InvalidValue
 from doral.simulation.logbook import (
@@ -26,8 +27,10 @@ from doral.simulation.logbook import (
 )
 from doral.simulation.outcome import BY_END, WITHIN_CUTOFF, WITHIN_DEADLINE
 from doral.simulation.scenario import Scenario
-from doral.simulation.tape import new_tape, record
+from doral.simulation.tape import WORLD, new_tape
 from doral.simulation.world import make_truth
+
+pytestmark = pytest.mark.usefixtures("compiled_alone")
 
 CUTOFF = 5.0
 BYTES_PER_ROUND = 36
@@ -48,7 +51,7 @@ def test_answers_come_in_the_order_of_their_decisions_and_count_once() -> None:
     scenario = make_scenario(delays=(Empirical([1, 2, 3, 3, 8, 50, 1e18, math.inf]),) * 5, deadline=6.0)
     truth = make_truth(scenario, seed=4, run=1)
     tape = new_tape(truth.world, scenario.problem.horizon)
-    record(tape, truth.world, np.uint64(4), np.uint64(1), 1)
+    WORLD["record"](Block(tape), truth.block, 4, 1, 1)
     book = new_logbook(scenario)
     expected: dict[int, list[int]] = {}
     totals = [0.0, 0.0, 0.0]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import doral
+from doral._kernel import Block
 from doral.delays import AnyLaw, ByOutcome, Geometric, Never
 from doral.engine.presets import policy
 from doral.errors import InvalidValue
@@ -18,7 +19,7 @@ from doral.simulation.players import CompiledPlayer
 from doral.simulation.python_policy import Answer, Arrival
 from doral.simulation.scenario import Scenario
 from doral.simulation.scenarios.payment_scenarios import pay_on_success, silent
-from doral.simulation.tape import new_tape, record
+from doral.simulation.tape import WORLD, new_tape
 from doral.simulation.true_returns import expected_payments
 from doral.simulation.world import make_truth
 
@@ -155,7 +156,7 @@ def test_shares_are_learned(change: Any) -> None:
     truth = make_truth(scenario, seed=2, run=0)
     player = CompiledPlayer(policy("doral-otf"), scenario, truth, seed=2, run=0, oracle=None)
     tape = new_tape(truth.world, scenario.problem.horizon)
-    record(tape, truth.world, np.uint64(2), np.uint64(0), 1)
+    WORLD["record"](Block(tape), truth.block, 2, 0, 1)
     player.play(tape, 1)
     costs, true = player.state.tree.costs, expected_payments(scenario, np.array([scenario.means]))
     assert true is not None

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.optimize import linprog
+from tests.draws import delay_in
 
 import doral
 from doral import delays
@@ -25,7 +26,7 @@ from doral.engine.compose import first_state
 from doral.engine.first_states import FirstStates
 from doral.experiments.kit.settings import of_scenario
 from doral.simulation.scenarios.people_scenarios import NUMBERS, SCENARIOS, Visitors, one_class_each
-from doral.simulation.tape import WORLD, draw_delay, new_tape
+from doral.simulation.tape import WORLD, new_tape
 from doral.simulation.world import make_truth
 
 N, N_ARMS = 40, 3
@@ -153,10 +154,11 @@ def test_speed_multiplies_the_hazard(law: Any) -> None:
     """1 - F is raised to the power of the speed, that of never answering too: in draws and in what is counted."""
     speed = np.array([0.4, 1.0, 2.5, 4.0])
     place = scenario(people=PEOPLE[:4], means=np.ones((4, 3)), delays=law, speed=speed)
-    world = make_truth(place, seed=0, run=0).world
-    uniforms = (np.arange(20_000) + 0.5) / 20_000
+    truth = make_truth(place, seed=0, run=0)
+    world = truth.world
+    uniforms = ((np.arange(20_000) + 0.5) / 20_000).tolist()
     for who, power in enumerate(speed):
-        drawn = np.array([draw_delay(world, who, 0, 1.0, u) for u in uniforms])
+        drawn = np.array([delay_in(truth.block, who, 0, 1.0, u) for u in uniforms])
         for age in (8.0, 40.0, math.inf):
             usual = float(law.return_probability(age))
             returned = np.isfinite(drawn).mean() if math.isinf(age) else (drawn <= age).mean()

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from tests.draws import delay_in, reward_in
 from tests.engine.test_engine_equals_twin import compare
 
 import doral
 from doral import delays
+from doral._kernel import Block
 from doral.errors import InvalidValue
-from doral.simulation.tape import draw_delay, draw_reward, new_tape, record
+from doral.simulation.tape import WORLD, new_tape
 from doral.simulation.world import make_truth
 
 HORIZON = 4_000
@@ -48,12 +50,12 @@ def counts(means: Any = ((0.3, 7.0), (40.0, 0.0)), **changes: Any) -> doral.Scen
 
 def drawn(scenario: doral.Scenario, context: int, arm: int) -> tuple[Any, Any]:
     """Rewards and delays of one cell, over a whole tape."""
-    world = make_truth(scenario, seed=2, run=0).world
-    tape = new_tape(world, HORIZON)
-    record(tape, world, np.uint64(2), np.uint64(0), 1)
-    rewards = [draw_reward(world, 1, context, arm, noise) for noise in tape.noise.tolist()]
+    truth = make_truth(scenario, seed=2, run=0)
+    tape, world = new_tape(truth.world, HORIZON), truth.block
+    WORLD["record"](Block(tape), world, 2, 0, 1)
+    rewards = [reward_in(world, 1, context, arm, noise) for noise in tape.noise.tolist()]
     pairs = zip(rewards, tape.delay.tolist(), strict=True)
-    return np.array(rewards), np.array([draw_delay(world, context, arm, reward, wait) for reward, wait in pairs])
+    return np.array(rewards), np.array([delay_in(world, context, arm, reward, wait) for reward, wait in pairs])
 
 
 # --- counts ----------------------------------------------------------------------------------------------------------
@@ -64,16 +66,16 @@ def test_counts_are_those_of_scipy(context: int, arm: int, mean: float) -> None:
     scenario = counts()
     world = make_truth(scenario, seed=2, run=0).world
     tape = new_tape(world, HORIZON)
-    record(tape, world, np.uint64(2), np.uint64(0), 1)
+    WORLD["record"](Block(tape), Block(world), 2, 0, 1)
     rewards, _ = drawn(scenario, context, arm)
     assert (rewards == np.maximum(0.0, stats.poisson.ppf(tape.noise, mean))).all()
 
 
 def test_the_largest_draw_is_a_count_too() -> None:
     scenario = counts(means=[[500.0, 0.5], [1.0, 1e-9]])
-    world = make_truth(scenario, seed=0, run=0).world
+    world = make_truth(scenario, seed=0, run=0).block
     nearly_one = math.nextafter(1.0, 0.0)
-    most = [draw_reward(world, 1, *cell, nearly_one) for cell in ((0, 0), (0, 1), (1, 0), (1, 1))]
+    most = [reward_in(world, 1, *cell, nearly_one) for cell in ((0, 0), (0, 1), (1, 0), (1, 1))]
     assert 600 < most[0] < 800
     assert most[1] < most[2] < 30
     assert most[3] <= 2

@@ -15,10 +15,11 @@ from scipy.optimize import linprog
 
 import doral
 from doral import delays
+from doral._kernel import Block
 from doral.errors import InvalidValue, UnknownName
 from doral.simulation.clairvoyant import clairvoyant_rate
 from doral.simulation.scenarios.paper_scenarios import SCENARIOS, with_horizon
-from doral.simulation.tape import new_tape, record
+from doral.simulation.tape import WORLD, new_tape
 from doral.simulation.true_returns import oracle_table
 from doral.simulation.world import make_truth
 
@@ -109,10 +110,10 @@ def test_parameters_are_drawn_anew_for_every_run_and_only_then() -> None:
 def test_a_tape_does_not_depend_on_its_chunks() -> None:
     truth = make_truth(scenario(availability=[0.3, 0.9]), seed=3, run=2)
     whole = new_tape(truth.world, 300)
-    record(whole, truth.world, np.uint64(3), np.uint64(2), 1)
+    WORLD["record"](Block(whole), truth.block, 3, 2, 1)
     for first_round, rounds in ((200, 50), (1, 10), (37, 163)):  # any order, any size
         part = new_tape(truth.world, rounds)
-        record(part, truth.world, np.uint64(3), np.uint64(2), first_round)
+        WORLD["record"](Block(part), truth.block, 3, 2, first_round)
         here = slice(first_round - 1, first_round - 1 + rounds)
         for name in ("context", "noise", "delay", "available"):
             assert np.array_equal(getattr(part, name), getattr(whole, name)[here])
@@ -121,7 +122,7 @@ def test_a_tape_does_not_depend_on_its_chunks() -> None:
 def test_draws_have_the_right_laws() -> None:
     truth = make_truth(scenario(availability=[0.3, 0.9]), seed=11, run=0)
     tape = new_tape(truth.world, 40_000)
-    record(tape, truth.world, np.uint64(11), np.uint64(0), 1)
+    WORLD["record"](Block(tape), truth.block, 11, 0, 1)
     assert np.mean(tape.context == 0) == pytest.approx(0.25, abs=0.01)
     assert tape.available.mean(axis=0) == pytest.approx([0.3, 0.9], abs=0.01)
     assert tape.noise.mean() == pytest.approx(0.0, abs=0.02)

@@ -14,10 +14,11 @@ from tests.small_worlds import MIXED_LAWS, make_scenario
 
 import doral
 from doral import delays
+from doral._kernel import Block
 from doral._kernel.philox import ARRIVAL, philox, to_uniform
 from doral.problem import Context
 from doral.simulation.scenario import Scenario
-from doral.simulation.tape import WALKED_CONTEXTS, find_context, new_tape, record
+from doral.simulation.tape import WALKED_CONTEXTS, WORLD, find_context, new_tape
 from doral.simulation.true_returns import expected_worth
 from doral.simulation.world import make_truth
 
@@ -137,7 +138,7 @@ def test_a_tape_of_many_contexts_has_the_contexts_of_its_draws() -> None:
     )
     world = make_truth(Scenario(name="many", problem=problem, delays=delays.Fixed(3)), seed=1, run=2).world
     tape = new_tape(world, 300)
-    record(tape, world, np.uint64(1), np.uint64(2), 1)
+    WORLD["record"](Block(tape), Block(world), 1, 2, 1)
     for i, context in enumerate(tape.context.tolist()):
         who, _, _, _ = philox(np.uint64(1), np.uint64(2), np.uint64(i + 1), np.uint64(ARRIVAL), np.uint64(0))
         assert context == _walk(world.cumulative_shares.tolist(), to_uniform(np.uint64(who)))
