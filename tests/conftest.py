@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from tests.once import Once
+from tests.turns import in_turns
 
 # One composition for all policies, so that it is compiled once; processes that tests start do the same. That presets
 # decide alike on the compositions of their own is tested in engine/test_presets_of_their_own.py.
@@ -53,6 +54,13 @@ def _collected_in_turn(session: pytest.Session) -> Generator[None, object, objec
             made.touch()
             return found
     return (yield)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers > 1:
+        items[:] = [items[i] for i in in_turns([item.nodeid for item in items], workers)]
 
 
 @pytest.fixture(scope="session")
