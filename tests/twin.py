@@ -93,8 +93,8 @@ def normals(seed: int, run: int, round_: int, n: int, number: int = 0) -> Floats
 
 def gap(numbers: Iterable[float]) -> float:
     """The smallest distance between any two, relative where they are large."""
-    ordered = sorted(number for number in numbers if math.isfinite(number))
-    return min(((b - a) / max(1.0, abs(b)) for a, b in itertools.pairwise(ordered)), default=math.inf)
+    ordered = sorted(filter(math.isfinite, numbers))
+    return min([(b - a) / max(1.0, abs(b)) for a, b in itertools.pairwise(ordered)], default=math.inf)
 
 
 def inverse_of(matrix: Floats) -> Floats:
@@ -1111,8 +1111,11 @@ class Twin:
     def _thin_again(self) -> None:
         self._times_thinned += 1
         self.entered_trials = self.trials.copy()
+        thinning = self.thinning.tolist()
         self.learned = [
-            dataclasses.replace(lesson, thin=float(self.thinning[lesson.context, lesson.arm]), entered=lesson.weight)
+            lesson
+            if lesson.thin == thinning[lesson.context][lesson.arm] and lesson.entered == lesson.weight
+            else dataclasses.replace(lesson, thin=thinning[lesson.context][lesson.arm], entered=lesson.weight)
             for lesson in self.learned
         ]
 
@@ -1826,12 +1829,12 @@ class Twin:
         Kept back from those of depth d and more is what is reserved for the others and not spent by them yet, but no
         more than those could spend at most.
         """
-        problem = self.problem
-        charges = np.array(self._charges())
-        spent = [float(charges[self.contexts == j].sum()) for j in range(self.n_contexts)]
-        shares = self._shares()
-        rate = self._rate(now)
+        problem, rate = self.problem, self._rate(now)
         caps = [rate]
+        if not problem.reserves:
+            return np.array(caps)
+        charges, shares = np.array(self._charges()), self._shares()
+        spent = [float(charges[self.contexts == j].sum()) for j in range(self.n_contexts)]
         for d in range(1, len(problem.reserves) + 1):
             above = [j for j in range(self.n_contexts) if self.depths[j] < d]
             reserved = problem.budget * sum(share for _, share in problem.reserves[-d:])
@@ -2022,6 +2025,7 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
     chosen = {int(round_): i for i, round_ in enumerate(log.round)}
     assert len(chosen) == log.round.size, "two decisions in one round"
     near_ties = ill_conditioned = noiseless = 0
+    delays = Delays(tape.delay)
     course = dict(zip(outcome.rounds.tolist(), outcome.course.tolist(), strict=True))
     for round_ in range(1, truth.rounds + 1):
         context = int(tape.context[round_ - 1])
@@ -2051,10 +2055,11 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
             noiseless += twin.noiseless
         if at is not None:
             arm = int(log.arm[at])
-            noise, uniform = float(tape.noise[round_ - 1]), float(tape.delay[round_ - 1])
+            noise = float(tape.noise[round_ - 1])
+            assert scenario.rows is None or noise == tape.delay[round_ - 1]  # one draw picks both
             phase = min((round_ - 1) // math.ceil(problem.expected_rounds / scenario.phases), scenario.phases - 1)
             mean = float(truth.world.means[phase, context, arm])
-            reward, delay = _drawn(scenario, mean, context, arm, noise, uniform)
+            reward, delay = _drawn(scenario, mean, context, arm, noise, delays.at(round_))
             assert log.context[at] == context
             assert math.isclose(log.reward[at], reward, rel_tol=1e-12, abs_tol=1e-12)
             assert log.delay[at] == delay
@@ -2071,14 +2076,28 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
     )
 
 
+class Delays:
+    """Of every law, as the draws of a tape say: all rounds at once, when a law is first asked for."""
+
+    def __init__(self, uniforms: Floats) -> None:
+        self.uniforms, self._known = uniforms, dict[Law, list[float]]()
+
+    def at(self, round_: int) -> Callable[[Law], float]:
+        return lambda law: self._of(law)[round_ - 1]
+
+    def _of(self, law: Law) -> list[float]:
+        if law not in self._known:
+            self._known[law] = law.sample(self.uniforms).tolist()
+        return self._known[law]
+
+
 def _drawn(
-    scenario: Scenario, mean: float, context: int, arm: int, noise: float, uniform: float
+    scenario: Scenario, mean: float, context: int, arm: int, noise: float, delay_of: Callable[[Law], float]
 ) -> tuple[float, float]:
     """The reward and delay that the tape holds for a decision."""
     if scenario.rows is not None:
         cell = scenario.rows.cell(context, arm)
-        assert uniform == noise
-        reward, delay = cell[min(math.floor(uniform * len(cell)), len(cell) - 1)].tolist()
+        reward, delay = cell[min(math.floor(noise * len(cell)), len(cell) - 1)].tolist()
         return reward, max(1.0, float(np.ceil(delay)))
     reward = mean
     if scenario.noise == "gaussian":
@@ -2088,7 +2107,7 @@ def _drawn(
     elif scenario.noise == "poisson":
         reward = max(0.0, float(stats.poisson.ppf(noise, mean)))
     law = scenario.delays[min(context, len(scenario.delays) - 1)][arm]
-    delay = float((law.given(reward) if isinstance(law, ByOutcome) else law).sample([uniform])[0])
+    delay = delay_of(law.given(reward) if isinstance(law, ByOutcome) else law)
     return reward, max(1.0, float(np.ceil(delay)))
 
 
