@@ -13,19 +13,23 @@ Whoever changes, removes, inserts or swaps events without computing all that fol
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from doral.live.errors import BrokenLog
-from doral.live.events import COLUMNS, Event, chained, sealed, with_place
+from doral.live.events import COLUMNS, Event, sealed, with_place
 
 _BYTES = 16
 _AT_ONCE = 500
 _KEY, _AVAILABLE, _KEY_HASH, _CHAIN = (COLUMNS.index(name) for name in ("key", "available", "key_hash", "chain"))
-_SEQUENCE, _CLOCK, _NUMBER, _ROUND = (COLUMNS.index(name) for name in ("sequence", "clock", "number", "round"))
-_PERSON, _PERSON_HASH = COLUMNS.index("person"), COLUMNS.index("person_hash")
+_ENGINE, _PERSON, _PERSON_HASH = (COLUMNS.index(name) for name in ("engine", "person", "person_hash"))
+_PLACE = tuple(COLUMNS.index(name) for name in ("sequence", "clock", "number", "round"))
+_UNCOVERED, _BYTES_PLACES = (_KEY, _CHAIN, _PERSON), (_AVAILABLE, _KEY_HASH, _PERSON_HASH)
 _MARK, _MARKED = "@", '"@"'
+_ODD_NUMBERS = {"-0.0": "0.0", "nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+_NoneType = type(None)
+_Hashes: TypeAlias = list[bytes | None]
 _to_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -74,59 +78,128 @@ def seal(event: Event, *, before: bytes, salt: bytes, engine: int) -> Event:
 
 
 def seal_all(events: Sequence[Event], *, before: bytes, salt: bytes, engine: int) -> list[Event]:
-    """Events that may be stored, in their order; together in half the time."""
+    """Events that may be stored, in their order; together in a third of the time."""
     found: list[Event] = []
     for start in range(0, len(events), _AT_ONCE):
-        unchained = _unchained(events[start : start + _AT_ONCE], salt, engine)
-        for event, text in zip(unchained, _texts(list(map(_covered, unchained))), strict=True):
+        some = events[start : start + _AT_ONCE]
+        key_hashes, person_hashes = _hashes(some, salt)
+        texts = _texts_of(some, engine, key_hashes, person_hashes)
+        for event, text, key_hash, person_hash in zip(some, texts, key_hashes, person_hashes, strict=True):
             before = _digest(before, text)
-            found.append(chained(event, before))
+            found.append(sealed(event, engine, key_hash, before, person_hash))
     return found
 
 
-def _unchained(events: Sequence[Event], salt: bytes, engine: int) -> list[Event]:
-    return [
-        sealed(
-            event,
-            engine,
-            None if event.key is None else hash_key(salt, event.key),
-            None,
-            None if event.person is None else hash_key(salt, event.person),
-        )
-        for event in events
-    ]
+def _hashes(events: Sequence[Event], salt: bytes) -> tuple[_Hashes, _Hashes]:
+    """Of their keys, and of what is known of people."""
+    return (
+        [None if event.key is None else hash_key(salt, event.key) for event in events],
+        [None if event.person is None else hash_key(salt, event.person) for event in events],
+    )
 
 
 class Unplaced(NamedTuple):
     """Decisions that may be stored, but for their place: in the log, on the clock, and among rounds and numbers."""
 
-    events: list[Event]
-    texts: list[list[str]]  # of each, the columns that are covered, cut where those belong that say its place
+    events: Sequence[Event]
+    engine: int
+    key_hashes: _Hashes
+    person_hashes: _Hashes
+    texts: list[str]  # of each, the columns that are covered, with `%s` for those that say its place
 
 
 def unplaced(events: Sequence[Event], *, salt: bytes, engine: int) -> Unplaced:
     """Decisions, sealed as far as that can be done before it is known where they go."""
-    found = _unchained(events, salt, engine)
-    rows = list(map(_covered, found))
-    for row in rows:
-        row[_SEQUENCE] = row[_CLOCK] = row[_ROUND] = _MARK
-        if row[_NUMBER] is not None:
-            row[_NUMBER] = _MARK
-    return Unplaced(found, [text.split(_MARKED) for text in _texts(rows)])
+    hashes = _hashes(events, salt)
+    return Unplaced(events, engine, *hashes, _texts_of(events, engine, *hashes, is_placed=False))
 
 
 def placed(
-    event: Event, cut: list[str], sequence: int, clock: float, number: int | None, round_: int, *, before: bytes
-) -> Event:
-    """A decision there, after an event with the checksum `before`."""
-    clock = clock + 0.0  # a negative zero is a zero
-    if number is None:
-        first, second, third, last = cut
-        text = f"{first}{sequence}{second}{clock!r}{third}{round_}{last}"
-    else:
-        first, second, third, fourth, last = cut
-        text = f"{first}{sequence}{second}{clock!r}{third}{number}{fourth}{round_}{last}"
-    return with_place(event, sequence, clock, number, round_, _digest(before, text))
+    made: Unplaced, places: Sequence[tuple[int, float, int | None, int]], *, before: bytes
+) -> tuple[list[Event], bytes]:
+    """These decisions there, after an event with the checksum `before`, and the checksum of the last.
+
+    A place is what each has for its sequence, clock, number and round.
+    """
+    found: list[Event] = []
+    rows = zip(made.events, places, made.texts, made.key_hashes, made.person_hashes, strict=True)
+    shown, shown_text = -1.0, ""
+    for event, (sequence, clock, number, round_), text, key_hash, person_hash in rows:
+        if clock != shown:
+            shown, shown_text = clock, _number_text(clock)
+        columns = text % (sequence, shown_text, "null" if number is None else number, round_)
+        before = _digest(before, columns)
+        found.append(with_place(event, sequence, shown, number, round_, made.engine, key_hash, before, person_hash))
+    return found, before
+
+
+def _texts_of(
+    events: Sequence[Event], engine: int, key_hashes: _Hashes, person_hashes: _Hashes, *, is_placed: bool = True
+) -> list[str]:
+    """The columns of each, as they are covered once it is sealed."""
+    columns = list(zip(*events, strict=True))
+    columns[_ENGINE] = (engine,) * len(events)
+    columns[_KEY_HASH], columns[_PERSON_HASH] = tuple(key_hashes), tuple(person_hashes)
+    found = _by_columns(columns, is_placed=is_placed)
+    if found is None:
+        rows = [_covered(Event._make(row)) for row in zip(*columns, strict=True)]
+        found = _texts(rows) if is_placed else _texts_to_place(rows)
+    return found
+
+
+def _texts_to_place(rows: list[list[Any]]) -> list[str]:
+    for row in rows:
+        for place in _PLACE:
+            row[place] = _MARK
+    return [text.replace("%", "%%").replace(_MARKED, "%s") for text in _texts(rows)]
+
+
+def _by_columns(columns: Sequence[tuple[Any, ...]], *, is_placed: bool = True) -> list[str] | None:
+    """What is covered of many events, of which most columns hold nothing, one number or few; None where there is
+    something else in one, or not all of them end with the same.
+    """
+    nothing = (None,) * len(columns[0])
+    last = max(place for place, column in enumerate(columns) if place not in _UNCOVERED and column != nothing)
+    if None in columns[last]:
+        return None
+    parts: list[str] = []
+    varying: list[Iterable[Any]] = []
+    for place, column in enumerate(columns[: last + 1]):
+        if not is_placed and place in _PLACE:
+            parts.append("%%s")
+        elif place in _UNCOVERED or column == nothing:
+            parts.append("null")
+        else:
+            texts = _column_texts(column, is_bytes=place in _BYTES_PLACES)
+            if texts is None:
+                return None
+            parts.append("%s")
+            varying.append(texts)
+    row = f"[{','.join(parts)}]"
+    return [row % one for one in zip(*varying, strict=True)]
+
+
+def _column_texts(column: tuple[Any, ...], *, is_bytes: bool) -> Iterable[Any] | None:
+    """What becomes of each value; None where one is of another type than a number, or than bytes."""
+    types = set(map(type, column))
+    if is_bytes:
+        if not types <= {bytes, _NoneType}:
+            return None
+        return ["null" if value is None else f'"{value.hex()}"' for value in column]
+    if types == {int}:
+        return column
+    if types <= {int, _NoneType}:
+        return ["null" if value is None else value for value in column]
+    if types <= {float, _NoneType}:  # most take long to write, and come more than once
+        texts = {value: "null" if value is None else _number_text(value) for value in set(column)}
+        return map(texts.__getitem__, column)
+    return None
+
+
+def _number_text(number: float) -> str:
+    """As JSON has it; a negative zero is a zero."""
+    text = repr(number)
+    return _ODD_NUMBERS.get(text, text)
 
 
 def _texts(rows: list[list[Any]]) -> list[str]:
@@ -164,9 +237,10 @@ def check(events: Sequence[Event], *, before: bytes, salt: bytes | None) -> None
 
 
 def _are_intact(events: Sequence[Event], before: bytes, salt: bytes | None) -> bool:
-    """The same for many, in two thirds of the time."""
+    """The same for many, in a third of the time."""
     try:
-        for event, text in zip(events, _texts(list(map(_covered, events))), strict=True):
+        texts = _by_columns(list(zip(*events, strict=True))) or _texts(list(map(_covered, events)))
+        for event, text in zip(events, texts, strict=True):
             if _digest(before, text) != event.chain:
                 return False
             if salt is not None and not _fits_hashes(event, salt):

@@ -90,23 +90,23 @@ class Scratch:
         elif before_round + len(made.events) > fold.engine.horizon:
             return None
         in_seconds, epoch = fold.definition.is_in_seconds, fold.definition.epoch
-        sequence, round_, number, head = tail.last, before_round, before_number, tail.head
-        found: list[Event] = []
-        for event, cut in zip(made.events, made.texts, strict=True):
+        sequence, round_, number = tail.last, before_round, before_number
+        places: list[tuple[int, float, int | None, int]] = []
+        for event in made.events:
             sequence, round_ = sequence + 1, round_ + 1
             reading = event.happened
             if reading is None:
                 reading = event.at - epoch if in_seconds else float(round_)
                 if in_seconds and clock - reading > tolerance_s:
                     return None
-            clock = max(clock, reading)
-            is_skip = event.number is None
-            one = placed(event, cut, sequence, clock, None if is_skip else number, round_, before=head)
-            number += not is_skip
-            head = known(one.chain)
-            found.append(one)
+            clock = max(clock, reading) + 0.0  # a negative zero is a zero
+            if event.number is None:
+                places.append((sequence, clock, None, round_))
+            else:
+                places.append((sequence, clock, number, round_))
+                number += 1
         self._reached = round_, number, clock
-        return found
+        return placed(made, places, before=tail.head)[0]
 
     def stored(self, placed: Sequence[Event]) -> None:
         """They are in the log: what is decided next follows them."""

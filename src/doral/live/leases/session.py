@@ -387,7 +387,7 @@ class LeasedSession(Session):
             self._forget_lease()
             return None
         if tail.is_keyed:
-            hashes = [event.key_hash for event in made.events if event.key_hash is not None]
+            hashes = [key_hash for key_hash in made.key_hashes if key_hash is not None]
             if hashes and log.by_keys(hashes):
                 return None
         return scratch.place(made, tail, self.clock_tolerance_s)
