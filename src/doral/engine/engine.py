@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Bits, Floats
+from doral._arrays import Bits, Floats, Record
 from doral._kernel import Block
 from doral.engine import amend
 from doral.engine.blueprint import Blueprint
@@ -122,22 +122,35 @@ class Engine:
         `recorded` says what was decided for them once, an arm (below 0: a skip) and its cost: that is what happens, and
         what the engine would choose is only told.
         """
+        arms, costs = (None, None) if recorded is None else zip(*recorded, strict=True)
+        decided = self.adopt_many(contexts, offered, clocks, times=times, arms=arms, costs=costs, who=who)
+        return map(Decided._make, decided.tolist())
+
+    def adopt_many(
+        self,
+        contexts: Sequence[int],
+        offered: Bits,
+        clocks: Sequence[float],
+        *,
+        times: Sequence[float] | None = None,
+        arms: Sequence[int] | None = None,
+        costs: Sequence[float] | None = None,
+        who: Sequence[Who] | None = None,
+    ) -> Record:
+        """The same with one array of what was decided, for those who look at some columns of it only."""
         n = len(contexts)
-        arms, costs = [ASK] * n, [0.0] * n
-        if recorded is not None:
-            arms, costs = [arm for arm, _ in recorded], [cost for _, cost in recorded]
         arrivals = Arrivals(
             np.array(contexts, dtype=np.int64),
             *_columns(who, n, self._n_traits),
             np.ascontiguousarray(offered),
             np.array(clocks, dtype=np.float64),
             np.array(clocks if times is None else times, dtype=np.float64),
-            np.array(arms, dtype=np.int64),
-            np.array(costs, dtype=np.float64),
+            np.full(n, ASK, dtype=np.int64) if arms is None else np.array(arms, dtype=np.int64),
+            np.zeros(n, dtype=np.float64) if costs is None else np.array(costs, dtype=np.float64),
             np.zeros(n, dtype=VERDICT),
         )
         self._arrive(Block(arrivals))
-        return map(Decided._make, arrivals.decided.tolist())
+        return arrivals.decided
 
     def _arrive(self, arrivals: Block[Arrivals]) -> None:
         arrive, done, n = self._program["arrive"], 0, arrivals.tree.contexts.size

@@ -51,17 +51,18 @@ def adopt_decisions(fold: Fold, facts: Sequence[Event]) -> Sequence[Event]:
     fold.check_arms(facts, may_skip=True)
     arms = [-1 if arm is None else arm for arm in columns.arm]
     is_told_when = any(happened is not None for happened in columns.happened)
-    chosen = fold.engine.decide_many(
+    decided = fold.engine.adopt_many(
         columns.context,
         fold.roster.offered(columns.available, fold.roster.off),
         columns.clock,
         times=[fact.own for fact in facts] if is_told_when else None,
-        recorded=list(zip(arms, columns.cost, strict=True)),
+        arms=arms,
+        costs=columns.cost,
         who=[_who(fold, fact) for fact in facts] if fold.problem.person else None,
     )
-    _, _, rounds, numbers, *_ = zip(*chosen, strict=True)
+    numbers = decided["number"].tolist()
     played = tuple(None if arm < 0 else number for arm, number in zip(arms, numbers, strict=True))
-    if rounds != columns.round or played != columns.number:
+    if tuple(decided["round"].tolist()) != columns.round or played != columns.number:
         raise BrokenLog(f"events {facts[0].sequence} to {facts[-1].sequence}: rounds or numbers do not follow")
     fold.advance_all(columns)
     fold.round = known(facts[-1].round)
