@@ -17,7 +17,7 @@ import pytest
 
 import doral
 from doral.live.campaign import Campaign
-from doral.live.errors import ConnectionLost, StorageBusy
+from doral.live.errors import ConnectionLost, StorageBusy, StorageError
 from doral.live.held_bytes import held_bytes
 from doral.live.leases.scratch import run_of
 from doral.live.leases.session import LeasedSession
@@ -167,6 +167,47 @@ def test_what_was_archived_before_its_answer_came_is_not_decided_again(
         there = list(judge.decisions())
         assert len(there) == 12
         assert [one.id for one in there[-2:]] == [one.id for one in told]
+
+
+@pytest.mark.parametrize(
+    "trap",
+    [
+        "CREATE RULE trap AS ON UPDATE TO doral.campaigns DO INSTEAD NOTHING",
+        "CREATE TRIGGER trap BEFORE UPDATE ON doral.campaigns FOR EACH ROW EXECUTE FUNCTION no()",
+        "CREATE TRIGGER trap BEFORE INSERT ON doral.events FOR EACH ROW WHEN (NEW.sequence % 7 = 3) "
+        "EXECUTE FUNCTION no()",
+    ],
+)
+def test_what_was_not_stored_is_not_acknowledged(trap: str, postgres_url: str) -> None:
+    with doral.open(postgres_url, leases=True) as store, doral.open(postgres_url) as judging:
+        campaign, judge = make_hot(store, 12), judging.campaign("hot")
+        told = campaign.decide_many(["old"] * 12)
+        before = judge.report().events
+        with psycopg.connect(postgres_url, autocommit=True) as admin:
+            admin.execute(
+                "CREATE OR REPLACE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$"
+            )
+            admin.execute(trap)
+            with pytest.raises(StorageError, match=r"stored \d+ of 12 rows.*nothing was changed|cannot perform UPDATE"):
+                campaign.decide_many(["old"] * 12)
+            assert judge.report().events == before
+            kind, table = trap.split()[1], "events" if "INSERT" in trap else "campaigns"
+            admin.execute(f"DROP {kind} trap ON doral.{table}")
+        told += campaign.decide_many(["old"] * 12)
+        assert [one.id for one in judge.decisions()][-24:] == [one.id for one in told]
+        log_is_whole(judge)
+
+
+def test_statements_that_the_server_has_forgotten_are_prepared_again(postgres_url: str) -> None:
+    """The driver deallocates all of them at times."""
+    with doral.open(postgres_url, leases=True) as store, doral.open(postgres_url) as judging:
+        campaign = make_hot(store, 12)
+        for _ in range(3):
+            told = campaign.decide_many(["old"] * 12)
+            connection = pool_of(store).take()
+            connection.execute("DEALLOCATE ALL")
+            pool_of(store).give(connection, threading.get_ident())
+        assert [one.id for one in judging.campaign("hot").decisions()][-12:] == [one.id for one in told]
 
 
 @pytest.mark.parametrize("leases", [True, False])

@@ -12,7 +12,7 @@ import doral
 from doral.live.errors import StorageError
 from doral.live.events import COLUMNS
 from doral.live.storage.postgres import SCHEMA
-from doral.live.storage.postgres_copy import FORMAT, send, types_of
+from doral.live.storage.postgres_copy import Packed, types_of
 from tests.live.test_postgres_pool import pool_of
 
 TEXTS = ["", "plain", 'a"b', "c\\d", "],[", "é☃", "null", "\\x00", "\\N", 'x"],["y', "\\.", "tab\\t", "'", ",", " a "]
@@ -30,14 +30,17 @@ def rows_of(texts: list[str]) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("texts", [TEXTS, TEXTS + CONTROLS, ["one"]])
 @pytest.mark.parametrize("is_binary", [True, False])
-def test_rows_come_back(postgres_url: str, texts: list[str], is_binary: bool) -> None:
+@pytest.mark.parametrize("holes", [(), ("sequence", "chain"), ("clock",), ("arm",), NAMES])
+def test_rows_come_back(postgres_url: str, texts: list[str], is_binary: bool, holes: tuple[str, ...]) -> None:
     rows = rows_of(texts)
     table = ", ".join(f"{name} {type_}" for name, type_ in zip(NAMES, types_of(NAMES), strict=True))
     with psycopg.connect(postgres_url) as connection:
         connection.execute(f"CREATE TEMP TABLE sent ({table})")
         with connection.cursor() as cursor:
-            with cursor.copy(f"COPY sent FROM STDIN ({FORMAT})") as copy:
-                send(copy, NAMES, rows)
+            columns = list(zip(*rows, strict=True))
+            packed = Packed("sent", NAMES, columns, holes)
+            with cursor.copy(packed.statement) as copy:
+                copy.write(packed.filled([columns[NAMES.index(name)] for name in holes]))
             assert cursor.rowcount == len(rows)
         found = connection.execute("SELECT * FROM sent ORDER BY sequence DESC", binary=is_binary).fetchall()
         assert found == rows

@@ -15,16 +15,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
 from doral.live.errors import BrokenLog
-from doral.live.events import COLUMNS, Event, sealed, with_place
+from doral.live.events import COLUMNS, Event, sealed
 
 _BYTES = 16
 _AT_ONCE = 500
 _KEY, _AVAILABLE, _KEY_HASH, _CHAIN = (COLUMNS.index(name) for name in ("key", "available", "key_hash", "chain"))
 _ENGINE, _PERSON, _PERSON_HASH = (COLUMNS.index(name) for name in ("engine", "person", "person_hash"))
-_PLACE = tuple(COLUMNS.index(name) for name in ("sequence", "clock", "number", "round"))
+PLACE = ("sequence", "clock", "number", "round", "chain")  # columns that are not known before
+_PLACE_AND_CHAIN = tuple(map(COLUMNS.index, PLACE))
+_PLACE = _PLACE_AND_CHAIN[:-1]
 _UNCOVERED, _BYTES_PLACES = (_KEY, _CHAIN, _PERSON), (_AVAILABLE, _KEY_HASH, _PERSON_HASH)
 _MARK, _MARKED = "@", '"@"'
 _ODD_NUMBERS = {"-0.0": "0.0", "nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
@@ -83,7 +86,7 @@ def seal_all(events: Sequence[Event], *, before: bytes, salt: bytes, engine: int
     for start in range(0, len(events), _AT_ONCE):
         some = events[start : start + _AT_ONCE]
         key_hashes, person_hashes = _hashes(some, salt)
-        texts = _texts_of(some, engine, key_hashes, person_hashes)
+        texts = _texts_of(_columns(some, engine, key_hashes, person_hashes))
         for event, text, key_hash, person_hash in zip(some, texts, key_hashes, person_hashes, strict=True):
             before = _digest(before, text)
             found.append(sealed(event, engine, key_hash, before, person_hash))
@@ -102,44 +105,95 @@ class Unplaced(NamedTuple):
     """Decisions that may be stored, but for their place: in the log, on the clock, and among rounds and numbers."""
 
     events: Sequence[Event]
-    engine: int
-    key_hashes: _Hashes
-    person_hashes: _Hashes
+    columns: Sequence[Sequence[Any]]  # of all, sealed but for what is to come
     texts: list[str]  # of each, the columns that are covered, with `%s` for those that say its place
+
+    @property
+    def key_hashes(self) -> Sequence[bytes | None]:
+        """Of their keys."""
+        return self.columns[_KEY_HASH]
+
+
+class Placed(NamedTuple):
+    """The same with their place: after an event of this sequence and round."""
+
+    made: Unplaced
+    sequence: int
+    clocks: Sequence[float]
+    numbers: Sequence[int | None]
+    round: int
+    chains: Sequence[bytes]
+
+    @property
+    def last(self) -> int:
+        """The sequence of the last of them."""
+        return self.sequence + len(self.chains)
+
+    @property
+    def columns(self) -> tuple[Sequence[Any], ...]:
+        """Those of `PLACE`."""
+        n = len(self.chains)
+        sequences, rounds = (range(before + 1, before + n + 1) for before in (self.sequence, self.round))
+        return sequences, self.clocks, self.numbers, rounds, self.chains
+
+    @property
+    def all_columns(self) -> tuple[tuple[Any, ...], ...]:
+        """Those of an event."""
+        return tuple(map(tuple, self._with_place()))
+
+    @property
+    def last_event(self) -> Event:
+        """As it is stored."""
+        return Event._make(column[-1] for column in self._with_place())
+
+    def events(self) -> list[Event]:
+        """As they are stored."""
+        return list(map(Event._make, zip(*self._with_place(), strict=True)))
+
+    def _with_place(self) -> list[Sequence[Any]]:
+        columns = list(self.made.columns)
+        for place, column in zip(_PLACE_AND_CHAIN, self.columns, strict=True):
+            columns[place] = column
+        return columns
 
 
 def unplaced(events: Sequence[Event], *, salt: bytes, engine: int) -> Unplaced:
     """Decisions, sealed as far as that can be done before it is known where they go."""
-    hashes = _hashes(events, salt)
-    return Unplaced(events, engine, *hashes, _texts_of(events, engine, *hashes, is_placed=False))
+    columns = _columns(events, engine, *_hashes(events, salt))
+    return Unplaced(events, columns, _texts_of(columns, is_placed=False))
 
 
 def placed(
-    made: Unplaced, places: Sequence[tuple[int, float, int | None, int]], *, before: bytes
-) -> tuple[list[Event], bytes]:
-    """These decisions there, after an event with the checksum `before`, and the checksum of the last.
-
-    A place is what each has for its sequence, clock, number and round.
-    """
-    found: list[Event] = []
-    rows = zip(made.events, places, made.texts, made.key_hashes, made.person_hashes, strict=True)
+    made: Unplaced,
+    *,
+    sequence: int,
+    clocks: Sequence[float],
+    numbers: Sequence[int | None],
+    round_: int,
+    before: bytes,
+) -> Placed:
+    """These decisions after the event of this sequence and round, which has the checksum `before`."""
+    chains: list[bytes] = []
     shown, shown_text = -1.0, ""
-    for event, (sequence, clock, number, round_), text, key_hash, person_hash in rows:
+    rows = zip(made.texts, count(sequence + 1), clocks, numbers, count(round_ + 1), strict=False)
+    for text, one, clock, number, its_round in rows:
         if clock != shown:
             shown, shown_text = clock, _number_text(clock)
-        columns = text % (sequence, shown_text, "null" if number is None else number, round_)
-        before = _digest(before, columns)
-        found.append(with_place(event, sequence, shown, number, round_, made.engine, key_hash, before, person_hash))
-    return found, before
+        before = _digest(before, text % (one, shown_text, "null" if number is None else number, its_round))
+        chains.append(before)
+    return Placed(made, sequence, clocks, numbers, round_, chains)
 
 
-def _texts_of(
-    events: Sequence[Event], engine: int, key_hashes: _Hashes, person_hashes: _Hashes, *, is_placed: bool = True
-) -> list[str]:
-    """The columns of each, as they are covered once it is sealed."""
-    columns = list(zip(*events, strict=True))
+def _columns(events: Sequence[Event], engine: int, key_hashes: _Hashes, person_hashes: _Hashes) -> list[Sequence[Any]]:
+    """Of all of them, once they are sealed."""
+    columns: list[Sequence[Any]] = list(zip(*events, strict=True))
     columns[_ENGINE] = (engine,) * len(events)
     columns[_KEY_HASH], columns[_PERSON_HASH] = tuple(key_hashes), tuple(person_hashes)
+    return columns
+
+
+def _texts_of(columns: Sequence[Sequence[Any]], *, is_placed: bool = True) -> list[str]:
+    """What is covered of each."""
     found = _by_columns(columns, is_placed=is_placed)
     if found is None:
         rows = [_covered(Event._make(row)) for row in zip(*columns, strict=True)]
@@ -154,7 +208,7 @@ def _texts_to_place(rows: list[list[Any]]) -> list[str]:
     return [text.replace("%", "%%").replace(_MARKED, "%s") for text in _texts(rows)]
 
 
-def _by_columns(columns: Sequence[tuple[Any, ...]], *, is_placed: bool = True) -> list[str] | None:
+def _by_columns(columns: Sequence[Sequence[Any]], *, is_placed: bool = True) -> list[str] | None:
     """What is covered of many events, of which most columns hold nothing, one number or few; None where there is
     something else in one, or not all of them end with the same.
     """
@@ -179,7 +233,7 @@ def _by_columns(columns: Sequence[tuple[Any, ...]], *, is_placed: bool = True) -
     return [row % one for one in zip(*varying, strict=True)]
 
 
-def _column_texts(column: tuple[Any, ...], *, is_bytes: bool) -> Iterable[Any] | None:
+def _column_texts(column: Sequence[Any], *, is_bytes: bool) -> Iterable[Any] | None:
     """What becomes of each value; None where one is of another type than a number, or than bytes."""
     types = set(map(type, column))
     if is_bytes:

@@ -104,9 +104,7 @@ _CHOICE = slice(COLUMNS.index("number"), COLUMNS.index("available"))
 _BEFORE_CHOICE, _AFTER_CHOICE = slice(_CHOICE.start), slice(_CHOICE.stop, None)
 _OUTCOME = COLUMNS.index("outcome")
 _BEFORE_OUTCOME, _AFTER_OUTCOME = slice(_OUTCOME), slice(_OUTCOME + 1, None)
-_SEQUENCE, _CLOCK, _NUMBER, _ROUND = map(COLUMNS.index, ("sequence", "clock", "number", "round"))
-_ENGINE, _KEY_HASH, _CHAIN, _PERSON_HASH = map(COLUMNS.index, ("engine", "key_hash", "chain", "person_hash"))
-_BEFORE_ENGINE = slice(_ENGINE)
+_BEFORE_ENGINE = slice(COLUMNS.index("engine"))
 
 # Every decision and every answer comes through here: keywords and `_replace` would take three times as long.
 
@@ -154,17 +152,6 @@ def sealed(event: Event, engine: int, key_hash: bytes | None, chain: bytes | Non
         event.person,
     )
     return tuple.__new__(Event, row[_BEFORE_ENGINE] + own)
-
-
-def with_place(
-    event: Event, sequence: int, clock: float, number: int | None, round_: int,
-    engine: int, key_hash: bytes | None, chain: bytes, person_hash: bytes | None,
-) -> Event:  # fmt: skip
-    """The decision there, sealed."""
-    row: list[Any] = list(event)
-    row[_SEQUENCE], row[_CLOCK], row[_NUMBER], row[_ROUND] = sequence, clock, number, round_
-    row[_ENGINE], row[_KEY_HASH], row[_CHAIN], row[_PERSON_HASH] = engine, key_hash, chain, person_hash
-    return tuple.__new__(Event, row)
 
 
 _TYPES = {"sequence": int, "writer": int, "decision": int, "number": int, "round": int, "engine": int,

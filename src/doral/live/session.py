@@ -32,7 +32,7 @@ from doral.live.leases.planning import LEASE_TTL_S, recoveries
 from doral.live.open_sessions import OpenSessions
 from doral.live.snapshot import decode, encode
 from doral.live.snapshot_checks import BadSnapshot
-from doral.live.storage.contract import FOLD_EVENTS, CampaignRow, Log, Storage
+from doral.live.storage.contract import FOLD_EVENTS, CampaignRow, Log, Storage, Tail
 from doral.live.storage.patience import Patience
 
 logger = logging.getLogger("doral.live")
@@ -195,9 +195,13 @@ class Session:
             return found
 
     @contextmanager
-    def _transaction(self, log: Log, patience: Patience) -> Iterator[None]:
-        """Around what is committed in it, or undone. One at a time: a signal may call this very thread in, and what it
-        stored in the middle of another request would be committed with that, or undone.
+    def _transaction(
+        self, log: Log, patience: Patience, after: tuple[int, bytes] | None = None
+    ) -> Iterator[Tail | None]:
+        """Around what is committed in it, or undone; with what came after an event, where one is given.
+
+        One at a time: a signal may call this very thread in, and what it stored in the middle of another request would
+        be committed with that, or undone.
         """
         if self._is_writing:
             raise StorageBusy(
@@ -206,9 +210,13 @@ class Session:
             )
         self._is_writing = True
         try:
-            log.begin(within_s=patience.left_s)
+            tail = None
+            if after is None:
+                log.begin(within_s=patience.left_s)
+            else:
+                tail = log.begin_after(*after, within_s=patience.left_s)
             try:
-                yield
+                yield tail
             except BaseException:
                 if self._log is log:
                     log.rollback()

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from doral.live.apply import replay
-from doral.live.chain import check, is_intact
+from doral.live.chain import Placed, check, is_intact
 from doral.live.events import Event
 from doral.live.fold import Fold
 from doral.live.storage.contract import FOLD_EVENTS, Log
@@ -35,12 +35,12 @@ class OwnEvents:
         self._groups: list[_Group] = []
         self.writer: int | None = None
 
-    def add(self, events: Sequence[Event]) -> None:
+    def add(self, writer: int, placed: Placed) -> None:
         """They are in the log."""
-        if self.writer != events[0].writer or sum(group.n for group in self._groups) > _MOST:
-            self._groups, self.writer = [], events[0].writer
-        packed = marshal.dumps(tuple(zip(*events, strict=True)))  # by columns, which are plain tuples
-        self._groups.append(_Group(events[-1].sequence, len(events), packed))
+        if self.writer != writer or sum(group.n for group in self._groups) > _MOST:
+            self._groups, self.writer = [], writer
+        packed = marshal.dumps(placed.all_columns)
+        self._groups.append(_Group(placed.last, len(placed.chains), packed))
 
     def forget(self, *, upto: int) -> None:
         """A snapshot stands for those up to this event."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from doral.live.chain import Unplaced, placed, unplaced
+from doral.live.chain import Placed, Unplaced, placed, unplaced
 from doral.live.engine_name import engine_name
-from doral.live.events import Event, known
+from doral.live.events import Event
 from doral.live.fold import Fold
 from doral.live.leases.book import Lease
 from doral.live.ledger import times
@@ -73,7 +73,7 @@ class Scratch:
         """What was decided here, but for its place: what takes long is done before the lock is taken."""
         return unplaced(made, salt=self.fold.salt, engine=self.fold.engines[engine_name()])
 
-    def place(self, made: Unplaced, tail: Tail, tolerance_s: float) -> list[Event] | None:
+    def place(self, made: Unplaced, tail: Tail, tolerance_s: float) -> Placed | None:
         """The same as it follows on what others have appended; None where it cannot.
 
         Whoever gets None must throw this away: it has decided what nobody will hear of.
@@ -83,34 +83,38 @@ class Scratch:
             self.is_pure = False
         before_round = self._round if tail.round is None else max(tail.round, self._round)
         before_number = self._played if tail.number is None else max(tail.number + 1, self._played)
-        clock = self._clock if tail.clock is None else max(tail.clock, self._clock)
+        clock = (self._clock if tail.clock is None else max(tail.clock, self._clock)) + 0.0  # no negative zero
         if fold.engine.until is not None:
             if clock > fold.engine.until:
                 return None
         elif before_round + len(made.events) > fold.engine.horizon:
             return None
         in_seconds, epoch = fold.definition.is_in_seconds, fold.definition.epoch
-        sequence, round_, number = tail.last, before_round, before_number
-        places: list[tuple[int, float, int | None, int]] = []
+        round_, number = before_round, before_number
+        clocks: list[float] = []
+        numbers: list[int | None] = []
         for event in made.events:
-            sequence, round_ = sequence + 1, round_ + 1
+            round_ += 1
             reading = event.happened
             if reading is None:
                 reading = event.at - epoch if in_seconds else float(round_)
                 if in_seconds and clock - reading > tolerance_s:
                     return None
-            clock = max(clock, reading) + 0.0  # a negative zero is a zero
+            if reading > clock:
+                clock = reading
+            clocks.append(clock)
             if event.number is None:
-                places.append((sequence, clock, None, round_))
+                numbers.append(None)
             else:
-                places.append((sequence, clock, number, round_))
+                numbers.append(number)
                 number += 1
         self._reached = round_, number, clock
-        return placed(made, places, before=tail.head)[0]
+        return placed(
+            made, sequence=tail.last, clocks=clocks, numbers=numbers, round_=before_round, before=tail.head
+        )  # fmt: skip
 
-    def stored(self, placed: Sequence[Event]) -> None:
+    def stored(self, placed: Placed) -> None:
         """They are in the log: what is decided next follows them."""
-        last = placed[-1]
-        self.known, self.head = last.sequence, known(last.chain)
+        self.known, self.head = placed.last, placed.chains[-1]
         self.fold.sequence, self.fold.head = self.known, self.head
         self._round, self._played, self._clock = self._reached

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from doral.engine.pieces.predicted import PREFIX
 from doral.errors import DoralError
 from doral.live.apply import Differs, apply
-from doral.live.chain import Unplaced
+from doral.live.chain import Placed, Unplaced
 from doral.live.drafts import Stamp
 from doral.live.errors import CampaignGone, ConnectionLost, StorageBusy, StorageError
 from doral.live.events import Event
@@ -32,7 +32,7 @@ from doral.live.session import SNAPSHOT_BYTES_PER_EVENT, Ask, Session, outcome_u
 from doral.live.snapshot import decode
 from doral.live.snapshot_checks import BadSnapshot
 from doral.live.storage.connection import AT_ONCE
-from doral.live.storage.contract import Log
+from doral.live.storage.contract import Log, Tail
 from doral.live.storage.patience import Patience
 
 logger = logging.getLogger("doral.live")
@@ -288,7 +288,8 @@ class LeasedSession(Session):
         self._scratch = None  # until all is committed
         patience = Patience()
         made: Unplaced | None = None
-        placed: list[Event] = []
+        packed: object = None
+        placed: Placed | None = None
         answers: list[_Answer] = []
         is_open = False  # whether they may have been stored through a connection that broke
         while True:
@@ -300,19 +301,21 @@ class LeasedSession(Session):
                     made, answers = self._decide_on(log, scratch, requests)
                     if made is None:
                         return None
+                    packed = log.pack(made.columns)
                 log.hold(self.writer)
-                with self._transaction(log, patience):
-                    if placed:
+                with self._transaction(log, patience, (scratch.known, scratch.head)) as tail:
+                    if placed is not None:
                         log.head()  # they may have been archived meanwhile: it finds where
-                    if not placed or not self._is_stored(log, placed):
-                        # A signal may have called this very thread in: then that has used the lease meanwhile.
-                        placed = (self._place(log, scratch, made) if n_calls == self._n_calls else None) or []
-                        if not placed:
+                        if self._is_stored(log, placed.events()):
                             log.rollback()
-                            return None
-                        log.append(placed)
+                            break
+                    # A signal may have called this very thread in: then that has used the lease meanwhile.
+                    placed = self._place(log, scratch, made, tail) if n_calls == self._n_calls else None
+                    if placed is None:
+                        log.rollback()
+                        return None
                     self._refuse_if_forked(log)
-                    log.commit()
+                    log.append_and_commit(placed, packed)
                 break
             except CampaignGone as error:
                 self._find_again(error)
@@ -321,8 +324,8 @@ class LeasedSession(Session):
                 self._drop()
                 if made is None:  # some requests may have been decided on the state, which would decide them again
                     return None
-                is_open = bool(placed)
-                self._wait(patience, error, placed)
+                is_open = placed is not None
+                self._wait(patience, error, [] if placed is None else placed.events())
             except StorageBusy as error:
                 if is_open:
                     raise outcome_unknown("the connection broke, and others have held the lock since") from error
@@ -333,22 +336,23 @@ class LeasedSession(Session):
         self._keep(scratch, placed)
         return self._answered(answers, placed)  # not before: others wait for the lock
 
-    def _keep(self, scratch: Scratch, placed: Sequence[Event]) -> None:
+    def _keep(self, scratch: Scratch, placed: Placed) -> None:
         """They need not be read; where that fails, they are. What is stored is stored."""
         try:
             if not scratch.is_pure:
-                self._own.add(placed)
-            self._tell_of(placed, scratch.fold)
+                self._own.add(scratch.writer, placed)
+            self._tell_of([placed.last_event], scratch.fold)
         except Exception:
             logger.exception("campaign %r: what was decided is stored, and will be read again", self.row.name)
             self._own = OwnEvents()
 
-    def _answered(self, answers: Sequence[_Answer], placed: Sequence[Event]) -> list[Any]:
+    def _answered(self, answers: Sequence[_Answer], placed: Placed) -> list[Any]:
         """Whatever fails here, the decisions are stored: it must not look as if they could be asked for once more."""
         found, done = [], 0
         try:
+            events = placed.events()
             for count, answer in answers:
-                found.append(answer(placed[done : done + count]))
+                found.append(answer(events[done : done + count]))
                 done += count
         except Exception as error:
             raise outcome_unknown(f"what was decided could not be told ({type(error).__name__}: {error})") from error
@@ -375,9 +379,8 @@ class LeasedSession(Session):
             answers.append((len(drafts), answer))
         return (scratch.prepare(made) if made else None), answers
 
-    def _place(self, log: Log, scratch: Scratch, made: Unplaced) -> list[Event] | None:
+    def _place(self, log: Log, scratch: Scratch, made: Unplaced, tail: Tail | None) -> Placed | None:
         """Under the lock: the decisions as they follow on what others did; None where they cannot."""
-        tail = log.tail(scratch.known, scratch.head)
         if tail is None:  # it may be another log
             self._own = OwnEvents()
             return None

@@ -7,11 +7,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
+from doral.live.chain import Placed
 from doral.live.errors import ArchiveMissing, BrokenLog, CampaignGone, StorageBusy, StorageError
 from doral.live.events import FORGOTTEN, MAKES_DECISION, Event, known
 from doral.live.storage.archive_file import ArchiveFile
 from doral.live.storage.connection import Connection
-from doral.live.storage.contract import PAGE_EVENTS, CampaignRow
+from doral.live.storage.contract import PAGE_EVENTS, CampaignRow, Tail
 from doral.live.storage.sql_log import SqlLog
 
 _KEYS_AT_ONCE = 500  # asked for by one statement
@@ -35,6 +36,15 @@ class ArchivedLog(SqlLog):
     def begin(self, *, within_s: float | None = None) -> None:
         super().begin(within_s=within_s)
         self._is_fixed = True
+
+    def begin_after(self, sequence: int, head: bytes, *, within_s: float | None = None) -> Tail | None:
+        found = super().begin_after(sequence, head, within_s=within_s)
+        self._is_fixed = True
+        return found
+
+    def append_and_commit(self, placed: Placed, packed: object = None) -> None:
+        super().append_and_commit(placed, packed)
+        self._is_fixed = False
 
     def commit(self) -> None:
         super().commit()

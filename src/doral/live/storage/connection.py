@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,21 @@ class Connection(ABC):
         first.
         """
 
+    def begin_with(
+        self, campaign_id: int, sql: str, parameters: Sequence[int], *, then: str, within_s: float | None = None
+    ) -> list[tuple[Any, ...]]:
+        """`begin`, and what a statement gives after that: with one wait for the server, where it can be done.
+
+        `then` is the statement of the `insert_and_commit` that may follow.
+        """
+        del then
+        self.begin(campaign_id, within_s=within_s)
+        try:
+            return self.execute(sql, parameters)
+        except BaseException:
+            self.rollback()
+            raise
+
     @abstractmethod
     def begin_reading(self) -> None:
         """Until `rollback`, see everything as it is now, and keep nobody from writing."""
@@ -115,6 +130,21 @@ class Connection(ABC):
         """Rows into one of our tables; how many it has made."""
         marks = ", ".join([self.placeholder] * len(columns))
         return self.execute_many(f"INSERT INTO {self.schema}{table} ({', '.join(columns)}) VALUES ({marks})", rows)
+
+    def pack(self, table: str, columns: Mapping[str, Sequence[Any]], holes: Sequence[str]) -> object:
+        """Rows for `insert_and_commit`, but for what they will have in some columns; None where it cannot do that."""
+        del table, columns, holes
+        return None
+
+    def insert_and_commit(
+        self, packed: Any, filled: Sequence[Sequence[Any]], sql: str, parameters: Sequence[Any]
+    ) -> int:
+        """Store what was packed, with these columns in its holes, run a statement with numbers and bytes, and `commit`,
+        with as few waits for the server as can be; how many rows were stored.
+
+        Where the statement divides by zero nothing is committed, and fewer rows are told than were asked for.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def commit(self) -> None: ...

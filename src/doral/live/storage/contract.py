@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from doral.live.chain import Placed
 from doral.live.errors import BrokenLog, StorageError
 from doral.live.events import Event
 from doral.live.storage.archive_file import ArchiveFile
@@ -153,8 +155,31 @@ class Log(ABC):
     def tail(self, after: int, head: bytes) -> Tail | None:
         """What was appended after this event, which has this checksum. Only inside a transaction.
 
-        None where the log does not go on from it, or not in events of `LEAVE_LEASES` alone.
+        None where the log does not go on from it, or not in events of `LEAVE_LEASES` alone; it may be None where there
+        are very many.
         """
+
+    def begin_after(self, sequence: int, head: bytes, *, within_s: float | None = None) -> Tail | None:
+        """`begin`, and `tail` of this event; where it raises, there is no transaction."""
+        self.begin(within_s=within_s)
+        try:
+            return self.tail(sequence, head)
+        except BaseException:
+            self.rollback()
+            raise
+
+    def pack(self, columns: Sequence[Sequence[Any]]) -> object:
+        """What can be made of decisions before their place is known, for `append_and_commit`; None where nothing can.
+        Outside a transaction.
+        """
+        del columns
+        return None
+
+    def append_and_commit(self, placed: Placed, packed: object = None) -> None:
+        """Of a transaction in which nothing else was written; what can be open afterwards is said at `commit`."""
+        del packed
+        self.append(placed.events())
+        self.commit()
 
     @abstractmethod
     def hold(self, writer: int) -> None:

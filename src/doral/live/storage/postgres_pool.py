@@ -10,7 +10,7 @@ import os
 import secrets
 import select
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from threading import Condition, Lock, get_ident
@@ -243,6 +243,13 @@ class PooledConnection(Connection):
             self._taker, self._held = get_ident(), self._pool.take_idle()
         self._use().begin(campaign_id, within_s=within_s)
 
+    def begin_with(
+        self, campaign_id: int, sql: str, parameters: Sequence[int], *, then: str, within_s: float | None = None
+    ) -> list[tuple[Any, ...]]:
+        if within_s == AT_ONCE:
+            return super().begin_with(campaign_id, sql, parameters, then=then, within_s=within_s)
+        return self._use().begin_with(campaign_id, sql, parameters, then=then, within_s=within_s)
+
     def begin_reading(self) -> None:
         self._use().begin_reading()
 
@@ -282,10 +289,21 @@ class PooledConnection(Connection):
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
         return self._use().execute_many(sql, rows)
 
+    def pack(self, table: str, columns: Mapping[str, Sequence[Any]], holes: Sequence[str]) -> object:
+        return self._use().pack(table, columns, holes)
+
+    def insert_and_commit(
+        self, packed: Any, filled: Sequence[Sequence[Any]], sql: str, parameters: Sequence[Any]
+    ) -> int:
+        return self._transacting().insert_and_commit(packed, filled, sql, parameters)
+
     def commit(self) -> None:
+        self._transacting().commit()
+
+    def _transacting(self) -> PostgresConnection:
         if self._held is None:  # another connection would commit nothing, and say that it did
             raise ConnectionLost("the connection of this transaction is gone")
-        self._held.commit()
+        return self._held
 
     def rollback(self) -> None:
         if self._held is not None:

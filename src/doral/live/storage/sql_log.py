@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from doral.live.chain import beginning, damaged, is_intact
+from doral.live.chain import PLACE, Placed, beginning, damaged, is_intact
 from doral.live.errors import BrokenLog, CampaignExists, CampaignGone, StorageError
 from doral.live.events import COLUMNS, FORGOTTEN, LEASE_ENDED, LEAVE_LEASES, MAKES_DECISION, Event, has_types, known
 from doral.live.storage.connection import Connection
@@ -14,6 +15,7 @@ from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow
 
 _BY_DECISION, _BY_KEY = "events_by_decision", "events_by_key_hash"
 _INSERTED = ("campaign_id", *COLUMNS)
+_MOST_UNHEARD = 10_000  # events of others that are looked through under the lock
 _MOST_PARAMETERS = 500  # in one IN (...)
 
 
@@ -25,6 +27,11 @@ class _Statements:
         mark, schema = connection.placeholder, connection.schema
         self.mark, self.schema = mark, schema
         self.set_head = f"UPDATE {schema}campaigns SET last_sequence = {mark}, head = {mark} WHERE id = {mark}"
+        self.end = (  # an error, where not all was stored
+            f"WITH done AS (UPDATE {schema}campaigns SET last_sequence = {mark}, head = {mark} WHERE id = {mark} AND "
+            f"{mark} = (SELECT count(*) FROM {schema}events WHERE campaign_id = {mark} AND sequence > {mark}) "
+            "RETURNING 1) SELECT 1 / count(*) FROM done"
+        )
         self.head = (
             "SELECT tag, archived, last_sequence, head, "
             f"(SELECT max(sequence) FROM {schema}events WHERE campaign_id = {mark}) "
@@ -44,7 +51,8 @@ class _Statements:
             f"FROM {schema}campaigns AS one, (SELECT count(*), count(*) FILTER (WHERE kind NOT IN ({leaves})), "
             f"count(*) FILTER (WHERE kind = {LEASE_ENDED}), max(round) FILTER (WHERE kind IN ({makes})), "
             f"max(number) FILTER (WHERE kind IN ({makes})), max(clock), count(key_hash) "
-            f"FROM {schema}events WHERE campaign_id = {mark} AND sequence > {mark}) AS since WHERE one.id = {mark}"
+            f"FROM (SELECT kind, round, number, clock, key_hash FROM {schema}events WHERE campaign_id = {mark} "
+            f"AND sequence > {mark} ORDER BY sequence LIMIT {_MOST_UNHEARD}) AS next) AS since WHERE one.id = {mark}"
         )
         made = f"FROM {schema}events AS made WHERE campaign_id = {mark} AND sequence > {mark} AND sequence <= {mark}"
         kinds = ", ".join(map(str, MAKES_DECISION))
@@ -133,6 +141,18 @@ class SqlLog(Log):
                 self._erase("person", said["people"])
                 self._drop_snapshots()
 
+    def pack(self, columns: Sequence[Sequence[Any]]) -> object:
+        own = (self._id,) * len(columns[0])
+        return self._connection.pack("events", dict(zip(_INSERTED, (own, *columns), strict=True)), PLACE)
+
+    def append_and_commit(self, placed: Placed, packed: object = None) -> None:
+        if packed is None:
+            super().append_and_commit(placed)
+            return
+        n = len(placed.chains)
+        ended = (placed.last, placed.chains[-1], self._id, n, self._id, placed.sequence)
+        _refuse_less(self._connection.insert_and_commit(packed, placed.columns, self._sql.end, ended), n)
+
     def _drop_snapshots(self) -> None:
         if self._connection.has_table("snapshots"):
             mark, schema = self._sql.mark, self._sql.schema
@@ -210,7 +230,19 @@ class SqlLog(Log):
         return self._select_in("kind", kinds)
 
     def tail(self, after: int, head: bytes) -> Tail | None:
-        rows = self._connection.execute(self._sql.tail, (after, self._id, after, self._id))
+        return self._tail(after, head, self._connection.execute(self._sql.tail, (after, self._id, after, self._id)))
+
+    def begin_after(self, sequence: int, head: bytes, *, within_s: float | None = None) -> Tail | None:
+        asked = (sequence, self._id, sequence, self._id)
+        begin = self._connection.begin_with
+        rows = begin(self._id, self._sql.tail, asked, then=self._sql.end, within_s=within_s)
+        try:
+            return self._tail(sequence, head, rows)
+        except BaseException:
+            self.rollback()
+            raise
+
+    def _tail(self, after: int, head: bytes, rows: Sequence[tuple[Any, ...]]) -> Tail | None:
         if not rows or rows[0][0] != self._tag:
             raise gone(self._row)
         _, archived, last, now, before, n, n_odd, n_ended, round_, number, clock, n_keys = rows[0]
