@@ -41,7 +41,8 @@ def one_by_one(events: list[Event]) -> list[Event]:
     found, before = [], BEFORE
     for event in events:
         hashes = (None if text is None else hash_key(SALT, text) for text in (event.key, event.person))
-        one = event._replace(engine=ENGINE, **dict(zip(("key_hash", "person_hash"), hashes, strict=True)))
+        key_hash, person_hash = hashes
+        one = event._replace(engine=ENGINE, key_hash=key_hash, person_hash=person_hash)
         before = link(before, one)
         found.append(one._replace(chain=before))
     return found
@@ -84,11 +85,17 @@ def test_a_value_of_another_type_is_found(name: str) -> None:
     events = [Event(2 + i, 2, 1.0, 1.0, 1, number=i, arm=1, cost=1.0, round=i, reason=1, value=3.0) for i in range(5)]
     sealed = seal_all(events, before=BEFORE, salt=SALT, engine=ENGINE)
     value = getattr(sealed[2], name)
-    wrong = ["x", b"x", True, *([str(value), float(value), f"{value}".encode()] if value is not None else [])]
+    wrong: list[object] = [
+        "x",
+        b"x",
+        True,
+        *([str(value), float(value), f"{value}".encode()] if value is not None else []),
+    ]
     for other in wrong:
         if type(other) is type(value):
             continue
-        changed = [*sealed[:2], sealed[2]._replace(**{name: other}), *sealed[3:]]
+        changes: dict[str, Any] = {name: other}
+        changed = [*sealed[:2], sealed[2]._replace(**changes), *sealed[3:]]
         assert not is_intact(changed[2], sealed[1].chain, SALT)
         with pytest.raises(BrokenLog, match=f"event {changed[2].sequence!r}"):
             check(changed, before=BEFORE, salt=SALT)

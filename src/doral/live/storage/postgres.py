@@ -14,7 +14,7 @@ from doral.errors import InvalidValue
 from doral.live.errors import ConnectionLost, StorageBusy, StorageError
 from doral.live.storage.connection import AT_ONCE, Connection, Timeouts, note_wait
 from doral.live.storage.postgres_copy import Packed
-from doral.live.storage.postgres_talk import copied, copying
+from doral.live.storage.postgres_talk import asking, copied, copying, rows_of
 from doral.live.storage.urls import PostgresDatabase
 
 SCHEMA = "doral"
@@ -246,10 +246,7 @@ class PostgresConnection(Connection):
         )
 
         def ask() -> list[tuple[Any, ...]]:
-            cursor = self._connection.execute(message, prepare=False)
-            while cursor.nextset():
-                pass
-            return cursor.fetchall()
+            return rows_of(self._connection.wait(asking(self._connection.pgconn, message)))
 
         def ask_again() -> list[tuple[Any, ...]]:
             try:

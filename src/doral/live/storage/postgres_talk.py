@@ -5,7 +5,7 @@ So whoever has the campaign's lock waits for the server twice instead of five ti
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeAlias
 
 import psycopg
@@ -13,7 +13,20 @@ from psycopg.pq import ExecStatus
 from psycopg.waiting import Ready, Wait
 
 _AT_ONCE = 2**16  # bytes: libpq takes no more than it has room for
+_BYTEA, _FLOAT = 17, 701
+_READS: dict[int, Callable[[bytes], Any]] = {  # by the server's number of a type
+    **dict.fromkeys((20, 21, 23), int),
+    _FLOAT: float,
+    _BYTEA: lambda text: bytes.fromhex(text[2:].decode()),
+}
 Talk: TypeAlias = Generator[Wait, Ready, list[Any]]
+
+
+def asking(connection: Any, message: str) -> Talk:
+    """Results of a message of several statements; for `Connection.wait`."""
+    connection.send_query(message.encode())
+    yield from _flushed(connection)
+    return (yield from _results(connection))
 
 
 def copying(connection: Any, message: str, data: bytes) -> Talk:
@@ -51,6 +64,21 @@ def _results(connection: Any) -> Talk:
         found.append(result)
         if result.status == ExecStatus.COPY_IN:
             return found
+
+
+def rows_of(results: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """What the last statement gave, of columns of the types that a log has; the error, where one of them failed."""
+    failed = next((one for one in results if one.status == ExecStatus.FATAL_ERROR), None)
+    if failed is not None:
+        raise psycopg.errors.error_from_result(failed)
+    last = results[-1]
+    reads = [_READS.get(last.ftype(column), bytes.decode) for column in range(last.nfields)]
+    return [
+        tuple(
+            None if (value := last.get_value(row, column)) is None else read(value) for column, read in enumerate(reads)
+        )
+        for row in range(last.ntuples)
+    ]
 
 
 def copied(results: Sequence[Any]) -> tuple[int, psycopg.Error | None]:
