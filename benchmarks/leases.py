@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -154,7 +155,8 @@ def _processor_s(server: int) -> float:
     own = _stat(server)
     ticks = sum(map(int, own[11:15]))
     for one in Path(f"/proc/{server}/task/{server}/children").read_text().split():
-        ticks += sum(map(int, _stat(int(one))[11:13]))
+        with suppress(FileNotFoundError):  # it has ended just now
+            ticks += sum(map(int, _stat(int(one))[11:13]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
