@@ -128,7 +128,7 @@ def test_several_in_turns(workers: Workers, monkeypatch: pytest.MonkeyPatch, wor
     for session in [campaign.session for campaign in all_]:
         session.snapshot_every = 300
         if isinstance(session, LeasedSession):
-            session.merge_every_s, session.look_share = 0.01, math.inf
+            session.merge_every_s = 0.01
     rng = random.Random(5)
     acknowledged: dict[str, Decision] = {}
     unanswered: list[str] = []
@@ -432,7 +432,7 @@ def test_others_read_the_snapshots_of_one(workers: Workers, monkeypatch: pytest.
     one, other = workers.create(make_problem(budget=5_000.0, horizon=10_000)), workers.campaign()
     for campaign in (one, other):
         campaign.session.snapshot_every = 40
-        leased(campaign).merge_every_s, leased(campaign).look_share = 0.0, math.inf
+        leased(campaign).merge_every_s = 0.0
     rebased, rng = set[int](), random.Random(2)
     acknowledged: dict[str, Decision] = {}
     for step in range(60):

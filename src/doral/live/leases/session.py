@@ -42,7 +42,6 @@ MERGE_EVERY_S = 1.0  # how long a state may not have heard of what others did, w
 # And by how much a log may grow before it has to: whoever has not heard of a tenth has standard errors that are at most
 # 5% larger than those of somebody who knows all, whatever the campaign is (docs/scale.md).
 UNHEARD_SHARE = 0.1
-LOOK_SHARE = 0.01  # of the time, which it may take to save, read or copy a state: more is not little
 _AWAITED_EVENTS = 5_000  # after which a snapshot is saved where others wait for it
 _WORTH_A_SNAPSHOT = 2_000  # events, which are read in the time in which a small state is
 _READ_S = 10e-6  # that it takes to read an event again
@@ -65,10 +64,8 @@ class LeasedSession(Session):
         self._own = OwnEvents()
         self._n_calls = 0  # a signal may call this very thread in, in the middle of another call
         self._met_at = -math.inf  # when others were last seen to write, on this process's own clock
-        self.merge_every_s, self.unheard_share, self.look_share = MERGE_EVERY_S, UNHEARD_SHARE, LOOK_SHARE
+        self.merge_every_s, self.unheard_share = MERGE_EVERY_S, UNHEARD_SHARE
         self._looked_at = -math.inf  # for a snapshot, on this process's own clock
-        self._look_s = 0.0  # of processor, which that took last, however little had happened
-        self._is_awaited = False  # others read the snapshots that it saves
         super().__init__(*given, **named)
         self._be_known()
 
@@ -182,15 +179,13 @@ class LeasedSession(Session):
     def _is_due(self, scratch: Scratch) -> bool:
         if scratch.is_pure:
             return scratch.known - self._saved_at >= self.snapshot_every
-        if self._has_grown(scratch, self.unheard_share / 2 if self._is_awaited else self.unheard_share):
-            return True  # whoever is awaited is there before the others need it
         now = time.monotonic()
         looks = now - self._looked_at > self.merge_every_s / 4
-        return looks and now - scratch.made_at > max(self.merge_every_s, self._look_s / self.look_share)
+        return self._has_grown(scratch) or (looks and now - scratch.made_at > self.merge_every_s)
 
-    def _has_grown(self, scratch: Scratch, share: float) -> bool:
+    def _has_grown(self, scratch: Scratch) -> bool:
         """Whether there is too much that it has not heard of."""
-        return scratch.known - scratch.base > share * scratch.base
+        return scratch.known - scratch.base > self.unheard_share * scratch.base
 
     def _merge(self) -> Scratch | None:
         """A state that has heard of everything so far, or of what a snapshot of it says.
@@ -201,17 +196,15 @@ class LeasedSession(Session):
         if scratch is not None and self._is_far_behind(scratch) and self._rebase(scratch):
             return scratch
 
-        def look(log: Log, fold: Fold) -> tuple[float, Fold]:
-            began = time.thread_time()
+        def look(log: Log, fold: Fold) -> Fold:
             self._save_if_due(log, fold, every=min(self.snapshot_every, _AWAITED_EVENTS))
-            return began, fold
+            return fold
 
-        began, fold = self.read(look)
+        fold = self.read(look)
         if not fold.leases.has(self.writer):
             self._forget_lease()
             return None
         self._scratch = Scratch(fold, self.writer)
-        self._look_s = time.thread_time() - began
         return self._scratch
 
     def _is_far_behind(self, scratch: Scratch) -> bool:
@@ -222,25 +215,21 @@ class LeasedSession(Session):
 
     def _rebase(self, scratch: Scratch) -> bool:
         """Read the newest snapshot instead; False where there is none that helps, or others wait for ours."""
-        began = time.thread_time()
         try:
             log = self._open()
-            self._is_awaited = log.lead()
-            if self._is_awaited:
+            if log.lead():
                 return False
             newest = next(iter(log.snapshots()), 0)
             if scratch.base < newest <= scratch.known:
                 fold = self._saved(log, scratch.fold, newest, run=run_of(self.writer, newest))
                 if fold is not None and scratch.rebase(fold):
                     self._own.forget(upto=newest)  # who follows the log from before reads that snapshot, too
-                    self._look_s = time.thread_time() - began
                     return True
         except Exception:  # noqa: BLE001  (a snapshot only saves time)
             return False
         # Where whoever saves them does not, this one reads for itself.
         self._looked_at = time.monotonic()
-        is_patient = self._looked_at - scratch.made_at < _PATIENCE * self.merge_every_s
-        return is_patient and not self._has_grown(scratch, self.unheard_share)
+        return self._looked_at - scratch.made_at < _PATIENCE * self.merge_every_s and not self._has_grown(scratch)
 
     def _saved(self, log: Log, fold: Fold, sequence: int, *, run: int = 0) -> Fold | None:
         """A later state than this one, of the same log, as a snapshot has it."""
