@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from doral._kernel import Block, Entry, Program
 from doral.simulation.tape import World, draw_delay, draw_reward, example
 
@@ -12,7 +10,7 @@ def _entries() -> dict[str, Entry]:
     world, _ = example()
     return {
         "reward": Entry(draw_reward, (world, int, int, int, float), float),
-        "delay": Entry(draw_delay, (world, int, int, float, float, float), float),
+        "delay": Entry(draw_delay, (world, int, int, float, float), float),
     }
 
 
@@ -24,4 +22,4 @@ def reward_in(world: Block[World], round_: int, context: int, arm: int, noise: f
 
 
 def delay_in(world: Block[World], context: int, arm: int, reward: float, uniform: float) -> float:
-    return float(_DRAWS["delay"](world, context, arm, reward, uniform, math.nan))
+    return float(_DRAWS["delay"](world, context, arm, reward, uniform))
