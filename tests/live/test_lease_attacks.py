@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -410,3 +411,86 @@ def test_a_holder_whose_clock_is_wrong_keeps_nothing_for_ever(ahead_s: float, mo
 
 def test_a_state_that_is_read_anew_tosses_other_coins() -> None:
     assert len({run_of(writer, base) for writer in range(100) for base in range(100)}) == 10_000
+
+
+def test_what_is_stored_after_its_worker_gave_it_up_is_not_spent_again(postgres_url: str) -> None:
+    """All of it is on the way, the server is slow, and a signal ends the wait: the commit comes later, by itself."""
+
+    def give_up(*_: object) -> None:
+        raise TimeoutError("the caller's time is over")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    try:
+        with doral.open(postgres_url, leases=True) as store, doral.open(postgres_url) as judging:
+            campaign = store.create("hot", PROBLEM, policy="d-linucb", seed=3)  # which serves everybody
+            session, judge = leased(campaign), judging.campaign("hot")
+            for _ in range(2):
+                campaign.decide_many(["old"] * 20)
+            spend_what_is_free(judge)
+            assert session._merge() is not None
+            left = int(judge.ledger().leased)
+            with psycopg.connect(postgres_url) as slow:
+                slow.execute("LOCK TABLE doral.campaigns IN EXCLUSIVE MODE")
+                threading.Timer(1.0, slow.rollback).start()
+                signal.setitimer(signal.ITIMER_REAL, 0.4)
+                with pytest.raises(TimeoutError):
+                    campaign.decide_many(["old"] * left)
+                told = campaign.decide_many(["old"] * left)
+            assert all(one.arm is None for one in told)
+            assert judge.ledger().left == 0
+            adds_up(judge)
+            log_is_whole(judge)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("setting", ["standard_conforming_strings=off", "bytea_output=escape"])
+def test_bytes_stay_what_they_are_however_the_role_is_set(setting: str, postgres_url: str) -> None:
+    url = postgres_url + ("&" if "?" in postgres_url else "?") + "options=" + quote(f"-c {setting}")
+    with doral.open(url, leases=True) as store, doral.open(url) as judging:
+        campaign = make_hot(store, 12)
+        told = [one.id for _ in range(20) for one in campaign.decide_many(["old"] * 12)]
+        judge = judging.campaign("hot")
+        assert [one.id for one in judge.decisions()][-len(told) :] == told
+        log_is_whole(judge)
+
+
+def test_a_statement_that_could_not_be_prepared_is_prepared_later(postgres_url: str) -> None:
+    """The driver has the server forget all of them, and then somebody keeps a table for himself."""
+    with doral.open(postgres_url, leases=True, lock_timeout_s=0.3) as store:
+        campaign = make_hot(store, 12)
+        campaign.decide_many(["old"] * 12)
+        connection = pool_of(store).take()
+        connection.execute("DEALLOCATE ALL")
+        pool_of(store).give(connection, threading.get_ident())
+        with psycopg.connect(postgres_url) as other:
+            other.execute("LOCK TABLE doral.events IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(StorageError):
+                campaign.decide_many(["old"] * 12)
+        told = [one.id for _ in range(4) for one in campaign.decide_many(["old"] * 12)]
+        assert [one.id for one in campaign.decisions()][-48:] == told
+        log_is_whole(campaign)
+
+
+def test_rows_that_a_trigger_puts_elsewhere_are_stored(postgres_url: str) -> None:
+    """As databases were once cut into parts: the server says that nothing was copied, and all of it is there."""
+    with (
+        doral.open(postgres_url, leases=True) as store,
+        psycopg.connect(postgres_url, autocommit=True) as admin,
+    ):
+        campaign = make_hot(store, 12)
+        campaign.decide_many(["old"] * 12)
+        admin.execute("CREATE TABLE doral.elsewhere (LIKE doral.events INCLUDING ALL) INHERITS (doral.events)")
+        admin.execute(
+            "CREATE FUNCTION doral.move() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "INSERT INTO doral.elsewhere VALUES (NEW.*); RETURN NULL; END $$"
+        )
+        admin.execute("CREATE TRIGGER moves BEFORE INSERT ON doral.events FOR EACH ROW EXECUTE FUNCTION doral.move()")
+        try:
+            told = campaign.decide_many(["old"] * 12)
+            assert [one.id for one in campaign.decisions()][-12:] == [one.id for one in told]
+            log_is_whole(campaign)
+        finally:
+            admin.execute("DROP FUNCTION doral.move CASCADE")
+            admin.execute("DROP TABLE doral.elsewhere")

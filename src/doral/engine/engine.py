@@ -122,7 +122,7 @@ class Engine:
         `recorded` says what was decided for them once, an arm (below 0: a skip) and its cost: that is what happens, and
         what the engine would choose is only told.
         """
-        arms, costs = (None, None) if recorded is None else zip(*recorded, strict=True)
+        arms, costs = zip(*recorded, strict=True) if recorded else (None, None)
         decided = self.adopt_many(contexts, offered, clocks, times=times, arms=arms, costs=costs, who=who)
         return map(Decided._make, decided.tolist())
 

@@ -174,7 +174,8 @@ def placed(
 ) -> Placed:
     """These decisions after the event of this sequence and round, which has the checksum `before`."""
     chains: list[bytes] = []
-    shown, shown_text = -1.0, ""
+    shown: float | None = None
+    shown_text = ""
     rows = zip(made.texts, count(sequence + 1), clocks, numbers, count(round_ + 1), strict=False)
     for text, one, clock, number, its_round in rows:
         if clock != shown:

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -85,6 +86,11 @@ class LeasedSession(Session):
         self._scratch, self._granted, self._has_lease = None, Granted(), False
 
     @property
+    def _may_have_lease(self) -> bool:
+        """Also one that it does not decide by any more, because nobody knew what was left of it."""
+        return self._has_lease or (self._fold is not None and self._fold.leases.has(self.writer))
+
+    @property
     def n_states(self) -> int:
         """The one that it decides on is another one."""
         return 1 + self._has_lease
@@ -101,9 +107,20 @@ class LeasedSession(Session):
             parts = [(is_one, list(some)) for is_one, some in groupby(requests, key=lambda one: one[0] in _DECIDE)]
             found: list[Any] = []
             for decides, some in parts:
-                write = self._decide_all if decides else self._write_others
+                write = partial(self._written, self._decide_all if decides else self._write_others)
                 found += write(some) if not found else _results_of(write, some)
             return found
+
+    def _written(self, write: Callable[[Sequence[Ask]], list[Any]], requests: Sequence[Ask]) -> list[Any]:
+        """Whatever ends it early, even an interrupt: what was sent may be stored later. It is then stored under the
+        lock, so that whoever waits for that next knows what is left of the lease, and nobody else does.
+        """
+        try:
+            return write(requests)
+        except BaseException as error:
+            if isinstance(error, StorageError) or not isinstance(error, DoralError):
+                self._forget_lease()
+            raise
 
     def _write_others(self, requests: Sequence[Ask]) -> list[Any]:
         """The ordinary way. A correction may have been paid out of the lease, and then a state that has not heard of it
@@ -138,7 +155,7 @@ class LeasedSession(Session):
 
     def _decide_alone(self, requests: Sequence[Ask]) -> list[Any]:
         self._set_aside()
-        if not self._has_lease:
+        if not self._may_have_lease:
             return super().write_together(requests)
         found = super().write_together([(plan_return, ()), *requests])[1:]
         self._forget_lease()
@@ -419,7 +436,7 @@ class LeasedSession(Session):
         needs it. Nor does it count as a use: whoever is closed to make room must not ask for it.
         """
         log = self._log
-        if self._has_lease and log is not None and not log.is_lost and not self._is_writing:
+        if self._may_have_lease and log is not None and not log.is_lost and not self._is_writing:
             with suppress(DoralError):
                 _begin_soon(log, within_s)
                 try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any, NoReturn, TypeVar
 
 import psycopg
@@ -78,6 +79,8 @@ def connect(database: PostgresDatabase, timeouts: Timeouts, *, is_patient: bool 
         connection.execute(
             # Nobody else's functions and operators come before the server's own, and numbers come back to the last bit.
             "SET search_path = pg_catalog, pg_temp; SET extra_float_digits = 3; SET synchronous_commit = on; "
+            # Bytes are written and read as we write and read them, however the database or the role is set.
+            "SET standard_conforming_strings = on; SET bytea_output = hex; "
             f"SET lock_timeout = {_milliseconds(timeouts.lock_s if is_patient else slice_s)}; "
             f"SET statement_timeout = {0 if is_patient else _milliseconds(timeouts.statement_s)}; "
             # Likewise the server gives us up: a process that is stopped in a transaction would keep others locked out.
@@ -136,6 +139,7 @@ class PostgresConnection(Connection):
         self._may_change_texts = self._encoding not in _KEEP_TEXTS
         self._leads: set[int] = set()  # campaigns for which it has a lock as long as it lives
         self._prepared: dict[str, str] = {}  # names of statements that the server knows
+        self._numbers = count()  # of names: none is used again, whatever the server still knows by it
         renew_in_child(self)
 
     @property
@@ -240,12 +244,11 @@ class PostgresConnection(Connection):
             return super().begin_with(campaign_id, sql, parameters, then=then, within_s=within_s)
         if sql not in self._prepared or then not in self._prepared:
             self._prepare(sql, then)
-        message = (
-            f"{_BEGIN}; {_PLAN_ONCE}; SELECT pg_advisory_xact_lock({CAMPAIGN_LOCKS:d}, {campaign_id:d}); "
-            f"EXECUTE {self._prepared[sql]} ({', '.join(f'{one:d}' for one in parameters)})"
-        )
+        lock = f"{_BEGIN}; {_PLAN_ONCE}; SELECT pg_advisory_xact_lock({CAMPAIGN_LOCKS:d}, {campaign_id:d})"
+        given = ", ".join(f"{one:d}" for one in parameters)
 
         def ask() -> list[tuple[Any, ...]]:
+            message = f"{lock}; EXECUTE {self._prepared[sql]} ({given})"
             return rows_of(self._connection.wait(asking(self._connection.pgconn, message)))
 
         def ask_again() -> list[tuple[Any, ...]]:
@@ -253,6 +256,7 @@ class PostgresConnection(Connection):
                 return ask()
             except psycopg.errors.InvalidSqlStatementName:  # at times, the driver has the server forget all of them
                 self.rollback()
+                self._prepared.clear()
                 self._prepare(sql, then)
                 return ask()
 
@@ -261,16 +265,14 @@ class PostgresConnection(Connection):
     def _prepare(self, *statements: str) -> None:
         """Have them planned once: to do so takes longer than they do, and others wait. Outside a transaction."""
         for sql in statements:
-            name = self._prepared.setdefault(sql, f"doral_{len(self._prepared)}")
+            name = f"doral_{next(self._numbers)}"
             parts = sql.split(self.placeholder)
             marked = "".join(f"{part}${place}" for place, part in enumerate(parts[:-1], 1)) + parts[-1]
             try:
                 self._connection.execute(f"PREPARE {name} AS {marked}".encode(), prepare=False)
-            except psycopg.errors.DuplicatePreparedStatement:
-                pass
             except psycopg.Error as error:
-                del self._prepared[sql]
                 self._fail(error)
+            self._prepared[sql] = name
 
     def _await_lock(self, campaign_id: int, within_s: float | None, ask: Callable[[], T]) -> T:
         since = time.monotonic()
@@ -285,6 +287,9 @@ class PostgresConnection(Connection):
             except psycopg.Error as error:
                 self.rollback()
                 self._fail(error)
+            except BaseException:  # an interrupt, or what nobody can read: the lock may have been granted
+                self.rollback()
+                raise
             else:
                 note_wait(since, f"campaign {campaign_id}")
                 return found
@@ -394,7 +399,9 @@ class PostgresConnection(Connection):
     def insert_and_commit(
         self, packed: Packed, filled: Sequence[Sequence[Any]], sql: str, parameters: Sequence[Any]
     ) -> int:
-        given = ", ".join(f"'\\x{one.hex()}'" if isinstance(one, bytes) else f"{one:d}" for one in parameters)
+        given = ", ".join(
+            f"decode('{one.hex()}', 'hex')" if isinstance(one, bytes) else f"{one:d}" for one in parameters
+        )
         try:
             message = f"{packed.statement}; EXECUTE {self._prepared[sql]} ({given}); COMMIT"
             talk = copying(self._connection.pgconn, message, packed.filled(filled))
@@ -407,7 +414,7 @@ class PostgresConnection(Connection):
             return min(stored, packed.n_rows - 1)
         if failure is not None:
             self._fail(failure)
-        return stored
+        return packed.n_rows  # it is committed, and so the statement has counted them, wherever a trigger put them
 
     def commit(self) -> None:
         try:
