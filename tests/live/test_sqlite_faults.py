@@ -552,7 +552,7 @@ def test_an_error_of_fsync_leaves_the_outcome_open(campaign: Campaign, path: Pat
 def test_writers_are_served_in_turn(path: Path, zygote: Zygote, tmp_path: Path, open_store: Opener) -> None:
     """While all of them want to write. Each gets as much time as the machine has for it: that is not counted here."""
     campaign = make(open_store(f"sqlite:///{path}"))
-    assert zygote.run("compete", f"sqlite:///{path}", "kits", 4, tmp_path / "notes") == [0] * 4
+    assert zygote.run("compete", f"sqlite:///{path}", "kits", writer.COMPETING, tmp_path / "notes") == [0] * 4
     made = sorted(int(one.read_text()) for one in tmp_path.glob("notes-*"))
     assert len(made) == 4
     assert campaign.report().arrivals == sum(made)
