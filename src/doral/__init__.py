@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from doral.client.remote_async import AsyncCampaign as AsyncCampaign
     from doral.client.remote_async import AsyncStore as AsyncStore
     from doral.engine.options import PolicyOptions as PolicyOptions
-    from doral.engine.policy import policy as policy
+    from doral.engine.options import policy as policy
     from doral.errors import DoralError as DoralError
     from doral.errors import InvalidValue as InvalidValue
     from doral.errors import UnknownName as UnknownName
@@ -149,7 +149,7 @@ _HOMES = {
     "Log": "doral.log.log",
     "Number": "doral.person",
     "Plan": "doral.planning.plan",
-    "PolicyOptions": "doral.engine.policy",
+    "PolicyOptions": "doral.engine.options",
     "Problem": "doral.problem",
     "PythonPolicy": "doral.simulation.python_policy",
     "RemoteCampaign": "doral.client.remote",
@@ -166,7 +166,7 @@ _HOMES = {
     "load": "doral.simulation.saved",
     "open": "doral.live.store",
     "plan": "doral.planning.make",
-    "policy": "doral.engine.policy",
+    "policy": "doral.engine.options",
     "read_log": "doral.log.read",
     "rival": "doral.simulation.rivals.rival",
     "scenario": "doral.simulation.scenarios.names",

@@ -65,7 +65,7 @@ def create(
     with exit_codes():  # before a file is made
         refuse_unkept(storage)
         from doral.cli.problem_files import read_problem
-        from doral.engine.presets import policy as policy_by_name
+        from doral.engine.options import make_policy as policy_by_name
 
         began = parse_given_time("at", at)
         stored = read_problem(problem, clock=clock, until=until)

@@ -16,7 +16,7 @@ from doral.cli.campaign_words import json_line
 from doral.cli.listing import POLICY_WORDS, about
 from doral.cli.policy_words import parse_policy
 from doral.engine.options import OPTION_NAMES, PolicyOptions, option_words
-from doral.engine.policy import policy
+from doral.engine.options import policy
 from doral.errors import UnknownName
 from doral.simulation.named import NamedPolicy
 from doral.simulation.rivals.catalogue import AT_LIST_PRICES, RIVALS

@@ -11,7 +11,7 @@ from doral.cli import simulation_table
 from doral.cli.cluster import computing_on
 from doral.cli.policy_words import parse_policy
 from doral.engine.options import PolicyOptions
-from doral.engine.pieces.people import check_problem
+from doral.engine.setup import check_problem
 from doral.errors import InvalidValue
 from doral.simulation.named import NamedPolicy
 from doral.simulation.outcome import METRICS

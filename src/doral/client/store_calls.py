@@ -10,9 +10,9 @@ from doral import _check
 from doral.client import plain
 from doral.client.calls import Call, Page, body_of, path_of
 from doral.client.described import described_as
-from doral.engine.blueprint import MAX_SEED
+from doral.engine.setup import MAX_SEED
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import POLICY_NAMES, policy_of
+from doral.engine.options import POLICY_NAMES, policy_of
 from doral.errors import InvalidValue
 from doral.live.store import Store
 from doral.prediction.external import External

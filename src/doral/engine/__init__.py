@@ -1,1 +1,1 @@
-"""The policy engine: events, the pieces that policies are composed of, and presets. Start with `events.py`."""
+"""The algorithm: a compiled state machine. Start with `events.py`, the paper's Algorithm 2 on one page."""

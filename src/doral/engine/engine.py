@@ -1,7 +1,8 @@
-"""A policy at work: its state at a fixed address, and the compiled program of its composition.
+"""A policy at work: its state at a fixed address, and the compiled program that all policies share.
 
-The engine is deterministic: the same calls in the same order lead to the same state, to the bit. A call that changes
-the state may put another one in its place, so nobody keeps a state but the `Engine` here.
+`PROGRAM` holds all that a live campaign calls: one call runs events of one kind, one or many. The engine is
+deterministic: the same calls in the same order lead to the same state, to the bit. A call that changes the state may
+put another one in its place, so only the `Engine` keeps it.
 """
 
 from __future__ import annotations
@@ -9,30 +10,209 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Bits, Floats, Record
-from doral._kernel import Block
-from doral.engine import amend
-from doral.engine.blueprint import Blueprint
-from doral.engine.choice import PLAYED_RACING
-from doral.engine.compose import first_state, grown
-from doral.engine.entries import (
-    ANSWER,
-    ASK,
-    VERDICT,
-    Answers,
-    Arrivals,
-    live_entries,
-    new_arrivals,
-    program_of,
+from doral._arrays import Bits, Floats, Ints, Record, leaves, replace_leaves
+from doral._kernel import Block, Entry, Program, TreeLayout, layout_of, position, rare, shared
+from doral.engine import events
+from doral.engine.budget import BACK, added, decimal_rest, list_cost
+from doral.engine.decide import PLAYED_RACING
+from doral.engine.events import (
+    AFTER_CUTOFF,
+    LEARNED,
+    action_of,
+    choose,
+    commit,
+    hear,
+    is_full,
+    learn,
+    learn_late,
+    recall,
+    welcome,
 )
-from doral.engine.leaves import leaves, replace_leaves
-from doral.engine.pieces.costs import BACK
-from doral.engine.state import State, has, is_racing
-from doral.problem import Problem
+from doral.engine.options import PolicyOptions
+from doral.engine.people import recall_arrival
+from doral.engine.setup import Blueprint, first_state, grown, mark_every_row_stale, widened
+from doral.engine.state import RESERVED, SPENT, State, is_racing
+from doral.problem import Arm, Problem
+
+COMPILE_SECONDS = 12.0  # of one program, roughly: who waits is told
+
+# What is decided for an arrival, with the number of its decision.
+VERDICT = np.dtype(
+    [
+        ("arm", np.int64),
+        ("reason", np.int64),
+        ("round", np.int64),
+        ("number", np.int64),
+        ("probability", np.float64),
+        ("value", np.float64),
+        ("price", np.float64),
+    ],
+    align=True,
+)
+# An answer, and its outcome.
+ANSWER = np.dtype(
+    [
+        ("number", np.int64),  # of the decision
+        ("reward", np.float64),
+        ("clock", np.float64),  # when it came
+        ("recorded", np.int64),  # its outcome according to the log, or ASK
+        ("is_recalled", np.int64),  # 1: it came before what the clock shows, and is recorded only now
+        ("context", np.int64),  # of the decision, which may have left the ring; and so on
+        ("arm", np.int64),
+        ("age", np.float64),  # of the decision when it came
+        ("outcome", np.int64),  # to be filled in
+    ],
+    align=True,
+)
+ASK = -2  # in the place of an arm or an outcome: not a fact of the log, but for the engine to say
+
+
+class Arrivals(NamedTuple):
+    """Arrivals in their order."""
+
+    contexts: Ints  # (n,)
+    traits: Floats  # (n, features of a person)
+    weights: Floats  # (n,) what a unit of reward is worth; NaN: what it is in the context
+    deadlines: Floats  # (n,) likewise
+    available: Bits  # (n, A), or (n, 0) where all arms are
+    clocks: Floats  # (n,)
+    times: Floats  # (n,) when the decision counts as made: what the clock shows, or earlier
+    arms: Ints  # (n,) that were played according to the log, below 0 for a skip; or ASK
+    costs: Floats  # (n,) of those
+    decided: Record  # (n,) of VERDICT, to be filled in
+
+
+class Answers(NamedTuple):
+    """Answers in their order."""
+
+    rows: Record  # (n,) of ANSWER
+    traits: Floats  # (n, features of a person): their decisions may have left the ring
+
+
+def new_arrivals(n: int, n_arms: int, n_traits: int = 0) -> Arrivals:
+    """Return room for n arrivals that the engine decides; `n_arms` is 0 where all arms are available."""
+    return Arrivals(
+        np.zeros(n, dtype=np.int64),
+        np.zeros((n, n_traits)),
+        np.full(n, np.nan),
+        np.full(n, np.nan),
+        np.zeros((n, n_arms), dtype=np.uint8),
+        np.zeros(n),
+        np.zeros(n),
+        np.full(n, ASK, dtype=np.int64),
+        np.zeros(n),
+        np.zeros(n, dtype=VERDICT),
+    )
+
+
+# --- the program -----------------------------------------------------------------------------------------------------
+
+
+@shared
+def arrive(state: State, arrivals: Arrivals, start: int) -> int:
+    """Decide for arrivals from `start` on; return where it stopped: at the end, or earlier if the state is full.
+
+    Where the log says what was decided, that is what happens; the engine only says what it would have chosen.
+    """
+    for i in range(start, arrivals.contexts.size):
+        if is_full(state):
+            return i
+        context, clock = position(arrivals.contexts[i]), arrivals.clocks[i]
+        row = welcome(state, context, arrivals.traits[i], arrivals.weights[i], arrivals.deadlines[i], clock)
+        choice = choose(state, row, arrivals.available[i])
+        arm = action_of(state, choice) if arrivals.arms[i] == ASK else arrivals.arms[i]
+        if arm >= 0:
+            arm = position(arm)
+            cost = list_cost(state, row, arm) if arrivals.arms[i] == ASK else arrivals.costs[i]
+            commit(state, row, arm, cost, arrivals.times[i])
+        decided = arrivals.decided[i]
+        decided.arm, decided.reason = choice.arm, choice.reason
+        decided.round, decided.number = state.now[0].round, state.now[0].next - 1
+        decided.probability, decided.value, decided.price = choice.probability, choice.value, choice.price
+    return arrivals.contexts.size
+
+
+@shared
+def answer(state: State, answers: Answers, start: int) -> int:
+    """Take in answers from `start` on; return where it stopped."""
+    for i in range(start, answers.rows.size):
+        if is_full(state):
+            return i
+        row = answers.rows[i]
+        context, arm = position(row.context), position(row.arm)
+        if row.is_recalled != 0:
+            row.outcome = recall(state, row.number, context, arm, row.reward, row.age, answers.traits[i])
+        else:
+            row.outcome = hear(state, row.number, row.reward, row.clock)
+        if row.recorded != ASK and row.outcome <= AFTER_CUTOFF and row.recorded <= AFTER_CUTOFF:
+            row.outcome = row.recorded
+        if row.outcome == LEARNED:
+            if row.is_recalled != 0:
+                learn_late(state, row.number, context, arm, row.reward)
+            else:
+                learn(state, row.number, row.reward)
+    return answers.rows.size
+
+
+@rare
+def record(state: State, arrivals: Arrivals, is_arrival: bool) -> int:
+    """Take in a decision that was made elsewhere, the first of these; 0 if the state is full: nothing has happened."""
+    if is_full(state):
+        return 0
+    events.record(
+        state,
+        arrivals.contexts[0],
+        arrivals.traits[0],
+        arrivals.weights[0],
+        arrivals.deadlines[0],
+        arrivals.arms[0],
+        arrivals.costs[0],
+        arrivals.times[0],
+        arrivals.clocks[0],
+        is_arrival,
+    )
+    return 1
+
+
+@rare
+def recall_features(state: State, number: int, context: int, answers: Answers) -> None:
+    """Set the features of a decision, the first of these, before it is corrected: it may have left the ring."""
+    if state.rules.has_people:
+        recall_arrival(state, number, context, answers.traits[0])
+
+
+@cache
+def state_layout() -> TreeLayout:
+    """Return the layout of states: the same for every policy and problem."""
+    problem = Problem(arms=[Arm("arm")], contexts=["context"], budget=1.0, horizon=1, deadline=1.0)
+    return layout_of(first_state(Blueprint(options=PolicyOptions(), problem=problem, seed=0)))
+
+
+def _entries() -> dict[str, Entry]:
+    state = state_layout()
+    answers = Answers(np.zeros(1, dtype=ANSWER), np.zeros((1, 0)))
+    return {
+        "prepare": Entry(events.prepare, (state,)),
+        "arrive": Entry(arrive, (state, new_arrivals(1, 1), int), int),
+        "answer": Entry(answer, (state, answers, int), int),
+        "pass_time": Entry(events.pass_time, (state, float)),
+        "record": Entry(record, (state, new_arrivals(1, 1), bool), int),
+        "recall_features": Entry(recall_features, (state, int, int, answers)),
+        "cancel": Entry(events.cancel, (state, int, int, int, float, bool, float)),
+        "pay": Entry(events.pay, (state, int, int, int, float, float)),
+        "correct": Entry(events.correct, (state, int, int, int, float, float)),
+        "recompute": Entry(events.recompute, (state,)),
+    }
+
+
+PROGRAM = Program(name="policy", entries=_entries, seconds=COMPILE_SECONDS, label="the policy engine")
+
+# --- the engine ------------------------------------------------------------------------------------------------------
 
 
 class Decided(NamedTuple):
@@ -48,28 +228,27 @@ class Decided(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """An answer, as `entries.ANSWER` has it but for what becomes of it."""
+    """An answer, as `ANSWER` has it but for its outcome."""
 
     number: int  # of the decision
     reward: float
     clock: float  # when it came
     recorded: int = ASK
-    is_recalled: bool = False  # it came before what the clock shows, and is told only now
-    context: int = 0  # of the decision, which may be gone by then; and so on
+    is_recalled: bool = False  # it came before what the clock shows, and is recorded only now
+    context: int = 0  # of the decision, which may have left the ring; and so on
     arm: int = 0
-    trains: bool = True
     age: float = 0.0
 
 
 class Who(NamedTuple):
-    """What is known of the one who arrives, beyond the context: where it is NaN, that of the context holds."""
+    """What is known of an arrival beyond its context: where it is NaN, that of the context holds."""
 
     traits: Sequence[float] = ()
     weight: float = math.nan
     deadline: float = math.nan
 
 
-NOBODY = Who()
+NO_FEATURES = Who()
 
 
 class Engine:
@@ -81,10 +260,10 @@ class Engine:
         self.start(blueprint)
 
     def start(self, blueprint: Blueprint) -> None:
-        """A state that knows nothing."""
+        """Start with a state that knows nothing."""
         self.blueprint = blueprint
         self._block = Block(first_state(blueprint))
-        self._program = program_of("live", self.state, live_entries)
+        self._program = PROGRAM
         self._program["prepare"](self._block)
 
     # --- events -----------------------------------------------------------------------------------------------------
@@ -93,10 +272,10 @@ class Engine:
         return Block(new_arrivals(1, n_arms, self._n_traits))
 
     def decide(
-        self, context: int, offered: Bits, clock: float, *, time: float | None = None, who: Who = NOBODY
+        self, context: int, offered: Bits, clock: float, *, time: float | None = None, who: Who = NO_FEATURES
     ) -> Decided:
-        """One arrival. `offered` is (1, arms), or (1, 0) where all arms are; `time`, if it is not what the clock shows,
-        is when the decision counts as made.
+        """Decide for one arrival. `offered` is (1, arms), or (1, 0) where all arms are; `time`, if it is not what the
+        clock shows, is when the decision counts as made.
         """
         if offered.shape[1] != self._one.tree.available.shape[1]:
             self._one = self._room(offered.shape[1])
@@ -117,10 +296,10 @@ class Engine:
         recorded: Sequence[tuple[int, float]] | None = None,
         who: Sequence[Who] | None = None,
     ) -> Iterator[Decided]:
-        """Arrivals in their order, in one call.
+        """Decide for arrivals in their order, in one call.
 
         `recorded` says what was decided for them once, an arm (below 0: a skip) and its cost: that is what happens, and
-        what the engine would choose is only told.
+        what the engine would choose is only returned.
         """
         arms, costs = zip(*recorded, strict=True) if recorded else (None, None)
         decided = self.adopt_many(contexts, offered, clocks, times=times, arms=arms, costs=costs, who=who)
@@ -137,7 +316,7 @@ class Engine:
         costs: Sequence[float] | None = None,
         who: Sequence[Who] | None = None,
     ) -> Record:
-        """The same with one array of what was decided, for those who look at some columns of it only."""
+        """Do the same, and return one array of what was decided."""
         n = len(contexts)
         arrivals = Arrivals(
             np.array(contexts, dtype=np.int64),
@@ -158,7 +337,7 @@ class Engine:
             self._block.tree = grown(self.state)
 
     def answer(self, heard: Sequence[Heard], *, who: Sequence[Who] | None = None) -> list[int]:
-        """Answers in their order, and what the engine made of each; `who` they are from, where people have features."""
+        """Take in answers in their order, and return their outcomes; `who` they are from, with features."""
         traits, _, _ = _columns(who, len(heard), self._n_traits)
         answers = Answers(np.array([(*one, 0) for one in heard], dtype=ANSWER), traits)
         answer, block, done, n = self._program["answer"], Block(answers), 0, len(heard)
@@ -176,9 +355,9 @@ class Engine:
         time: float,
         clock: float,
         is_arrival: bool,
-        who: Who = NOBODY,
+        who: Who = NO_FEATURES,
     ) -> int:
-        """A decision that was made elsewhere; its number. The arm is below 0 for a skip, which has none."""
+        """Take in a decision that was made elsewhere; return its number. The arm is below 0 for a skip."""
         room = self._room(0)
         one = room.tree
         one.contexts[0], one.arms[0], one.costs[0], one.times[0], one.clocks[0] = context, arm, cost, time, clock
@@ -187,71 +366,79 @@ class Engine:
             self._block.tree = grown(self.state)
         return self.played - 1
 
-    def greet(self, number: int, context: int, who: Who) -> None:
-        """Say who a decision was for, before it is corrected or cancelled: it may be gone."""
+    def recall_features(self, number: int, context: int, who: Who) -> None:
+        """Set the features of a decision before it is corrected or cancelled: it may have left the ring."""
         if self._n_traits:
             traits, _, _ = _columns([who], 1, self._n_traits)
-            self._program["greet"](self._block, number, context, Block(Answers(np.zeros(1, dtype=ANSWER), traits)))
-
-    def set_clock(self, clock: float) -> None:
-        """The clock was wrong, and shows this."""
-        amend.set_clock(self.state, clock)
+            answers = Block(Answers(np.zeros(1, dtype=ANSWER), traits))
+            self._program["recall_features"](self._block, number, context, answers)
 
     def pass_time(self, clock: float) -> None:
-        """Time has passed and nobody has arrived."""
+        """Let time pass without an arrival."""
         self._program["pass_time"](self._block, clock)
 
     # --- amendments -------------------------------------------------------------------------------------------------
 
-    def correct(self, *, number: int, context: int, arm: int, reason: int, previous: float, reward: float) -> None:
-        """A reward that came in time is another one. What was not learned, such as answers to a race, stays so."""
-        if self.is_training(reason):
-            self._program["correct"](self._block, number, context, arm, previous, reward)
+    def correct(self, *, number: int, context: int, arm: int, previous: float, reward: float) -> None:
+        """Replace a reward that came in time by another one."""
+        self._program["correct"](self._block, number, context, arm, previous, reward)
 
     def cancel(self, *, number: int, context: int, arm: int, cost: float, reason: int, clock: float) -> None:
-        """A decision that has no answer is taken back; its cost comes back with it."""
+        """Take back a decision that has no answer; its cost is released."""
         self._program["cancel"](self._block, number, context, arm, cost, reason == PLAYED_RACING, clock)
 
-    def is_training(self, reason: int) -> bool:
-        """Whether answers to decisions that were made for this reason train the rewards."""
-        return self.blueprint.options.race_trains or reason != PLAYED_RACING
-
-    def give_back(self, context: int, amount: float) -> None:
-        """A decision in this context cost less than was reserved for it (below 0: a corrected cost adds to it)."""
-        amend.give_back(self.state, context, amount)
-
     def pay(self, *, number: int, context: int, arm: int, age: float | None, change: float) -> None:
-        """Which share of what was reserved a decision costs in the end; without an age, a correction of that."""
+        """Enter the share of what was reserved that a decision costs in the end; without an age, a correction of it."""
         self._program["pay"](self._block, number, context, arm, -1.0 if age is None else age, change)
 
-    @property
-    def coming_back(self) -> float:
-        """What is thought to come back of what is reserved; 0 where that is not learned."""
-        return max(0.0, float(self.state.costs.totals[BACK])) if has(self.state, "costs") else 0.0
+    def set_clock(self, clock: float) -> None:
+        """Set a clock that was wrong: whatever seems to have been decided later was decided now at the latest."""
+        state, now = self.state, self.state.now
+        now["clock"] = clock
+        now["opened"] = np.minimum(now["opened"], clock)
+        watched = np.arange(now["first"][0], now["next"][0]) & (state.ring.size - 1)
+        state.ring["time"][watched] = np.minimum(state.ring["time"][watched], clock)
 
-    @property
-    def keeps_reserve(self) -> bool:
-        """Whether the budget holds whatever is paid."""
-        return not has(self.state, "costs") or self.state.costs.certainty == 0.0
+    def give_back(self, context: int, amount: float) -> None:
+        """Release what a decision in this context did not cost (below 0: a corrected cost adds to it)."""
+        self._add_budget(amount)
+        self.state.tiers[SPENT, self.state.demand.depth[context]] -= amount
 
     def top_up(self, amount: float) -> None:
-        amend.top_up(self.state, amount)
+        """Add budget. The race's share of it grows too, and so does what is reserved."""
+        self.state.tiers[RESERVED] *= 1.0 + amount / self.state.now["budget"][0]
+        self.state.now["budget"] += amount
+        self._add_budget(amount)
+
+    def _add_budget(self, amount: float) -> None:
+        now = self.state.now[0]
+        left, rest, dust = (float(now[name]) for name in ("budget_left", "budget_rest", "budget_dust"))
+        now["budget_left"], now["budget_rest"], now["budget_dust"] = added(
+            left, rest, dust, amount, decimal_rest(amount)
+        )
 
     def extend(self, rounds: int) -> None:
-        amend.extend(self.state, rounds)
+        """Expect more arrivals; the end, as far as it was in view, is not any more."""
+        self.state.now["horizon"] += rounds
+        self.state.now["must_read"] = 1
 
     def extend_until(self, clock: float) -> None:
-        """To a later date."""
-        amend.extend_until(self.state, clock)
+        """Move the date of the end; how many come until then is forecast with the next arrival."""
+        self.state.now["until"] = clock
+        self.state.now["must_read"] = 1
 
     def retire(self, arm: int) -> None:
-        """Keep an arm out of stage 2, and out of the price of the budget."""
-        amend.retire(self.state, arm)
+        """Keep an arm out of stage 2, and out of the price of the budget, for good."""
+        state = self.state
+        if state.barrier[-1, arm] != -np.inf:
+            state.barrier[:, arm] = -np.inf
+            state.now["must_read"] = 1
+            mark_every_row_stale(state)
 
     def add_arm(self, problem: Problem) -> None:
         """Go on with a problem that has one more arm, the last, about which nothing is known."""
         wider = dataclasses.replace(self.blueprint, problem=problem)
-        self._block.tree = amend.widened(self.state, first_state(self.blueprint), first_state(wider))
+        self._block.tree = widened(self.state, first_state(self.blueprint), first_state(wider))
         self.blueprint = wider
         self._program["recompute"](self._block)
 
@@ -261,6 +448,16 @@ class Engine:
     def state(self) -> State:
         state: State = self._block.tree
         return state
+
+    @property
+    def coming_back(self) -> float:
+        """What is expected to be released of what is reserved; 0 where that is not learned."""
+        return max(0.0, float(self.state.costs.totals[BACK])) if self.state.rules.has_learned_costs else 0.0
+
+    @property
+    def keeps_reserve(self) -> bool:
+        """Whether the budget holds whatever is paid."""
+        return self.state.rules.certainty_of_credit == 0.0
 
     @property
     def is_racing(self) -> bool:
@@ -304,7 +501,7 @@ class Engine:
     # --- snapshots --------------------------------------------------------------------------------------------------
 
     def arrays(self) -> list[tuple[str, Any]]:
-        """The whole state: arrays with their names."""
+        """Return the whole state: arrays with their names."""
         return list(leaves(self.state))
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
@@ -313,7 +510,7 @@ class Engine:
 
 
 def _columns(who: Sequence[Who] | None, n: int, n_traits: int) -> tuple[Floats, Floats, Floats]:
-    """Traits, weights and deadlines of n people."""
+    """Return traits, weights and deadlines of n arrivals."""
     if who is None:
         return np.full((n, n_traits), np.nan), np.full(n, np.nan), np.full(n, np.nan)
     traits = np.array([one.traits for one in who], dtype=np.float64).reshape(n, n_traits)

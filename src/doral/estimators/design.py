@@ -12,11 +12,11 @@ bring on average, and no more than that.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Floats, Ints
+from doral._arrays import Array, Floats, Ints
 from doral._kernel import kernel, rare
 
 FARTHEST = 10.0  # scales from the centre
@@ -29,17 +29,17 @@ LINEAR = -math.inf  # in place of a knot: the number itself
 class Design(NamedTuple):
     """Of p columns, the first of which is 1, from n numbers."""
 
-    number: Ints  # (n,) where each number is among the features of a person
-    centre: Floats  # (n,)
-    scale: Floats  # (n,) 0: not known yet
-    first: Ints  # (p,) the number that a column is made of; -1 for the constant
-    second: Ints  # (p,) the number that it is multiplied with; -1 for none
-    knot: Floats  # (p,) LINEAR, or the rank of the knot among those of the number, and then where it is
-    shift: Floats  # (p,) the mean of the column
-    unit: Floats  # (p,) its scale
-    group: Ints  # (p,) columns that tell the same thing are thought to matter as much
-    z: Floats  # (n,) scratch
-    is_known: Ints  # (1,) 1: the first have come
+    number: Annotated[Ints, Array("n")]  # where each number is among the features of a person
+    centre: Annotated[Floats, Array("n")]
+    scale: Annotated[Floats, Array("n")]  # 0: not known yet
+    first: Annotated[Ints, Array("p")]  # the number that a column is made of; -1 for the constant
+    second: Annotated[Ints, Array("p")]  # the number that it is multiplied with; -1 for none
+    knot: Annotated[Floats, Array("p")]  # LINEAR, or the rank of the knot, and then where it is
+    shift: Annotated[Floats, Array("p")]  # the mean of the column
+    unit: Annotated[Floats, Array("p", fill=1.0)]  # its scale
+    group: Annotated[Ints, Array("p")]  # columns that tell the same thing are thought to matter as much
+    z: Annotated[Floats, Array("n")]  # scratch
+    is_known: Annotated[Ints, Array("1")]  # 1: the first have come
 
 
 def new_design(*, numbers: list[int], splines: bool, products: list[tuple[int, int]]) -> Design:

@@ -13,11 +13,11 @@ how often levels came together: one number for every pair of levels that was see
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Floats, Ints
+from doral._arrays import Array, Floats, Ints, allocate
 from doral._kernel import kernel, position, rare
 from doral.estimators.line import (
     FLOOR,
@@ -45,47 +45,45 @@ _PLACES, _ARMS = 2**22, 2**17  # those of pairs, of two places in the list and a
 class LevelEffects(NamedTuple):
     """Of C categories, all their levels in one list, for A arms and p columns of the line."""
 
-    keys: Ints  # (2 * room,) a table that finds levels by category and code
-    places: Ints  # (2 * room,) where they are in the list
-    n: Ints  # (1,) levels so far
-    category: Ints  # (room,)
-    came: Floats  # (room,) how many of a level have come
-    answers: Floats  # (room, A)
-    told: Floats  # (room, A) the sum of their rewards
-    reward: Floats  # (room, A) the same without what other categories are thought to add
-    x: Floats  # (room, A, p) sum of the columns of the line
-    mean: Floats  # (room, A) u + v
-    variance: Floats  # (room, A)
-    common: Floats  # (C,) s
-    own: Floats  # (C,) d
-    explained: Floats  # (2, A) what levels explain of the squares of rewards, and how many numbers that takes
-    pair_keys: Ints  # (pair room,) a table of levels of two categories and an arm
-    pair_answers: Floats  # (pair room,) how many of its answers are from people who have both
-    n_pairs: Ints  # (1,)
+    keys: Annotated[Ints, Array("2*L")]  # a table that finds levels by category and code
+    places: Annotated[Ints, Array("2*L")]  # where they are in the list
+    n: Annotated[Ints, Array("1")]  # levels so far
+    category: Annotated[Ints, Array("L")]
+    came: Annotated[Floats, Array("L")]  # how many of a level have come
+    answers: Annotated[Floats, Array("L A")]
+    told: Annotated[Floats, Array("L A")]  # the sum of their rewards
+    reward: Annotated[Floats, Array("L A")]  # the same without what other categories are thought to add
+    x: Annotated[Floats, Array("L A p")]  # sum of the columns of the line
+    mean: Annotated[Floats, Array("L A")]  # u + v
+    variance: Annotated[Floats, Array("L A")]
+    common: Annotated[Floats, Array("C")]  # s
+    own: Annotated[Floats, Array("C")]  # d
+    explained: Annotated[Floats, Array("2 A")]  # of the squares of rewards, by levels; and how many numbers that takes
+    pair_keys: Annotated[Ints, Array("Lp")]  # a table of levels of two categories and an arm
+    pair_answers: Annotated[Floats, Array("Lp")]  # how many of its answers are from people who have both
+    n_pairs: Annotated[Ints, Array("1")]
 
 
 def new_level_effects(n_categories: int, n_arms: int, p: int, variance: float) -> LevelEffects:
     """None so far; `variance` is that of effects while there are no rewards."""
-    room = FIRST_LEVELS if n_categories else 1
-    return LevelEffects(
-        keys=np.full(2 * room, _EMPTY, dtype=np.int64),
-        places=np.zeros(2 * room, dtype=np.int64),
-        n=np.zeros(1, dtype=np.int64),
-        category=np.zeros(room, dtype=np.int64),
-        came=np.zeros(room),
-        answers=np.zeros((room, n_arms)),
-        told=np.zeros((room, n_arms)),
-        reward=np.zeros((room, n_arms)),
-        x=np.zeros((room, n_arms, p)),
-        mean=np.zeros((room, n_arms)),
-        variance=np.zeros((room, n_arms)),
-        common=np.zeros(n_categories),
-        own=np.full(n_categories, variance),
-        explained=np.zeros((2, n_arms)),
-        pair_keys=np.full(FIRST_PAIRS if n_categories > 1 else 1, _EMPTY, dtype=np.int64),
-        pair_answers=np.zeros(FIRST_PAIRS if n_categories > 1 else 1),
-        n_pairs=np.zeros(1, dtype=np.int64),
-    )
+    levels: LevelEffects = allocate(LevelEffects, {"A": n_arms, "p": p, **level_sizes(n_categories)})
+    start_levels(levels, variance)
+    return levels
+
+
+def level_sizes(n_categories: int) -> dict[str, int]:
+    """Return the sizes of tables of levels: they double when they are full."""
+    return {
+        "C": n_categories,
+        "L": FIRST_LEVELS if n_categories else 1,
+        "Lp": FIRST_PAIRS if n_categories > 1 else 1,
+    }
+
+
+def start_levels(levels: LevelEffects, variance: float) -> None:
+    """Set empty tables and the prior variance."""
+    levels.keys[:] = levels.pair_keys[:] = _EMPTY
+    levels.own[:] = variance
 
 
 def grown_levels(levels: LevelEffects) -> LevelEffects:

@@ -19,11 +19,11 @@ compared by the same lines.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Floats, Ints
+from doral._arrays import Array, Floats, Ints, allocate
 from doral._kernel import kernel, position, rare, shared
 from doral.estimators.ridge import invert, padded
 from doral.estimators.scoring import above_zero, as_guessed, moved
@@ -41,31 +41,33 @@ PAIRS = 8  # of columns, that are added at a time
 class Line(NamedTuple):
     """Of A arms, p columns and q features of arms, the first of which is 1."""
 
-    arms: Floats  # (A, q)
-    group: Ints  # (p,) of the columns
-    gram: Floats  # (A, p, p) sum of weight x x^T
-    moment: Floats  # (A, p) sum of weight x y
-    open: Floats  # (A, p, p) sum of what open decisions are expected to add to `gram`
-    mean: Floats  # (A, p) of w_a
-    cov: Floats  # (A, p, p)
-    narrowed: Floats  # (A, p, p) the same, as if open decisions were answered as expected
-    own: Floats  # (p,) D
-    common: Floats  # (p, q) S
-    noise: Floats  # (A,)
-    hyper_mean: Floats  # (q * p,) of M, feature by feature
-    hyper_cov: Floats  # (q * p, q * p)
-    crowd: Floats  # (p, p) sum of x x^T over all who came
-    kin: Floats  # (1,) for which share of all who come counts what is learned from one of them
-    kept: Floats  # (A, p, p) T_a
-    square: Floats  # (4, p, p) scratch
-    wide: Floats  # (2, q * p, q * p) scratch
-    row: Floats  # (q * p + 1,) scratch
-    seen: Floats  # (A, p, p) what of `gram` tells of the line, where categories take their part
-    heard: Floats  # (A, p) likewise of `moment`
-    mean_by_column: Floats  # (p, A+) and as all arms are valued at once, see `lay_out`
-    cov_by_pair: Floats  # (2, pairs, A+) cov, and narrowed
-    pairs: Floats  # (p * (p + 1) / 2,) scratch, and zeros up to a multiple of PAIRS
-    scale: Floats  # (1,) what an unknown mean may be, squared; 0: not known yet
+    arms: Annotated[Floats, Array("A q")]
+    group: Annotated[Ints, Array("p")]  # of the columns
+    gram: Annotated[Floats, Array("A p p")]  # sum of weight x x^T
+    moment: Annotated[Floats, Array("A p")]  # sum of weight x y
+    open: Annotated[Floats, Array("A p p")]  # sum of what open decisions are expected to add to `gram`
+    mean: Annotated[Floats, Array("A p")]  # of w_a
+    cov: Annotated[Floats, Array("A p p")]
+    narrowed: Annotated[Floats, Array("A p p")]  # the same, as if open decisions were answered as expected
+    own: Annotated[Floats, Array("p")]  # D
+    common: Annotated[Floats, Array("p q")]  # S
+    noise: Annotated[Floats, Array("A", fill=1.0)]
+    hyper_mean: Annotated[Floats, Array("q*p")]  # of M, feature by feature
+    hyper_cov: Annotated[Floats, Array("q*p q*p")]
+    crowd: Annotated[Floats, Array("p p")]  # sum of x x^T over all who came
+    kin: Annotated[
+        Floats, Array("1", fill=1.0)
+    ]  # for which share of all who come counts what is learned from one of them
+    kept: Annotated[Floats, Array("A p p")]  # T_a
+    square: Annotated[Floats, Array("4 p p")]  # scratch
+    wide: Annotated[Floats, Array("2 q*p q*p")]  # scratch
+    row: Annotated[Floats, Array("q*p+1")]  # scratch
+    seen: Annotated[Floats, Array("A p p")]  # what of `gram` tells of the line, where categories take their part
+    heard: Annotated[Floats, Array("A p")]  # likewise of `moment`
+    mean_by_column: Annotated[Floats, Array("p Ap")]  # and as all arms are valued at once, see `lay_out`
+    cov_by_pair: Annotated[Floats, Array("2 pairs Ap")]  # cov, and narrowed
+    pairs: Annotated[Floats, Array("pairs")]  # scratch: p (p + 1) / 2, and zeros up to a multiple of PAIRS
+    scale: Annotated[Floats, Array("1")]  # what an unknown mean may be, squared; 0: not known yet
 
 
 def n_pairs(p: int) -> int:
@@ -77,35 +79,15 @@ def new_line(arms: Floats, group: Ints, variance: float) -> Line:
     """Nothing is known; `variance` is that of a column while there are no rewards."""
     n_arms, q = arms.shape
     p = group.size
-    line = Line(
-        arms=np.array(arms),
-        group=np.array(group),
-        gram=np.zeros((n_arms, p, p)),
-        moment=np.zeros((n_arms, p)),
-        open=np.zeros((n_arms, p, p)),
-        mean=np.zeros((n_arms, p)),
-        cov=np.zeros((n_arms, p, p)),
-        narrowed=np.zeros((n_arms, p, p)),
-        own=np.full(p, variance),
-        common=np.zeros((p, q)),
-        noise=np.ones(n_arms),
-        hyper_mean=np.zeros(q * p),
-        hyper_cov=np.zeros((q * p, q * p)),
-        crowd=np.zeros((p, p)),
-        kin=np.ones(1),
-        kept=np.zeros((n_arms, p, p)),
-        square=np.zeros((4, p, p)),
-        wide=np.zeros((2, q * p, q * p)),
-        row=np.zeros(q * p + 1),
-        seen=np.zeros((n_arms, p, p)),
-        heard=np.zeros((n_arms, p)),
-        mean_by_column=np.zeros((p, padded(n_arms))),
-        cov_by_pair=np.zeros((2, n_pairs(p), padded(n_arms))),
-        pairs=np.zeros(n_pairs(p)),
-        scale=np.zeros(1),
-    )
-    line.cov[:] = line.narrowed[:] = np.diag(line.own)
+    line: Line = allocate(Line, {"A": n_arms, "Ap": padded(n_arms), "q": q, "p": p, "pairs": n_pairs(p)})
+    start_line(line, arms, group, variance)
     return line
+
+
+def start_line(line: Line, arms: Floats, group: Ints, variance: float) -> None:
+    """Set the features of the arms, the groups of columns and the prior of lines without data."""
+    line.arms[:], line.group[:], line.own[:] = arms, group, variance
+    line.cov[:] = line.narrowed[:] = np.diag(line.own)
 
 
 # --- what a person is worth ------------------------------------------------------------------------------------------

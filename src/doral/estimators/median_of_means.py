@@ -8,32 +8,35 @@ never O(n). In `min_age` mode, pulls that are still open count with their presen
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Floats, Ints
+from doral._arrays import Array, Floats, Ints, allocate
 from doral._kernel import kernel, rare
 
 
 class DelayRecord(NamedTuple):
     """The delays of A arms, in the order in which they were learned (or, for `min_age`, pulled)."""
 
-    sums: Floats  # (A, capacity + 1) prefix sums, or Fenwick nodes
-    open_counts: Floats  # (A, capacity + 1) Fenwick nodes: how many of the pulls are open; empty unless `min_age`
-    held: Ints  # (A,) delays held
-    baskets: Floats  # scratch: one mean per basket
+    sums: Annotated[Floats, Array("A delays+1", when="race")]  # prefix sums, or Fenwick nodes
+    open_counts: Annotated[Floats, Array("A opens", when="race")]  # Fenwick nodes: open pulls; empty unless `min_age`
+    held: Annotated[Ints, Array("A")]  # delays held
+    baskets: Annotated[Floats, Array("baskets")]  # scratch: one mean per basket
 
 
 def new_delay_record(n_arms: int, capacity: int, delta: float, with_open: bool) -> DelayRecord:
     """Room for `capacity` delays per arm (a power of two, so that a Fenwick tree can grow in place)."""
-    most_baskets = int(8.0 * math.log(math.exp(0.125) / delta)) + 2
-    return DelayRecord(
-        sums=np.zeros((n_arms, capacity + 1)),
-        open_counts=np.zeros((n_arms, capacity + 1 if with_open else 1)),
-        held=np.zeros(n_arms, dtype=np.int64),
-        baskets=np.zeros(most_baskets),
+    record: DelayRecord = allocate(
+        DelayRecord, {"A": n_arms, "race": 1, **delay_sizes(capacity=capacity, delta=delta, with_open=with_open)}
     )
+    return record
+
+
+def delay_sizes(*, capacity: int, delta: float, with_open: bool) -> dict[str, int]:
+    """Return the sizes of a record with room for so many delays of each arm."""
+    most_baskets = int(8.0 * math.log(math.exp(0.125) / delta)) + 2
+    return {"delays": capacity, "opens": capacity + 1 if with_open else 1, "baskets": most_baskets}
 
 
 def with_double_room(record: DelayRecord) -> DelayRecord:

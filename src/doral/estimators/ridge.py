@@ -19,11 +19,11 @@ line learns with the weight w / (phi + kappa w), and what the cell itself adds t
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Floats, Ints
+from doral._arrays import Array, Floats, Ints, allocate
 from doral._kernel import kernel, shared
 from doral._kernel.normal import normal_quantile
 from doral._kernel.philox import POSTERIOR, philox, to_uniform
@@ -52,32 +52,34 @@ class Ridge(NamedTuple):
     There may be a multiple of J rows, which share the priors.
     """
 
-    features: Floats  # (A, k)
-    features_by_row: Floats  # (k, A+): loops over arms then run over contiguous memory
-    offset: Floats  # (J, A) what theta_j is shrunk to, as <mu_j, f_a>; 0 without a prior mean
-    precision: Floats  # (J, k, k) Lambda_j of the prior; without features (J, A, 1)
-    weight: Floats  # (rows, A) sum of weights in V_j
-    target: Floats  # (rows, A) sum of targets in G_j
-    inverse: Floats  # (rows, k, k+) V_j^-1 by column: [l, i] belongs to row i and column l, equal up to rounding
-    estimate: Floats  # (rows, A+) <theta_j, f_a>
-    norm_squared: Floats  # (rows, A+)
-    norm: Floats  # (rows, A+) ||f_a|| in V_j^-1
-    updates: Ints  # (rows,) since the last refactor
-    is_touched: Ints  # (rows,) 1: it has or had data; all others are alike
-    direction: Floats  # (k+,) scratch: V^-1 f
-    shadow: Floats  # (A+,) scratch: F x, for some x
-    scratch: Floats  # (3, k, k): a Cholesky factor, V, and V^-1 by row
-    root: Floats  # (rows, k, k) S with S S^T = V^-1, where draws are made from many features; else (0, k, k)
-    deviation: Floats  # (J, A) kappa of every cell, where cells may deviate from the line; else (0, A)
-    noisiness: Floats  # (J, A) phi of every cell, likewise
-    effect: Floats  # (J, A) what other contexts say of an arm beyond its features: a part of `offset`, likewise
-    effect_variance: Floats  # (J, A) what is not known of it: a part of kappa, times the noise, likewise
-    reach: Floats  # (A,) how large effects and deviations of an arm are thought to be, beside those of others
-    line: Floats  # (rows, A+) <theta_j, f_a> without the deviation, likewise
-    line_squared: Floats  # (rows, A+) ||f_a||^2 in V_j^-1, likewise
-    keep: Floats  # (rows, A+) how far the estimate is the line, likewise
-    own: Floats  # (rows, A+) what the cell itself adds to that: (1 - keep) y, likewise
-    doubt: Floats  # (rows, A+) and what is not known of it: keep kappa, likewise
+    features: Annotated[Floats, Array("A k")]
+    features_by_row: Annotated[Floats, Array("k Ap")]  # loops over arms then run over contiguous memory
+    offset: Annotated[Floats, Array("rows A")]  # what theta_j is shrunk to, as <mu_j, f_a>; 0 without a prior mean
+    precision: Annotated[Floats, Array("rows Pr Pc")]  # Lambda_j of the prior (k, k); without features (A, 1)
+    weight: Annotated[Floats, Array("nrows A")]  # sum of weights in V_j
+    target: Annotated[Floats, Array("nrows A")]  # sum of targets in G_j
+    inverse: Annotated[Floats, Array("nrows k kp")]  # V_j^-1 by column: [l, i] is row i, column l
+    estimate: Annotated[Floats, Array("nrows Ap")]  # <theta_j, f_a>
+    norm_squared: Annotated[Floats, Array("nrows Ap")]
+    norm: Annotated[Floats, Array("nrows Ap")]  # ||f_a|| in V_j^-1
+    updates: Annotated[Ints, Array("nrows")]  # since the last refactor
+    is_touched: Annotated[Ints, Array("nrows")]  # 1: it has or had data; all others are alike
+    direction: Annotated[Floats, Array("kp")]  # scratch: V^-1 f
+    shadow: Annotated[Floats, Array("Ap")]  # scratch: F x, for some x
+    scratch: Annotated[Floats, Array("3 k k")]  # a Cholesky factor, V, and V^-1 by row
+    root: Annotated[Floats, Array("nrows k k", when="roots")]  # S with S S^T = V^-1, for draws from many features
+    deviation: Annotated[Floats, Array("rows A", when="deviates")]  # kappa of every cell
+    noisiness: Annotated[Floats, Array("rows A", fill=1.0, when="deviates")]  # phi of every cell
+    effect: Annotated[Floats, Array("rows A", when="deviates")]  # of an arm beyond its features: a part of `offset`
+    effect_variance: Annotated[Floats, Array("rows A", when="deviates")]  # its variance: part of kappa, times the noise
+    reach: Annotated[
+        Floats, Array("A", fill=1.0)
+    ]  # prior scale of effects and deviations of an arm, relative to others
+    line: Annotated[Floats, Array("nrows Ap", when="deviates")]  # <theta_j, f_a> without the deviation
+    line_squared: Annotated[Floats, Array("nrows Ap", when="deviates")]  # ||f_a||^2 in V_j^-1
+    keep: Annotated[Floats, Array("nrows Ap", when="deviates")]  # weight of the line in the estimate
+    own: Annotated[Floats, Array("nrows Ap", when="deviates")]  # what the cell adds to that: (1 - keep) y
+    doubt: Annotated[Floats, Array("nrows Ap", when="deviates")]  # the variance of that: keep kappa
 
 
 def new_ridge(
@@ -93,40 +95,42 @@ def new_ridge(
 
     What follows from V is not there before each row has been through `refactor`.
     """
-    n_arms, n_features = features.shape
-    n_rows = n_contexts * copies
-    prior = np.eye(n_features) if n_features else np.ones((n_arms, 1))
-    deviates = deviates and n_features > 0  # without features, every cell stands for itself anyway
-    ridge = Ridge(
-        features=np.zeros((n_arms, n_features)),
-        features_by_row=np.zeros((n_features, padded(n_arms))),
-        offset=np.zeros((n_contexts, n_arms)),
-        precision=np.tile(penalty * prior, (n_contexts, 1, 1)),
-        weight=np.zeros((n_rows, n_arms)),
-        target=np.zeros((n_rows, n_arms)),
-        inverse=np.zeros((n_rows, n_features, in_vectors(n_features))),
-        estimate=np.zeros((n_rows, padded(n_arms))),
-        norm_squared=np.zeros((n_rows, padded(n_arms))),
-        norm=np.zeros((n_rows, padded(n_arms))),
-        updates=np.zeros(n_rows, dtype=np.int64),
-        is_touched=np.zeros(n_rows, dtype=np.int64),
-        direction=np.zeros(in_vectors(n_features)),
-        shadow=np.zeros(padded(n_arms)),
-        scratch=np.zeros((3, n_features, n_features)),
-        root=np.zeros((n_rows if is_drawn_from and n_features >= MANY_FEATURES else 0, n_features, n_features)),
-        deviation=np.zeros((n_contexts if deviates else 0, n_arms)),
-        noisiness=np.ones((n_contexts if deviates else 0, n_arms)),
-        effect=np.zeros((n_contexts if deviates else 0, n_arms)),
-        effect_variance=np.zeros((n_contexts if deviates else 0, n_arms)),
-        reach=np.ones(n_arms),
-        line=np.zeros((n_rows if deviates else 0, padded(n_arms))),
-        line_squared=np.zeros((n_rows if deviates else 0, padded(n_arms))),
-        keep=np.zeros((n_rows if deviates else 0, padded(n_arms))),
-        own=np.zeros((n_rows if deviates else 0, padded(n_arms))),
-        doubt=np.zeros((n_rows if deviates else 0, padded(n_arms))),
+    sizes = ridge_sizes(
+        n_rows=n_contexts,
+        n_arms=features.shape[0],
+        n_features=features.shape[1],
+        copies=copies,
+        is_drawn_from=is_drawn_from,
+        deviates=deviates,
     )
-    set_features(ridge, features)
+    ridge: Ridge = allocate(Ridge, sizes)
+    start_ridge(ridge, features, penalty)
     return ridge
+
+
+def ridge_sizes(
+    *, n_rows: int, n_arms: int, n_features: int, copies: int, is_drawn_from: bool, deviates: bool
+) -> dict[str, int]:
+    """Return the sizes of a ridge; without features every cell stands for itself, and none deviates."""
+    return {
+        "rows": n_rows,
+        "nrows": n_rows * copies,
+        "A": n_arms,
+        "Ap": padded(n_arms),
+        "k": n_features,
+        "kp": in_vectors(n_features),
+        "Pr": n_features or n_arms,
+        "Pc": n_features or 1,
+        "roots": is_drawn_from and n_features >= MANY_FEATURES,
+        "deviates": deviates and n_features > 0,
+    }
+
+
+def start_ridge(ridge: Ridge, features: Floats, penalty: float) -> None:
+    """Set the features and the prior of a ridge without data."""
+    n_features = features.shape[1]
+    ridge.precision[:] = penalty * (np.eye(n_features) if n_features else 1.0)
+    set_features(ridge, features)
 
 
 def set_features(ridge: Ridge, features: Floats) -> None:

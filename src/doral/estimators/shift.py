@@ -12,11 +12,9 @@ whose curve is off is off for all: each has a constant of its own, which is left
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-import numpy as np
-
-from doral._arrays import Floats
+from doral._arrays import Array, Floats, allocate
 from doral._kernel import kernel, rare
 from doral.estimators.ridge import invert
 from doral.estimators.scoring import as_guessed, moved
@@ -31,27 +29,19 @@ FARTHEST = math.log(8.0)  # nobody is thought to be eight times faster, or slowe
 class Shift(NamedTuple):
     """Of p columns, the first of which is 1."""
 
-    gamma: Floats  # (p,)
-    precision: Floats  # (p, p) of what was counted: sum of weight x x^T
-    says: Floats  # (p,) sum of weight x z, for z what each count says of <gamma, x>
-    by_arm: Floats  # (A, p) sum of weight x, by arm
-    arm_says: Floats  # (A,) sum of weight z
-    spread: Floats  # (1,) s
-    scratch: Floats  # (3, p, p)
-    pull: Floats  # (p,) scratch
+    gamma: Annotated[Floats, Array("p")]
+    precision: Annotated[Floats, Array("p p")]  # of what was counted: sum of weight x x^T
+    says: Annotated[Floats, Array("p")]  # sum of weight x z, for z what each count says of <gamma, x>
+    by_arm: Annotated[Floats, Array("A p")]  # sum of weight x, by arm
+    arm_says: Annotated[Floats, Array("A")]  # sum of weight z
+    spread: Annotated[Floats, Array("1", fill=GUESS)]  # s
+    scratch: Annotated[Floats, Array("3 p p")]
+    pull: Annotated[Floats, Array("p")]  # scratch
 
 
 def new_shift(p: int, n_arms: int) -> Shift:
-    return Shift(
-        gamma=np.zeros(p),
-        precision=np.zeros((p, p)),
-        says=np.zeros(p),
-        by_arm=np.zeros((n_arms, p)),
-        arm_says=np.zeros(n_arms),
-        spread=np.array([GUESS]),
-        scratch=np.zeros((3, p, p)),
-        pull=np.zeros(p),
-    )
+    shift: Shift = allocate(Shift, {"p": p, "A": n_arms})
+    return shift
 
 
 @kernel

@@ -19,11 +19,9 @@ Without features (k = 0) the same holds arm by arm: cells of an arm have a commo
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-import numpy as np
-
-from doral._arrays import Floats
+from doral._arrays import Array, Floats, allocate
 from doral._kernel import kernel, rare, shared
 from doral.estimators.ridge import (
     MANY_FEATURES,
@@ -53,10 +51,12 @@ COUNT, REWARD, SQUARE = 0, 1, 2
 class Prior(NamedTuple):
     """What contexts have in common."""
 
-    sigma: Floats  # (J,) noise of a context
-    scale: Floats  # (11,) see below
-    inverse: Floats  # (J + 4, k, k) scratch: (lambda I + V_data)^-1 of every context, and four more matrices
-    pull: Floats  # (J + 1, k) scratch: what a context says about mu; the last row over all
+    sigma: Annotated[Floats, Array("rows", fill=1.0)]  # noise of a context
+    scale: Annotated[Floats, Array("11")]  # see below
+    inverse: Annotated[Floats, Array("rows+4 k k", when="prior")]  # scratch: (lambda I + V_data)^-1, and four more
+    pull: Annotated[
+        Floats, Array("rows+1 k", when="prior")
+    ]  # scratch: what a context says about mu; the last row over all
 
 
 # Of `scale`: pooled noise variance, omega^2, s^2, lambda = noise / omega^2, whether rewards have set them, lambda
@@ -73,12 +73,14 @@ _ALL, _ALL_INVERSE, _ONE, _ONE_INVERSE = -4, -3, -2, -1
 
 def new_prior(n_contexts: int, n_features: int, penalty: float) -> Prior:
     """Before any data: no common mean, noise and spread of 1; only ratios matter until rewards are seen."""
-    return Prior(
-        sigma=np.ones(n_contexts),
-        scale=np.array([1.0, 1.0 / penalty, 1.0 / penalty, penalty, 0.0, penalty, 1.0, 0.0, 0.0, 0.0, 0.0]),
-        inverse=np.zeros((n_contexts + 4, n_features, n_features)),
-        pull=np.zeros((n_contexts + 1, n_features)),
-    )
+    prior: Prior = allocate(Prior, {"rows": n_contexts, "k": n_features, "prior": 1})
+    start_prior(prior, penalty)
+    return prior
+
+
+def start_prior(prior: Prior, penalty: float) -> None:
+    """Set the scales before any reward has been seen."""
+    prior.scale[:] = (1.0, 1.0 / penalty, 1.0 / penalty, penalty, 0.0, penalty, 1.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @kernel

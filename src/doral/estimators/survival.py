@@ -9,11 +9,11 @@ decision passes every age once, so a curve costs O(grid) per decision and nothin
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Flags, Floats, Ints
+from doral._arrays import Array, Flags, Floats, Ints, allocate
 from doral._elementary import geometric_steps
 from doral._kernel import kernel, rare, shared
 
@@ -28,28 +28,23 @@ ADDED_BY_AGE = 64  # up to here, sums over contexts are taken age by age
 class ReturnCurves(NamedTuple):
     """Curves by arm, or by context and arm, on G common ages; group = row * A + arm, one row or one per context."""
 
-    ages: Floats  # (G,) interval ends, ascending
-    at_risk: Floats  # (groups, G) decisions that entered the interval open, fate known
-    returned: Floats  # (groups, G) of those, answered inside it
-    arm_at_risk: Floats  # (A, G) the same over all rows, as of the last `pool`
-    arm_returned: Floats  # (A, G)
-    arm_hazard: Floats  # (A, G) their ratio; that over all arms where nobody has been watched so long
-    shared: Floats  # (G + 1,) hazards over all arms; the last: how many decisions of its arm a context borrows
-    cursor: Ints  # (G,) the first decision that has not yet passed the age
+    ages: Annotated[Floats, Array("G")]  # interval ends, ascending
+    at_risk: Annotated[Floats, Array("groups G")]  # decisions that entered the interval open, fate known
+    returned: Annotated[Floats, Array("groups G")]  # of those, answered inside it
+    arm_at_risk: Annotated[Floats, Array("A G")]  # the same over all rows, as of the last `pool`
+    arm_returned: Annotated[Floats, Array("A G")]
+    arm_hazard: Annotated[
+        Floats, Array("A G", fill=1.0)
+    ]  # their ratio; that over all arms where nobody has been watched so long
+    shared: Annotated[Floats, Array("G+1", fill=1.0)]  # hazards over all arms; last: decisions that a context borrows
+    cursor: Annotated[Ints, Array("G")]  # the first decision that has not yet passed the age
 
 
 def new_return_curves(n_arms: int, n_rows: int, ages: Floats) -> ReturnCurves:
     """Curves with no data."""
-    return ReturnCurves(
-        ages=np.array(ages, dtype=np.float64),
-        at_risk=np.zeros((n_rows * n_arms, ages.size)),
-        returned=np.zeros((n_rows * n_arms, ages.size)),
-        arm_at_risk=np.zeros((n_arms, ages.size)),
-        arm_returned=np.zeros((n_arms, ages.size)),
-        arm_hazard=np.ones((n_arms, ages.size)),
-        shared=np.ones(ages.size + 1),
-        cursor=np.zeros(ages.size, dtype=np.int64),
-    )
+    curves: ReturnCurves = allocate(ReturnCurves, {"A": n_arms, "groups": n_rows * n_arms, "G": ages.size})
+    curves.ages[:] = ages
+    return curves
 
 
 def age_grid(last: float, points: int, first_share: float = 0.01) -> Floats:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from doral import _check
 from doral._arrays import Bits, Floats
 from doral._kernel import Block
-from doral.engine.blueprint import MAX_SEED
-from doral.engine.purse import decimal_rest
+from doral.engine.setup import MAX_SEED
+from doral.engine.budget import decimal_rest
 from doral.errors import InvalidValue
 from doral.gym.layout import layout_of
 from doral.gym.steps import AT_DECISION, CELL, CHUNK_ROUNDS, NOW, RETURNED, STEPS, PlayedRun, Whole

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from doral._arrays import Bits, Floats, Ints, Record
 from doral._kernel import Composition, Entry, Program, kernel, position, shared
 from doral.engine.pieces.defaults import credit
-from doral.engine.purse import add_budget, can_pay, list_cost, rest_of
+from doral.engine.budget import add_budget, can_pay, list_cost, rest_of
 from doral.simulation.logbook import (
     NO_CONTROL,
     NO_DECISION,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from doral.engine.engine import Heard
-from doral.engine.entries import ASK
+from doral.engine.engine import ASK
 from doral.engine.events import LEARNED, REPEATED
 from doral.live.errors import BrokenLog
 from doral.live.events import (
@@ -50,12 +50,11 @@ def apply_correction(fold: Fold, draft: Event) -> Event:
     if draft.data is not None:  # the engine has heard nothing so far: to it this is the answer
         draft = with_outcome(draft, _tell(fold, [draft])[0])
     elif fold.made_otherwise.get(known(draft.decision), draft.outcome) == LEARNED:
-        _greet(fold, draft)
+        _recall_features(fold, draft)
         fold.engine.correct(
             number=_number(fold, draft),
             context=known(draft.context),
             arm=known(draft.arm),
-            reason=known(draft.reason),
             previous=previous,
             reward=reward,
         )
@@ -68,7 +67,7 @@ def apply_correction(fold: Fold, draft: Event) -> Event:
 def apply_cancellation(fold: Fold, draft: Event) -> Event:
     fold.advance(draft)
     fold.check_arm(draft)
-    _greet(fold, draft)
+    _recall_features(fold, draft)
     fold.engine.cancel(
         number=_number(fold, draft),
         context=known(draft.context),
@@ -112,10 +111,10 @@ def _expired(fold: Fold, said: dict[str, list[list[float]]]) -> list[tuple[int, 
     return [(int(context), exact(cost), int(count)) for context, cost, count in said["expired"]]
 
 
-def _greet(fold: Fold, draft: Event) -> None:
-    """The engine may not remember any more who the decision was for."""
+def _recall_features(fold: Fold, draft: Event) -> None:
+    """Give the engine the features of a decision that may have left its ring."""
     if fold.problem.person:
-        fold.engine.greet(_number(fold, draft), known(draft.context), who_of(fold.problem, fold.levels, draft))
+        fold.engine.recall_features(_number(fold, draft), known(draft.context), who_of(fold.problem, fold.levels, draft))
 
 
 def _number(fold: Fold, draft: Event) -> int:
@@ -163,7 +162,6 @@ def _heard(fold: Fold, draft: Event, now: float) -> Heard:
         came < now or number < fold.swept,
         known(draft.context),
         known(draft.arm),
-        fold.engine.is_training(known(draft.reason)),
         0.0 if draft.delay is None else draft.delay,
     )
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from doral._arrays import Bits
-from doral.engine.choice import SKIPPED_OVER
-from doral.engine.engine import NOBODY, Decided, Who
-from doral.engine.view_people import explain
+from doral.engine.decide import SKIPPED_OVER
+from doral.engine.engine import NO_FEATURES, Decided, Who
+from doral.engine.explain import explain_effects
 from doral.live.errors import BrokenLog
 from doral.live.events import IS_EXPIRED, IS_PENDING, Event, known, with_choice
 from doral.live.fold import Fold
@@ -123,10 +123,10 @@ def _decide(fold: Fold, draft: Event) -> Event:
         return _decide_many(fold, [draft], off)[0]
     all_arms = draft.available is None and not off
     offered = _ALL_TO_ONE if all_arms else roster.offered((draft.available,), off)
-    who = _who(fold, draft) if fold.problem.person else NOBODY
+    who = _who(fold, draft) if fold.problem.person else NO_FEATURES
     chosen = fold.engine.decide(known(draft.context), offered, draft.clock, time=draft.happened, who=who)
     if draft.person is not None:
-        effects = explain(fold.engine.state, fold.problem, who.traits, known(draft.context), chosen.arm)
+        effects = explain_effects(fold.engine.state, fold.problem, who.traits, known(draft.context), chosen.arm)
         draft = draft._replace(person=explained(draft.person, effects))
     made = _enter(fold, draft, chosen)
     fold.reserve((made,))
@@ -211,7 +211,7 @@ def apply_record(fold: Fold, draft: Event) -> Event:
         time=draft.own,
         clock=draft.clock,
         is_arrival=is_ours,
-        who=_who(fold, draft) if fold.problem.person else NOBODY,
+        who=_who(fold, draft) if fold.problem.person else NO_FEATURES,
     )
     if reserved != cost:
         fold.engine.give_back(context, float(minus(exact(reserved), exact(cost))))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from doral._forks import renew_in_child
-from doral.engine.pieces.predicted import PREFIX
+from doral.engine.setup import PREDICTION_PREFIX as PREFIX
 from doral.engine.state import longest
 from doral.errors import DoralError, InvalidValue
 from doral.live.campaign import Campaign

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from doral.engine.blueprint import Blueprint
+from doral.engine.setup import Blueprint
 from doral.engine.engine import Engine
 from doral.live.counts import Counts
 from doral.live.decision import Names

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from doral import _check
 from doral.engine.engine import Who
-from doral.engine.view_people import Effects
+from doral.engine.explain import Effects
 from doral.errors import InvalidValue
 from doral.live.errors import BrokenLog
 from doral.live.events import Event

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doral.engine.choice import (
+from doral.engine.decide import (
     PLAYED,
     PLAYED_EXPLORING,
     PLAYED_FIRST,

@@ -6,19 +6,20 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from doral.engine.view import (
+from doral.engine.certificates import Certificate, certificates
+from doral.engine.explain import (
     ArmView,
     BaselineView,
-    Certificate,
     Explored,
-    certificates,
+    FeatureEffect,
+    ForecastView,
     view_arm,
     view_baseline,
+    view_effects,
     view_explored,
+    view_forecast,
+    view_shares,
 )
-from doral.engine.view_forecast import ForecastView, view_forecast
-from doral.engine.view_people import FeatureEffect, view_effects, view_shares
-from doral.engine.view_regions import region_certificates
 from doral.errors import InvalidValue
 from doral.live.events import STATE_NAMES
 from doral.live.fold import Fold
@@ -219,7 +220,7 @@ def make_report(name: str, fold: Fold, read_served: Callable[[], ServedTables] |
         shares=dict(zip(fold.names.contexts, view_shares(engine.state, fold.problem), strict=True)),
         arms=tuple(_arm_report(fold, arm) for arm in range(fold.problem.n_arms)),
         explored=view_explored(engine.state),
-        certificates=(region_certificates if fold.problem.person else certificates)(engine.state, fold.problem),
+        certificates=certificates(engine.state, fold.problem),
         corrections=counts.corrections,
         clock_went_back=counts.clock_went_back,
         events=fold.sequence,

@@ -15,7 +15,7 @@ from typing import Self
 from doral import _check
 from doral._forks import renew_in_child
 from doral.engine.options import PolicyOptions
-from doral.engine.room import machine_bytes
+from doral.engine.setup import machine_bytes
 from doral.errors import InvalidValue, UnknownName
 from doral.live import backup
 from doral.live.campaign import Campaign

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-from doral.engine.view import Certificate
+from doral.engine.certificates import Certificate
 from doral.live.weeks import DAY_S
 from doral.pages.names import short
 from doral.pages.numbers import DASH, figure

@@ -15,7 +15,8 @@ is bought in part is bought as a whole. Few contexts make one block, which is bo
 
 from __future__ import annotations
 
-from doral.pacing.demand import Demand, new_demand, share_above, share_of
+from doral.pacing.demand import Demand, keeps_shares, new_demand, share_above, share_of, start_demand
+from doral.pacing.edges import edge_sizes
 from doral.pacing.fill import Share, fill
 from doral.pacing.hulls import (
     NO_ARM,
@@ -23,34 +24,33 @@ from doral.pacing.hulls import (
     cost_of,
     dearest_of,
     first_best,
+    hull_sizes,
     new_hulls,
     place,
     reweigh,
     set_hull,
     sort_costs,
+    start_hulls,
 )
-from doral.pacing.price_range import LEAST, MOST, PriceRange, find_prices, new_price_range
 from doral.pacing.table import PACING, Allocation, Pacer, solve
 
 __all__ = [
-    "LEAST",
-    "MOST",
     "NO_ARM",
     "PACING",
     "Allocation",
     "Demand",
     "Hulls",
     "Pacer",
-    "PriceRange",
     "Share",
     "cost_of",
     "dearest_of",
+    "edge_sizes",
     "fill",
-    "find_prices",
     "first_best",
+    "hull_sizes",
+    "keeps_shares",
     "new_demand",
     "new_hulls",
-    "new_price_range",
     "place",
     "reweigh",
     "set_hull",
@@ -58,4 +58,6 @@ __all__ = [
     "share_of",
     "solve",
     "sort_costs",
+    "start_demand",
+    "start_hulls",
 ]

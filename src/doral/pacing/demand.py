@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Floats, Ints
+from doral._arrays import Array, Floats, Ints, allocate
 from doral._kernel import kernel
 
 FEW_CONTEXTS = 64  # up to here, sums over contexts are taken one by one
@@ -15,23 +15,32 @@ FEW_CONTEXTS = 64  # up to here, sums over contexts are taken one by one
 class Demand(NamedTuple):
     """Who comes, how often, and how urgent they are: J contexts, D depths."""
 
-    weight: Floats  # (J,) pi_j = weight / total
-    total: Floats  # (1,)
-    share: Floats  # (J,) pi_j, where it is kept; empty where many weights change
-    depth: Ints  # (J,) how many reserves are closed to the context
-    of_depth: Floats  # (D,) the sum of their weights
+    weight: Annotated[Floats, Array("rows")]  # pi_j = weight / total
+    total: Annotated[Floats, Array("1")]
+    share: Annotated[Floats, Array("rows", when="shares")]  # pi_j; empty where many weights change
+    depth: Annotated[Ints, Array("rows")]  # how many reserves are closed to the context
+    of_depth: Annotated[Floats, Array("D")]  # the sum of their weights
 
 
 def new_demand(*, weights: Floats, total: float, depths: Ints, n_depths: int = 1, is_learned: bool = False) -> Demand:
     """Contexts of which each has the share weight / total; `is_learned`: weights will change (`reweigh`)."""
-    share = np.asarray(weights, dtype=np.float64) / total
-    return Demand(
-        weight=np.array(weights, dtype=np.float64),
-        total=np.array([total], dtype=np.float64),
-        share=np.zeros(0) if is_learned and share.size > FEW_CONTEXTS else share,
-        depth=np.array(depths, dtype=np.int64),
-        of_depth=np.bincount(depths, weights=weights, minlength=n_depths).astype(np.float64),
-    )
+    n_contexts = len(weights)
+    sizes = {"rows": n_contexts, "D": n_depths, "shares": keeps_shares(n_contexts, is_learned=is_learned)}
+    demand: Demand = allocate(Demand, sizes)
+    start_demand(demand, weights, total, depths)
+    return demand
+
+
+def keeps_shares(n_contexts: int, *, is_learned: bool) -> bool:
+    """Return whether shares are kept beside weights: not where many of them change."""
+    return not (is_learned and n_contexts > FEW_CONTEXTS)
+
+
+def start_demand(demand: Demand, weights: Floats, total: float, depths: Ints) -> None:
+    """Set who comes, how often, and how urgent they are."""
+    demand.weight[:], demand.total[0], demand.depth[:] = weights, total, depths
+    demand.share[:] = (demand.weight / total)[: demand.share.size]
+    demand.of_depth[:] = np.bincount(depths, weights=weights, minlength=demand.of_depth.size)
 
 
 @kernel

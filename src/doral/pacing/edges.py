@@ -7,11 +7,11 @@ inside a block. Few contexts make one block, and nobody asks for sums.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Floats, Ints
+from doral._arrays import Array, Floats, Ints, allocate
 from doral._kernel import kernel, position, rare
 from doral.pacing.demand import FEW_CONTEXTS, Demand
 
@@ -25,22 +25,31 @@ class Edges(NamedTuple):
     after R changes: rounding cannot add up. Where B is 1, nobody asks for sums.
     """
 
-    slope: Floats  # (B * R,)
-    cost: Floats  # (B * R,)
-    context: Ints  # (B * R,)
-    room: Ints  # (1,) R
-    n_blocks: Ints  # (1,)
-    start: Ints  # (B,) where the edges of the block are; after those of the blocks, free places
-    size: Ints  # (B,) edges of the block
-    last_slope: Floats  # (B,) its last edge
-    last_context: Ints  # (B,)
-    need: Floats  # (B, D) sum of weight * cost of its edges, by depth of their context
-    changes: Ints  # (B,) of `need`, since it was summed
-    n_placed: Ints  # (J,) edges of a context
-    placed: Floats  # (J, H) their slopes
+    slope: Annotated[Floats, Array("E")]
+    cost: Annotated[Floats, Array("E")]
+    context: Annotated[Ints, Array("E")]
+    room: Annotated[Ints, Array("1")]  # R
+    n_blocks: Annotated[Ints, Array("1", fill=1)]
+    start: Annotated[Ints, Array("Bk")]  # where the edges of the block are; after those of the blocks, free places
+    size: Annotated[Ints, Array("Bk")]  # edges of the block
+    last_slope: Annotated[Floats, Array("Bk")]  # its last edge
+    last_context: Annotated[Ints, Array("Bk")]
+    need: Annotated[Floats, Array("Bk D")]  # sum of weight * cost of its edges, by depth of their context
+    changes: Annotated[Ints, Array("Bk")]  # of `need`, since it was summed
+    n_placed: Annotated[Ints, Array("rows")]  # edges of a context
+    placed: Annotated[Floats, Array("rows H")]  # their slopes
 
 
 def new_edges(n_contexts: int, most: int, n_depths: int, room: int) -> Edges:
+    """Return no edges, with room for `most` of each context."""
+    sizes = edge_sizes(n_contexts, most, room)
+    edges: Edges = allocate(Edges, {"rows": n_contexts, "H": most, "D": n_depths, **sizes})
+    start_edges(edges)
+    return edges
+
+
+def edge_sizes(n_contexts: int, most: int, room: int = 0) -> dict[str, int]:
+    """Return the number of blocks and the room for edges; `room` is that of a block, 0 for the best."""
     capacity = n_contexts * most
     most_blocks = 1
     if room == 0 and n_contexts > FEW_CONTEXTS:
@@ -49,21 +58,14 @@ def new_edges(n_contexts: int, most: int, n_depths: int, room: int) -> Edges:
         room = capacity + 1
     else:
         most_blocks = 4 * capacity // room + 2
-    return Edges(
-        slope=np.zeros(most_blocks * room),
-        cost=np.zeros(most_blocks * room),
-        context=np.zeros(most_blocks * room, dtype=np.int64),
-        room=np.array([room]),
-        n_blocks=np.ones(1, dtype=np.int64),
-        start=np.arange(most_blocks) * room,
-        size=np.zeros(most_blocks, dtype=np.int64),
-        last_slope=np.zeros(most_blocks),
-        last_context=np.zeros(most_blocks, dtype=np.int64),
-        need=np.zeros((most_blocks, n_depths)),
-        changes=np.zeros(most_blocks, dtype=np.int64),
-        n_placed=np.zeros(n_contexts, dtype=np.int64),
-        placed=np.zeros((n_contexts, most)),
-    )
+    return {"Bk": most_blocks, "E": most_blocks * room}
+
+
+def start_edges(edges: Edges) -> None:
+    """Set the places of the blocks."""
+    n_blocks = edges.start.size
+    edges.room[0] = edges.slope.size // n_blocks
+    edges.start[:] = np.arange(n_blocks) * edges.room[0]
 
 
 @kernel

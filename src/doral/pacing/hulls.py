@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Floats, Ints
+from doral._arrays import Array, Floats, Ints, allocate
 from doral._kernel import kernel, rare
 from doral.pacing.demand import Demand
-from doral.pacing.edges import Edges, find_block, is_sum_due, is_summed, new_edges, put_in, sum_up, take_out
+from doral.pacing.edges import (
+    Edges,
+    edge_sizes,
+    find_block,
+    is_sum_due,
+    is_summed,
+    put_in,
+    start_edges,
+    sum_up,
+    take_out,
+)
 
 NO_ARM = -1
 
@@ -18,13 +28,13 @@ NO_ARM = -1
 class Hulls(NamedTuple):
     """Hulls of J contexts, and one spare row for a context whose arms are restricted in this round only."""
 
-    costs: Floats  # (R, A) of one row for all contexts, or of one row per context
-    by_cost: Ints  # (R, A) arms in ascending order of cost
-    floor: Floats  # (1,) what a unit of cost must bring at least
-    length: Ints  # (J + 1,) vertices of each hull, "skip" not counted
-    arm: Ints  # (J + 1, H)
-    cost: Floats  # (J + 1, H)
-    value: Floats  # (J + 1, H)
+    costs: Annotated[Floats, Array("Rh A")]  # of one row for all contexts, or of one row per context
+    by_cost: Annotated[Ints, Array("Rh A")]  # arms in ascending order of cost
+    floor: Annotated[Floats, Array("1")]  # what a unit of cost must bring at least
+    length: Annotated[Ints, Array("rows+1")]  # vertices of each hull, "skip" not counted
+    arm: Annotated[Ints, Array("rows+1 H")]
+    cost: Annotated[Floats, Array("rows+1 H")]
+    value: Annotated[Floats, Array("rows+1 H")]
     edges: Edges  # of rows 0..J-1
 
 
@@ -35,23 +45,26 @@ def new_hulls(
     they are learned. `room` is that of a block, 0 for the best.
     """
     rows = np.array(costs, dtype=np.float64, order="C").reshape(-1, costs.shape[-1])
+    sizes = {"rows": n_contexts, "A": rows.shape[1], "D": n_depths, **hull_sizes(rows, n_contexts, is_learned)}
+    sizes |= edge_sizes(n_contexts, sizes["H"], room)
+    hulls: Hulls = allocate(Hulls, sizes)
+    start_hulls(hulls, rows, floor)
+    return hulls
+
+
+def hull_sizes(costs: Floats, n_contexts: int, is_learned: bool) -> dict[str, int]:
+    """Return the rows of costs, one for all or one per context, and the most vertices of a hull: distinct costs."""
     if is_learned:
-        rows = np.array(np.broadcast_to(rows, (n_contexts, rows.shape[1])), order="C")
-    by_cost = np.argsort(rows, axis=1, kind="stable").astype(np.int64)
-    ascending = np.take_along_axis(rows, by_cost, axis=1)
-    most = 1 + int((ascending[:, 1:] != ascending[:, :-1]).sum(axis=1).max())
-    if is_learned:
-        most = rows.shape[1]
-    return Hulls(
-        costs=rows,
-        by_cost=by_cost,
-        floor=np.array([floor]),
-        length=np.zeros(n_contexts + 1, dtype=np.int64),
-        arm=np.zeros((n_contexts + 1, most), dtype=np.int64),
-        cost=np.zeros((n_contexts + 1, most)),
-        value=np.zeros((n_contexts + 1, most)),
-        edges=new_edges(n_contexts, most, n_depths, room),
-    )
+        return {"Rh": n_contexts, "H": costs.shape[1]}
+    return {"Rh": len(costs), "H": max(np.unique(row).size for row in costs)}
+
+
+def start_hulls(hulls: Hulls, costs: Floats, floor: float) -> None:
+    """Set the costs, their order, and what a unit of cost must bring."""
+    hulls.costs[:] = costs
+    hulls.by_cost[:] = np.argsort(hulls.costs, axis=1, kind="stable")
+    hulls.floor[0] = floor
+    start_edges(hulls.edges)
 
 
 @kernel

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from doral.engine.presets import policy as policy_by_name
+from doral.engine.options import make_policy as policy_by_name
 from doral.errors import InvalidValue
 from doral.log.log import SKIPPED, Log
 

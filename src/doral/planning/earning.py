@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from doral._arrays import Floats
-from doral.engine.compose import check_size
+from doral.engine.setup import check_size
 from doral.engine.options import PolicyOptions
 from doral.errors import DoralError
 from doral.evaluation.targets import STATUS_QUO

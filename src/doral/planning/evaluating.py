@@ -12,7 +12,7 @@ from doral._arrays import Floats
 from doral._given import Duration
 from doral._progress import Progress
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import POLICY_NAMES
+from doral.engine.options import POLICY_NAMES
 from doral.errors import InvalidValue
 from doral.evaluation import api
 from doral.evaluation.asked import listed

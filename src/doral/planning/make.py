@@ -9,7 +9,7 @@ from typing import Unpack
 from doral import _check
 from doral._given import Duration
 from doral._progress import Progress
-from doral.engine.blueprint import MAX_SEED
+from doral.engine.setup import MAX_SEED
 from doral.engine.options import PolicyOptions
 from doral.evaluation.api import evaluate
 from doral.evaluation.evaluation import Evaluation

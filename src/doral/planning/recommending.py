@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import POLICY_NAMES
-from doral.engine.presets import policy as policy_by_name
+from doral.engine.options import POLICY_NAMES
+from doral.engine.options import make_policy as policy_by_name
 from doral.evaluation.targets import STATUS_QUO
 from doral.log.asked import Asked
 from doral.log.log import Log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from doral.engine.view_forecast import view_forecast
+from doral.engine.explain import view_forecast
 from doral.live.campaign import Campaign
 from doral.live.events import IS_PENDING
 from doral.live.fold import Fold

@@ -12,8 +12,8 @@ from doral import _check
 from doral._arrays import Floats
 from doral._kernel import Block
 from doral._progress import Progress
-from doral.engine.blueprint import MAX_SEED
-from doral.engine.compose import check_size
+from doral.engine.setup import MAX_SEED
+from doral.engine.setup import check_size
 from doral.engine.options import PolicyOptions
 from doral.errors import DoralError, InvalidValue
 from doral.prediction.external import External

@@ -8,9 +8,9 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral._kernel import Block
-from doral.engine.compose import grown
-from doral.engine.pieces.predicted import ASK_AT, KNOWN
-from doral.engine.state import longest
+from doral.engine.people import ASK_AT, KNOWN
+from doral.engine.setup import grown
+from doral.engine.setup import longest
 from doral.prediction.external import External
 from doral.prediction.models import Known
 from doral.simulation.players import CompiledPlayer
@@ -57,7 +57,7 @@ class ExternalPlayer(CompiledPlayer):
 
     @property
     def _counts(self) -> Ints:
-        counts: Ints = self.state.tree.predicted.counts
+        counts: Ints = self.state.tree.predictions.counts
         return counts
 
     def play(self, tape: Tape, first_round: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from doral import _check
 from doral._arrays import Floats
-from doral.engine.blueprint import MAX_SEED
+from doral.engine.setup import MAX_SEED
 from doral.errors import InvalidValue
 from doral.log.asked import Asked, asked_of
 from doral.log.kaplan_meier import settled_age

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from doral._kernel import Entry, Program, TreeLayout, kernel, position, shared
-from doral.engine.entries import engine_entries, pass_time, program_of, welcome
-from doral.engine.events import choose, commit, is_full, observe, what_is_done
-from doral.engine.hooks import on_delay_known, on_paid
-from doral.engine.purse import list_cost, refund
-from doral.engine.state import State, arms_in_play
+from doral.engine.events import choose, commit, is_full, observe, action_of, pass_time, welcome, prepare
+from doral.engine.engine import state_layout
+from doral.engine.budget import list_cost, refund, settle_payment
+from doral.engine.race import learn_instant_delay
+from doral.engine.state import State
 from doral.simulation.logbook import (
     NO_DECISION,
     Logbook,
@@ -56,7 +56,8 @@ def _pay(book: Logbook, state: State, world: World, round_: int, decision: int) 
         share = book.bills.share[decision]
         if share < 1.0:
             refund(state, context, arm, cost_in(world.payments, context, arm) * (1.0 - share))
-        on_paid(state, decision, context, arm, age, share)
+        if state.rules.has_learned_costs:
+            settle_payment(state, decision, context, arm, age, share)
 
 
 @kernel
@@ -90,27 +91,26 @@ def play(state: State, world: World, tape: Tape, book: Logbook, first_round: int
         choice = choose(state, row, tape.available[i])
         if book.arrivals.size > 0:
             sign_in(book, round_, who, choice.arm, choice.probability)
-        arm = what_is_done(state, choice)
+        arm = action_of(state, choice)
         if arm >= 0:
             arm = position(arm)
             reward, delay = draw_answer(world, tape, i, round_, who, arm)  # now: what follows does not wait for it
             commit(state, row, arm, list_cost(state, row, arm), state.now[0].clock)
             decision = enter_drawn(book, world, tape, i, round_, who, arm, reward, delay)
-            if choice.arm >= 0:
-                on_delay_known(state, choice.arm, book.entries[decision].delay)
+            if choice.arm >= 0 and state.rules.has_race:
+                learn_instant_delay(state, choice.arm, book.entries[decision].delay)
         if is_checkpoint(book, round_):
-            check_in(book, state.now[0].cutoff, arms_in_play(state))
+            check_in(book, state.now[0].cutoff, 0.0)
     return tape.context.size
 
 
-def simulation_program(state: State) -> Program:
-    """What the simulator calls, for states like this one."""
-    return program_of("simulation", state, _entries)
-
-
-def _entries(state: TreeLayout) -> dict[str, Entry]:
+def _entries() -> dict[str, Entry]:
+    state = state_layout()
     world, tape = example()
     return {
-        **engine_entries(state),
+        "prepare": Entry(prepare, (state,)),
         "play": Entry(play, (state, world, tape, example_logbook(), int, int), int),
     }
+
+
+PROGRAM = Program(name="simulation", entries=_entries, seconds=12.0, label="the simulator")

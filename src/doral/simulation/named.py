@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import POLICY_NAMES, policy
+from doral.engine.options import POLICY_NAMES, make_policy as policy
 from doral.errors import UnknownName
 from doral.simulation.rivals.catalogue import RIVALS, Rival, rival
 

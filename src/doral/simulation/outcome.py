@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doral._arrays import Floats, Ints
-from doral.engine.view import Certificate
+from doral.engine.certificates import Certificate
 
 # Which rewards count, and the positions of their totals. Answers within the deadline, or the policy's cut-off, count
 # whenever they come (unless the problem counts `by_end`), those `by_end` only up to the last arrival, however old.

@@ -6,15 +6,14 @@ from typing import Protocol
 
 from doral._arrays import Floats
 from doral._kernel import Block
-from doral.engine.blueprint import Blueprint
-from doral.engine.compose import first_state, grown
-from doral.engine.first_states import FirstStates
+from doral.engine.setup import Blueprint, FirstStates, first_state, grown
 from doral.engine.options import PolicyOptions
 from doral.engine.state import State
-from doral.engine.view import accepted, certificates, view_explored, view_race
+from doral.engine.explain import accepted, view_explored, view_race
+from doral.engine.certificates import certificates
 from doral.problem import Problem
 from doral.simulation.logbook import arrival_log, decision_log, n_served, new_logbook, rewards_counted, spent
-from doral.simulation.loop import simulation_program
+from doral.simulation.loop import PROGRAM
 from doral.simulation.outcome import Outcome
 from doral.simulation.scenario import Scenario
 from doral.simulation.tape import Tape
@@ -59,7 +58,7 @@ class CompiledPlayer:
             day=None if scenario.arrivals is None else scenario.arrivals.day,
         )
         self.state = _first_block(scenario, blueprint)
-        self._program = simulation_program(self.state.tree)
+        self._program = PROGRAM
         self._program["prepare"](self.state)
         self._book = Block(new_logbook(scenario, truth.times, truth.classes, keep_arrivals=keep_decisions))
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doral import _files
-from doral.engine.view import Certificate
+from doral.engine.certificates import Certificate
 from doral.errors import InvalidValue
 from doral.simulation.outcome import COURSE_COLUMNS, METRICS, ArrivalLog, DecisionLog, Outcome
 from doral.simulation.result import SimulationResult

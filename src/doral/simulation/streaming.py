@@ -19,7 +19,7 @@ import polars as pl
 
 from doral import _check, _files
 from doral._progress import Progress
-from doral.engine.blueprint import MAX_SEED
+from doral.engine.setup import MAX_SEED
 from doral.errors import InvalidValue
 from doral.simulation.api import (
     MAX_RUNS,

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from doral.engine.presets import PRESETS, policy
+from doral.engine.options import PRESETS, make_policy as policy
 from doral.experiments.beyond.names import DIVERSE_PARETO, REFERENCE
 from doral.experiments.beyond.sweeps import SWEEPS, Sweep
 from doral.experiments.beyond.variants import INGREDIENTS

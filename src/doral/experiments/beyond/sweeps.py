@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import policy
+from doral.engine.options import make_policy as policy
 from doral.experiments.beyond.altered_scenarios import (
     FIRSTS,
     with_end_and_horizon,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from doral.engine.presets import policy
+from doral.engine.options import make_policy as policy
 from doral.experiments.kit.cell import Cell, shrunk
 from doral.experiments.kit.extent import Extent
 from doral.experiments.paper.names import POLICIES, SCENARIO_NAMES

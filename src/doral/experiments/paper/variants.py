@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from doral.engine.presets import policy
+from doral.engine.options import make_policy as policy
 from doral.experiments.kit.cell import Variant
 from doral.experiments.paper.names import POLICIES
 

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from doral.engine.pieces.predicted import PREFIX
+from doral.engine.setup import PREDICTION_PREFIX as PREFIX
 from doral.errors import DoralError
 from doral.live.apply import Differs, apply
 from doral.live.chain import Placed, Unplaced

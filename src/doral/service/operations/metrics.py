@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from doral.engine.choice import SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE, SKIPPED_WORTHLESS
+from doral.engine.decide import SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE, SKIPPED_WORTHLESS
 from doral.live.decision import Decision
 from doral.live.reasons import in_words
 

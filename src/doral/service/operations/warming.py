@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import policy as policy_by_name
+from doral.engine.options import make_policy as policy_by_name
 from doral.errors import DoralError
 from doral.live.store import Store
 from doral.live.store import open as open_store

@@ -6,7 +6,7 @@ often than it says. What it has raised stays until its own opposite holds, so th
 
 from __future__ import annotations
 
-from doral.engine.view_forecast import view_forecast
+from doral.engine.explain import view_forecast
 from doral.live.campaign import Campaign
 from doral.live.fold import Fold
 from doral.live.health import Health

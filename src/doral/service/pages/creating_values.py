@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from doral import _check
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import policy as policy_by_name
+from doral.engine.options import make_policy as policy_by_name
 from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.live.definition import make_definition
 from doral.live.ends import end_timestamp, ending
