@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import scenario as scenario_of
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.lookup import scenario as scenario_of
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.truth import make_truth
 
 WIDTHS = (0.0, 0.3, 0.5, 1.0)
 ROUNDS_AT_ONCE = 100

@@ -26,10 +26,10 @@ import doral
 from doral._arrays import Flags, Floats
 from doral.experiments.kit.drawing import runs_words
 from doral.pages.images import as_bytes
-from doral.simulation.intervals import Interval, interval
-from doral.simulation.plots import bands, clean, colour_of, dash_of
-from doral.simulation.scenarios.people_scenarios import SCENARIOS, one_class_each
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.people import SCENARIOS, one_class_each
+from doral.simulation.results.intervals import Interval, interval
+from doral.simulation.results.plots import bands, clean, colour_of, dash_of
+from doral.simulation.world.truth import make_truth
 
 FEATURES, SPLINES, PRODUCTS = "features", "splines", "splines and products"
 STRATA, RIVAL, NOTHING, CHANCE, TRUTH = "strata", "explore-then-lp on strata", "nothing", "random", "oracle"

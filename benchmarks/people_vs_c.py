@@ -21,7 +21,7 @@ from engine_vs_c import BUILD, HERE, one_core
 import doral
 from doral._delay_kernels import PARETO
 from doral.engine.compose import first_state
-from doral.simulation.scenarios.people_scenarios import many
+from doral.simulation.catalogue.people import many
 
 # Decisions need not be the same to the bit: C may fuse.
 FLAGS = ("-std=c11", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math")

@@ -16,10 +16,10 @@ import numpy as np
 
 import doral
 from doral._arrays import Floats
-from doral.simulation.outcome import Outcome
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.lookup import scenario as scenario_by_name
+from doral.simulation.results.outcome import Outcome
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.truth import make_truth
 
 POLICIES = ("doral-otf", "d-lints", "doral", "random")
 

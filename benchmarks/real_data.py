@@ -34,8 +34,8 @@ import polars as pl
 import doral
 from doral._arrays import Floats
 from doral.delays import AnyLaw, ByOutcome, Empirical, Lognormal, Never
-from doral.simulation.intervals import interval
-from doral.simulation.world import make_truth
+from doral.simulation.results.intervals import interval
+from doral.simulation.world.truth import make_truth
 
 REFERENCE = "beta-ts-lp"
 POLICIES = (

@@ -16,7 +16,7 @@ from doral._arrays import Floats
 from doral.errors import InvalidValue, UnknownName
 from doral.pacing import new_hulls, set_hull, solve, sort_costs
 from doral.problem import Arm, Problem
-from doral.simulation.clairvoyant import clairvoyant_rate
+from doral.simulation.world.oracle import clairvoyant_rate
 
 CONTEXTS = ("near", "far")
 

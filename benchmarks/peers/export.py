@@ -20,10 +20,10 @@ from doral._arrays import Floats
 from doral._kernel import Block, Entry, Program, kernel
 from doral.person import Category
 from doral.problem import Problem
-from doral.simulation.payments import ALWAYS, BY_ROW, is_taken_up
-from doral.simulation.scenario import Scenario
-from doral.simulation.tape import WORLD, Tape, World, draw_delay, draw_reward, example, new_tape, phase_of, row_of
-from doral.simulation.world import Truth, make_truth
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.payments import ALWAYS, BY_ROW, is_taken_up
+from doral.simulation.world.tape import WORLD, Tape, World, draw_delay, draw_reward, example, new_tape, phase_of, row_of
+from doral.simulation.world.truth import Truth, make_truth
 
 RARE_SHARE = 1 / 64  # levels of a category that fewer have go together
 WRITTEN = "digest"  # the last file of a tape: one that has it is whole

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import doral
-from doral.simulation.outcome import WITHIN_DEADLINE
-from doral.simulation.scenario import Scenario
+from doral.simulation.results.outcome import WITHIN_DEADLINE
+from doral.simulation.scenario.scenario import Scenario
 
 POLICY = "doral-otf"
 SHORT = doral.policy(POLICY, bonus="to_come")  # one word changed, for short campaigns

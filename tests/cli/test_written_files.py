@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import doral
 from doral.cli.problem_files import read_problem
 from doral.errors import InvalidValue
-from doral.simulation import json_text
-from doral.simulation.scenario_files import read_scenario
+from doral.simulation.scenario import text as json_text
+from doral.simulation.scenario.files import read_scenario
 
 DAY = 86_400.0
 PROBLEM: dict[str, Any] = {"arms": ["a", "b"], "contexts": ["x", "y"], "budget": 100, "horizon": 500}

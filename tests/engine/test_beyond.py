@@ -18,12 +18,12 @@ from doral.engine.engine import Engine, Heard
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import policy
 from doral.problem import Arm, Context, Problem
-from doral.simulation.players import CompiledPlayer
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.paper_scenarios import SCENARIOS as PAPER
-from doral.simulation.scenarios.stress_scenarios import SCENARIOS as STRESS
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.paper import SCENARIOS as PAPER
+from doral.simulation.catalogue.stress import SCENARIOS as STRESS
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.players import CompiledPlayer
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 
 RUNS = 3
 ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)

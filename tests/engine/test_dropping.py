@@ -15,11 +15,11 @@ from doral.engine.options import PolicyOptions
 from doral.engine.presets import policy
 from doral.engine.view import Certificate, certificates
 from doral.pacing import solve
-from doral.simulation.players import CompiledPlayer
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.stress_scenarios import SCENARIOS as STRESS
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.stress import SCENARIOS as STRESS
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.players import CompiledPlayer
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 
 SEED = 4
 CHUNK_ROUNDS = 500

@@ -10,7 +10,7 @@ import pytest
 import doral
 from doral import delays
 from doral.errors import InvalidValue
-from doral.simulation.world import make_truth
+from doral.simulation.world.truth import make_truth
 from tests.engine.cases import SMALL_WORLDS, UNIT, URGENT
 from tests.engine.test_engine_equals_twin import compare
 

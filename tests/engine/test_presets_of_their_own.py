@@ -21,10 +21,10 @@ from doral.engine.events import LEARNED
 from doral.engine.leaves import leaves
 from doral.engine.presets import POLICY_NAMES, policy
 from doral.engine.state import State
-from doral.simulation.players import CompiledPlayer
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.true_returns import oracle_table
-from doral.simulation.world import make_truth
+from doral.simulation.world.players import CompiledPlayer
+from doral.simulation.world.returns import oracle_table
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 from tests.engine.cases import QUICK_RACE, SILENT, UNIT, Case
 
 SEED = 5

@@ -9,8 +9,8 @@ import pytest
 
 from doral._arrays import Floats
 from doral.experiments.paper.names import SCENARIO_NAMES
-from doral.simulation.outcome import Outcome
-from doral.simulation.result import SimulationResult
+from doral.simulation.results.outcome import Outcome
+from doral.simulation.results.result import SimulationResult
 
 ROUNDS = np.array([100, 200, 300, 400], dtype=np.int64)
 RACE_ENDED = 230

@@ -18,11 +18,11 @@ from doral.engine.state import State
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
 from doral.problem import Arm, Context
-from doral.simulation.players import CompiledPlayer
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
-from doral.simulation.tape import WORLD, Tape, new_tape
-from doral.simulation.world import Truth, make_truth
+from doral.simulation.catalogue.lookup import scenario as scenario_by_name
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.players import CompiledPlayer
+from doral.simulation.world.tape import WORLD, Tape, new_tape
+from doral.simulation.world.truth import Truth, make_truth
 from tests.draws import delay_in, reward_in
 from tests.small_worlds import MIXED_LAWS, make_scenario
 

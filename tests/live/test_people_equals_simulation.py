@@ -15,9 +15,9 @@ from doral.engine.state import State
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
 from doral.live.store import Store
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.lookup import scenario as scenario_by_name
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.truth import make_truth
 from tests.live.checks import adds_up, fold_of, log_is_whole
 from tests.live.tapes import RUN, SEED, Feed, same_bits, simulated
 

@@ -15,10 +15,10 @@ from doral._arrays import Floats
 from doral.delays import Geometric, Pareto
 from doral.errors import InvalidValue
 from doral.problem import Arm, Problem
-from doral.simulation.arrivals import Arrivals, Bursts
-from doral.simulation.python_policy import Answer, Arrival
-from doral.simulation.scenario import Scenario
-from doral.simulation.world import make_truth
+from doral.simulation.scenario.arrivals import Arrivals, Bursts
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.python_policy import Answer, Arrival
+from doral.simulation.world.truth import make_truth
 
 UNTIL = 14 * 24.0
 NIGHTS = (0.0,) * 6 + (1.0,) * 12 + (3.0,) * 6

@@ -12,10 +12,10 @@ import doral
 from doral.delays import Fixed, Geometric
 from doral.errors import InvalidValue
 from doral.problem import Arm, Problem
-from doral.simulation.result import SimulationResult
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.baseline_scenarios import SCENARIOS, only_harm
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.baseline import SCENARIOS, only_harm
+from doral.simulation.results.result import SimulationResult
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.truth import make_truth
 
 MEANS = np.array([[0.9, 0.3], [0.2, 0.8]])
 NOTHING = [0.5, 1.0]

@@ -13,12 +13,12 @@ from doral._arrays import Floats
 from doral._kernel import Block
 from doral.delays import ByOutcome, Geometric, Never
 from doral.engine.presets import policy
-from doral.simulation.outcome import DecisionLog
-from doral.simulation.players import CompiledPlayer
-from doral.simulation.python_policy import Answer, Arrival
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.true_returns import expected_payments
-from doral.simulation.world import Truth, make_truth
+from doral.simulation.results.outcome import DecisionLog
+from doral.simulation.world.players import CompiledPlayer
+from doral.simulation.world.python_policy import Answer, Arrival
+from doral.simulation.world.returns import expected_payments
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import Truth, make_truth
 
 UNTIL, DEADLINES, BUDGET = 1200.0, {"x": 30.5, "y": 12.0}, 260.0
 COSTS = {"x": [4.0, 3.0], "y": [4.0, 2.0]}

@@ -16,10 +16,10 @@ from doral import Arrivals, Bursts, Calendar
 from doral._arrays import Floats, Ints
 from doral.delays import Geometric
 from doral.errors import InvalidValue
-from doral.simulation.arrivals import Uniforms
-from doral.simulation.block_length import block_length
-from doral.simulation.python_policy import Answer, Arrival
-from doral.simulation.world import make_truth
+from doral.simulation.scenario.arrivals import Uniforms
+from doral.simulation.scenario.block_length import block_length
+from doral.simulation.world.python_policy import Answer, Arrival
+from doral.simulation.world.truth import make_truth
 
 DAY = 24.0
 HOURS = (0.0,) * 6 + (1.0,) * 12 + (3.0,) * 6

@@ -11,9 +11,9 @@ from scipy import stats
 
 import doral
 from doral import delays
-from doral.simulation import saved
 from doral.simulation.api import AnyPolicy
-from doral.simulation.world import make_truth
+from doral.simulation.results import files as saved
+from doral.simulation.world.truth import make_truth
 
 RUNS = 40
 

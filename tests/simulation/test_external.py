@@ -20,11 +20,11 @@ from doral.prediction.columns import Columns
 from doral.prediction.external import External
 from doral.prediction.models import Known, ModelFailed, fresh
 from doral.prediction.schedule import Schedule
-from doral.simulation.external_player import ExternalPlayer
-from doral.simulation.outcome import Outcome
-from doral.simulation.scenario import Scenario
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.world import make_truth
+from doral.simulation.results.outcome import Outcome
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.external_player import ExternalPlayer
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 from doral.testing import check_policy
 
 TWO = [doral.Arm("a"), doral.Arm("b")]

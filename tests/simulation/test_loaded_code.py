@@ -16,14 +16,14 @@ import pytest
 from tests.cli.processes import environment
 
 import doral
-from doral.simulation.described import of_policy
 from doral.simulation.loaded_code import NotKnown, digest_of
+from doral.simulation.scenario.described import of_policy
 
 SOURCE = """
 import abc, dataclasses, enum, functools
 import numpy as np
 import doral
-from doral.simulation.python_policy import PythonPolicy
+from doral.simulation.world.python_policy import PythonPolicy
 import the_helper
 from the_helper import helped
 

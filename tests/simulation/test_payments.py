@@ -14,14 +14,14 @@ from doral.delays import AnyLaw, ByOutcome, Geometric, Never
 from doral.engine.presets import policy
 from doral.errors import InvalidValue
 from doral.problem import Arm, Problem
-from doral.simulation.outcome import Outcome
-from doral.simulation.players import CompiledPlayer
-from doral.simulation.python_policy import Answer, Arrival
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.payment_scenarios import pay_on_success, silent
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.true_returns import expected_payments
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.payment import pay_on_success, silent
+from doral.simulation.results.outcome import Outcome
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.players import CompiledPlayer
+from doral.simulation.world.python_policy import Answer, Arrival
+from doral.simulation.world.returns import expected_payments
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 
 LAWS: tuple[AnyLaw, ...] = (
     Geometric(8),

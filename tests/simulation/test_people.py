@@ -25,9 +25,9 @@ from doral.engine.blueprint import Blueprint
 from doral.engine.compose import first_state
 from doral.engine.first_states import FirstStates
 from doral.experiments.kit.settings import of_scenario
-from doral.simulation.scenarios.people_scenarios import NUMBERS, SCENARIOS, Visitors, one_class_each
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.people import NUMBERS, SCENARIOS, Visitors, one_class_each
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 
 N, N_ARMS = 40, 3
 RNG = np.random.default_rng(4)

@@ -7,8 +7,8 @@ import pytest
 
 import doral
 from doral._arrays import Floats
-from doral.simulation.scenarios.real_life_scenarios import SCENARIOS
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.real_life import SCENARIOS
+from doral.simulation.world.truth import make_truth
 
 
 def counted(name: str) -> tuple[doral.Scenario, Floats]:

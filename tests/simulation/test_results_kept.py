@@ -16,9 +16,9 @@ import pytest
 
 import doral
 from doral import delays
-from doral.simulation import saved
-from doral.simulation.intervals import interval
-from doral.simulation.outcome import Outcome
+from doral.simulation.results import files as saved
+from doral.simulation.results.intervals import interval
+from doral.simulation.results.outcome import Outcome
 
 HORIZON = 300
 

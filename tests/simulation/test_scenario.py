@@ -17,11 +17,11 @@ import doral
 from doral import delays
 from doral._kernel import Block
 from doral.errors import InvalidValue, UnknownName
-from doral.simulation.clairvoyant import clairvoyant_rate
-from doral.simulation.scenarios.paper_scenarios import SCENARIOS, with_horizon
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.true_returns import oracle_table
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.paper import SCENARIOS, with_horizon
+from doral.simulation.world.oracle import clairvoyant_rate
+from doral.simulation.world.returns import oracle_table
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 
 
 def problem(**changes: Any) -> doral.Problem:

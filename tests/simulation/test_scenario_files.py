@@ -16,12 +16,12 @@ import doral
 from doral._kernel import Block
 from doral.cli.app import app
 from doral.errors import InvalidValue
-from doral.simulation.packed import READABLE, packed, unpacked
-from doral.simulation.rows import Rows
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS, SCENARIOS
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.lookup import CLASS_SCENARIOS, SCENARIOS
+from doral.simulation.scenario.packed import READABLE, packed, unpacked
+from doral.simulation.scenario.rows import Rows
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 
 
 def through_a_file(scenario: Scenario) -> Scenario:

@@ -17,10 +17,10 @@ from doral import delays
 from doral._kernel import Block
 from doral._kernel.philox import ARRIVAL, philox, to_uniform
 from doral.problem import Context
-from doral.simulation.scenario import Scenario
-from doral.simulation.tape import WALKED_CONTEXTS, WORLD, find_context, new_tape
-from doral.simulation.true_returns import expected_worth
-from doral.simulation.world import make_truth
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.returns import expected_worth
+from doral.simulation.world.tape import WALKED_CONTEXTS, WORLD, find_context, new_tape
+from doral.simulation.world.truth import make_truth
 
 POLICIES = ["doral-otf", "d-linucb"]
 

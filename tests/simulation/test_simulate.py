@@ -12,10 +12,10 @@ from scipy import stats
 import doral
 from doral import delays
 from doral.errors import InvalidValue, UnknownName
-from doral.simulation.plots import colour_of, dash_of
-from doral.simulation.python_player import BadDecision
-from doral.simulation.result import PlotKind
-from doral.simulation.world import make_truth
+from doral.simulation.results.plots import colour_of, dash_of
+from doral.simulation.results.result import PlotKind
+from doral.simulation.world.python_player import BadDecision
+from doral.simulation.world.truth import make_truth
 
 ALL = ["doral", "d-alp", "d-linucb", "random"]
 

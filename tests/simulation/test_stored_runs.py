@@ -24,11 +24,11 @@ from typer.testing import CliRunner
 
 import doral
 from doral.cli.app import app
-from doral.simulation import streaming
 from doral.simulation.api import Experiment
-from doral.simulation.stored_runs import StoredRuns
-from doral.simulation.streaming import MOST_PARTS, Part, simulate_to
-from doral.simulation.writing_alone import only_one
+from doral.simulation.results import stream as streaming
+from doral.simulation.results.stored_runs import StoredRuns
+from doral.simulation.results.stream import MOST_PARTS, Part, simulate_to
+from doral.simulation.results.writing_alone import only_one
 
 POLICIES = ("doral", "random")
 
@@ -63,7 +63,7 @@ def test_rows_and_summary_are_those_of_simulate(tmp_path: Path, n_jobs: int) -> 
 def test_a_summary_of_many_blocks_is_that_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stored = simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=20)
     whole = stored.summary()
-    monkeypatch.setattr("doral.simulation.stored_runs.BLOCK_ROWS", 6)
+    monkeypatch.setattr("doral.simulation.results.stored_runs.BLOCK_ROWS", 6)
     again = simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=20)
     assert_frame_equal(again.summary(), whole, rel_tol=1e-12, abs_tol=1e-12)
 

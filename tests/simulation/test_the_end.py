@@ -13,8 +13,8 @@ from doral import delays
 from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine, Heard
 from doral.errors import InvalidValue
-from doral.simulation.true_returns import oracle_table
-from doral.simulation.world import make_truth
+from doral.simulation.world.returns import oracle_table
+from doral.simulation.world.truth import make_truth
 
 HORIZON = 400
 

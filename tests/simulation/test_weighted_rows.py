@@ -15,10 +15,10 @@ from scipy import stats
 import doral
 from doral._arrays import Floats
 from doral.errors import InvalidValue
-from doral.simulation.python_policy import Answer, Arrival
-from doral.simulation.rows import Rows
-from doral.simulation.true_returns import expected_payments, oracle_table
-from doral.simulation.world import make_truth
+from doral.simulation.scenario.rows import Rows
+from doral.simulation.world.python_policy import Answer, Arrival
+from doral.simulation.world.returns import expected_payments, oracle_table
+from doral.simulation.world.truth import make_truth
 
 ROWS: dict[str, dict[str, Any]] = {
     "x": {"a": [(1.0, 3.2, 2.0), (0.0, 8.0, 0.0), (1.0, 11.0, 4.0), (0.5, math.inf, 4.0)], "b": [(2.0, 4.0, 1.5)]},

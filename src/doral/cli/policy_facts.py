@@ -18,7 +18,7 @@ from doral.cli.policy_words import parse_policy
 from doral.engine.options import OPTION_NAMES, PolicyOptions, option_words
 from doral.engine.policy import policy
 from doral.errors import UnknownName
-from doral.simulation.named import NamedPolicy
+from doral.simulation.policies import NamedPolicy
 from doral.simulation.rivals.catalogue import AT_LIST_PRICES, RIVALS
 from doral.simulation.rivals.catalogue import rival as rival_of
 from doral.simulation.rivals.rival import rival

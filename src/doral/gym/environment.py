@@ -14,7 +14,7 @@ from doral.errors import InvalidValue
 from doral.gym.layout import Layout
 from doral.gym.runs import Credited, Runs, checked_run, checked_seed
 from doral.gym.steps import ENDED, REFUSED
-from doral.simulation.scenario import Scenario
+from doral.simulation.scenario.scenario import Scenario
 
 FIRST_RUN = 0
 _MAX_DRAWN_SEED = 2**31

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from doral.simulation.scenarios.words import PEOPLE, SCENARIO_WORDS
+from doral.simulation.catalogue.descriptions import PEOPLE, SCENARIO_WORDS
 
 ANY = "doral/Scenario-v0"
 

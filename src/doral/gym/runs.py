@@ -19,12 +19,12 @@ from doral.errors import InvalidValue
 from doral.gym.layout import layout_of
 from doral.gym.steps import AT_DECISION, CELL, CHUNK_ROUNDS, NOW, RETURNED, STEPS, PlayedRun, Whole
 from doral.simulation.api import MAX_RUNS
-from doral.simulation.logbook import Logbook, n_served, new_logbook, rewards_counted, spent
-from doral.simulation.outcome import WITHIN_DEADLINE
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
-from doral.simulation.tape import WORLD, Tape, new_tape
-from doral.simulation.world import Truth, make_truth
+from doral.simulation.catalogue.lookup import scenario as scenario_by_name
+from doral.simulation.results.outcome import WITHIN_DEADLINE
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.logbook import Logbook, n_served, new_logbook, rewards_counted, spent
+from doral.simulation.world.tape import WORLD, Tape, new_tape
+from doral.simulation.world.truth import Truth, make_truth
 
 Credited = Literal["returned", "at_decision"]
 

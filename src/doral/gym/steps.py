@@ -16,7 +16,8 @@ from doral._arrays import Bits, Floats, Ints, Record
 from doral._kernel import Composition, Entry, Program, kernel, position, shared
 from doral.engine.pieces.defaults import credit
 from doral.engine.purse import add_budget, can_pay, list_cost, rest_of
-from doral.simulation.logbook import (
+from doral.simulation.results.outcome import WITHIN_DEADLINE
+from doral.simulation.world.logbook import (
     NO_CONTROL,
     NO_DECISION,
     Logbook,
@@ -31,9 +32,8 @@ from doral.simulation.logbook import (
     next_lapsed,
     round_of,
 )
-from doral.simulation.outcome import WITHIN_DEADLINE
-from doral.simulation.payments import ALWAYS
-from doral.simulation.tape import Tape, World, class_of_arrival, example, phase_of, record
+from doral.simulation.world.payments import ALWAYS
+from doral.simulation.world.tape import Tape, World, class_of_arrival, example, phase_of, record
 
 CHUNK_ROUNDS = 256  # of tape in each run: many runs at once shall stay in the cache
 FEW_PLAYS = 10.0  # this many are half of "many", where a number of plays is shown

@@ -18,7 +18,7 @@ from doral.gym.environment import FIRST_RUN, run_of, spaces_of
 from doral.gym.layout import Layout
 from doral.gym.runs import Credited, Runs, checked_seed
 from doral.gym.steps import ENDED, PLAIN, REFUSED
-from doral.simulation.scenario import Scenario
+from doral.simulation.scenario.scenario import Scenario
 
 MAX_ENVS = 65_536
 _MAX_DRAWN_SEED = 2**31

@@ -11,12 +11,12 @@ from doral.engine.options import PolicyOptions
 from doral.errors import DoralError
 from doral.evaluation.targets import STATUS_QUO
 from doral.simulation.api import MadePolicy, make_player, play_run, policy_name
-from doral.simulation.from_log import LoggedWorld
-from doral.simulation.scenario import Scenario
-from doral.simulation.true_returns import expected_payments
+from doral.simulation.scenario.from_log import LoggedWorld
+from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.workers.cutting import run_work
-from doral.simulation.workers.spreading import spread
-from doral.simulation.world import Truth, make_truth
+from doral.simulation.workers.tasks import spread
+from doral.simulation.world.returns import expected_payments
+from doral.simulation.world.truth import Truth, make_truth
 
 # A policy in Python takes a second for some 50,000 arrivals: it plays fewer truths, and fewer still of many arrivals.
 PYTHON_ROUNDS, FEWEST_TRUTHS, MOST_TRUTHS = 1_200_000, 4, 20

@@ -34,7 +34,7 @@ from doral.planning.spending import More, Spending, spending
 from doral.planning.tails import delay_tails
 from doral.planning.waiting import Waiting, waiting
 from doral.simulation.api import AnyPolicy, MadePolicy, checked_jobs, made_policies, policy_name
-from doral.simulation.from_log import deadline_on_clock, world_of
+from doral.simulation.scenario.from_log import deadline_on_clock, world_of
 
 POLICIES: tuple[str, ...] = (
     "doral-otf",

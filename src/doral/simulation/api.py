@@ -17,21 +17,21 @@ from doral.engine.compose import check_size
 from doral.engine.options import PolicyOptions
 from doral.errors import DoralError, InvalidValue
 from doral.prediction.external import External
-from doral.simulation.external_player import ExternalPlayer
-from doral.simulation.named import named_policy
-from doral.simulation.outcome import Outcome
-from doral.simulation.players import CompiledPlayer, Player
-from doral.simulation.python_player import PythonPlayer
-from doral.simulation.python_policy import PolicyMaker
-from doral.simulation.result import SimulationResult
+from doral.simulation.catalogue.lookup import scenario as scenario_by_name
+from doral.simulation.policies import named_policy
+from doral.simulation.results.outcome import Outcome
+from doral.simulation.results.result import SimulationResult
 from doral.simulation.rivals.catalogue import Rival
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
-from doral.simulation.tape import CHUNK_ROUNDS, WORLD, new_tape
-from doral.simulation.true_returns import oracle_table
+from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.workers.cutting import run_work
-from doral.simulation.workers.spreading import Prefer, spread
-from doral.simulation.world import Truth, make_truth
+from doral.simulation.workers.tasks import Prefer, spread
+from doral.simulation.world.external_player import ExternalPlayer
+from doral.simulation.world.players import CompiledPlayer, Player
+from doral.simulation.world.python_player import PythonPlayer
+from doral.simulation.world.python_policy import PolicyMaker
+from doral.simulation.world.returns import oracle_table
+from doral.simulation.world.tape import CHUNK_ROUNDS, WORLD, new_tape
+from doral.simulation.world.truth import Truth, make_truth
 
 MadePolicy: TypeAlias = PolicyOptions | External | PolicyMaker
 AnyPolicy: TypeAlias = str | MadePolicy

@@ -15,9 +15,9 @@ from doral.experiments.beyond import claims as targets
 from doral.experiments.kit.batches import CellResult
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.claim import Claim
-from doral.simulation.intervals import interval
-from doral.simulation.result import SimulationResult
-from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS as SCENARIOS
+from doral.simulation.catalogue.lookup import CLASS_SCENARIOS as SCENARIOS
+from doral.simulation.results.intervals import interval
+from doral.simulation.results.result import SimulationResult
 
 MakeResult = Callable[..., SimulationResult]
 

@@ -34,10 +34,10 @@ from doral.experiments.kit.conduct import check, conduct
 from doral.experiments.kit.drawing import DEPTHS, SIDES
 from doral.pages import shell
 from doral.simulation.api import simulate
-from doral.simulation.intervals import interval
-from doral.simulation.result import SimulationResult
-from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS as SCENARIOS
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.lookup import CLASS_SCENARIOS as SCENARIOS
+from doral.simulation.results.intervals import interval
+from doral.simulation.results.result import SimulationResult
+from doral.simulation.world.truth import make_truth
 from tests.experiments.conftest import MakeResult
 from tests.experiments.pages import Page, Silent
 from tests.once import Once

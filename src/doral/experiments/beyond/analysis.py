@@ -17,9 +17,9 @@ from doral.experiments.beyond.variants import INGREDIENTS
 from doral.experiments.kit.batches import CellResult, Finished
 from doral.experiments.kit.claim import MARGIN_PERCENT, Claim
 from doral.experiments.kit.shares import end_columns, frame_of, share_percent, together
-from doral.simulation.intervals import UNKNOWN, Interval, interval
-from doral.simulation.outcome import Outcome
-from doral.simulation.result import SimulationResult
+from doral.simulation.results.intervals import UNKNOWN, Interval, interval
+from doral.simulation.results.outcome import Outcome
+from doral.simulation.results.result import SimulationResult
 
 Standing = Literal["ahead", "tied", "behind", "unknown"]
 """Unknown: the runs are too few to say, or too different from each other."""

@@ -12,9 +12,9 @@ from doral.experiments.beyond.sweeps import SWEEPS, Sweep
 from doral.experiments.beyond.variants import INGREDIENTS
 from doral.experiments.kit.cell import Cell, base_name, shrunk
 from doral.experiments.kit.extent import Extent
-from doral.simulation.named import NamedPolicy
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS
+from doral.simulation.catalogue.lookup import CLASS_SCENARIOS
+from doral.simulation.policies import NamedPolicy
+from doral.simulation.scenario.scenario import Scenario
 
 TABLE = "table"
 INGREDIENTS_STUDY = "ingredients"

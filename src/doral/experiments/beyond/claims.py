@@ -22,8 +22,8 @@ from doral.experiments.kit.claim import (
     is_not_behind,
 )
 from doral.experiments.kit.shares import regret, share_percent
-from doral.simulation.intervals import CONFIDENCE, FEWEST_RUNS, UNKNOWN, Interval, interval
-from doral.simulation.result import SimulationResult
+from doral.simulation.results.intervals import CONFIDENCE, FEWEST_RUNS, UNKNOWN, Interval, interval
+from doral.simulation.results.result import SimulationResult
 
 SHARE_PERCENT = 99.2
 REGRET_RATIO = 8.0

@@ -22,8 +22,8 @@ from doral.experiments.beyond.sweeps import SWEEPS, Measure, Sweep
 from doral.experiments.kit.drawing import banded_curve, banded_line, ends_of, runs_words
 from doral.experiments.kit.shares import clairvoyant, regret
 from doral.pages.images import as_bytes
-from doral.simulation.intervals import Interval, interval
-from doral.simulation.plots import clean, colour_of, dash_of
+from doral.simulation.results.intervals import Interval, interval
+from doral.simulation.results.plots import clean, colour_of, dash_of
 
 WIDTH_INCHES = 5.8  # narrow enough for its words to be read on a phone
 _MARKERS = ("o", "s", "^", "D", "v", "P")

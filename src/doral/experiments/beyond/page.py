@@ -21,7 +21,7 @@ from doral.experiments.kit.verdicts_table import verdict_mark
 from doral.pages.images import PNG_DOTS_PER_INCH, as_data
 from doral.pages.numbers import count, number, spread
 from doral.pages.shell import Page, Section, asset
-from doral.simulation.intervals import FEWEST_RUNS
+from doral.simulation.results.intervals import FEWEST_RUNS
 
 CSS_DOTS_PER_INCH = 96
 _COURSE_WORDS = "Cut-off m and number of arms in play of doral-otf, over time"

@@ -9,7 +9,7 @@ from doral.experiments.beyond.analysis import BeyondFindings
 from doral.experiments.beyond.names import DIVERSE_PARETO, REFERENCE
 from doral.experiments.kit.drawing import banded_curve, runs_words
 from doral.experiments.kit.shares import METRIC, clairvoyant, share_percent
-from doral.simulation.plots import bands, clean, paths_of
+from doral.simulation.results.plots import bands, clean, paths_of
 
 SCENARIO = DIVERSE_PARETO
 POLICIES = (REFERENCE, "doral", "d-alp", "d-linucb", "random")

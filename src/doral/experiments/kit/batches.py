@@ -19,14 +19,14 @@ from doral.errors import InvalidValue
 from doral.experiments.kit import settings
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.folder import part_name
-from doral.simulation import saved
 from doral.simulation.api import simulate
-from doral.simulation.named import NamedPolicy
-from doral.simulation.outcome import COURSE_COLUMNS, METRICS, Outcome
-from doral.simulation.result import SimulationResult
+from doral.simulation.policies import NamedPolicy
+from doral.simulation.results import files as saved
+from doral.simulation.results.outcome import COURSE_COLUMNS, METRICS, Outcome
+from doral.simulation.results.result import SimulationResult
 from doral.simulation.workers.cutting import run_work
 from doral.simulation.workers.engine import Engine, active
-from doral.simulation.workers.spreading import spread_as_finished
+from doral.simulation.workers.tasks import spread_as_finished
 
 BATCH_RUNS = 10  # what an interruption can cost: a few seconds of work
 BATCH_POLICIES = 6  # each holds a book of its whole run, so this bounds the memory

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from doral._arrays import Floats
-from doral.simulation.intervals import UNKNOWN, Interval, interval
+from doral.simulation.results.intervals import UNKNOWN, Interval, interval
 
 Verdict = Literal["holds", "fails", "not shown"]
 Rule = Callable[[Interval], Verdict]

@@ -10,8 +10,8 @@ import polars as pl
 
 from doral._arrays import Floats
 from doral.experiments.kit.batches import CellResult
-from doral.simulation.intervals import Interval
-from doral.simulation.result import SimulationResult
+from doral.simulation.results.intervals import Interval
+from doral.simulation.results.result import SimulationResult
 
 METRIC = "within_deadline"  # what the clairvoyant plays for
 

@@ -20,8 +20,8 @@ from doral.experiments.kit.shares import end_columns, frame_of, share_percent, t
 from doral.experiments.paper.cells import ABLATION_STUDY, ACCEPT_SWEEP, COMPARISON, HORIZON_SWEEP
 from doral.experiments.paper.claims import judge, judge_totals
 from doral.experiments.paper.variants import ABLATION
-from doral.simulation.intervals import UNKNOWN, interval
-from doral.simulation.result import SimulationResult
+from doral.simulation.results.intervals import UNKNOWN, interval
+from doral.simulation.results.result import SimulationResult
 
 
 @dataclass(frozen=True, kw_only=True)

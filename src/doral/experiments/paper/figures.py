@@ -14,7 +14,7 @@ from doral.experiments.kit.extent import Extent
 from doral.experiments.kit.shares import METRIC
 from doral.experiments.paper.analysis import PaperFindings
 from doral.experiments.paper.names import FIGURES, SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES
-from doral.simulation.plots import clean, plot
+from doral.simulation.results.plots import clean, plot
 
 FIGURE_NAMES = (*(one.name for one in FIGURES), "sweep_horizon", "sweep_accept")
 

@@ -20,9 +20,9 @@ from doral.experiments.paper.plot_data import as_script, plot_data
 from doral.pages.images import as_data
 from doral.pages.numbers import count, number
 from doral.pages.shell import Page, Section, asset
-from doral.simulation.intervals import FEWEST_RUNS
-from doral.simulation.plots import METRIC_WORDS
-from doral.simulation.scenarios.paper_scenarios import BUDGET, HORIZON, SCENARIOS
+from doral.simulation.catalogue.paper import BUDGET, HORIZON, SCENARIOS
+from doral.simulation.results.intervals import FEWEST_RUNS
+from doral.simulation.results.plots import METRIC_WORDS
 
 _GROUPS = {
     "1": "With similar delays, DORAL and D-ALP overlap",

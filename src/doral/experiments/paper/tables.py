@@ -14,9 +14,9 @@ from doral.experiments.paper.names import SCENARIO_NAMES, SHORT_TITLES, SHOWN_NA
 from doral.experiments.paper.variants import ABLATION
 from doral.pages.markup import Datum, Row, amount, table, text
 from doral.pages.numbers import number, spread
-from doral.simulation.outcome import METRICS
-from doral.simulation.plots import METRIC_WORDS
-from doral.simulation.result import SimulationResult
+from doral.simulation.results.outcome import METRICS
+from doral.simulation.results.plots import METRIC_WORDS
+from doral.simulation.results.result import SimulationResult
 
 _CLAIMS_CAPTION = f"What the paper states, decided by the 95% interval of paired runs. {VERDICTS_NOTE}"
 

@@ -9,12 +9,12 @@ import numpy as np
 from doral import _check
 from doral._arrays import Floats
 from doral.problem import Problem
-from doral.simulation.python_policy import Answer, Arrival
 from doral.simulation.rivals.main_effects import MainEffects
 from doral.simulation.rivals.plan import Plan
 from doral.simulation.rivals.settings import Settings, share
 from doral.simulation.rivals.trials import Trials
 from doral.simulation.rivals.uniform import Uniform
+from doral.simulation.world.python_policy import Answer, Arrival
 
 _BELIEF_IN_RETURNS = 10.0  # decisions for which the return rate of an arm stands in that of each of its contexts
 _LEAST_DISPERSION = 1e-4

@@ -10,9 +10,9 @@ from doral import _check
 from doral._kernel.sources import digest_of
 from doral.errors import InvalidValue, UnknownName, shown
 from doral.problem import Problem
-from doral.simulation.python_policy import PythonPolicy
 from doral.simulation.rivals import ab, beta_ts_lp, explore_then_lp, status_quo
 from doral.simulation.rivals.settings import Settings
+from doral.simulation.world.python_policy import PythonPolicy
 
 SOURCES = "simulation/rivals/*.py"  # of the package: what decides, beside the engine's
 

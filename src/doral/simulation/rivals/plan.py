@@ -10,8 +10,8 @@ import numpy as np
 from doral._arrays import Floats
 from doral.pacing import Pacer
 from doral.problem import Problem, reserve_depths
-from doral.simulation.clairvoyant import reserve_caps
-from doral.simulation.python_policy import Arrival
+from doral.simulation.world.oracle import reserve_caps
+from doral.simulation.world.python_policy import Arrival
 
 _MOST_ROUNDS = 50  # between two plans
 _STEPS_TO_THE_END = 20

@@ -6,8 +6,8 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral.problem import Problem
-from doral.simulation.python_policy import Answer
 from doral.simulation.rivals.return_curve import ReturnCurve
+from doral.simulation.world.python_policy import Answer
 
 _FIRST_ROOM = 1_024
 _BELIEF = 10.0  # decisions for which what is known of an arm stands in each of its contexts, and of all in each arm

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from doral.problem import Problem
-from doral.simulation.python_policy import Arrival
 from doral.simulation.rivals.plan import list_costs, spread_evenly
+from doral.simulation.world.python_policy import Arrival
 
 
 class Uniform:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from doral.engine.options import PolicyOptions
-from doral.simulation.scenario import Scenario
+from doral.simulation.scenario.scenario import Scenario
 
 # All in rounds of a compiled policy, of which a core plays some two million in a second.
 TASK_WORK = 3_000_000.0

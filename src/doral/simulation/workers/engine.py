@@ -51,11 +51,11 @@ def active() -> Engine | None:
     backend, _ = get_active_backend()
     kind = type(backend).__name__
     if kind == "DaskDistributedBackend":
-        from doral.simulation.workers.on_dask import OnDask
+        from doral.simulation.workers.dask_engine import OnDask
 
         return OnDask(backend.client)
     if kind == "RayBackend":
-        from doral.simulation.workers.on_ray import OnRay
+        from doral.simulation.workers.ray_engine import OnRay
 
         return OnRay()
     return None

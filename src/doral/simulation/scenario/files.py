@@ -1,0 +1,297 @@
+"""Scenarios as plain values that JSON can hold, and back with every check made again: whatever is data.
+
+What is usual is left out, so that a scenario that somebody writes by hand needs a name, a problem, delays and means.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from doral import _check
+from doral.delays import from_dict as law_from_dict
+from doral.errors import DoralError, InvalidValue, shown
+from doral.person import feature_from_dict, feature_to_dict
+from doral.problem import Problem
+from doral.simulation.scenario import text as json_text
+from doral.simulation.scenario import written_scenarios
+from doral.simulation.scenario.arrivals import Arrivals, Bursts
+from doral.simulation.scenario.calendar import Calendar
+from doral.simulation.scenario.crowd import Crowd, Table
+from doral.simulation.scenario.notation import check_keys
+from doral.simulation.scenario.packed import READABLE, packed, packed_words, table_of, unpacked, unpacked_words
+from doral.simulation.scenario.people import BesideNothing
+from doral.simulation.scenario.rows import Rows
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.scenario.strata import Cut, Strata
+
+FORMAT = 1
+_FORMAT = "scenario_format"
+_PLAIN = {"features": "given", "noise": "gaussian", "noise_sd": 0.1, "phases": 1, "paid": "always"}
+_OPTIONAL = (
+    _FORMAT,
+    "delays",
+    "theta",
+    "means",
+    "baseline_means",
+    "availability",
+    "shares",
+    "rows",
+    "row_weights",
+    "arrivals",
+    "people",
+    "classes",
+    "speed",
+    "frequencies",
+    "strata",
+    *_PLAIN,
+)
+
+
+def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
+    """All that is true of it; laws that are functions cannot be written."""
+    for field in ("people", "means", "paid", "speed", "frequencies"):
+        _check_data(field, getattr(scenario, field))
+    data: dict[str, Any] = {_FORMAT: FORMAT, "name": scenario.name, "problem": scenario.problem.to_dict()}
+    rows = scenario.rows
+    if rows is None:
+        laws = [_plain_laws([law.to_dict() for law in laws]) for laws in scenario.delays]
+        data["delays"] = laws[0] if len(laws) == 1 else dict(zip(scenario.problem.context_names, laws, strict=True))
+        data |= _plain_means(scenario.means)
+    else:
+        names = ("reward", "delay", "cost", "weight", "starts")
+        data["rows"] = {name: packed(getattr(rows, name)) for name in names if getattr(rows, name) is not None}
+    if scenario.theta is not None:
+        data["theta"] = packed(np.array(scenario.theta))
+    for field, usual in _PLAIN.items():
+        value = getattr(scenario, field)
+        if not isinstance(value, str | int | float):  # chances of being paid
+            data[field] = packed(np.array(value, dtype=np.float64))
+        elif value != usual and not (field == "paid" and value == "by_row"):
+            data[field] = value
+    if scenario.availability is not None:
+        data["availability"] = packed(np.array(scenario.availability))
+    if scenario.people is None and not _says_who_comes(scenario.arrivals):
+        data["shares"] = packed(scenario.true_shares)
+    if scenario.arrivals is not None:
+        data["arrivals"] = _plain_arrivals(scenario.arrivals)
+    if isinstance(scenario.people, Crowd):
+        data |= _plain_people(scenario, scenario.people)
+    return data
+
+
+def scenario_from_dict(data: Mapping[str, Any]) -> Scenario:
+    """The scenario that `scenario_to_dict` wrote, with every check made again."""
+    if not isinstance(data, Mapping):
+        raise InvalidValue("scenario", data, "must be a mapping")
+    known = ("name", "problem", *_OPTIONAL)
+    check_keys("scenario", data, known)
+    given = _check.keys("scenario", data, required=("name", "problem"), optional=_OPTIONAL)
+    if given.pop(_FORMAT, FORMAT) != FORMAT:
+        raise InvalidValue(_FORMAT, data[_FORMAT], f"must be {FORMAT}: a newer version of DORAL wrote this")
+    try:
+        return _from_dict(written_scenarios.scenario(given, known=known))
+    except DoralError:
+        raise
+    except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
+        # Whatever a stranger's file holds where something else was meant.
+        raise InvalidValue("scenario", given["name"], f"cannot be made of these values: {error}") from error
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Of a JSON file, which may have comments; without a name, the scenario has that of the file."""
+    field = "scenario file"
+    data = json_text.read(field, path)
+    if not isinstance(data, Mapping):
+        raise InvalidValue(field, str(path), "must hold a mapping, {...}, as Scenario.to_dict() and `doral init` do")
+    if "problem" not in data and ("arms" in data or "budget" in data):
+        remedy = "holds a problem, and nothing that is true of it: add delays and means; `doral init` shows how"
+        raise InvalidValue(field, str(path), remedy)
+    try:
+        return scenario_from_dict({"name": path.stem, **data})
+    except DoralError as error:
+        raise InvalidValue(field, str(path), f"does not hold a scenario: {error}") from None
+
+
+def _check_data(field: str, value: object) -> None:
+    """Complain about functions, and what may hold them."""
+    beneath = (value.means, value.nothing) if isinstance(value, BesideNothing) else (value,)
+    for one in beneath:
+        if callable(one):
+            remedy = "is a function, and a file holds data alone: give people and tables in its place"
+            raise InvalidValue(field, one, remedy)
+
+
+def _says_who_comes(arrivals: Arrivals | Calendar | None) -> bool:
+    return isinstance(arrivals, Calendar) and arrivals.contexts is not None
+
+
+def _plain_laws(laws: list[dict[str, Any]]) -> Any:
+    """One for all arms where they are alike."""
+    shrunk = [_shrunk_law(law) for law in laws]
+    return shrunk[0] if all(law == shrunk[0] for law in shrunk) else shrunk
+
+
+def _shrunk_law(law: dict[str, Any]) -> dict[str, Any]:
+    """Many observed delays are packed."""
+    found: dict[str, Any] = {}
+    for name, value in law.items():
+        if isinstance(value, dict):
+            value = _shrunk_law(value)
+        elif isinstance(value, list) and len(value) > READABLE:
+            value = packed(np.array([math.inf if one is None else one for one in value]))
+        found[name] = value
+    return found
+
+
+def _grown_law(law: Any) -> Any:
+    if not isinstance(law, Mapping):
+        return law
+    grown = {name: _grown_law(value) for name, value in law.items()}
+    if "packed" in grown:
+        return [None if one == math.inf else one for one in unpacked("values of Empirical", law).tolist()]
+    return grown
+
+
+def _laws(value: Any) -> Any:
+    """One for all, a list by arm, or mappings by context and arm."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("type"), str):
+            return law_from_dict(_grown_law(value))
+        return {name: _laws(one) for name, one in value.items()}
+    return [_laws(one) for one in value] if isinstance(value, list) else value
+
+
+def _plain_means(means: Any) -> dict[str, Any]:
+    if isinstance(means, BesideNothing):
+        return {"means": packed(np.array(means.means)), "baseline_means": packed(np.array(means.nothing))}
+    return {} if means is None else {"means": packed(np.array(means, dtype=np.float64))}
+
+
+def _plain_arrivals(arrivals: Arrivals | Calendar) -> dict[str, Any]:
+    if isinstance(arrivals, Arrivals):
+        return {"type": "Arrivals", **dataclasses.asdict(arrivals)}
+    return {
+        "type": "Calendar",
+        "times": packed(arrivals.times),
+        "contexts": None if arrivals.contexts is None else packed(arrivals.contexts),
+        "day": arrivals.day,
+        "block": arrivals.block,
+        "watched": arrivals.watched,
+        "resampled": arrivals.resampled,
+    }
+
+
+def _arrivals(value: object) -> Arrivals | Calendar:
+    if not isinstance(value, Mapping) or value.get("type") not in ("Arrivals", "Calendar"):
+        raise InvalidValue("arrivals", value, 'must be a mapping with the "type" Arrivals or Calendar')
+    if value["type"] == "Calendar":
+        options = ("contexts", "day", "block", "watched", "resampled")
+        given = _check.keys("arrivals", value, required=("type", "times"), optional=options)
+        del given["type"]
+        for name in ("times", "contexts"):
+            if given.get(name) is not None:
+                given[name] = unpacked(f"{name} of Calendar", given[name])
+        return Calendar(**given)
+    given = _check.keys("arrivals", value, required=("type", "number"), optional=("day", "hours", "weekdays", "bursts"))
+    del given["type"]
+    if given.get("bursts") is not None:
+        given["bursts"] = Bursts(**_check.keys("bursts", given["bursts"], required=("share", "arrivals", "length")))
+    return Arrivals(**given)
+
+
+def _plain_people(scenario: Scenario, crowd: Crowd) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "people": {
+            name: packed_words(column) if column.dtype.kind == "U" else packed(column)
+            for name, column in crowd.columns.items()
+        }
+    }
+    if crowd.contexts is not None:
+        data["classes"] = packed_words(crowd.contexts)
+    for field in ("speed", "frequencies"):
+        value = getattr(scenario, field)
+        if isinstance(value, Table):
+            data[field] = packed(value.numbers)
+    if scenario.strata is not None:
+        strata = dataclasses.asdict(scenario.strata)
+        data["strata"] = {**strata, "person": [feature_to_dict(one) for one in scenario.strata.person]}
+    return data
+
+
+def _people(value: object) -> Any:
+    if not isinstance(value, Mapping):
+        return value  # a list of mappings, or of lists
+
+    def column(name: str, one: object) -> Any:
+        field = f"column {shown(name)} of people"
+        if isinstance(one, Mapping) and "words" in one:
+            return unpacked_words(field, one)
+        return unpacked(field, one) if isinstance(one, Mapping) else one
+
+    return {name: column(name, one) for name, one in value.items()}
+
+
+def _strata(value: object) -> Strata:
+    names = [field.name for field in dataclasses.fields(Strata)]
+    given = _check.keys("strata", value, required=names)
+    cuts = []
+    for one in given["cuts"]:
+        cut = _check.keys("cut of strata", one, required=[field.name for field in dataclasses.fields(Cut)])
+        edges, words = tuple(map(float, cut["edges"])), tuple(map(str, cut["words"]))
+        cuts.append(Cut(str(cut["name"]), edges, words, bool(cut["is_category"])))
+    return Strata(
+        person=tuple(feature_from_dict(one) for one in given["person"]),
+        missing=given["missing"],
+        context_names=tuple(map(str, given["context_names"])),
+        cuts=tuple(cuts),
+        cells=tuple(tuple(map(int, cell)) for cell in given["cells"]),
+    )
+
+
+def _rows(value: object) -> Any:
+    """As arrays, or by context and arm as somebody writes them; a delay of None is one that never ends."""
+    if not isinstance(value, Mapping) or "starts" not in value:
+        return _by_cell(value, lambda cell: [_row(one) for one in cell] if isinstance(cell, list) else cell)
+    given = _check.keys("rows", value, required=("reward", "delay", "starts"), optional=("cost", "weight"))
+    columns = {name: unpacked(f"{name} of rows", one, nothing=math.inf) for name, one in given.items()}
+    return Rows.from_arrays(**columns)
+
+
+def _row(one: Any) -> Any:
+    return [one[0], math.inf, *one[2:]] if isinstance(one, list) and len(one) > 1 and one[1] is None else one
+
+
+def _by_cell(value: object, change: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        name: {arm: change(cell) for arm, cell in row.items()} if isinstance(row, Mapping) else row
+        for name, row in value.items()
+    }
+
+
+def _from_dict(given: dict[str, Any]) -> Scenario:
+    given["problem"] = Problem.from_dict(given["problem"])
+    if given.get("delays") is not None:
+        given["delays"] = _laws(given["delays"])
+    changes = {"rows": _rows, "arrivals": _arrivals, "people": _people, "strata": _strata}
+    for field, change in changes.items():
+        if given.get(field) is not None:
+            given[field] = change(given[field])
+    if given.get("classes") is not None:
+        given["classes"] = unpacked_words("classes", given["classes"])
+    for field in ("theta", "means", "baseline_means", "paid", "speed", "frequencies", "shares"):
+        if isinstance(given.get(field), list | Mapping):
+            given[field] = table_of(field, given[field])
+    if isinstance(given.get("availability"), list):
+        given["availability"] = unpacked("availability", given["availability"])
+    for field in ("phases", "noise_sd"):
+        if field in given:
+            given[field] = _check.finite_number(field, given[field])
+    return Scenario(**given)
