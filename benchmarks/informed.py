@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats
-from doral.simulation.catalogue.lookup import scenario as scenario_of
+from doral.simulation.catalogue.lookup import named_scenario as scenario_of
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.truth import make_truth
 

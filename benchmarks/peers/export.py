@@ -21,8 +21,20 @@ from doral._kernel import Block, Entry, Program, kernel
 from doral.person import Category
 from doral.problem import Problem
 from doral.simulation.scenario.scenario import Scenario
-from doral.simulation.world.payments import ALWAYS, BY_ROW, is_taken_up
-from doral.simulation.world.tape import WORLD, Tape, World, draw_delay, draw_reward, example, new_tape, phase_of, row_of
+from doral.simulation.world.tape import (
+    ALWAYS,
+    BY_ROW,
+    WORLD,
+    Tape,
+    World,
+    draw_delay,
+    draw_reward,
+    example,
+    is_taken_up,
+    new_tape,
+    phase_of,
+    row_of,
+)
 from doral.simulation.world.truth import Truth, make_truth
 
 RARE_SHARE = 1 / 64  # levels of a category that fewer have go together

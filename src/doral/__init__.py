@@ -113,7 +113,7 @@ if TYPE_CHECKING:
     from doral.problem import Context as Context
     from doral.problem import Problem as Problem
     from doral.simulation.api import simulate as simulate
-    from doral.simulation.catalogue.names import scenario as scenario
+    from doral.simulation.catalogue.lookup import scenario as scenario
     from doral.simulation.results.files import load as load
     from doral.simulation.results.result import SimulationResult as SimulationResult
     from doral.simulation.results.stored_runs import StoredRuns as StoredRuns
@@ -169,7 +169,7 @@ _HOMES = {
     "policy": "doral.engine.policy",
     "read_log": "doral.log.read",
     "rival": "doral.simulation.rivals.rival",
-    "scenario": "doral.simulation.catalogue.names",
+    "scenario": "doral.simulation.catalogue.lookup",
     "simulate": "doral.simulation.api",
     "simulate_to": "doral.simulation.results.stream",
 }

@@ -20,10 +20,9 @@ from doral.cli.app import app
 from doral.cli.initial import content
 from doral.cli.problem_files import read_problem
 from doral.engine.presets import POLICY_NAMES
-from doral.simulation.catalogue.descriptions import SCENARIO_WORDS
+from doral.simulation.catalogue.descriptions import PRESET_WORDS, RIVAL_WORDS, SCENARIO_WORDS
 from doral.simulation.catalogue.lookup import SCENARIOS
-from doral.simulation.catalogue.policy_words import PRESET_WORDS, RIVAL_WORDS
-from doral.simulation.rivals.catalogue import RIVALS
+from doral.simulation.rivals.rival import RIVALS
 from doral.simulation.scenario.files import read_scenario
 from tests.cli.processes import environment
 

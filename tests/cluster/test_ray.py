@@ -12,8 +12,7 @@ import ray
 
 import doral
 from doral.simulation.workers import ray_engine as on_ray
-from doral.simulation.workers.cluster import joined
-from doral.simulation.workers.errors import ClusterError
+from doral.simulation.workers.cluster import ClusterError, joined
 from tests.cluster.conftest import deadly
 
 

@@ -16,7 +16,7 @@ from doral.engine.compose import chosen_pieces
 from doral.engine.engine import Engine
 from doral.engine.presets import policy
 from doral.problem import Arm, Problem
-from doral.simulation.catalogue.until import HOURS, WEEKDAYS, until
+from doral.simulation.catalogue.real_life import HOURS, WEEKDAYS, until
 from doral.simulation.scenario.arrivals import Arrivals, Bursts
 from doral.simulation.scenario.scenario import Scenario
 

@@ -17,7 +17,7 @@ from doral.engine.engine import Engine, Heard
 from doral.engine.presets import PRESETS, policy
 from doral.engine.view import certificates
 from doral.problem import Arm, Problem
-from doral.simulation.catalogue.baseline import SCENARIOS, only_harm
+from doral.simulation.catalogue.real_life import SCENARIOS, only_harm
 from doral.simulation.scenario.scenario import Scenario
 from tests.engine.cases import HOPELESS
 

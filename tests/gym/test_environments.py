@@ -19,7 +19,7 @@ import doral.gym
 from doral.errors import InvalidValue, UnknownName
 from doral.experiments.kit.cell import shrunk
 from doral.gym import ScenarioEnv
-from doral.simulation.catalogue.names import ScenarioName
+from doral.simulation.catalogue.lookup import ScenarioName
 
 ROUNDS = 1_500  # about, of a shortened scenario
 

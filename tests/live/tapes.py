@@ -18,7 +18,7 @@ from doral.engine.state import State
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
 from doral.problem import Arm, Context
-from doral.simulation.catalogue.lookup import scenario as scenario_by_name
+from doral.simulation.catalogue.lookup import named_scenario
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.players import CompiledPlayer
 from doral.simulation.world.tape import WORLD, Tape, new_tape
@@ -66,7 +66,7 @@ def _urgent() -> Scenario:
 
 def _paper() -> Scenario:
     """The paper's scenario, shortened; its features are drawn, so the campaign has to be told what was drawn."""
-    whole = scenario_by_name("paper/diverse-geometric")
+    whole = named_scenario("paper/diverse-geometric")
     problem = dataclasses.replace(whole.problem, horizon=1500, budget=900.0, deadline=200.0)
     features = make_truth(whole, seed=SEED, run=RUN).features
     arms = tuple(Arm(arm.name, features=row, cost=arm.cost) for arm, row in zip(problem.arms, features, strict=True))

@@ -17,7 +17,7 @@ from doral._arrays import Floats, Ints
 from doral.delays import Geometric
 from doral.errors import InvalidValue
 from doral.simulation.scenario.arrivals import Uniforms
-from doral.simulation.scenario.block_length import block_length
+from doral.simulation.scenario.calendar import block_length
 from doral.simulation.world.python_policy import Answer, Arrival
 from doral.simulation.world.truth import make_truth
 

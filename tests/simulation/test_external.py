@@ -22,7 +22,7 @@ from doral.prediction.models import Known, ModelFailed, fresh
 from doral.prediction.schedule import Schedule
 from doral.simulation.results.outcome import Outcome
 from doral.simulation.scenario.scenario import Scenario
-from doral.simulation.world.external_player import ExternalPlayer
+from doral.simulation.world.players import ExternalPlayer
 from doral.simulation.world.tape import WORLD, new_tape
 from doral.simulation.world.truth import make_truth
 from doral.testing import check_policy

@@ -17,7 +17,7 @@ from tests.cli.processes import environment
 
 import doral
 from doral.simulation.loaded_code import NotKnown, digest_of
-from doral.simulation.scenario.described import of_policy
+from doral.simulation.scenario.description import of_policy
 
 SOURCE = """
 import abc, dataclasses, enum, functools

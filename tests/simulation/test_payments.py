@@ -14,7 +14,7 @@ from doral.delays import AnyLaw, ByOutcome, Geometric, Never
 from doral.engine.presets import policy
 from doral.errors import InvalidValue
 from doral.problem import Arm, Problem
-from doral.simulation.catalogue.payment import pay_on_success, silent
+from doral.simulation.catalogue.real_life import pay_on_success, silent
 from doral.simulation.results.outcome import Outcome
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.players import CompiledPlayer

@@ -14,10 +14,9 @@ from doral.cli.app import app
 from doral.cli.policy_words import parse_policy
 from doral.delays import Geometric, Never
 from doral.errors import InvalidValue, UnknownName
-from doral.simulation.rivals.catalogue import RIVALS, rival
-from doral.simulation.rivals.main_effects import MainEffects
-from doral.simulation.rivals.return_curve import ReturnCurve
-from doral.simulation.rivals.trials import Trials
+from doral.simulation.rivals.beta_ts_lp import MainEffects
+from doral.simulation.rivals.rival import RIVALS, rival
+from doral.simulation.rivals.trials import ReturnCurve, Trials
 from doral.simulation.world.python_policy import Answer
 from doral.simulation.world.truth import make_truth
 

@@ -17,7 +17,7 @@ from doral._kernel import Block
 from doral.cli.app import app
 from doral.errors import InvalidValue
 from doral.simulation.catalogue.lookup import CLASS_SCENARIOS, SCENARIOS
-from doral.simulation.scenario.packed import READABLE, packed, unpacked
+from doral.simulation.scenario.files import READABLE, packed, unpacked
 from doral.simulation.scenario.rows import Rows
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.tape import WORLD, new_tape

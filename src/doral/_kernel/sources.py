@@ -31,7 +31,6 @@ DECIDING = (  # relative to the package
     "racing.py",
     "simulation/results/outcome.py",
     "simulation/scenario/*.py",
-    "simulation/sums.py",
     "simulation/world/*.py",
 )
 

@@ -33,14 +33,14 @@ def scenarios_and_files(incomplete: str) -> Iterable[Offer]:
 
 def policies(incomplete: str) -> Iterable[Offer]:
     """Names of presets and rivals."""
-    from doral.simulation.catalogue.policy_words import RIVAL_WORDS
+    from doral.simulation.catalogue.descriptions import RIVAL_WORDS
 
     return [*presets(incomplete), *_fitting(RIVAL_WORDS, incomplete)]
 
 
 def presets(incomplete: str) -> Iterable[Offer]:
     """Names of those that a campaign can run."""
-    from doral.simulation.catalogue.policy_words import PRESET_WORDS
+    from doral.simulation.catalogue.descriptions import PRESET_WORDS
 
     return _fitting(PRESET_WORDS, incomplete)
 

@@ -10,8 +10,7 @@ from rich.text import Text
 
 from doral.cli import terminal
 from doral.cli.campaign_words import json_line
-from doral.simulation.catalogue.descriptions import SCENARIO_WORDS
-from doral.simulation.catalogue.policy_words import PRESET_WORDS, RIVAL_WORDS
+from doral.simulation.catalogue.descriptions import PRESET_WORDS, RIVAL_WORDS, SCENARIO_WORDS
 
 _GAP = 2
 _LEAST_WORDS = 20  # columns that words need, however narrow the terminal is

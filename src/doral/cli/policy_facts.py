@@ -19,9 +19,8 @@ from doral.engine.options import OPTION_NAMES, PolicyOptions, option_words
 from doral.engine.policy import policy
 from doral.errors import UnknownName
 from doral.simulation.policies import NamedPolicy
-from doral.simulation.rivals.catalogue import AT_LIST_PRICES, RIVALS
-from doral.simulation.rivals.catalogue import rival as rival_of
-from doral.simulation.rivals.rival import rival
+from doral.simulation.rivals.rival import AT_LIST_PRICES, RIVALS, rival
+from doral.simulation.rivals.rival import make_rival as rival_of
 
 _PIECES = ("screening", "learner", "return_probability", "pacing", "sampling", "cutoff")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from doral.simulation.scenario import text as json_text
-from doral.simulation.scenario.problem_text import FIELD, ReadProblem, problem_of
+from doral.simulation.scenario.notation import FIELD, ReadProblem, problem_of
 
 
 def read_problem(path: Path, *, clock: str = "seconds", until: str | None = None) -> ReadProblem:

@@ -13,7 +13,8 @@ from doral.cli.policy_words import parse_policy
 from doral.engine.options import PolicyOptions
 from doral.engine.pieces.people import check_problem
 from doral.errors import InvalidValue
-from doral.simulation.catalogue.lookup import SCENARIOS, scenario
+from doral.simulation.catalogue.lookup import SCENARIOS
+from doral.simulation.catalogue.lookup import named_scenario as scenario
 from doral.simulation.policies import NamedPolicy
 from doral.simulation.results.outcome import METRICS
 from doral.simulation.scenario.files import read_scenario

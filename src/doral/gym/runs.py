@@ -19,7 +19,7 @@ from doral.errors import InvalidValue
 from doral.gym.layout import layout_of
 from doral.gym.steps import AT_DECISION, CELL, CHUNK_ROUNDS, NOW, RETURNED, STEPS, PlayedRun, Whole
 from doral.simulation.api import MAX_RUNS
-from doral.simulation.catalogue.lookup import scenario as scenario_by_name
+from doral.simulation.catalogue.lookup import named_scenario
 from doral.simulation.results.outcome import WITHIN_DEADLINE
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.logbook import Logbook, n_served, new_logbook, rewards_counted, spent
@@ -32,7 +32,7 @@ Credited = Literal["returned", "at_decision"]
 def checked_scenario(given: object) -> Scenario:
     """By name, or as it is."""
     if isinstance(given, str):
-        return scenario_by_name(given)
+        return named_scenario(given)
     if isinstance(given, Scenario):
         return given
     remedy = 'must be a name or a doral.Scenario, as in make("doral/Scenario-v0", scenario="stress/tiny")'

@@ -32,8 +32,7 @@ from doral.simulation.world.logbook import (
     next_lapsed,
     round_of,
 )
-from doral.simulation.world.payments import ALWAYS
-from doral.simulation.world.tape import Tape, World, class_of_arrival, example, phase_of, record
+from doral.simulation.world.tape import ALWAYS, Tape, World, class_of_arrival, example, phase_of, record
 
 CHUNK_ROUNDS = 256  # of tape in each run: many runs at once shall stay in the cache
 FEW_PLAYS = 10.0  # this many are half of "many", where a number of plays is shown

@@ -13,8 +13,7 @@ from doral.evaluation.targets import STATUS_QUO
 from doral.simulation.api import MadePolicy, make_player, play_run, policy_name
 from doral.simulation.scenario.from_log import LoggedWorld
 from doral.simulation.scenario.scenario import Scenario
-from doral.simulation.workers.cutting import run_work
-from doral.simulation.workers.tasks import spread
+from doral.simulation.workers.tasks import run_work, spread
 from doral.simulation.world.returns import expected_payments
 from doral.simulation.world.truth import Truth, make_truth
 

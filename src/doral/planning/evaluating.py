@@ -26,7 +26,7 @@ from doral.log.read import as_log
 from doral.planning.earnings import KNOWS_TRUTH
 from doral.simulation.api import MadePolicy, made_policies, policy_name, simulate
 from doral.simulation.policies import named_policy
-from doral.simulation.rivals.catalogue import RIVALS, Rival
+from doral.simulation.rivals.rival import RIVALS, Rival
 from doral.simulation.scenario.from_log import deadline_on_clock, scenario_from_log
 
 _RUNS = 4  # of the scenario in which a policy shows what it settles on

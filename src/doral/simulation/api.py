@@ -17,16 +17,14 @@ from doral.engine.compose import check_size
 from doral.engine.options import PolicyOptions
 from doral.errors import DoralError, InvalidValue
 from doral.prediction.external import External
-from doral.simulation.catalogue.lookup import scenario as scenario_by_name
+from doral.simulation.catalogue.lookup import named_scenario
 from doral.simulation.policies import named_policy
 from doral.simulation.results.outcome import Outcome
 from doral.simulation.results.result import SimulationResult
-from doral.simulation.rivals.catalogue import Rival
+from doral.simulation.rivals.rival import Rival
 from doral.simulation.scenario.scenario import Scenario
-from doral.simulation.workers.cutting import run_work
-from doral.simulation.workers.tasks import Prefer, spread
-from doral.simulation.world.external_player import ExternalPlayer
-from doral.simulation.world.players import CompiledPlayer, Player
+from doral.simulation.workers.tasks import Prefer, run_work, spread
+from doral.simulation.world.players import CompiledPlayer, ExternalPlayer, Player
 from doral.simulation.world.python_player import PythonPlayer
 from doral.simulation.world.python_policy import PolicyMaker
 from doral.simulation.world.returns import oracle_table
@@ -176,7 +174,7 @@ def _policy(one: object) -> MadePolicy:
 
 def _scenario(one: object) -> Scenario:
     if isinstance(one, str):
-        return scenario_by_name(one)
+        return named_scenario(one)
     if isinstance(one, Scenario):
         return one
     raise InvalidValue("scenario", one, "must be a name or a doral.Scenario")

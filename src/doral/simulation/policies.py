@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import POLICY_NAMES, policy
 from doral.errors import UnknownName
-from doral.simulation.rivals.catalogue import RIVALS, Rival, rival
+from doral.simulation.rivals.rival import RIVALS, Rival, make_rival
 
 NamedPolicy: TypeAlias = PolicyOptions | Rival
 NAMES = (*POLICY_NAMES, *RIVALS)
@@ -16,7 +16,7 @@ NAMES = (*POLICY_NAMES, *RIVALS)
 def named_policy(name: str, /, **options: Any) -> NamedPolicy:
     """What `doral.policy` or `doral.rival` makes of a name; an unknown one lists the nearest of both."""
     if name in RIVALS:
-        return rival(name, **options)
+        return make_rival(name, **options)
     try:
         return policy(name, **options)
     except UnknownName as error:

@@ -24,9 +24,8 @@ from doral.simulation.policies import NamedPolicy
 from doral.simulation.results import files as saved
 from doral.simulation.results.outcome import COURSE_COLUMNS, METRICS, Outcome
 from doral.simulation.results.result import SimulationResult
-from doral.simulation.workers.cutting import run_work
-from doral.simulation.workers.engine import Engine, active
-from doral.simulation.workers.tasks import spread_as_finished
+from doral.simulation.workers.cluster import Engine, active
+from doral.simulation.workers.tasks import run_work, spread_as_finished
 
 BATCH_RUNS = 10  # what an interruption can cost: a few seconds of work
 BATCH_POLICIES = 6  # each holds a book of its whole run, so this bounds the memory

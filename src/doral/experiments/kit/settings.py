@@ -13,7 +13,7 @@ from doral._kernel.cache import kernels_version
 from doral._version import VERSION
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.extent import Extent
-from doral.simulation.scenario.described import of_scenario as of_scenario
+from doral.simulation.scenario.description import of_scenario as of_scenario
 
 _LIBRARIES = ("numpy", "numba", "scipy", "polars")
 

@@ -10,7 +10,7 @@ from doral.errors import InvalidValue
 from doral.service.pages.creating_values import Asked
 from doral.service.pages.forms_reading import MAX_FILE_BYTES, SentFile
 from doral.simulation.scenario import text as json_text
-from doral.simulation.scenario.problem_text import FIELD, problem_of
+from doral.simulation.scenario.notation import FIELD, problem_of
 
 USUAL_POLICY = "doral-otf"
 _LOGS = (".csv", ".csv.gz", ".parquet", ".xlsx")  # what people have, and may take for what is meant

@@ -18,7 +18,7 @@ from doral.service.pages.forms import (
     select_field,
     text_field,
 )
-from doral.simulation.catalogue.policy_words import PRESET_WORDS
+from doral.simulation.catalogue.descriptions import PRESET_WORDS
 
 _DECIMAL = {"inputmode": "decimal"}
 _WHOLE = {"inputmode": "numeric"}

@@ -1,10 +1,52 @@
-"""What each scenario of the catalogue is and what it is good for: one line of a list, by groups. It imports nothing."""
+"""Policies and scenarios in one line each, by group. Imports nothing, so that lists are quick."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-PAPER, REAL_LIFE = "The paper's", "Real life"
+OURS, PAPER, RIVAL, ORACLE = "DORAL", "The paper's", "Rivals of the engine", "Not a rival"
+AS_PRINTED = "The paper's text as printed (/literal)"
+
+PRESET_WORDS: Mapping[str, Mapping[str, str]] = {
+    OURS: {
+        "doral-otf": "Start here: learns and earns at once, waits as it pays.",
+        "doral-ids": "doral-otf that also chooses by what an arm would teach.",
+    },
+    PAPER: {
+        "doral": "Races arms for speed, then spends; where delays differ.",
+        "d-alp": "doral blind to delays: what knowing the delays is worth.",
+        "d-linucb": "The best-looking arm until the money is gone, no pacing.",
+        "random": "Any arm, by a coin that spreads the budget: the floor.",
+    },
+    RIVAL: {
+        "wait-linucb": "LinUCB that waits for every answer: a plain yardstick.",
+        "d-lints": "Delayed Thompson sampling, as known from ride-sharing.",
+        "eva": "Empirical Bayes, a budget per period; as at a border.",
+    },
+    ORACLE: {
+        "oracle": "Knows all rewards and delays: the best that is possible.",
+    },
+    AS_PRINTED: {
+        "doral/literal": "To check the paper to the letter; knows true delays.",
+        "d-alp/literal": "The same without delays.",
+        "d-linucb/literal": "d-linucb with the bonus as printed.",
+        "random/literal": "random with the budget's rate as printed.",
+    },
+}
+
+RIVALS_IN_PYTHON = "Rivals in Python (simulations and plans only)"
+
+RIVAL_WORDS: Mapping[str, Mapping[str, str]] = {
+    RIVALS_IN_PYTHON: {
+        "beta-ts-lp": "Beta posteriors and a linear program; strong with few arms.",
+        "explore-then-lp": "All arms alike at first, then a linear program.",
+        "a/b": "A test for a while, then each context's winner.",
+        "status-quo": "What is done today: fixed shares, nothing is learned.",
+    },
+}
+
+
+REAL_LIFE = "Real life"
 STRESS, PEOPLE = "Stress: each makes one thing hard", "People: features of who arrives, no classes"
 
 SCENARIO_WORDS: Mapping[str, Mapping[str, str]] = {

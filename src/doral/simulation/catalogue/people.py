@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from doral._arrays import Floats
-from doral._elementary import exp
+from doral._elementary import exp, product
 from doral.delays import AnyLaw, Pareto
 from doral.person import Category, Number
 from doral.problem import Arm, Problem
@@ -28,9 +28,8 @@ from doral.simulation.catalogue.paper import (
     SHARES,
 )
 from doral.simulation.catalogue.paper import SCENARIOS as PAPER
-from doral.simulation.scenario.crowd import Columns
+from doral.simulation.scenario.people import Columns
 from doral.simulation.scenario.scenario import Scenario
-from doral.simulation.sums import product
 
 HORIZON, BUDGET = 60_000, 30_000
 N_ARMS = 10

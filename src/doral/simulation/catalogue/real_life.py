@@ -1,22 +1,23 @@
-"""Problems as people have them: slow silence, dear arms, few arrivals, features that say nothing, rare conversions.
+"""Problems as they occur: rare and slow conversions, dear arms, few arrivals, harm, payment on success, an end date.
 
 Their numbers are fixed here, spread over their ranges by fractions of square roots, and made for no policy.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from doral._arrays import Floats
-from doral._elementary import power
+from doral._elementary import power, product
 from doral.delays import AnyLaw, Geometric, Pareto
 from doral.problem import Arm, Context, Problem
-from doral.simulation.catalogue.paper import DEADLINE_ROUNDS, DIVERSE_PARETO_MINIMA, SHARES
+from doral.simulation.catalogue.paper import DEADLINE_ROUNDS, DIVERSE_PARETO_MINIMA, N_FEATURES, SHARES
+from doral.simulation.scenario.arrivals import Arrivals, Bursts
 from doral.simulation.scenario.scenario import Scenario
-from doral.simulation.sums import product
 
 _ROOTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0])
 
@@ -133,7 +134,158 @@ def _rare() -> Scenario:
     return _scenario("rare", problem, laws, means, noise="bernoulli")
 
 
+UPLIFT_ARMS, UPLIFT_CONTEXTS = 8, 6
+_UPLIFT_DELAYS = tuple(Geometric(float(mean)) for mean in np.linspace(40, 320, UPLIFT_ARMS))
+
+
+def _uplift_numbers() -> tuple[Any, Any]:
+    """Of arms and of contexts: fixed, spread over (0, 1)."""
+    numbers = np.modf(np.outer(np.arange(1, UPLIFT_ARMS + UPLIFT_CONTEXTS + 1), np.sqrt([2.0, 3.0, 5.0, 7.0])))[0]
+    return numbers[:UPLIFT_ARMS], numbers[UPLIFT_ARMS:]
+
+
+def _uplift_problem(features: Any, **changes: Any) -> Problem:
+    return Problem(
+        arms=[Arm(f"arm-{number}", features=row) for number, row in enumerate(features.tolist(), start=1)],
+        contexts=[Context(f"context-{number}", 1.0 / UPLIFT_CONTEXTS) for number in range(1, UPLIFT_CONTEXTS + 1)],
+        horizon=20_000,
+        deadline=500,
+        **changes,
+    )
+
+
+def _harm() -> Scenario:
+    """Half of the arms do harm; in two contexts it is the other half."""
+    arms, contexts = _uplift_numbers()
+    arms[UPLIFT_ARMS // 2 :] *= -1.0
+    theta = 0.4 * contexts
+    theta[-2:] *= -1.0
+    problem = _uplift_problem(arms, budget=10_000)
+    return Scenario(name="stress/harm", problem=problem, delays=_UPLIFT_DELAYS, theta=theta, noise_sd=0.5)
+
+
+def only_harm(*, budget: float = 10_000, size: float = 0.4, noise_sd: float = 0.5) -> Scenario:
+    """Every arm does harm, everywhere: nothing is worth its cost."""
+    arms, contexts = _uplift_numbers()
+    problem = _uplift_problem(arms, budget=budget)
+    return Scenario(name="only-harm", problem=problem, delays=_UPLIFT_DELAYS, theta=-size * contexts, noise_sd=noise_sd)
+
+
+def _control() -> Scenario:
+    """Rates of success of 10 to 60%, and of the same size without any arm; in every other context more than with the
+    best of them, where rates are highest: whoever counts successes serves those who need nothing.
+    """
+    arms, contexts = _uplift_numbers()
+    features = np.column_stack([np.ones(UPLIFT_ARMS), arms])
+    rates = 0.1 + 0.6 * product(contexts, arms.T) / 4
+    rates[1::2] += 0.15
+    nothing = np.where(np.arange(UPLIFT_CONTEXTS) % 2 == 1, rates.max(axis=1) + 0.03, rates.min(axis=1) - 0.02)
+    return Scenario(
+        name="stress/control",
+        problem=_uplift_problem(features, budget=5_000, baseline="observed"),
+        delays=(*_UPLIFT_DELAYS, Geometric(150)),
+        means=rates,
+        baseline_means=nothing,
+        noise="bernoulli",
+    )
+
+
+LIST_PRICES = (4.0, 6.0, 10.0, 15.0, 25.0)
+MEAN_DELAYS = (150.0, 250.0, 200.0, 350.0, 300.0)
+
+
+def _take_up() -> list[list[float]]:
+    """Rates between 2% and 22%: dearer offers are taken up more often, though not in proportion, nor everywhere."""
+    numbers = np.modf(np.outer(np.arange(1, len(SHARES) + 1), np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0])))[0]
+    appeal = 0.2 + 0.4 * np.sqrt(np.array(LIST_PRICES) / max(LIST_PRICES))
+    rates: list[list[float]] = (0.02 + 0.2 * appeal * (0.3 + 1.4 * numbers) / 1.02).round(4).tolist()
+    return rates
+
+
+def _offer_features() -> list[list[float]]:
+    """Which offer it is: rates follow no line."""
+    rows: list[list[float]] = np.eye(len(LIST_PRICES)).tolist()
+    return rows
+
+
+def pay_on_success(reserve: float = 1.0) -> Scenario:
+    """A bonus that is paid when it is claimed. What open offers would cost at most ties up much of the budget."""
+    arms = [
+        Arm(f"offer-{price:g}", features=row, cost=price)
+        for price, row in zip(LIST_PRICES, _offer_features(), strict=True)
+    ]
+    contexts = [Context(f"context-{number}", share) for number, share in enumerate(SHARES, start=1)]
+    problem = Problem(
+        arms=arms,
+        contexts=contexts,
+        budget=9_000,
+        horizon=20_000,
+        deadline=1_500,
+        paid="on_answer",
+        reserve=reserve,
+    )
+    return Scenario(
+        name="stress/pay-on-success" if reserve == 1.0 else f"stress/pay-on-success@reserve={reserve:g}",
+        problem=problem,
+        delays=[Geometric(mean) for mean in MEAN_DELAYS],
+        means=_take_up(),
+        noise="bernoulli",
+        paid="on_success",
+    )
+
+
+def silent(scenario: Scenario) -> Scenario:
+    """The same where nobody says no."""
+    problem = dataclasses.replace(scenario.problem, feedback="silent")
+    return dataclasses.replace(scenario, name=f"{scenario.name}@silent", problem=problem)
+
+
+DAY = 1440.0  # minutes, as the deadline and the delays are
+UNTIL = 56 * DAY
+EXPECTED = 40_000
+HOURS = (0.1,) * 6 + (0.5, 1.0, 1.5, 2.0, 2.0, 1.5) + (1.0, 1.5, 1.5, 1.5, 1.5, 2.0) + (2.5, 2.0, 1.5, 1.0, 0.5, 0.2)
+WEEKDAYS = (1.3, 1.2, 1.1, 1.1, 1.2, 0.7, 0.4)
+
+
+def until(times_expected: float = 2.0) -> Scenario:
+    """So many times as many arrive as are expected, a tenth of them in bursts of half an hour."""
+    n_arms = len(DIVERSE_PARETO_MINIMA)
+    problem = Problem(
+        arms=[Arm(f"arm-{number}", features=[0.5] * N_FEATURES) for number in range(1, n_arms + 1)],
+        contexts=[Context(f"context-{number}", share) for number, share in enumerate(SHARES, start=1)],
+        budget=10_000,
+        until=UNTIL,
+        expected_arrivals=EXPECTED,
+        deadline=DEADLINE_ROUNDS,
+    )
+    arrivals = Arrivals(
+        number=times_expected * EXPECTED,
+        day=DAY,
+        hours=HOURS,
+        weekdays=WEEKDAYS,
+        bursts=Bursts(share=0.1, arrivals=50, length=30),
+    )
+    return Scenario(
+        name="stress/until" if times_expected == 2.0 else f"stress/until@x{times_expected:g}",
+        problem=problem,
+        delays=[Pareto(minimum, 2) for minimum in DIVERSE_PARETO_MINIMA],
+        features="drawn",
+        arrivals=arrivals,
+    )
+
+
 SCENARIOS = {
     scenario.name: scenario
-    for scenario in (_silent_slow(), _dear_is_right(), _tiny(), _wrong_features(), _no_features(), _rare())
+    for scenario in (
+        _control(),
+        _harm(),
+        _silent_slow(),
+        _dear_is_right(),
+        _tiny(),
+        _wrong_features(),
+        _no_features(),
+        _rare(),
+        pay_on_success(),
+        until(),
+    )
 }

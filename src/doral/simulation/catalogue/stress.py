@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from doral._elementary import product
 from doral.delays import AnyLaw, ByOutcome, Geometric, Never, Pareto
 from doral.problem import Arm, Context, Problem
 from doral.simulation.catalogue.paper import DEADLINE_ROUNDS, DIVERSE_PARETO_MINIMA, N_FEATURES, SHARES
 from doral.simulation.scenario.scenario import Scenario
-from doral.simulation.sums import product
 
 HORIZON = 60_000
 BUDGET = 30_000

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from doral._arrays import Floats
+from doral._elementary import weighted_sum
 from doral.pages.names import short
 from doral.pages.notebook import card, note, small_table
 from doral.pages.numbers import DASH, count, number, spread
 from doral.simulation.results.intervals import FEWEST_RUNS, interval, t_quantile
-from doral.simulation.sums import weighted_sum
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,12 +12,11 @@ import polars as pl
 
 from doral._arrays import Floats, Ints
 from doral.errors import InvalidValue, UnknownName
-from doral.simulation.results import shown
-from doral.simulation.results.decisions import decisions_of
+from doral.simulation.results import display
 from doral.simulation.results.differences import Difference, Differences, difference_of, pairs_of
 from doral.simulation.results.intervals import interval
 from doral.simulation.results.outcome import BY_END, METRICS, WITHIN_DEADLINE, Outcome
-from doral.simulation.results.run_rows import rows_of_runs
+from doral.simulation.results.tables import decisions_of, rows_of_runs
 
 if TYPE_CHECKING:
     from doral.pages.figure import Figure
@@ -361,13 +360,13 @@ class SimulationResult:
         return plot(self, kind=kind, metric=metric, scenario=scenario)
 
     def __repr__(self) -> str:
-        return shown.line(self)
+        return display.line(self)
 
     def __str__(self) -> str:
-        return shown.text(self)
+        return display.text(self)
 
     def _repr_html_(self) -> str:
-        return shown.html(self)
+        return display.html(self)
 
 
 def aligned(found: Sequence[Outcome], tables: Sequence[Floats]) -> tuple[Ints, Floats]:

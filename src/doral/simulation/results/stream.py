@@ -1,4 +1,4 @@
-"""`doral.simulate_to`: as many runs as you like, kept in a file as they come; once interrupted, it goes on."""
+"""`doral.simulate_to`: runs written to a Parquet file as they finish; an interrupted call resumes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from doral import _check, _files
+from doral._forks import renew_in_child
 from doral._progress import Progress
 from doral.engine.blueprint import MAX_SEED
 from doral.errors import InvalidValue
@@ -34,15 +35,70 @@ from doral.simulation.api import (
     prefer_for,
 )
 from doral.simulation.loaded_code import NotKnown
-from doral.simulation.results.run_rows import rows_of_runs
 from doral.simulation.results.stored_runs import METADATA, StoredRuns, said_by
-from doral.simulation.results.writing_alone import only_one
-from doral.simulation.scenario.described import of_policy, of_truth
+from doral.simulation.results.tables import rows_of_runs
+from doral.simulation.scenario.description import of_policy, of_truth
 from doral.simulation.scenario.scenario import Scenario
-from doral.simulation.workers.cutting import TASK_WORK, run_work
-from doral.simulation.workers.engine import active
-from doral.simulation.workers.fingerprint import versions
-from doral.simulation.workers.tasks import spread, spread_as_finished
+from doral.simulation.workers.cluster import active
+from doral.simulation.workers.packing import versions
+from doral.simulation.workers.tasks import TASK_WORK, run_work, spread, spread_as_finished
+
+try:
+    import fcntl
+except ImportError:  # not on this platform: nobody can be told apart
+    HAS_LOCKS = False
+else:
+    HAS_LOCKS = True
+
+
+class _Held:
+    """A folder that is open. The kernel keeps a lock as long as anybody has it open, so a forked child closes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.number: int = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        self._is_open = True
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            os.close(self.number)
+
+
+@contextmanager
+def only_one(folder: Path) -> Iterator[bool]:
+    """Make the folder, and say whether nobody else writes there; who is told so has it until the block ends."""
+    folder.mkdir(exist_ok=True)
+    if not HAS_LOCKS:
+        yield True
+        return
+    held = _Held(folder)
+    try:
+        yield _is_locked(held.number) and _is_there(held.number, folder)
+    finally:
+        held.close()
+
+
+def _is_locked(held: int) -> bool:
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without such locks
+        pass
+    return True
+
+
+def _is_there(held: int, folder: Path) -> bool:
+    """Whoever had it may have finished and removed it, and somebody else made it anew."""
+    try:
+        return os.path.samestat(os.fstat(held), folder.stat())
+    except FileNotFoundError:
+        return False
+
 
 KIND = ".parquet"
 PARTS = ".parts"  # the folder next to the file, until that is whole

@@ -5,36 +5,26 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Unpack, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doral import _check
 from doral._arrays import Floats
-from doral._given import Duration, Numbers, NumberTable
+from doral._elementary import product
+from doral._given import Column, Columns, Duration, Frame, NumberArray, Numbers, NumberTable, NumberTables
 from doral.delays import AnyLaw, ByOutcome, Law
 from doral.errors import InvalidValue
 from doral.problem import OBSERVED, SHARES_TOLERANCE, Problem
 from doral.simulation.scenario.arrivals import Arrivals
 from doral.simulation.scenario.calendar import Calendar
-from doral.simulation.scenario.crowd import Crowd, Table
-from doral.simulation.scenario.given import (
-    AvailabilityLike,
-    BaselineLike,
-    ClassesLike,
-    DelaysLike,
-    FrequenciesLike,
-    MeansLike,
-    PaidLike,
-    PeopleLike,
-    RowsLike,
-    RowWeightsLike,
-    SpeedLike,
-)
 from doral.simulation.scenario.people import (
     MAX_COUNT_MEAN,
     STRATA,
+    Crowd,
     Drawn,
+    Table,
     are_drawn,
     checked_people,
     draw_crowd,
@@ -43,10 +33,8 @@ from doral.simulation.scenario.people import (
     generator,
 )
 from doral.simulation.scenario.people import Law as PeopleLaw
-from doral.simulation.scenario.row_averages import delay_laws, mean_rewards
-from doral.simulation.scenario.rows import Rows, checked_rows
+from doral.simulation.scenario.rows import Rows, checked_rows, delay_laws, mean_rewards
 from doral.simulation.scenario.strata import MOST_STRATA, Strata, checked_bins, make_strata, strata_problem
-from doral.simulation.sums import product
 
 if TYPE_CHECKING:
     from doral.log.option_types import AnyLog, ColumnOptions
@@ -55,6 +43,30 @@ Noise = Literal["gaussian", "bernoulli", "poisson", "none"]
 Features = Literal["given", "drawn"]
 PaidWhen = Literal["always", "on_success", "by_row"]
 Made = TypeVar("Made")
+
+# Arguments of a scenario, for type checkers.
+ArmLaws: TypeAlias = AnyLaw | Sequence[AnyLaw] | Mapping[str, AnyLaw]
+DelaysLike: TypeAlias = ArmLaws | Mapping[str, ArmLaws] | tuple[tuple[AnyLaw, ...], ...]
+MeansLike: TypeAlias = NumberTables | PeopleLaw | Table
+BaselineLike: TypeAlias = float | Numbers | PeopleLaw | Table
+AvailabilityLike: TypeAlias = float | Numbers | Mapping[str, float]
+CellRows: TypeAlias = NumberTable  # (reward, delay), or (reward, delay, cost)
+RowsLike: TypeAlias = Mapping[str, Mapping[str, CellRows]] | tuple[Sequence[CellRows], ...] | Rows
+RowWeightsLike: TypeAlias = Mapping[str, Mapping[str, Numbers]] | tuple[Sequence[Numbers], ...]
+PaidLike: TypeAlias = Literal["always", "on_success", "by_row"] | NumberTable | PeopleLaw | Table
+PeopleLike: TypeAlias = (
+    NDArray[Any]
+    | Frame
+    | Columns
+    | Sequence[Mapping[str, Any]]
+    | Sequence[list[Any]]
+    | Sequence[tuple[Any, ...]]
+    | PeopleLaw
+    | Crowd
+)
+ClassesLike: TypeAlias = Column
+SpeedLike: TypeAlias = Numbers | PeopleLaw | Table
+FrequenciesLike: TypeAlias = Sequence[float | Sequence[float] | NumberArray] | NumberArray | PeopleLaw | Table
 
 
 def _table(field: str, value: object, shape: tuple[int, int]) -> tuple[tuple[float, ...], ...]:
@@ -366,9 +378,9 @@ class Scenario:
         Args:
             name: The name of a scenario that ships.
         """
-        from doral.simulation.catalogue.lookup import scenario  # here: the catalogue is made of scenarios
+        from doral.simulation.catalogue.lookup import named_scenario  # here: the catalogue is made of scenarios
 
-        return scenario(name)
+        return named_scenario(name)
 
     @property
     def true_shares(self) -> Floats:
@@ -434,12 +446,12 @@ class Scenario:
         return made
 
     def __repr__(self) -> str:
-        from doral.simulation.scenario.shown_scenario import in_words
+        from doral.simulation.scenario.description import in_words
 
         return in_words(self)
 
     def _repr_html_(self) -> str:
-        from doral.simulation.scenario.shown_scenario import scenario_card
+        from doral.simulation.scenario.description import scenario_card
 
         return scenario_card(self)
 

@@ -20,7 +20,7 @@ from doral._arrays import Floats, Ints
 from doral.errors import UnknownName
 from doral.person import Category, Feature, Missing
 from doral.problem import MIN_SHARE, Arm, Context, Problem
-from doral.simulation.scenario.crowd import Crowd
+from doral.simulation.scenario.people import Crowd
 
 MOST_STRATA = 64
 RARE_SHARE = 1.0 / 64.0  # of all: words that fewer have are taken together

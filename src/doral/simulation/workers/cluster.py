@@ -1,18 +1,78 @@
-"""A cluster by its address: `tcp://host:8786` is Dask's, `ray://host:10001` Ray's."""
+"""Clusters by address: `tcp://host:8786` is a Dask scheduler, `ray://host:10001` a Ray head node."""
 
 from __future__ import annotations
 
 import importlib.util
 import logging
 import socket
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from doral.errors import InvalidValue
-from doral.simulation.workers.engine import ANSWER_S
-from doral.simulation.workers.errors import ClusterError
+from doral.errors import DoralError, InvalidValue
+from doral.simulation.workers.packing import Packed
+
+GOES_ON = "what `reproduce`, `compare` and `--runs-out` have finished is kept, and the same command goes on from there"
+
+
+class ClusterError(DoralError, ConnectionError):
+    """A cluster does not answer, or was lost in the middle of the work."""
+
+
+ANSWER_S = 10.0  # nobody starts an experiment on a cluster that takes longer to say a word
+STRANDED_S = 60.0  # so long without a single worker, and the work is given up
+LOOK_S = 5.0  # how often it is asked whether anybody is left
+
+
+class Engine(Protocol):
+    """Tasks that run elsewhere. Handles are the engine's own, and can be hashed.
+
+    joblib's own ways to Dask and Ray lose what is asked here: the one waits for ever when a task cannot be unpacked or
+    its workers keep dying, the other fails with the first worker that dies, and gives no result before the last.
+    """
+
+    def workers(self) -> int:
+        """How many tasks can run at once, now."""
+
+    def check(self) -> None:
+        """Refuse workers that would give other numbers."""
+
+    def share(self, packed: Packed) -> Any:
+        """What all tasks need; each worker fetches it once."""
+
+    def submit(self, shared: Any, pieces: bytes) -> Any:
+        """One task, packed, which is tried again when its worker dies."""
+
+    def first_done(self, handles: Sequence[Any]) -> Sequence[Any]:
+        """Wait for at least one."""
+
+    def result(self, handle: Any) -> bytes:
+        """What a finished task found, as `packing.work` says it, or the error that it raised."""
+
+    def forget(self, handles: Iterable[Any]) -> None:
+        """Nobody waits for these any more."""
+
+
+def active() -> Engine | None:
+    """That of `joblib.parallel_config("dask")` or `("ray")`; None: joblib computes by itself."""
+    if "joblib" not in sys.modules:  # nobody can have told it anything
+        return None
+    from joblib.parallel import get_active_backend
+
+    backend, _ = get_active_backend()
+    kind = type(backend).__name__
+    if kind == "DaskDistributedBackend":
+        from doral.simulation.workers.dask_engine import OnDask
+
+        return OnDask(backend.client)
+    if kind == "RayBackend":
+        from doral.simulation.workers.ray_engine import OnRay
+
+        return OnRay()
+    return None
+
 
 MOST_GREETING = 2**16  # bytes with which a Dask scheduler begins; it takes some hundred
 PORTS = {"tcp": 8786, "ray": 10001}

@@ -14,9 +14,8 @@ from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker, NoValidWorkerError
 
 from doral.errors import InvalidValue
-from doral.simulation.workers import fingerprint
-from doral.simulation.workers.engine import ANSWER_S, LOOK_S, STRANDED_S
-from doral.simulation.workers.errors import GOES_ON, ClusterError
+from doral.simulation.workers import packing
+from doral.simulation.workers.cluster import ANSWER_S, GOES_ON, LOOK_S, STRANDED_S, ClusterError
 from doral.simulation.workers.packing import Packed, work
 
 Task: TypeAlias = "Future[Any]"
@@ -30,7 +29,7 @@ def _held(packed: Packed) -> Packed:
 
 async def _answers(client: Client, addresses: Sequence[str]) -> dict[str, dict[str, str]]:
     """What workers have, by address; Dask itself would wait for ever for one that hangs."""
-    asked = [asyncio.ensure_future(client.run(fingerprint.probe(), workers=[one])) for one in addresses]
+    asked = [asyncio.ensure_future(client.run(packing.probe(), workers=[one])) for one in addresses]
     if not asked:
         return {}
     done, silent = await asyncio.wait(asked, timeout=ANSWER_S)
@@ -67,9 +66,9 @@ class OnDask:
         """All who answer in time; the others are refused by the tasks themselves, which say what they need."""
         found: dict[str, dict[str, str]] = self._client.sync(_answers, self._client, list(self._cores()))
         for address, theirs in found.items():
-            differs = fingerprint.difference(theirs, fingerprint.versions())
+            differs = packing.difference(theirs, packing.versions())
             if differs:
-                remedy = f"worker {address}: {differs}; numbers would differ, {fingerprint.REMEDY}"
+                remedy = f"worker {address}: {differs}; numbers would differ, {packing.REMEDY}"
                 raise InvalidValue("cluster", self._address, remedy)
 
     def share(self, packed: Packed) -> Task:

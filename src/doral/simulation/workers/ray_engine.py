@@ -14,9 +14,8 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from doral.errors import InvalidValue
-from doral.simulation.workers import fingerprint
-from doral.simulation.workers.engine import LOOK_S, STRANDED_S
-from doral.simulation.workers.errors import GOES_ON, ClusterError
+from doral.simulation.workers import packing
+from doral.simulation.workers.cluster import GOES_ON, LOOK_S, STRANDED_S, ClusterError
 from doral.simulation.workers.packing import Packed, work
 
 TRIES_AGAIN = 5  # when the process or the machine of a task dies; its own errors are never tried again
@@ -37,15 +36,15 @@ class OnRay:
 
     def check(self) -> None:
         """One worker; the others are refused by the tasks themselves, which say what they need."""
-        first = ray.remote(num_cpus=1)(fingerprint.probe()).remote()
+        first = ray.remote(num_cpus=1)(packing.probe()).remote()
         try:
             self.first_done([first])
             theirs = ray.get(first)
         except RayError as error:
             raise ClusterError(f"Ray cannot run a first task: {error}") from error
-        differs = fingerprint.difference(theirs, fingerprint.versions())
+        differs = packing.difference(theirs, packing.versions())
         if differs:
-            remedy = f"a worker: {differs}; numbers would differ, {fingerprint.REMEDY}"
+            remedy = f"a worker: {differs}; numbers would differ, {packing.REMEDY}"
             raise InvalidValue("cluster", "ray", remedy)
 
     def share(self, packed: Packed) -> Any:

@@ -29,8 +29,19 @@ from doral.simulation.results.outcome import (
     checkpoints,
 )
 from doral.simulation.scenario.scenario import Scenario
-from doral.simulation.world.payments import ALWAYS, BY_ROW, Bills, bill, cost_in, is_taken_up, new_bills
-from doral.simulation.world.tape import Tape, World, class_of_arrival, draw_answer, example, phase_of, row_of
+from doral.simulation.world.tape import (
+    ALWAYS,
+    BY_ROW,
+    Tape,
+    World,
+    class_of_arrival,
+    cost_in,
+    draw_answer,
+    example,
+    is_taken_up,
+    phase_of,
+    row_of,
+)
 
 NO_DECISION, NO_CONTROL = -1, -1
 MAX_ROUNDS = 2**31 - 2  # what a round and the decision made in it can be numbered with
@@ -58,6 +69,15 @@ ARRIVAL = np.dtype([("probability", np.float64), ("context", np.int32), ("arm", 
 COUNTS = np.dtype(
     [("decisions", np.int64), ("passed", np.int64), ("expected", np.float64), ("control", np.int64)], align=True
 )
+
+
+class Bills(NamedTuple):
+    """What the decisions of a run cost; empty where each costs its list price."""
+
+    share: Floats  # (T,) of its list price, that is paid, by decision
+    last_lapse: NDArray[np.int32]  # (T + 1,) 1 + the last decision that lapses in a round; 0: none does
+    next_lapse: NDArray[np.int32]  # (T,) those that lapse in the same round are a ring
+    spent: Floats  # (1,) by all decisions, as they turn out
 
 
 class Logbook(NamedTuple):
@@ -125,8 +145,18 @@ def _empty(
         curve=np.zeros((rounds.size, len(METRICS))),
         course=np.zeros((rounds.size, len(COURSE_COLUMNS))),
         arrivals=np.zeros(n_arrivals, dtype=ARRIVAL),
-        bills=new_bills(horizon, are_due=bills_are_due),
+        bills=_new_bills(horizon, are_due=bills_are_due),
         times=times,
+    )
+
+
+def _new_bills(horizon: int, *, are_due: bool) -> Bills:
+    n = horizon if are_due else 0
+    return Bills(
+        share=np.zeros(n),
+        last_lapse=np.zeros(n + 1, dtype=np.int32),
+        next_lapse=np.zeros(n, dtype=np.int32),
+        spent=np.zeros(1),
     )
 
 
@@ -275,7 +305,24 @@ def _bill(book: Logbook, world: World, tape: Tape, i: int, decision: int) -> Non
     elif is_heard and is_taken_up(payments, context, arm, entry.reward, uniform):
         share = 1.0
     cost = cost_in(payments, class_of_arrival(world, context), arm)
-    bill(book.bills, decision, _lapse_of(book, entry.round, deadline), is_heard, share, cost)
+    _note_bill(book.bills, decision, _lapse_of(book, entry.round, deadline), is_heard, share, cost)
+
+
+@kernel
+def _note_bill(bills: Bills, decision: int, lapse: float, is_heard: bool, share: float, cost: float) -> None:
+    """Write down what becomes of a decision: its answer is heard in time, or it lapses in a round."""
+    bills.share[decision] = share
+    if share > 0.0:
+        bills.spent[0] += cost * share
+    if not is_heard and lapse < bills.last_lapse.size:
+        day = position(int(lapse))
+        last = bills.last_lapse[day] - 1
+        if last < 0:
+            bills.next_lapse[decision] = decision
+        else:
+            bills.next_lapse[decision] = bills.next_lapse[last]
+            bills.next_lapse[last] = decision
+        bills.last_lapse[day] = decision + 1
 
 
 @kernel

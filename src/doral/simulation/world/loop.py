@@ -27,8 +27,7 @@ from doral.simulation.world.logbook import (
     next_lapsed,
     sign_in,
 )
-from doral.simulation.world.payments import ALWAYS, cost_in
-from doral.simulation.world.tape import Tape, World, class_of_arrival, draw_answer, example
+from doral.simulation.world.tape import ALWAYS, Tape, World, class_of_arrival, cost_in, draw_answer, example
 
 
 @kernel

@@ -12,7 +12,7 @@ from doral._arrays import Flags, Floats
 from doral._elementary import expm1, log1p
 from doral.delays import AnyLaw, ByOutcome, Law
 from doral.simulation.scenario.people import Drawn
-from doral.simulation.scenario.row_averages import paid_shares, returned_rewards
+from doral.simulation.scenario.rows import paid_shares, returned_rewards
 from doral.simulation.scenario.scenario import Scenario
 
 ORACLE_AGES = 16_384  # rounds: a known return probability is tabulated up to here, and constant beyond

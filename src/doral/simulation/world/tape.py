@@ -8,7 +8,7 @@ experiences has the right law, and differences between policies on one tape are 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,10 @@ from doral._kernel.normal import make_normal
 from doral._kernel.philox import ARRIVAL, AVAILABILITY, PARAMETERS, philox, to_uniform
 from doral._kernel.quick import quick_log
 from doral._kernel.rounding import rounded_up
-from doral.simulation.world.payments import BY_CHANCE, Payments, example_payments
+from doral.simulation.scenario.rows import cost_shares
+
+if TYPE_CHECKING:
+    from doral.simulation.scenario.scenario import Scenario
 
 CHUNK_ROUNDS = 8192
 WALKED_CONTEXTS = 32  # up to here, counting finds the context of a draw sooner than a search
@@ -46,6 +49,20 @@ class Laws(NamedTuple):
     shape: Ints  # (2, 1 or J, A) the number of its shape, NO_SHAPE where it has none
     shape_kind: Ints  # (S,) of laws that differ in `a` alone, the few of them for which a tape has `unit_delay`
     shape_b: Floats  # (S,)
+
+
+ALWAYS, ON_SUCCESS, BY_CHANCE, BY_ROW = 0, 1, 2, 3
+
+_KINDS = {"always": ALWAYS, "on_success": ON_SUCCESS, "by_row": BY_ROW}
+
+
+class Payments(NamedTuple):
+    """What is true of payments."""
+
+    kind: int
+    chance: Floats  # (J, A), or (N, A) of people, where they are by chance
+    costs: Floats  # (R, A) list prices, in one row for all contexts or in one per context
+    shares: Floats  # of list prices, that go with the `values` of the laws, where rows were observed with costs
 
 
 class World(NamedTuple):
@@ -94,6 +111,22 @@ def new_tape(world: World, rounds: int) -> Tape:
         available=np.zeros((rounds, n_arms if world.available.size else 0), dtype=np.uint8),
         payment=np.zeros(rounds if world.payments.kind == BY_CHANCE else 0),
     )
+
+
+def make_payments(scenario: Scenario) -> Payments:
+    paid = scenario.paid
+    kind = _KINDS[paid] if isinstance(paid, str) else BY_CHANCE
+    by_context = kind == BY_CHANCE and scenario.people is None
+    chance = np.array(paid if by_context else np.zeros((0, 0)), dtype=np.float64)
+    shares = (
+        cost_shares(scenario.rows, scenario.problem) if kind == BY_ROW and scenario.rows is not None else np.zeros(0)
+    )
+    return Payments(kind, chance, scenario.problem.costs_by_context.copy(), shares)
+
+
+def example_payments() -> Payments:
+    """One that stands for all."""
+    return Payments(ALWAYS, np.zeros((0, 0)), np.zeros((1, 1)), np.zeros(0))
 
 
 class Draws(NamedTuple):
@@ -296,6 +329,19 @@ def _whole(laws: Laws, side: int, row: int, arm: int, uniform: float, unit: floa
 def _hastened(uniform: float, speed: float) -> float:
     """The draw of the usual law at which this one has its answer: 1 - F is raised to the power `speed`."""
     return min(-math.expm1(math.log1p(-uniform) / speed), _BELOW_ONE)
+
+
+@kernel
+def cost_in(payments: Payments, context: int, arm: int) -> float:
+    return payments.costs[min(context, payments.costs.shape[0] - 1), arm]
+
+
+@kernel
+def is_taken_up(payments: Payments, context: int, arm: int, reward: float, uniform: float) -> bool:
+    """Whether an answer that is heard in time is paid for."""
+    if payments.kind == ON_SUCCESS:
+        return reward > 0.0
+    return uniform < payments.chance[context, arm]
 
 
 def example() -> tuple[World, Tape]:

@@ -24,9 +24,7 @@ from doral.simulation.scenario.calendar import Calendar
 from doral.simulation.scenario.people import Drawn, are_drawn
 from doral.simulation.scenario.rows import Rows
 from doral.simulation.scenario.scenario import Scenario, people_of
-from doral.simulation.world.oracle import clairvoyant_worth
-from doral.simulation.world.payments import make_payments
-from doral.simulation.world.people_clairvoyant import worth_of_people
+from doral.simulation.world.oracle import clairvoyant_worth, worth_of_people
 from doral.simulation.world.returns import expected_payments, expected_worth, law_above, law_below, thresholds
 from doral.simulation.world.tape import (
     NO_SHAPE,
@@ -39,6 +37,7 @@ from doral.simulation.world.tape import (
     Draws,
     Laws,
     World,
+    make_payments,
 )
 
 _NOISE = {"none": NOISE_NONE, "gaussian": NOISE_GAUSSIAN, "bernoulli": NOISE_BERNOULLI, "poisson": NOISE_POISSON}
