@@ -118,7 +118,7 @@ def export(scenario: Scenario, folder: Path, *, seed: int, run: int) -> None:
     if features is not None:
         np.save(folder / "features.npy", features)
     told.update(run=run, n_x=x.shape[1])
-    (folder / "truth.json").write_text(json.dumps({"clairvoyant": truth.clairvoyant}))
+    (folder / "truth.json").write_text(json.dumps({"oracle": truth.oracle}))
     (folder / "problem.json").write_text(json.dumps(told, indent=1))
     (folder / WRITTEN).write_text(_digest(path.read_bytes() for path in sorted(folder.iterdir())))
 

@@ -22,7 +22,7 @@ def play_own(
             "run": one.run,
             "reward": one.rewards[WITHIN_DEADLINE],
             "expected": one.expected,
-            "best": one.clairvoyant,
+            "best": one.oracle,
         }
         for one in result.outcomes
     ]

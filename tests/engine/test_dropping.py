@@ -50,7 +50,7 @@ def course(options: PolicyOptions, scenario: Scenario, run: int) -> tuple[Floats
     Near the end other arms are right: what cannot return any more is worth nothing.
     """
     truth = make_truth(scenario, seed=SEED, run=run)
-    player = CompiledPlayer(options, scenario, truth, seed=SEED, run=run, oracle=None)
+    player = CompiledPlayer(options, scenario, truth, seed=SEED, run=run, true_returns=None)
     tape = new_tape(truth.world, CHUNK_ROUNDS)
     held = []
     for first_round in range(1, int(0.8 * scenario.problem.horizon), CHUNK_ROUNDS):
@@ -64,7 +64,7 @@ def scarce() -> Scenario:
     """An arm that costs next to nothing, others that bring more for more; little budget, and shares that are learned.
 
     What a unit of budget is worth follows from small differences: to take it for known ruled out arms that the
-    clairvoyant uses in 6 of 20 runs.
+    oracle uses in 6 of 20 runs.
     """
     rng, costs, n_contexts, horizon = np.random.default_rng(4), (0.05, 1.0, 1.0, 2.0, 2.0, 3.0), 8, 20_000
     base = rng.uniform(0.1, 0.5, (n_contexts, 1))
@@ -94,7 +94,7 @@ PLACES = {
 
 @pytest.mark.parametrize("name", PLACES)
 def test_what_a_certificate_says_is_true_and_nobody_is_missed(name: str) -> None:
-    """At the true price: that of the clairvoyant, who knows what everything is worth and who will come."""
+    """At the true price: that of the oracle, which knows what everything is worth and who will come."""
     scenario = PLACES[name]
     problem = scenario.problem
     given, wrong, outside, runs_missed = 0, 0, 0, 0

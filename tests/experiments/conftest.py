@@ -24,7 +24,7 @@ def _outcome(scenario: str, policy: str, run: int, reward: float, by_race_end: f
         scenario=scenario,
         policy=policy,
         run=run,
-        clairvoyant=2_000.0,
+        oracle=2_000.0,
         rewards=(reward, reward, reward),
         expected=reward,
         rounds=ROUNDS,

@@ -102,7 +102,7 @@ def test_the_same_decisions_earn_what_the_simulator_says(name: str, reward: Any)
     assert info["earned"] == outcome.rewards[0]
     assert math.fsum(rewards) == pytest.approx(outcome.rewards[0], rel=1e-9)
     assert info["spend"] == outcome.spend
-    assert info["clairvoyant"] == outcome.clairvoyant
+    assert info["oracle"] == outcome.oracle
 
 
 def test_what_counts_by_the_end_is_all_that_is_rewarded() -> None:

@@ -166,7 +166,7 @@ class Feed:
 def simulated(options: PolicyOptions, scenario: Scenario) -> CompiledPlayer:
     """The simulator on the same tape."""
     truth = make_truth(scenario, seed=SEED, run=RUN)
-    player = CompiledPlayer(options, scenario, truth, seed=SEED, run=RUN, oracle=None)
+    player = CompiledPlayer(options, scenario, truth, seed=SEED, run=RUN, true_returns=None)
     tape = new_tape(truth.world, scenario.problem.horizon)
     WORLD["record"](Block(tape), truth.block, SEED, RUN, 1)
     player.play(tape, 1)

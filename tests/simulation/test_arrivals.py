@@ -1,4 +1,4 @@
-"""People who arrive in time: their times, what the clairvoyant makes of them, and what is told to policies."""
+"""People who arrive in time: their times, what the oracle makes of them, and what is told to policies."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_every_run_has_its_own_times_and_the_same_ones_again() -> None:
     assert one.size != other.size or not np.array_equal(one, other)
 
 
-def test_the_clairvoyant_knows_how_many_will_have_come() -> None:
+def test_the_oracle_knows_how_many_will_have_come() -> None:
     """The LP of one run, by HiGHS."""
     truth = make_truth(_scenario(), seed=3, run=2)
     shares = np.array([0.3, 0.7])
@@ -93,7 +93,7 @@ def test_the_clairvoyant_knows_how_many_will_have_come() -> None:
     found = linprog(
         -gain, A_ub=np.vstack([spent, one_each]), b_ub=[200.0 / truth.rounds, 1.0, 1.0], bounds=(0, 1), method="highs"
     )
-    assert truth.clairvoyant == pytest.approx(-float(found.fun or 0.0) * truth.rounds, rel=1e-9)
+    assert truth.oracle == pytest.approx(-float(found.fun or 0.0) * truth.rounds, rel=1e-9)
 
 
 def test_what_counts_is_what_came_within_its_deadline_on_the_clock() -> None:

@@ -29,7 +29,7 @@ def outcome(scenario: str, policy: str, run: int, reward: float) -> Outcome:
         scenario=scenario,
         policy=policy,
         run=run,
-        clairvoyant=100.0,
+        oracle=100.0,
         rewards=(reward, reward / 2.0, reward),
         expected=reward,
         rounds=np.array([1]),

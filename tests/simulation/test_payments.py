@@ -54,7 +54,7 @@ TABLE = np.array([[0.1, 0.9, 0.5, 1.0], [0.0, 0.3, 0.7, 0.2]])
 @pytest.mark.parametrize("paid", ["on_success", TABLE], ids=["on success", "by chance"])
 @pytest.mark.parametrize("noise", ["bernoulli", "gaussian", "none", "poisson"])
 def test_what_is_paid_on_average(noise: str, paid: Any, feedback: str) -> None:
-    """The clairvoyant's costs, against what a hundred thousand decisions cost."""
+    """The oracle's costs, against what a hundred thousand decisions cost."""
     scenario = make(noise=noise, paid=paid, feedback=feedback, noise_sd=0.5)
     found = expected_payments(scenario, MEANS[None])
     assert found is not None

@@ -38,12 +38,12 @@ def conversions(horizon: int = 30_000, feedback: str = "silent", **changes: obje
 
 
 def expected_share(policy: object, scenario: doral.Scenario, runs: int) -> float:
-    """What was chosen, in expectation, over what the clairvoyant expects."""
+    """What was chosen, in expectation, over what the oracle expects."""
     result = doral.simulate(policy, scenario, runs=runs, keep_decisions=True)  # type: ignore[arg-type]
     worth = make_truth(scenario, seed=0, run=0).counted[0]
     logs = [one.log for one in result.outcomes]
     earned = [worth[log.context, log.arm].sum() for log in logs if log is not None]
-    return float(np.mean(earned)) / result.outcomes[0].clairvoyant
+    return float(np.mean(earned)) / result.outcomes[0].oracle
 
 
 @pytest.mark.parametrize("feedback", ["silent", "explicit"])

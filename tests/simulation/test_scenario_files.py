@@ -36,7 +36,7 @@ def leaves(tree: Any) -> list[Any]:
 def same_draws(one: Scenario, other: Scenario) -> None:
     """The truths and the tapes of a run."""
     truths = [make_truth(place, seed=3, run=1) for place in (one, other)]
-    assert truths[0].clairvoyant == truths[1].clairvoyant
+    assert truths[0].oracle == truths[1].oracle
     assert truths[0].times.tolist() == truths[1].times.tolist()
     tapes = []
     for truth in truths:

@@ -83,7 +83,7 @@ def test_it_does_not_travel() -> None:
     for other in (pickle.loads(pickle.dumps(scenario)), copy.deepcopy(scenario), dataclasses.replace(scenario)):
         assert other == scenario
         one, two = (make_truth(each, seed=3, run=1) for each in (scenario, other))
-        assert one.clairvoyant == two.clairvoyant
+        assert one.oracle == two.oracle
         assert one.world.laws.kind is not two.world.laws.kind
 
 

@@ -42,7 +42,7 @@ class ScenarioEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     without `options` run 0, and without a seed the next run.
 
     The last step holds what is still to come, so that the rewards of an episode sum to `within_deadline`; its `info`
-    has "earned", "spend", "served" and "clairvoyant".
+    has "earned", "spend", "served" and "oracle".
 
     Args:
         scenario: A name (`doral scenarios` lists them) or a `doral.Scenario`.

@@ -159,7 +159,7 @@ class Runs:
             "earned": earned,
             "spend": spent(book, self.scenario, left),
             "served": n_served(book),
-            "clairvoyant": truth.clairvoyant,
+            "oracle": truth.oracle,
         }
 
     def book(self, i: int) -> Logbook:

@@ -26,7 +26,7 @@ class Played(NamedTuple):
 
     worth: float
     spend: float
-    best: float  # what the clairvoyant expects to earn
+    best: float  # what the oracle expects to earn
 
 
 class Refused(NamedTuple):
@@ -109,7 +109,7 @@ def _play(shared: _Shared, truth_and_policies: tuple[int, tuple[int, ...]]) -> d
     found = {STATUS_QUO: _as_it_was(scenario, truth, chances)}
     if policies:
         for one in play_run(policies, scenario, seed=seed, run=number, keep_decisions=False):
-            found[one.policy] = Played(one.expected, one.spend, one.clairvoyant)
+            found[one.policy] = Played(one.expected, one.spend, one.oracle)
     return found
 
 
@@ -121,4 +121,4 @@ def _as_it_was(scenario: Scenario, truth: Truth, chances: Floats) -> Played:
     costs = problem.costs_by_context * (1.0 if paid is None else paid[0])
     n_bought = chances.shape[1]  # of doing nothing nothing is bought, and it is worth nothing beyond itself
     worth = float((given * truth.counted[0, :, :n_bought]).sum())
-    return Played(worth, float((given * costs[:, :n_bought]).sum()), truth.clairvoyant)
+    return Played(worth, float((given * costs[:, :n_bought]).sum()), truth.oracle)

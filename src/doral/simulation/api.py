@@ -27,7 +27,7 @@ from doral.simulation.workers.tasks import Prefer, run_work, spread
 from doral.simulation.world.players import CompiledPlayer, ExternalPlayer, Player
 from doral.simulation.world.python_player import PythonPlayer
 from doral.simulation.world.python_policy import PolicyMaker
-from doral.simulation.world.returns import oracle_table
+from doral.simulation.world.returns import true_return_table
 from doral.simulation.world.tape import CHUNK_ROUNDS, WORLD, new_tape
 from doral.simulation.world.truth import Truth, make_truth
 
@@ -51,11 +51,11 @@ def play_run(
     truth = make_truth(scenario, seed=seed, run=run)
     if scenario.speed is not None:
         _check_curves(policies)
-    needs_oracle = any(isinstance(one, PolicyOptions) and one.return_probability == "oracle" for one in policies)
-    oracle = scenario.once(oracle_table) if needs_oracle else None
+    needs_returns = any(isinstance(one, PolicyOptions) and one.return_probability == "oracle" for one in policies)
+    true_returns = scenario.once(true_return_table) if needs_returns else None
 
     players = [
-        make_player(one, scenario, truth, seed=seed, run=run, oracle=oracle, keep_decisions=keep_decisions)
+        make_player(one, scenario, truth, seed=seed, run=run, true_returns=true_returns, keep_decisions=keep_decisions)
         for one in policies
     ]
     horizon = truth.rounds
@@ -77,12 +77,14 @@ def make_player(
     *,
     seed: int,
     run: int,
-    oracle: Floats | None = None,
+    true_returns: Floats | None = None,
     keep_decisions: bool = False,
 ) -> Player:
     """Whoever plays this policy; one that cannot play this scenario says so here."""
     if isinstance(one, PolicyOptions):
-        return CompiledPlayer(one, scenario, truth, seed=seed, run=run, oracle=oracle, keep_decisions=keep_decisions)
+        return CompiledPlayer(
+            one, scenario, truth, seed=seed, run=run, true_returns=true_returns, keep_decisions=keep_decisions
+        )
     if isinstance(one, External):
         return ExternalPlayer(one, scenario, truth, seed=seed, run=run, keep_decisions=keep_decisions)
     return PythonPlayer(one, policy_name(one), scenario, truth, seed=seed, run=run, keep_decisions=keep_decisions)

@@ -95,7 +95,7 @@ def _shares(one: CellResult, policy: str) -> Floats:
 
 
 def shares_table(found: Iterable[CellResult]) -> pl.DataFrame:
-    """By scenario and policy: the share of the clairvoyant's reward, and the difference to the best other policy."""
+    """By scenario and policy: the share of the oracle's reward, and the difference to the best other policy."""
     return frame_of([row for one in found for row in _scenario_rows(one)])
 
 
@@ -150,7 +150,7 @@ def ingredients_table(found: Iterable[CellResult]) -> pl.DataFrame:
 
 
 def sweeps_table(finished: Finished, extent: BeyondExtent) -> pl.DataFrame:
-    """By sweep and point: the share of the clairvoyant's reward, and the cut-off m at the end."""
+    """By sweep and point: the share of the oracle's reward, and the cut-off m at the end."""
     rows = []
     for sweep in extent.sweeps:
         played = {one.cell.scenario.name: one.result for one in finished.of(study_of(sweep))}

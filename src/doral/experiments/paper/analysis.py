@@ -87,7 +87,7 @@ def literal_result(found: Iterable[CellResult]) -> SimulationResult:
 
 
 def _row(one: CellResult, policy: str, reference: str) -> dict[str, Any]:
-    """The share of the clairvoyant's reward, and its paired difference to the reference in points."""
+    """The share of the oracle's reward, and its paired difference to the reference in points."""
     name = one.cell.scenario.name
     found = one.result.of(name, policy)
     shares = share_percent(one.result, name, policy)

@@ -61,7 +61,7 @@ def summary_table(summary: pl.DataFrame) -> str:
                 text(METRIC_WORDS[row["metric"]].removeprefix("returned "), look="short metric"),
                 amount(row["reward_mean"]),
                 amount(row["reward_se"]),
-                amount(100.0 * row["reward_mean"] / row["clairvoyant_mean"], 1),
+                amount(100.0 * row["reward_mean"] / row["oracle_mean"], 1),
                 amount(row["regret_mean"]),
                 *_difference(row),
             ],
@@ -70,10 +70,10 @@ def summary_table(summary: pl.DataFrame) -> str:
     ]
     caption = (
         "Mean reward per run. A click on a heading sorts; the choice of what counts, above the figures, "
-        "applies here too. The clairvoyant plays for answers within the deadline: counted otherwise, more than 100% of "
+        "applies here too. The oracle plays for answers within the deadline: counted otherwise, more than 100% of "
         "its reward is possible."
     )
-    heads = ["delays", "policy", "what counts", "reward", "std. error", "% of clairvoyant", "regret"]
+    heads = ["delays", "policy", "what counts", "reward", "std. error", "% of oracle", "regret"]
     heads += ["less DORAL", "95% interval"]
     return table(name="summary-table", caption=caption, heads=heads, rows=rows, is_sortable=True)
 
@@ -146,7 +146,7 @@ def ablation_table(ablation: pl.DataFrame) -> str:
         for position, variant in enumerate(ABLATION)
     ]
     caption = (
-        "Reward in % of the clairvoyant's. Below it, the paired difference to the policy of the same name in the "
+        "Reward in % of the oracle's. Below it, the paired difference to the policy of the same name in the "
         "reading of this reproduction, in points with its 95% interval; coloured where the interval excludes 0."
     )
     heads = ["variant", *(SHORT_TITLES[scenario] for scenario in SCENARIO_NAMES)]

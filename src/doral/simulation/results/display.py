@@ -71,11 +71,11 @@ def html(result: SimulationResult) -> str:
 
 
 def _rows(result: SimulationResult, scenario: str) -> list[tuple[str, str, str, str]]:
-    """Per policy: its name, reward, percent of the clairvoyant's, and what it earns more than the first."""
+    """Per policy: its name, reward, percent of the oracle's, and what it earns more than the first."""
     policies, rows = result.policies_in(scenario), []
     for policy in policies[:_MOST_POLICIES]:
         rewards = result.rewards(scenario, policy)
-        best = float(np.mean([one.clairvoyant for one in result.of(scenario, policy)]))
+        best = float(np.mean([one.oracle for one in result.of(scenario, policy)]))
         share = f"{number(100.0 * float(rewards.mean()) / best, 1)}%" if best > 0.0 else DASH
         rows.append((policy, number(float(rewards.mean()), 1), share, _paired(result, scenario, policies[0], policy)))
     return rows
@@ -95,7 +95,7 @@ def _left_out(result: SimulationResult, scenario: str) -> list[str]:
 
 
 def _notes(result: SimulationResult) -> list[str]:
-    notes = ["best: the clairvoyant, who knows what every arm is worth; rewards in time"]
+    notes = ["best: the oracle, which knows what every arm is worth; rewards in time"]
     if len(result.policies) > 1:
         few = "" if _has_intervals(result) else f"; intervals from {FEWEST_RUNS} runs"
         notes.append(f"paired difference: to the first policy, in the same runs{few}")

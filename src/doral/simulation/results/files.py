@@ -19,15 +19,16 @@ from doral.errors import InvalidValue
 from doral.simulation.results.outcome import COURSE_COLUMNS, METRICS, ArrivalLog, DecisionLog, Outcome
 from doral.simulation.results.result import SimulationResult
 
-FORMAT = 4
-_READ = (3, FORMAT)  # 3 is the same without decisions
+FORMAT = 5
+_READ = (3, 4, FORMAT)  # 3: without decisions; 4: with the names of 0.2
+NAMES_OF_0_2 = {"clairvoyant": "oracle", "clairvoyant_error": "oracle_error"}
 _KIND = "doral simulation result"
 _PLAIN_FIELDS = (
     "scenario",
     "policy",
     "run",
-    "clairvoyant",
-    "clairvoyant_error",
+    "oracle",
+    "oracle_error",
     "rewards",
     "expected",
     "decisions",
@@ -152,6 +153,7 @@ def _shapes(n: int) -> set[tuple[int, ...]]:
 
 def _plain(row: dict[str, Any], i: int, archive: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """JSON has lists where an outcome has tuples, and mappings where it has certificates and logs."""
+    row = {NAMES_OF_0_2.get(name, name): value for name, value in row.items()}
     log, arrivals = row.get("log"), row.get("arrivals")
     return {
         **row,

@@ -93,7 +93,7 @@ class Outcome(_Compared):
         scenario: Its name.
         policy: Its name.
         run: Its number.
-        clairvoyant: What somebody earns who knows what every arm is worth.
+        oracle: What somebody earns who knows what every arm is worth.
         rewards: What was earned, by metric: within the deadline, by the end, within the policy's cut-off.
         expected: What the chosen arms were worth, whatever luck made of it.
         rounds: The rounds at which `curve` and `course` were noted.
@@ -112,13 +112,13 @@ class Outcome(_Compared):
         explored: Arrivals that got one of their options at random.
         explored_loss: What that is thought to have cost.
         arrivals: Everybody who arrived, as numbers; None unless decisions were kept.
-        clairvoyant_error: The standard error of `clairvoyant`, where people are a sample of a law.
+        oracle_error: The standard error of `oracle`, where people are a sample of a law.
     """
 
     scenario: str
     policy: str
     run: int
-    clairvoyant: float
+    oracle: float
     rewards: tuple[float, ...]  # by metric
     expected: float  # worth of the arms that were chosen, whatever luck made of it: the mean of `within_deadline`
     rounds: Ints  # checkpoints
@@ -137,10 +137,10 @@ class Outcome(_Compared):
     explored: int = 0  # arrivals that got one of their options at random
     explored_loss: float = 0.0  # what that is thought to have cost
     arrivals: ArrivalLog | None = None
-    clairvoyant_error: float = 0.0  # its standard error, where people are a sample of a law
+    oracle_error: float = 0.0  # its standard error, where people are a sample of a law
 
     def __repr__(self) -> str:
-        earned = f"reward {self.rewards[WITHIN_DEADLINE]:,.1f} of {self.clairvoyant:,.1f}"
+        earned = f"reward {self.rewards[WITHIN_DEADLINE]:,.1f} of {self.oracle:,.1f}"
         who = f"{self.policy[:60]} on {self.scenario[:60]}, run {self.run}"
         return f"<Outcome: {who}: {earned}, {self.decisions:,} served>"
 

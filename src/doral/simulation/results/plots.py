@@ -36,7 +36,7 @@ METRIC_WORDS = {
 GRID_COLOUR = "#d9d9d9"
 _PANELS_ACROSS = 3
 _LONGEST_NAME = 36  # letters
-WORTHLESS = "nothing is worth its cost here:\nthe clairvoyant spends and earns nothing"
+WORTHLESS = "nothing is worth its cost here:\nthe oracle spends and earns nothing"
 
 
 def colour_of(position: int) -> str:
@@ -158,7 +158,7 @@ def _draw_curves(
         rounds, paths = _paths(found, metric)
         if kind == "regret":
             pace = rounds / rounds[-1]
-            paths = np.array([one.clairvoyant for one in found])[:, None] * pace - paths
+            paths = np.array([one.oracle for one in found])[:, None] * pace - paths
         elif kind == "difference":
             paths = paths - base
         mean, low, high = bands(paths)
@@ -169,7 +169,7 @@ def _draw_curves(
         last = max(last, int(rounds[-1]))
     words = {
         "reward": "cumulative reward",
-        "regret": "regret to the clairvoyant",
+        "regret": "regret to the oracle",
         "difference": f"cumulative reward\nless that of {_label(here[0])}",
     }
     axes.set_xlabel("round")
@@ -189,11 +189,11 @@ def _draw_shares(axes: Axes, result: SimulationResult, scenario: str, policies: 
     for position, policy in enumerate(policies):
         if policy not in here:
             continue
-        best = np.array([one.clairvoyant for one in result.of(scenario, policy)])
+        best = np.array([one.oracle for one in result.of(scenario, policy)])
         share = interval(100.0 * result.rewards(scenario, policy, metric) / best)
         reach = None if np.isnan(share.high) else share.high - share.mean  # from few runs there is no interval
         axes.errorbar(share.mean, position, xerr=reach, fmt="o", color=colour_of(position), capsize=3)
     axes.set_yticks(range(len(policies)), [_label(one) for one in policies])
     axes.set_ylim(len(policies) - 0.5, -0.5)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=4))
-    axes.set_xlabel(f"% of the clairvoyant's reward\n({METRIC_WORDS[metric]})")
+    axes.set_xlabel(f"% of the oracle's reward\n({METRIC_WORDS[metric]})")

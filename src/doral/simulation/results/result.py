@@ -66,8 +66,8 @@ class SimulationResult:
 
     @property
     def worthless(self) -> tuple[str, ...]:
-        """Scenarios in which nothing is worth its cost: the clairvoyant spends and earns nothing, in any run."""
-        earning = {outcome.scenario for outcome in self.outcomes if outcome.clairvoyant > 0.0}
+        """Scenarios in which nothing is worth its cost: the oracle spends and earns nothing, in any run."""
+        earning = {outcome.scenario for outcome in self.outcomes if outcome.oracle > 0.0}
         return tuple(name for name in self.scenarios if name not in earning)
 
     @property
@@ -115,14 +115,14 @@ class SimulationResult:
         return dict.fromkeys((one.scenario, one.policy) for one in self.outcomes)
 
     def summary(self) -> pl.DataFrame:
-        """Per scenario, policy and metric: reward, regret to the clairvoyant, paired difference to the first policy.
+        """Per scenario, policy and metric: reward, regret to the oracle, paired difference to the first policy.
 
-        Where nothing is worth its cost the clairvoyant earns nothing, and there is no share of it to speak of.
+        Where nothing is worth its cost the oracle earns nothing, and there is no share of it to speak of.
         """
         rows: list[dict[str, Any]] = []
         for scenario, policy in self._pairs():
             first = next(one.policy for one in self.outcomes if one.scenario == scenario)
-            best = np.array([one.clairvoyant for one in self.of(scenario, policy)])
+            best = np.array([one.oracle for one in self.of(scenario, policy)])
             for metric in METRICS:
                 rewards = self.rewards(scenario, policy, metric)
                 reward = interval(rewards)
@@ -136,8 +136,8 @@ class SimulationResult:
                         "runs": rewards.size,
                         "reward_mean": reward.mean,
                         "reward_se": reward.se,
-                        "clairvoyant_mean": float(best.mean()),
-                        "clairvoyant_error": self._clairvoyant_error(scenario, policy),
+                        "oracle_mean": float(best.mean()),
+                        "oracle_error": self._oracle_error(scenario, policy),
                         "regret_mean": regret,
                         "regret_share": regret / float(best.mean()) if best.mean() > 0 else float("nan"),
                         "difference_mean": difference.mean,
@@ -148,16 +148,16 @@ class SimulationResult:
                 )
         return pl.DataFrame(rows).fill_nan(None)
 
-    def _clairvoyant_error(self, scenario: str, policy: str) -> float:
+    def _oracle_error(self, scenario: str, policy: str) -> float:
         """The standard error of its mean, as far as people are samples of a law; 0 where they are not."""
-        errors = np.array([one.clairvoyant_error for one in self.of(scenario, policy)])
+        errors = np.array([one.oracle_error for one in self.of(scenario, policy)])
         return float(np.sqrt((errors**2).sum()) / errors.size)
 
     def _expected_columns(self, scenario: str, policy: str, first: str, metric: str) -> dict[str, float]:
         """The same from what choices were worth, not from what luck made of them; known for `within_deadline` only."""
         expected = self.expected(scenario, policy) if metric == METRICS[WITHIN_DEADLINE] else np.zeros(0)
         others = self.expected(scenario, first) if expected.size else expected
-        best = np.array([one.clairvoyant for one in self.of(scenario, policy)]).mean()
+        best = np.array([one.oracle for one in self.of(scenario, policy)]).mean()
         worth, difference = interval(expected), interval(expected - others)
         return {
             "expected_mean": worth.mean,
@@ -349,9 +349,9 @@ class SimulationResult:
         fewer than 3 runs there are none.
 
         Args:
-            kind: "reward": cumulative reward by round. "regret": how much the clairvoyant, who knows what every arm is
+            kind: "reward": cumulative reward by round. "regret": how much the oracle, which knows what every arm is
                 worth, is ahead by then. "difference": cumulative reward less that of the first policy in the same runs;
-                above 0 is better. "share": what each earned in the end, in percent of the clairvoyant.
+                above 0 is better. "share": what each earned in the end, in percent of the oracle.
             metric: Which rewards count: "within_deadline", "by_end" or "within_cutoff", as in `rewards`.
             scenario: The name of one, or of several; without it, all, in panels of their own.
         """

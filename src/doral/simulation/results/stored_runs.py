@@ -13,12 +13,13 @@ import polars as pl
 
 from doral._arrays import Floats
 from doral._cached import cached_property
+from doral.simulation.results.files import NAMES_OF_0_2
 from doral.simulation.results.intervals import interval_of
 from doral.simulation.results.outcome import BY_END, METRICS, WITHIN_DEADLINE
 
 BLOCK_ROWS = 60_000  # that a summary holds at a time
 METADATA = "doral"  # under which the file says what it holds
-_NUMBERS = (*METRICS, "expected", "clairvoyant", "clairvoyant_error")
+_NUMBERS = (*METRICS, "expected", "oracle", "oracle_error")
 
 
 @dataclass
@@ -62,7 +63,7 @@ class _Pair:
     in_time: bool = False
 
     def add(self, own: dict[str, Floats], first: dict[str, Floats]) -> None:
-        best = own["clairvoyant"]
+        best = own["oracle"]
         for i, metric in enumerate(METRICS):
             self.rewards[i].add(own[metric])
             self.regrets[i].add(best - own[metric])
@@ -70,7 +71,7 @@ class _Pair:
         self.best.add(best)
         self.expected.add(own["expected"])
         self.expected_difference.add(own["expected"] - first["expected"])
-        self.squared_errors += float((own["clairvoyant_error"] ** 2).sum())
+        self.squared_errors += float((own["oracle_error"] ** 2).sum())
         self.earns |= bool((best > 0.0).any())
         self.came |= bool((own[METRICS[BY_END]] > 0.0).any())
         self.in_time |= bool((own[METRICS[WITHIN_DEADLINE]] != 0.0).any())
@@ -88,8 +89,8 @@ class _Pair:
                 "metric": metric,
                 "runs": self.best.n,
                 **self.rewards[i].columns("reward", ("mean", "se")),
-                "clairvoyant_mean": best,
-                "clairvoyant_error": float(np.sqrt(self.squared_errors) / self.best.n),
+                "oracle_mean": best,
+                "oracle_error": float(np.sqrt(self.squared_errors) / self.best.n),
                 "regret_mean": self.regrets[i].mean,
                 "regret_share": self.regrets[i].mean / best if best > 0 else unknown,
                 **self.differences[i].columns("difference", ("mean", "low", "high")),
@@ -121,7 +122,7 @@ class StoredRuns:
 
     def scan(self) -> pl.LazyFrame:
         """The rows, to be filtered and grouped without reading all of them."""
-        return pl.scan_parquet(self.path, glob=False)  # brackets in a name are brackets
+        return pl.scan_parquet(self.path, glob=False).rename(NAMES_OF_0_2, strict=False)  # brackets stay brackets
 
     def summary(self) -> pl.DataFrame:
         """Per scenario, policy and metric, as `SimulationResult.summary`: the file is read once, block by block."""
@@ -130,7 +131,7 @@ class StoredRuns:
 
     @property
     def worthless(self) -> tuple[str, ...]:
-        """Scenarios in which nothing is worth its cost: the clairvoyant spends and earns nothing, in any run."""
+        """Scenarios in which nothing is worth its cost: the oracle spends and earns nothing, in any run."""
         return tuple(name for name in self.scenarios if not any(one.earns for one in self._of(name)))
 
     @property

@@ -301,7 +301,7 @@ class Scenario:
 
     def _check_reserves(self) -> None:
         if self.problem.reserves and self.availability is not None:
-            remedy = "cannot be combined with reserves: the clairvoyant to compare with is not known for both"
+            remedy = "cannot be combined with reserves: the oracle to compare with is not known for both"
             raise InvalidValue("availability", self.availability, remedy)
 
     def _check_given_people(self) -> None:

@@ -48,7 +48,7 @@ class CompiledPlayer:
         *,
         seed: int,
         run: int,
-        oracle: Floats | None,
+        true_returns: Floats | None,
         keep_decisions: bool = False,
         problem: Problem | None = None,
     ) -> None:
@@ -60,7 +60,7 @@ class CompiledPlayer:
             seed=seed,
             run=run,
             given_features=truth.features,
-            oracle=oracle,
+            oracle=true_returns,
             true_values=truth.values if options.sampling == "oracle" else None,
             day=None if scenario.arrivals is None else scenario.arrivals.day,
         )
@@ -82,8 +82,8 @@ class CompiledPlayer:
             scenario=self._scenario.name,
             policy=self._options.name,
             run=self._run,
-            clairvoyant=self._truth.clairvoyant,
-            clairvoyant_error=self._truth.clairvoyant_error,
+            oracle=self._truth.oracle,
+            oracle_error=self._truth.oracle_error,
             rewards=rewards_counted(book, problem, float(now["cutoff"])),
             expected=float(book.counts["expected"][0]),
             rounds=book.checkpoints,
@@ -145,7 +145,7 @@ class ExternalPlayer(CompiledPlayer):
             dataclasses.replace(truth, block=truth.block.with_fields(people=self._people)),
             seed=seed,
             run=run,
-            oracle=None,
+            true_returns=None,
             keep_decisions=keep_decisions,
             problem=external.problem_of(problem),
         )

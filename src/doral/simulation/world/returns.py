@@ -154,7 +154,7 @@ def _counted_by_outcome(scenario: Scenario, means: Floats, chances: DeadlineChan
     return worth
 
 
-def oracle_table(scenario: Scenario) -> Floats:
+def true_return_table(scenario: Scenario) -> Floats:
     """True return probabilities (1 or J, A, ages) for policies to which they are given; outcomes weigh equally."""
     longest = math.ceil(scenario.problem.until or scenario.problem.horizon)
     ages = np.arange(min(longest, ORACLE_AGES) + 1, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""A scenario in one run, as arrays: its drawn parameters, its laws, and what the clairvoyant makes of them.
+"""A scenario in one run, as arrays: its drawn parameters, its laws, and what the oracle makes of them.
 
 What does not change between the runs of a scenario is made once (`Scenario.once`) and shared by all of them.
 """
@@ -24,7 +24,7 @@ from doral.simulation.scenario.calendar import Calendar
 from doral.simulation.scenario.people import Drawn, are_drawn
 from doral.simulation.scenario.rows import Rows
 from doral.simulation.scenario.scenario import Scenario, people_of
-from doral.simulation.world.oracle import clairvoyant_worth, worth_of_people
+from doral.simulation.world.oracle import oracle_of_contexts, oracle_of_people
 from doral.simulation.world.returns import expected_payments, expected_worth, law_above, law_below, thresholds
 from doral.simulation.world.tape import (
     NO_SHAPE,
@@ -54,10 +54,10 @@ class Truth:
     block: Block[World]
     features: Floats  # (A, k)
     counted: Floats  # (phases, J or N, A) expected worth of what returns within the deadline, beyond doing nothing
-    clairvoyant: float  # U*: expected reward of the best policy that knows the truth, over the horizon
+    oracle: float  # U*: expected reward of the best policy that knows the truth, over the horizon
     rounds: int  # how many arrive
     times: Floats  # (rounds,) when they do; empty: one in every round
-    clairvoyant_error: float = 0.0  # standard error of U*, where people are a sample
+    oracle_error: float = 0.0  # standard error of U*, where people are a sample
     n_contexts: int = 0
     people: Drawn | None = None  # everybody who may arrive, where they have features
 
@@ -180,15 +180,15 @@ def _people_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
     )
     times, _ = _arrivals(scenario, seed=seed, run=run)
     rounds = times.size or scenario.problem.horizon
-    best = worth_of_people(scenario, people, counted, rounds, expected_payments(scenario, people.means, people))
+    best = oracle_of_people(scenario, people, counted, rounds, expected_payments(scenario, people.means, people))
     return Truth(
         block=block,
         features=features,
         counted=counted,
-        clairvoyant=best.value,
+        oracle=best.reward,
         rounds=rounds,
         times=times,
-        clairvoyant_error=best.error,
+        oracle_error=best.error,
         n_contexts=scenario.problem.n_contexts,
         people=people,
     )
@@ -206,8 +206,8 @@ def _truth(scenario: Scenario, features: Floats, means: Floats, times: Floats, c
     block = scenario.once(_world_without_means).with_fields(means=means, counted=counted, nothing=nothing, come=come)
     rounds = times.size or scenario.problem.horizon
     shares = np.bincount(come, minlength=scenario.problem.n_contexts) / come.size if come.size else None
-    best = clairvoyant_worth(scenario, counted, rounds, expected_payments(scenario, means), shares)
-    return Truth(block=block, features=features, counted=counted, clairvoyant=best, rounds=rounds, times=times)
+    best = oracle_of_contexts(scenario, counted, rounds, expected_payments(scenario, means), shares)
+    return Truth(block=block, features=features, counted=counted, oracle=best.reward, rounds=rounds, times=times)
 
 
 def _worth_of_nothing(scenario: Scenario, counted: Floats, people: Drawn | None) -> Floats:
