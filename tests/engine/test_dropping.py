@@ -177,7 +177,7 @@ def test_where_the_rival_is_missing_today_the_arm_is_back() -> None:
 def test_who_was_ruled_out_by_an_arm_that_is_retired_is_back() -> None:
     scenario = shortened("stress/never-30", 8_000)
     truth = make_truth(scenario, seed=SEED, run=0)
-    player = CompiledPlayer(policy("doral-otf"), scenario, truth, seed=SEED, run=0, oracle=None)
+    player = CompiledPlayer(policy("doral-otf"), scenario, truth, seed=SEED, run=0, true_returns=None)
     tape = new_tape(truth.world, 5_000)
     WORLD["record"](Block(tape), truth.block, SEED, 0, 1)
     player.play(tape, 1)

@@ -156,11 +156,11 @@ def test_masks_say_what_is_refused() -> None:
     assert info["action_mask"].tolist() == [True, True, True]
     masks, refused = [], []
     for action in (0, 0, 1, 0, 0, 2):  # 0.3 is three times 0.1, to the last decimal
-        _, _, _, _, info = env.step(action)
+        seen, _, _, _, info = env.step(action)
         masks.append(info["action_mask"].tolist())
         refused.append(info["refused"])
         assert env.action_masks().tolist() == masks[-1]
-        assert env._runs.seen[0][env.layout["can"]].tolist() == masks[-1][:2]
+        assert seen[env.layout["can"]].tolist() == masks[-1][:2]
     assert masks == [[True, True, True], [True, False, True], [True, False, True], *[[False, False, True]] * 3]
     assert refused == [False, False, True, False, True, False]
 

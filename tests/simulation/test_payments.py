@@ -154,7 +154,7 @@ def test_shares_are_learned(change: Any) -> None:
     """Where much was tried, the share that is paid is known within its error; and errors are not too wide."""
     scenario = change(pay_on_success(0.999))
     truth = make_truth(scenario, seed=2, run=0)
-    player = CompiledPlayer(policy("doral-otf"), scenario, truth, seed=2, run=0, oracle=None)
+    player = CompiledPlayer(policy("doral-otf"), scenario, truth, seed=2, run=0, true_returns=None)
     tape = new_tape(truth.world, scenario.problem.horizon)
     WORLD["record"](Block(tape), truth.block, 2, 0, 1)
     player.play(tape, 1)

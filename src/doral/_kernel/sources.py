@@ -24,7 +24,6 @@ DECIDING = (  # relative to the package
     "engine/**/*.py",
     "errors.py",
     "estimators/*.py",
-    "gym/steps.py",
     "pacing/*.py",
     "person.py",
     "problem/*.py",
