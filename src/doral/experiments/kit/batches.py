@@ -49,7 +49,7 @@ class Batch:
     def key(self, *, seed: int) -> str:
         """The same for the same numbers, another for any other settings, seed, runs or version."""
         content = {
-            "scenario": settings.of_scenario(self.cell.scenario),
+            "scenario": settings.describe_scenario(self.cell.scenario),
             "policies": [one.to_dict() for one in self.policies],
             "keep_curves": self.cell.keep_curves,
             "seed": seed,

@@ -1,4 +1,8 @@
-"""`doral.simulate_to`: runs written to a Parquet file as they finish; an interrupted call resumes."""
+"""`doral.simulate_to`: runs written to a Parquet file as they finish; an interrupted call resumes.
+
+Finished parts lie in a folder beside the file until that is whole. The folder and the file say which settings they
+hold; runs of other settings under the same name are refused, with what differs.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,10 @@ import json
 import math
 import os
 import re
-import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,7 +24,9 @@ from doral import _check, _files
 from doral._forks import renew_in_child
 from doral._progress import Progress
 from doral.engine.blueprint import MAX_SEED
-from doral.errors import InvalidValue
+from doral.engine.options import PolicyOptions
+from doral.errors import InvalidValue, shown
+from doral.prediction.external import External
 from doral.simulation.api import (
     MAX_RUNS,
     AnyPolicy,
@@ -34,10 +39,10 @@ from doral.simulation.api import (
     policy_name,
     prefer_for,
 )
-from doral.simulation.loaded_code import NotKnown
 from doral.simulation.results.stored_runs import METADATA, StoredRuns, said_by
 from doral.simulation.results.tables import rows_of_runs
-from doral.simulation.scenario.description import of_policy, of_truth
+from doral.simulation.rivals.rival import Rival
+from doral.simulation.scenario.description import describe_scenario
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.workers.cluster import active
 from doral.simulation.workers.packing import versions
@@ -45,14 +50,14 @@ from doral.simulation.workers.tasks import TASK_WORK, run_work, spread, spread_a
 
 try:
     import fcntl
-except ImportError:  # not on this platform: nobody can be told apart
+except ImportError:  # not on this platform
     HAS_LOCKS = False
 else:
     HAS_LOCKS = True
 
 
 class _Held:
-    """A folder that is open. The kernel keeps a lock as long as anybody has it open, so a forked child closes it."""
+    """An open folder. The kernel keeps a lock as long as any process has it open, so a forked child closes it."""
 
     def __init__(self, folder: Path) -> None:
         self.number: int = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
@@ -70,7 +75,7 @@ class _Held:
 
 @contextmanager
 def only_one(folder: Path) -> Iterator[bool]:
-    """Make the folder, and say whether nobody else writes there; who is told so has it until the block ends."""
+    """Make the folder, lock it until the block ends, and yield whether the lock was free."""
     folder.mkdir(exist_ok=True)
     if not HAS_LOCKS:
         yield True
@@ -93,7 +98,7 @@ def _is_locked(held: int) -> bool:
 
 
 def _is_there(held: int, folder: Path) -> bool:
-    """Whoever had it may have finished and removed it, and somebody else made it anew."""
+    """Return whether the locked folder is still the one of this name: another process may have removed it."""
     try:
         return os.path.samestat(os.fstat(held), folder.stat())
     except FileNotFoundError:
@@ -102,17 +107,16 @@ def _is_there(held: int, folder: Path) -> bool:
 
 KIND = ".parquet"
 PARTS = ".parts"  # the folder next to the file, until that is whole
+SETTINGS = "settings.json"  # in that folder
 MOST_PART_ROWS = 20_000
 MOST_PARTS = 10_000  # a folder with more is slow to read
 ROW_GROUP = 50_000
-_OF_THE_SYSTEM = "os error"
-ONCE = "once"  # begins the key of what cannot be known again
 TRIES = 3  # to play again what a disk has lost
+_OF_THE_SYSTEM = ("os error", "transport error")  # how Polars says that a disk is full
 _DIGITS = 32  # of a digest
+_MOST_SHOWN = 3  # differences in a message
 # Parts say in their names what they are and what is in them; nothing else in the folder is touched.
-_OWN = re.compile(
-    r"(?P<part>(?P<key>once[0-9a-f]{28}|[0-9a-f]{32})(-\d+){3})(-(?P<digest>[0-9a-f]{32}))?\.parquet|.*\.unfinished"
-)
+_OWN = re.compile(r"(?P<part>[0-9a-f]{32}(-\d+){3})(-(?P<digest>[0-9a-f]{32}))?\.parquet|.*\.unfinished")
 
 
 class Part(NamedTuple):
@@ -134,27 +138,28 @@ def simulate_to(
     n_jobs: int = 1,
     first_run: int = 0,
     progress: bool | None = None,
+    name: str | None = None,
 ) -> StoredRuns:
-    """Let policies play scenarios, and write the runs to a Parquet file as they come: it may be larger than memory.
+    """Let policies play scenarios, and write the runs to a Parquet file as they finish; it may be larger than memory.
 
-    The numbers are those of `doral.simulate`, row by row. Curves and decisions are not kept. Finished parts lie in a
-    folder next to the file until that is whole. After an interruption, whatever its kind, the same call goes on where
-    it stopped, with the same bits at the end; when everything is there already, nothing is played. A policy or law in
-    Python is known by its code as it is loaded, by what it holds and by what it reads by name, not by files that it
-    reads: change the name of the output with those. One that holds what cannot be known again, such as a lock or a
-    connection, always begins anew, and leaves finished parts of others as they are.
+    The numbers are those of `doral.simulate`, row by row. Curves and decisions are not kept. After an interruption the
+    same call resumes, with the same bits at the end; when all runs are there, nothing is played. The stream is known by
+    its `name`: a file that holds runs of this name with other policies, scenarios or another seed is refused, and the
+    error says what differs. Code of policies and laws in Python is not compared: give another `name` when it changes.
+    Another version of DORAL or of its libraries plays all runs again.
 
     Args:
-        path: The file, ending in ".parquet"; its folder must exist. One that holds something else is replaced at the
-            end.
-        policies: As for `doral.simulate`.
+        path: The file, ending in ".parquet"; its folder must exist. A file of another name, or one that DORAL did not
+            write, is replaced at the end.
+        policies: As for `doral.simulate`. A policy in Python must have a name of its own: a lambda has none.
         scenario: As for `doral.simulate`.
         runs: How often each scenario is played.
         seed: Of all draws, 0 to 2^53.
         n_jobs: Parallel workers, -1 for all cores, or all of a cluster (`joblib.parallel_config`). Results do not
             depend on it.
         first_run: The number of the first run.
-        progress: Whether to say on standard error, in one line, how far it is. None: where somebody is looking.
+        progress: Whether to show progress on standard error, in one line. None: in a terminal or a notebook.
+        name: What the stream is called. None: as the file.
     """
     target = checked_target(path)
     chosen, places = made_policies(policies), made_scenarios(scenario)
@@ -163,18 +168,19 @@ def simulate_to(
     seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
     n_jobs = checked_jobs(n_jobs)
     if not isinstance(progress, bool | np.bool_ | None):
-        raise InvalidValue("progress", progress, "must be True, False, or None: where somebody is looking")
+        raise InvalidValue("progress", progress, "must be True, False, or None: in a terminal or a notebook")
     check_sizes(chosen, places)
     experiment = Experiment(chosen, places, seed)
     about = {
-        "key": _key(experiment),
-        "seed": seed,
-        "scenarios": [one.name for one in places],
-        "policies": [policy_name(one) for one in chosen],
+        "name": target.stem if name is None else _check.name("name", name),
+        "settings": _settings(experiment),
+        "versions": versions(),
         "first_run": first_run,
         "runs": runs,
     }
-    if said_by(target) != about:
+    written = said_by(target)
+    _check_settings(target, written, about)
+    if json.dumps(written) != json.dumps(about):  # the order of policies counts
         _play_to(target, experiment, _cut(experiment, first_run, runs), about, n_jobs=n_jobs, progress=progress)
     return StoredRuns(
         path=target,
@@ -186,8 +192,71 @@ def simulate_to(
     )
 
 
+def _settings(experiment: Experiment) -> dict[str, Any]:
+    """Return what decides the numbers of a run, in values that JSON can hold; Python code by its name alone."""
+    return {
+        "seed": experiment.seed,
+        "policies": {policy_name(one): _describe_policy(one) for one in experiment.policies},
+        "scenarios": {one.name: _describe_truth(one) for one in experiment.scenarios},
+    }
+
+
+def _describe_policy(policy: object) -> Any:
+    if isinstance(policy, PolicyOptions | Rival):
+        return _shortened(policy.to_dict())
+    if isinstance(policy, External):
+        model = type(policy.model).__name__
+        options = _shortened(policy.options.to_dict())
+        return {"model": model, "fit": policy.fit, "schedule": repr(policy.schedule), "options": options}
+    name = getattr(policy, "__name__", "<lambda>")
+    if name == "<lambda>":
+        raise InvalidValue("policy", policy, "must have a name by which its runs are known: a class or a function")
+    return {"python": name}
+
+
+def _describe_truth(scenario: Scenario) -> Any:
+    """Return the whole scenario where it is data; of people and laws, digests and names."""
+    data = {} if scenario.people is not None else scenario.to_dict()
+    return _shortened(describe_scenario(scenario) | data)
+
+
+def _shortened(value: Any) -> Any:
+    """Replace packed arrays by their digests, and leave out sources: the versions cover those of DORAL."""
+    if isinstance(value, Mapping):
+        if "packed" in value:
+            return {"digest": _digest(json.dumps(value, sort_keys=True).encode())}
+        return {key: _shortened(one) for key, one in value.items() if key not in ("source", "sources")}
+    return [_shortened(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _check_settings(target: Path, written: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+    """Refuse to go on with runs of the same name and other settings."""
+    there, here = (json.loads(json.dumps(one.get("settings"))) for one in (written, about))
+    if written.get("name") != about["name"] or json.dumps(there) == json.dumps(here):
+        return
+    found = list(_differences(there, here))
+    more = f"; and {len(found) - _MOST_SHOWN} more" if len(found) > _MOST_SHOWN else ""
+    remedy = f"holds runs of other settings: {'; '.join(found[:_MOST_SHOWN])}{more}. Name another file, or remove it"
+    raise InvalidValue("path", str(target), remedy)
+
+
+def _differences(there: Any, here: Any, where: str = "") -> Iterator[str]:
+    """Yield what differs between two descriptions, one phrase for each value."""
+    if isinstance(there, Mapping) and isinstance(here, Mapping):
+        for key in dict.fromkeys([*there, *here]):
+            place = f"{where}.{key}" if where else str(key)
+            if key not in there or key not in here:
+                yield f"{place} is {'new' if key not in there else 'missing now'}"
+            elif there[key] != here[key]:
+                yield from _differences(there[key], here[key], place)
+        if list(there) != list(here) and set(there) == set(here):
+            yield f"{where} stand in another order"
+    elif there != here:
+        yield f"{where} = {shown(there)} in the file, {shown(here)} now"
+
+
 def checked_target(path: object) -> Path:
-    """Where to write; a link stays a link."""
+    """Check where to write; a link stays a link."""
     if not isinstance(path, str | os.PathLike) or not str(path) or "\0" in str(path):
         raise InvalidValue("path", path, "must be the name of a file")
     target = Path(path).resolve()
@@ -205,22 +274,8 @@ def checked_target(path: object) -> Path:
 
 
 def _folder_of(target: Path) -> Path:
-    """Where parts lie until the file is whole."""
+    """Return the folder of the parts."""
     return target.with_name(f"{target.name}{PARTS}")
-
-
-def _key(experiment: Experiment) -> str:
-    """Another for whatever gives other numbers; one that never comes again where nobody can say that."""
-    try:
-        content = {
-            "policies": [of_policy(one) for one in experiment.policies],
-            "scenarios": [of_truth(one) for one in experiment.scenarios],
-            "seed": experiment.seed,
-            "versions": versions(),
-        }
-    except NotKnown:
-        return f"{ONCE}{secrets.token_hex(14)}"
-    return _digest(json.dumps(content, sort_keys=True).encode())
 
 
 def _digest(content: bytes) -> str:
@@ -228,7 +283,7 @@ def _digest(content: bytes) -> str:
 
 
 def _cut(experiment: Experiment, first_run: int, runs: int) -> list[Part]:
-    """A second or so of work each, whoever computes them: what was kept fits whoever goes on."""
+    """Cut the runs into parts of about a second of work each, whatever the number of workers."""
     parts: list[Part] = []
     for place, one in enumerate(experiment.scenarios):
         by_work = int(TASK_WORK / run_work(experiment.policies, one))
@@ -241,7 +296,7 @@ def _cut(experiment: Experiment, first_run: int, runs: int) -> list[Part]:
 
 
 def _play_part(experiment: Experiment, part: Part) -> bytes:
-    """The rows of a part, as a small file."""
+    """Play a part; return its rows as a small Parquet file."""
     scenario = experiment.scenarios[part.place]
     outcomes = (
         outcome
@@ -266,9 +321,12 @@ def _play_to(
     with only_one(folder) as is_alone:
         if not is_alone:
             raise InvalidValue("path", str(target), "is being written by another process; wait for it, or name another")
+        _check_settings(target, _read_settings(folder), about)
+        _files.write_bytes(folder / SETTINGS, json.dumps(about).encode())
+        key = _digest(json.dumps([about[part] for part in ("name", "settings", "versions")]).encode())
         whole = folder / f"whole{_files.UNFINISHED_SUFFIX}"
         for _ in range(TRIES):
-            kept = _fill(folder, experiment, parts, str(about["key"]), n_jobs=n_jobs, progress=progress)
+            kept = _fill(folder, experiment, parts, key, n_jobs=n_jobs, progress=progress)
             if _is_joined(kept, whole, target, about):
                 break
         else:
@@ -276,18 +334,18 @@ def _play_to(
         _files.keep_permissions(target, whole)
         whole.replace(target)
         _files.sync_folder(target.parent)
-        for path in kept:
+        for path in (*kept, folder / SETTINGS):
             path.unlink()
-        with suppress(OSError):  # somebody keeps something else there
+        with suppress(OSError):  # other files are in it
             folder.rmdir()
 
 
 def _fill(
     folder: Path, experiment: Experiment, parts: Sequence[Part], key: str, *, n_jobs: int, progress: bool | None
 ) -> list[Path]:
-    """Play what is missing; all parts in order."""
+    """Play what is missing; return all parts in order."""
     names = [f"{key}-{part.place}-{part.first_run}-{part.runs}" for part in parts]
-    kept = _kept(folder, key, names)
+    kept = _kept(folder, names)
     missing = [part for part, name in zip(parts, names, strict=True) if name not in kept]
     works = [run_work(experiment.policies, experiment.scenarios[part.place]) * part.runs for part in missing]
     with Progress("simulating", works, "parts", is_shown=progress) as shown:
@@ -299,11 +357,16 @@ def _fill(
     return [kept[name] for name in names]
 
 
-def _kept(folder: Path, key: str, names: Iterable[str]) -> dict[str, Path]:
-    """Which of these parts are there and whole. All else of ours is removed: it is of other settings, or damaged.
+def _read_settings(folder: Path) -> dict[str, Any]:
+    """Read what an unfinished stream holds; nothing where that cannot be read."""
+    try:
+        return dict(json.loads((folder / SETTINGS).read_bytes()))
+    except (OSError, ValueError):
+        return {}
 
-    Who can never go on with anything leaves what others may go on with.
-    """
+
+def _kept(folder: Path, names: Iterable[str]) -> dict[str, Path]:
+    """Return the parts that are there and whole. Other parts of ours are removed: of other versions, or damaged."""
     kept, wanted = {}, set(names)
     for path in folder.iterdir():
         found = _OWN.fullmatch(path.name)
@@ -314,13 +377,13 @@ def _kept(folder: Path, key: str, names: Iterable[str]) -> dict[str, Path]:
             raise InvalidValue("path", str(path), remedy)
         if found["part"] in wanted and _is_whole(path, found["digest"]):
             kept[found["part"]] = path
-        elif not key.startswith(ONCE) or found["key"] is None or found["key"].startswith(ONCE):
+        else:
             path.unlink()  # a link goes, what it points to stays
     return kept
 
 
 def _is_whole(path: Path, digest: str | None) -> bool:
-    """Whether a part is what was written: a disk may have lost some of it, or changed a bit."""
+    """Return whether a part has the content that was written: a disk may have lost or changed some of it."""
     try:
         return path.is_file() and not path.is_symlink() and _digest(path.read_bytes()) == digest
     except OSError:
@@ -328,7 +391,7 @@ def _is_whole(path: Path, digest: str | None) -> bool:
 
 
 def _is_joined(parts: Sequence[Path], whole: Path, target: Path, about: dict[str, object]) -> bool:
-    """Write one file of them; False where a part cannot be read any more."""
+    """Write all parts into one file; return False where a part cannot be read any more."""
     said = {METADATA: json.dumps(about)}
     try:
         frame = pl.scan_parquet(list(parts), glob=False)
@@ -336,7 +399,7 @@ def _is_joined(parts: Sequence[Path], whole: Path, target: Path, about: dict[str
     except (OSError, pl.exceptions.PolarsError) as error:
         if not all(_is_whole(path, path.stem.rpartition("-")[2]) for path in parts):
             return False
-        if _OF_THE_SYSTEM not in str(error):  # so Polars says that a disk is full
+        if not any(words in str(error) for words in _OF_THE_SYSTEM):
             raise
         raise OSError(f"{target}: cannot be written ({error}); finished parts are kept, begin again") from error
     return True

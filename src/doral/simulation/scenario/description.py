@@ -13,10 +13,7 @@ import numpy as np
 
 from doral._elementary import product
 from doral._shown_problem import called, problem_in_words
-from doral.engine.options import PolicyOptions
 from doral.pages.notebook import card, note, small_table
-from doral.simulation.loaded_code import digest_of
-from doral.simulation.rivals.rival import Rival
 from doral.simulation.scenario.arrivals import Arrivals
 from doral.simulation.scenario.calendar import Calendar
 from doral.simulation.scenario.people import Crowd, Table
@@ -30,7 +27,7 @@ _MOST_LAWS = 6
 
 
 def in_words(scenario: Scenario) -> str:
-    """One line."""
+    """Return a scenario in one line."""
     asked = problem_in_words(scenario.problem).removeprefix("<Problem: ").removesuffix(">")
     if _is_guessed(scenario):
         n_contexts = scenario.problem.n_contexts
@@ -39,7 +36,7 @@ def in_words(scenario: Scenario) -> str:
 
 
 def scenario_card(scenario: Scenario) -> str:
-    """For a notebook."""
+    """Return a scenario as a card for notebooks."""
     problem = scenario.problem
     facts = [
         ("Asked", problem_in_words(problem).removeprefix("<Problem: ").removesuffix(">")),
@@ -121,8 +118,8 @@ def _delays(scenario: Scenario) -> str:
     return "; ".join(laws[:_MOST_LAWS]) + (f"; and {more:,} more" if more > 0 else "")
 
 
-def described(value: Any) -> Any:
-    """In values that JSON can hold: a table by its digest, a law by its name, its fields and the file that it is in."""
+def _describe_law(value: Any) -> Any:
+    """Return plain values: of a table its digest, of a law its name, its fields and the digest of its file."""
     if isinstance(value, Table):
         return {"shape": list(value.numbers.shape), "digest": value.digest}
     if isinstance(value, Crowd):
@@ -134,17 +131,17 @@ def described(value: Any) -> Any:
     fields: dict[str, Any] = {}
     if dataclasses.is_dataclass(value):
         fields = {one.name: _plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
-    return {"law": name, **fields, "source": source_of(home)}
+    return {"law": name, **fields, "source": _source_of(home)}
 
 
 def _plain(value: object) -> Any:
     if isinstance(value, Table | Crowd) or callable(value):
-        return described(value)
+        return _describe_law(value)
     return value if isinstance(value, str | int | float | bool | None) else repr(value)
 
 
-def source_of(home: Any) -> str:
-    """A digest of the file in which a law is written; of none where it was written in no file."""
+def _source_of(home: Any) -> str:
+    """Return the digest of the file in which a law is defined; "" where it is in none."""
     try:
         path = inspect.getsourcefile(home)
     except (TypeError, OSError):  # the latter: a class of a notebook
@@ -155,8 +152,8 @@ def source_of(home: Any) -> str:
 _LAWS = ("people", "means", "paid", "speed", "frequencies")
 
 
-def of_scenario(scenario: Scenario) -> dict[str, Any]:
-    """A scenario in values that JSON can hold."""
+def describe_scenario(scenario: Scenario) -> dict[str, Any]:
+    """Return what decides the draws of a scenario, in values that JSON can hold."""
     return {
         "name": scenario.name,
         "problem": scenario.problem.to_dict(),
@@ -181,28 +178,9 @@ def _of_arrivals(arrivals: Arrivals | Calendar) -> dict[str, Any]:
 
 
 def _of_people(scenario: Scenario) -> dict[str, Any]:
-    """Who they are and what is true of them: tables by their digests, laws by their sources."""
+    """Return people and what is true of them: tables by their digests, laws by their sources."""
     return {
-        **{field: described(getattr(scenario, field)) for field in _LAWS},
+        **{field: _describe_law(getattr(scenario, field)) for field in _LAWS},
         "population": scenario.population,
         **({} if scenario.strata is None else {"strata": asdict(scenario.strata)}),
     }
-
-
-def of_policy(policy: object) -> dict[str, Any]:
-    """A policy in values that JSON can hold; one in Python by the code that is loaded, and by what that holds."""
-    return policy.to_dict() if isinstance(policy, PolicyOptions | Rival) else of_code(policy)
-
-
-def of_truth(scenario: Scenario) -> dict[str, Any]:
-    """All that decides what is drawn: also payments and rows, and laws that somebody wrote in Python."""
-    if scenario.people is None:
-        return of_scenario(scenario) | scenario.to_dict()
-    laws = {field: getattr(scenario, field) for field in _LAWS}
-    return of_scenario(scenario) | {"written": {field: of_code(law) for field, law in laws.items() if callable(law)}}
-
-
-def of_code(written: object) -> dict[str, Any]:
-    """Something in Python, as it is loaded; raises `NotKnown` where nobody can say whether it is what it was."""
-    home: Any = written if inspect.isclass(written) or inspect.isroutine(written) else type(written)
-    return {"name": f"{home.__module__}.{home.__qualname__}", "loaded": digest_of(written)}
