@@ -24,7 +24,7 @@ from doral._kernel import Block
 from doral.engine.blueprint import Blueprint
 from doral.engine.compose import first_state
 from doral.engine.first_states import FirstStates
-from doral.experiments.kit.settings import of_scenario
+from doral.experiments.kit.settings import describe_scenario
 from doral.simulation.catalogue.people import NUMBERS, SCENARIOS, Visitors, one_class_each
 from doral.simulation.world.tape import WORLD, new_tape
 from doral.simulation.world.truth import make_truth
@@ -370,12 +370,12 @@ def test_scenarios_can_be_kept_sent_and_described(name: str) -> None:
     assert sent == place
     assert hash(sent) == hash(place)
     assert dataclasses.replace(place, name=place.name) == place
-    words = json.dumps(of_scenario(place), sort_keys=True)
-    assert words == json.dumps(of_scenario(sent), sort_keys=True)
+    words = json.dumps(describe_scenario(place), sort_keys=True)
+    assert words == json.dumps(describe_scenario(sent), sort_keys=True)
     assert "object at 0x" not in words
     other = dataclasses.replace(place, means=np.zeros((place.population or 0, place.problem.n_arms)), noise="none")
     assert other != place
-    assert json.dumps(of_scenario(other), sort_keys=True) != words
+    assert json.dumps(describe_scenario(other), sort_keys=True) != words
     assert doral.Scenario.named(f"{name}@strata").problem.person == ()
 
 

@@ -285,7 +285,7 @@ def test_functions_cannot_be_written() -> None:
         (b"{", "is not JSON"),
         (b"\xff\xfe\x00", "is not JSON"),
         (b"[" * 100_000, "is not JSON"),
-        (b"[1, 2]", "must hold a mapping"),
+        (b"[1, 2]", "must hold a scenario"),
         (b"{}", "lacks the key 'problem'"),
         (None, "cannot be read"),
     ],

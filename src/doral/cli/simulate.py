@@ -85,9 +85,9 @@ def run(
 
 
 def scenario_of(word: str) -> Scenario:
-    """A scenario by name, or of a file."""
+    """Return a scenario by name, or from a file."""
     path = Path(word)
-    if path.suffix.lower() == ".json" or (word not in SCENARIOS and path.exists() and not path.is_dir()):
+    if path.suffix.lower() in (".toml", ".json") or (word not in SCENARIOS and path.exists() and not path.is_dir()):
         return read_scenario(path)
     return scenario(word)
 

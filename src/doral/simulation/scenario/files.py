@@ -20,7 +20,7 @@ from doral.delays import from_dict as law_from_dict
 from doral.errors import DoralError, InvalidValue, shown
 from doral.person import feature_from_dict, feature_to_dict
 from doral.problem import Problem
-from doral.simulation.scenario import text as json_text
+from doral.simulation.scenario import text
 from doral.simulation.scenario.arrivals import Arrivals, Bursts
 from doral.simulation.scenario.calendar import Calendar
 from doral.simulation.scenario.notation import check_keys, scenario_values
@@ -177,11 +177,11 @@ def scenario_from_dict(data: Mapping[str, Any]) -> Scenario:
 
 
 def read_scenario(path: Path) -> Scenario:
-    """Of a JSON file, which may have comments; without a name, the scenario has that of the file."""
+    """Read a scenario from a TOML or JSON file; without a name, it has that of the file."""
     field = "scenario file"
-    data = json_text.read(field, path)
+    data = text.read(field, path)
     if not isinstance(data, Mapping):
-        raise InvalidValue(field, str(path), "must hold a mapping, {...}, as Scenario.to_dict() and `doral init` do")
+        raise InvalidValue(field, str(path), "must hold a scenario, as Scenario.to_dict() and `doral init` write it")
     if "problem" not in data and ("arms" in data or "budget" in data):
         remedy = "holds a problem, and nothing that is true of it: add delays and means; `doral init` shows how"
         raise InvalidValue(field, str(path), remedy)

@@ -309,7 +309,7 @@ def problem_of(data: object, *, source: str, clock: str = "seconds", until: str 
     if isinstance(data, Mapping) and "problem" in data and "arms" not in data:
         data = data["problem"]  # the rest is for simulations
     if not isinstance(data, Mapping):
-        raise InvalidValue(FIELD, source, 'must hold a mapping, {"arms": ..., "budget": ...}, as `doral init` does')
+        raise InvalidValue(FIELD, source, "must hold a problem with arms and a budget, as `doral init` writes it")
     try:
         return plain_problem(data, clock=clock, until=until)
     except DoralError as error:
