@@ -28,8 +28,8 @@ help: ## list the targets
 
 setup: $(BASE_READY) ## install doral and what it needs into .venv (.venv/bin/doral)
 	@$(if $(filter setup,$(MAKECMDGOALS)),printf '%s\n' "doral is in $(BIN). What to type next:" \
-		"  $(BIN)/doral init my.json      write a problem of your own to start from" \
-		"  $(BIN)/doral simulate my.json  let policies play it" \
+		"  $(BIN)/doral init my.toml      write a problem of your own to start from" \
+		"  $(BIN)/doral simulate my.toml  let policies play it" \
 		"  make serve                     watch a live campaign in a browser" \
 		"  $(BIN)/doral --help            see everything else",:)
 

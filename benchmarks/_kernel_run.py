@@ -13,13 +13,13 @@ from doral.engine.compose import first_state, grown
 from doral.engine.options import PolicyOptions
 from doral.engine.state import State
 from doral.engine.view import view_race
-from doral.simulation import outcome
-from doral.simulation.logbook import Logbook, new_logbook
-from doral.simulation.loop import simulation_program
-from doral.simulation.outcome import WITHIN_DEADLINE
-from doral.simulation.scenario import Scenario
-from doral.simulation.tape import WORLD, Tape, new_tape
-from doral.simulation.world import Truth, make_truth
+from doral.simulation.results import outcome
+from doral.simulation.results.outcome import WITHIN_DEADLINE
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.logbook import Logbook, new_logbook
+from doral.simulation.world.loop import simulation_program
+from doral.simulation.world.tape import WORLD, Tape, new_tape
+from doral.simulation.world.truth import Truth, make_truth
 
 
 @dataclass(frozen=True)

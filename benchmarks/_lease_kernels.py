@@ -14,10 +14,9 @@ from doral.engine.events import choose, commit, is_full, is_stock_due, open_roun
 from doral.engine.hooks import admit
 from doral.engine.purse import list_cost
 from doral.engine.state import State
-from doral.simulation.logbook import Logbook, clock_of, enter, example_logbook
-from doral.simulation.loop import _hear, _lapse
-from doral.simulation.payments import ALWAYS
-from doral.simulation.tape import Tape, World, class_of_arrival, example
+from doral.simulation.world.logbook import Logbook, clock_of, enter, example_logbook
+from doral.simulation.world.loop import _hear, _lapse
+from doral.simulation.world.tape import ALWAYS, Tape, World, class_of_arrival, example
 
 HAIR = 1e-9  # of what is left: sums of costs are rounded here, and are exact in a campaign
 

@@ -97,7 +97,7 @@ def people_rows() -> list[Row]:
             one.ratio,
             0.5,
             f"{one.engine_rounds_per_s / 1e3:.0f} of {one.c_rounds_per_s / 1e3:.0f} K rounds/s, "
-            f"earned {one.engine_earned:.1f} and {one.c_earned:.1f}% of the clairvoyant",
+            f"earned {one.engine_earned:.1f} and {one.c_earned:.1f}% of the oracle",
         )
         for one in people_vs_c.compare_all()
     ]

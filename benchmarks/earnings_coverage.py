@@ -28,8 +28,8 @@ from doral.planning.draws import chances_of
 from doral.planning.earning import earn
 from doral.planning.earnings import Earnings, earnings_of
 from doral.simulation.api import MadePolicy, made_policies
-from doral.simulation.from_log import world_of
-from doral.simulation.world import make_truth
+from doral.simulation.scenario.from_log import world_of
+from doral.simulation.world.truth import make_truth
 
 HORIZON, DEADLINE, TRUTHS, TRUE_RUNS = 2_000, 130, 20, 400
 POLICIES = ("doral-otf", "d-linucb", "oracle")

@@ -25,7 +25,7 @@ import doral
 from doral.engine.schedule import REFRESH_ROUNDS
 from doral.estimators.ridge import REFACTOR_EVERY
 from doral.racing import width_constant
-from doral.simulation.scenarios.paper_scenarios import BUDGET, HORIZON
+from doral.simulation.catalogue.paper import BUDGET, HORIZON
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"

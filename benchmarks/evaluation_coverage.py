@@ -25,8 +25,8 @@ from tests.logs import HOUR, log_of
 import doral
 from doral._arrays import Floats
 from doral.log.log import Log
-from doral.simulation.true_returns import law_above, returned_by
-from doral.simulation.world import make_truth
+from doral.simulation.world.returns import law_above, returned_by
+from doral.simulation.world.truth import make_truth
 
 
 class Known(NamedTuple):

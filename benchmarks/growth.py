@@ -25,7 +25,7 @@ from fitting import Growth, again_if_over, show
 
 import doral
 from doral.simulation.api import play_run
-from doral.simulation.scenarios.people_scenarios import NUMBERS, REWARD_SD, Lines, Visitors
+from doral.simulation.catalogue.people import NUMBERS, REWARD_SD, Lines, Visitors
 
 POLICY = "doral-otf"
 BASE = {"contexts": 10, "arms": 10, "features": 5}

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import scenario as scenario_of
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.lookup import named_scenario as scenario_of
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.truth import make_truth
 
 WIDTHS = (0.0, 0.3, 0.5, 1.0)
 ROUNDS_AT_ONCE = 100
@@ -33,7 +33,7 @@ class Known(NamedTuple):
     returned: Floats  # (J, A) share of answers that do
     mean: Floats  # (k,) of the parameters of contexts
     covariance: Floats  # (k, k)
-    clairvoyant: float  # what can be earned
+    oracle: float  # what can be earned
     is_exponential: bool
 
 
@@ -56,7 +56,7 @@ def known_of(scenario: Scenario) -> Known:
                 returned=worth / means,
                 mean=parameters.mean(axis=0),
                 covariance=covariance,
-                clairvoyant=truth.clairvoyant,
+                oracle=truth.oracle,
                 is_exponential=is_exponential,
             )
     raise SystemExit(f"{scenario.name}: means follow from the features neither as a line nor as its exponential")
@@ -81,7 +81,7 @@ def posterior(known: Known, trials: Floats, successes: Floats, start: Floats) ->
 
 
 def play(scenario: Scenario, known: Known, *, width: float, run: int) -> float:
-    """What is earned in expectation, of what the clairvoyant earns."""
+    """What is earned in expectation, of what the oracle earns."""
     problem, rng = scenario.problem, np.random.default_rng(run)
     n_contexts, n_arms = known.worth.shape
     trials, successes = np.zeros((n_contexts, n_arms)), np.zeros((n_contexts, n_arms))
@@ -105,7 +105,7 @@ def play(scenario: Scenario, known: Known, *, width: float, run: int) -> float:
                 successes[j, best[j]] += rng.random() < known.worth[j, best[j]]
         for j in range(n_contexts):
             theta[j], covariance[j] = posterior(known, trials[j], successes[j], theta[j])
-    return earned / known.clairvoyant
+    return earned / known.oracle
 
 
 def main() -> None:
@@ -122,9 +122,7 @@ def main() -> None:
         for width in WIDTHS:
             shares = 100 * np.array([play(scenario, known, width=width, run=run) for run in range(arguments.runs)])
             error = 1.96 * shares.std(ddof=1) / np.sqrt(arguments.runs)
-            print(
-                f"{name:20} width {width:3.1f}  {shares.mean():5.1f} +- {error:3.1f} % of the clairvoyant", flush=True
-            )
+            print(f"{name:20} width {width:3.1f}  {shares.mean():5.1f} +- {error:3.1f} % of the oracle", flush=True)
 
 
 if __name__ == "__main__":

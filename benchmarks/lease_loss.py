@@ -41,8 +41,8 @@ from doral.engine.entries import ASK
 from doral.engine.leaves import leaves, replace_leaves
 from doral.engine.presets import policy
 from doral.engine.state import State
-from doral.simulation.logbook import new_logbook
-from doral.simulation.scenarios.catalogue import scenario as scenario_of
+from doral.simulation.catalogue.lookup import named_scenario as scenario_of
+from doral.simulation.world.logbook import new_logbook
 
 SCENARIOS = ("paper/diverse-pareto", "stress/costs", "stress/short", "people/linear")
 WORKERS = (1, 2, 4, 8, 16, 32, 64)

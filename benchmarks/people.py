@@ -26,10 +26,10 @@ import doral
 from doral._arrays import Flags, Floats
 from doral.experiments.kit.drawing import runs_words
 from doral.pages.images import as_bytes
-from doral.simulation.intervals import Interval, interval
-from doral.simulation.plots import bands, clean, colour_of, dash_of
-from doral.simulation.scenarios.people_scenarios import SCENARIOS, one_class_each
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.people import SCENARIOS, one_class_each
+from doral.simulation.results.intervals import Interval, interval
+from doral.simulation.results.plots import bands, clean, colour_of, dash_of
+from doral.simulation.world.truth import make_truth
 
 FEATURES, SPLINES, PRODUCTS = "features", "splines", "splines and products"
 STRATA, RIVAL, NOTHING, CHANCE, TRUTH = "strata", "explore-then-lp on strata", "nothing", "random", "oracle"
@@ -100,16 +100,16 @@ def measure(out: Path, chosen: list[Play], *, runs: int, seed: int, jobs: int, r
                 | {
                     "run": one.run,
                     "expected": one.expected,
-                    "clairvoyant": one.clairvoyant,
-                    "clairvoyant_error": one.clairvoyant_error,
+                    "oracle": one.oracle,
+                    "oracle_error": one.oracle_error,
                     "classes": play.scenario.problem.n_contexts,
                 }
             )
             if play.name in CURVES:
-                of_run = pl.DataFrame({"round": one.rounds, "reward": one.curve[:, 0] / one.clairvoyant})
+                of_run = pl.DataFrame({"round": one.rounds, "reward": one.curve[:, 0] / one.oracle})
                 curves.append(of_run.with_columns(run=one.run, **{key: pl.lit(word) for key, word in head.items()}))
         took = time.perf_counter() - started
-        shares = [100.0 * one.expected / one.clairvoyant for one in result.outcomes]
+        shares = [100.0 * one.expected / one.oracle for one in result.outcomes]
         print(f"{play.name:28} {play.column:25} {np.mean(shares):5.1f}%  {took:4.0f} s", file=sys.stderr, flush=True)
         pl.DataFrame(rows).write_csv(out / "runs.csv")
         if curves:
@@ -117,10 +117,10 @@ def measure(out: Path, chosen: list[Play], *, runs: int, seed: int, jobs: int, r
 
 
 class Shares:
-    """In percent of the clairvoyant, by run."""
+    """In percent of the oracle, by run."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
-        self.frame = frame.with_columns(share=100.0 * pl.col("expected") / pl.col("clairvoyant"))
+        self.frame = frame.with_columns(share=100.0 * pl.col("expected") / pl.col("oracle"))
         self.names = frame["scenario"].unique(maintain_order=True).to_list()
         self.runs = int(frame["run"].max()) + 1  # type: ignore[arg-type]
 
@@ -137,7 +137,7 @@ def words(one: Interval, digits: int = 1, sign: str = "") -> str:
 
 
 def table(shares: Shares) -> str:
-    """Markdown: shares of the clairvoyant, and what features bring beyond strata, in points, run by run."""
+    """Markdown: shares of the oracle, and what features bring beyond strata, in points, run by run."""
     heads = ("scenario", FEATURES, "worst run", SPLINES, PRODUCTS, STRATA, RIVAL, NOTHING, CHANCE, TRUTH)
     lines = [f"| {' | '.join((*heads, 'features less strata', 'best basis less strata'))} |"]
     lines.append("| --- |" + " ---: |" * (len(heads) + 1))
@@ -217,13 +217,13 @@ def shares_figure(shares: Shares) -> Figure:
             label = None
     panel.set_yticks(range(len(names)), [name.removeprefix("people/") for name in names])
     panel.set_ylim(len(names) - 0.5, -0.5)
-    panel.set_xlabel("% of the clairvoyant's reward")
+    panel.set_xlabel("% of the oracle's reward")
     legend_below(figure, panel, 4)
     return figure
 
 
 def curves_figure(curves: pl.DataFrame, runs: int) -> Figure:
-    """What has come in by then, in percent of what the clairvoyant would have by then."""
+    """What has come in by then, in percent of what the oracle would have by then."""
     names = [name for name in CURVES if name in set(curves["scenario"].to_list())]
     title = f"Learning ({runs_words(runs)})"
     figure, axes = titled(title, (WIDTH_INCHES, 3.4), columns=len(names), sharey=True)
@@ -246,20 +246,20 @@ def curves_figure(curves: pl.DataFrame, runs: int) -> Figure:
         panel.set_ylim(60, 106)
         panel.ticklabel_format(axis="x", style="plain")
         panel.set_xticks([0, 20_000, 40_000, 60_000], ["0", "20k", "40k", "60k"])
-    axes.flat[0].set_ylabel("% of the clairvoyant's reward,\nas it comes in")
+    axes.flat[0].set_ylabel("% of the oracle's reward,\nas it comes in")
     legend_below(figure, axes.flat[0], 4)
     return figure
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Everybody who arrived in one run: whether served, and whether the clairvoyant would have."""
+    """Everybody who arrived in one run: whether served, and whether the oracle would have."""
 
     frame: pl.DataFrame
     served: Flags
     right: Flags
     worth: Floats  # of the best arm
-    price: Floats  # of the budget, by round, as the clairvoyant pays it in each phase
+    price: Floats  # of the budget, by round, as the oracle pays it in each phase
 
 
 def seen(name: str, policy: Any, *, seed: int, run: int = 0) -> Seen:
@@ -300,7 +300,7 @@ def served_figure(seed: int) -> Figure:
         values = found.frame[name].to_numpy()
         edges = np.quantile(values, [0.25, 0.5, 0.75])
         part = np.searchsorted(edges, values, side="left")
-        for position, (label, who) in enumerate((("doral-otf", found.served), ("clairvoyant", found.right))):
+        for position, (label, who) in enumerate((("doral-otf", found.served), ("oracle", found.right))):
             heights = [100.0 * who[part == one].mean() for one in range(4)]
             panel.bar(np.arange(4) + 0.4 * position - 0.2, heights, 0.38, color=colour_of(position), label=label)
         panel.set_title(name, fontsize="small", loc="left")
@@ -323,7 +323,7 @@ def price_figure(seed: int) -> Figure:
     for position, (label, shown) in enumerate(
         (
             ("served by doral-otf", [100.0 * found.served[one].mean() for one in windows]),
-            ("served by the clairvoyant", [100.0 * found.right[one].mean() for one in windows]),
+            ("served by the oracle", [100.0 * found.right[one].mean() for one in windows]),
             ("younger people among those who come", [100.0 * young[one].mean() for one in windows]),
         )
     ):
@@ -333,7 +333,7 @@ def price_figure(seed: int) -> Figure:
     above.legend(frameon=False, fontsize="small", loc="lower right")
     implied = [threshold(found.worth[one], found.served[one]) for one in windows]
     below.plot(ends, implied, color=colour_of(0), linestyle=dash_of(0), label="as choices of doral-otf show it")
-    below.plot(ends, found.price[ends - 1], color=colour_of(1), linestyle=dash_of(1), label="of the clairvoyant")
+    below.plot(ends, found.price[ends - 1], color=colour_of(1), linestyle=dash_of(1), label="of the oracle")
     below.set_ylabel("price of a unit of budget,\nin units of reward")
     below.set_xlabel("round; effects change at a third and at two thirds")
     below.legend(frameon=False, fontsize="small", loc="lower right")
@@ -353,7 +353,7 @@ def threshold(worth: Floats, served: Flags) -> float:
 
 
 def bends_figure(seed: int) -> Figure:
-    """Lines, bends and the truth, for the number by which the clairvoyant is farthest from a straight line."""
+    """Lines, bends and the truth, for the number by which the oracle is farthest from a straight line."""
     scenario = "people/nonlinear"
     told = {FEATURES: "doral-otf", SPLINES: POLICIES[SPLINES], PRODUCTS: POLICIES[PRODUCTS]}
     found = {label: seen(scenario, policy, seed=seed) for label, policy in told.items()}
@@ -371,11 +371,11 @@ def bends_figure(seed: int) -> Figure:
     (panel,) = axes.flat
     values = first.frame[name].to_numpy()
     late = np.arange(values.size) >= values.size // 2  # what was learned, not how
-    lines = {"clairvoyant": first.right} | {label: one.served for label, one in found.items()}
+    lines = {"oracle": first.right} | {label: one.served for label, one in found.items()}
     for position, (label, who) in enumerate(lines.items()):
         middle, height = by_part(values[late], 20, who[late])
-        colour = "#000000" if label == "clairvoyant" else colour_of(position - 1)
-        dash = "-" if label == "clairvoyant" else dash_of(position - 1)
+        colour = "#000000" if label == "oracle" else colour_of(position - 1)
+        dash = "-" if label == "oracle" else dash_of(position - 1)
         shown = "lines" if label == FEATURES else label
         panel.plot(middle, height, color=colour, linestyle=dash, marker="o", markersize=3, label=shown)
     panel.set_xlabel(f"{name} (twentieths of those who came in the second half)")

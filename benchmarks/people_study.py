@@ -41,7 +41,7 @@ import polars as pl
 import doral
 from doral._arrays import Floats
 from doral.delays import AnyLaw, ByOutcome, Empirical, Geometric
-from doral.simulation.intervals import interval
+from doral.simulation.results.intervals import interval
 
 RATE = 0.3  # of budget per arrival
 MOST_DELAYS = 1_000  # that a law is made of
@@ -286,7 +286,7 @@ def played(case: Case, *, runs: int, seed: int) -> dict[str, Floats]:
         for what, cut in cuts.items():
             one = doral.simulate("doral-otf", cut, runs=1, first_run=run, seed=seed).outcomes[0]
             found.setdefault(what, []).append(one.expected)
-        found.setdefault("clairvoyant", []).append(result.outcomes[0].clairvoyant)
+        found.setdefault("oracle", []).append(result.outcomes[0].oracle)
     return {what: np.array(worth) for what, worth in found.items()}
 
 
@@ -299,7 +299,7 @@ def more(worth: Floats, than: Floats) -> str:
 def report(case: Case, *, runs: int, seed: int) -> None:
     started = time.perf_counter()
     found = played(case, runs=runs, seed=seed)
-    best = found.pop("clairvoyant")
+    best = found.pop("oracle")
     cut = max(("strata", "strata, last first"), key=lambda name: found[name].mean())
     scenario = case.scenario(0)
     count = {"strata": scenario.stratified(), "strata, last first": scenario.stratified(case_names(case)[::-1])}

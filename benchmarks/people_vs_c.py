@@ -2,7 +2,7 @@
 
 Both play the same ready-made tapes, in turns, on one core; neither compiling nor recording a tape is timed. The program
 does the same statistics and is not made to round as the engine does, so decisions differ now and then. That it does the
-same work is seen from what it earns: within a point of the engine's share of the clairvoyant, or this fails.
+same work is seen from what it earns: within a point of the engine's share of the oracle, or this fails.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from engine_vs_c import BUILD, HERE, one_core
 import doral
 from doral._delay_kernels import PARETO
 from doral.engine.compose import first_state
-from doral.simulation.scenarios.people_scenarios import many
+from doral.simulation.catalogue.people import many
 
 # Decisions need not be the same to the bit: C may fuse.
 FLAGS = ("-std=c11", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math")
 MAGIC = 0x50504C45
 NUMBERS = (5, 20)
 RUNS = 4  # whose earnings are compared
-ALIKE = 1.0  # points of the clairvoyant's
+ALIKE = 1.0  # points of the oracle's
 
 
 @dataclass(frozen=True)
 class PeopleComparison:
-    """Medians over turns, and what both earn, in percent of the clairvoyant."""
+    """Medians over turns, and what both earn, in percent of the oracle."""
 
     n_numbers: int
     engine_rounds_per_s: float
@@ -98,8 +98,8 @@ def compare(n_numbers: int, program: Path, turns: int) -> PeopleComparison:
                 if run == 0:
                     c_s.append(answer["seconds"])
                     engine_s.append(played.seconds)
-            engine_earned.append(100.0 * played.reward / task.truth.clairvoyant)
-            c_earned.append(100.0 * answer["reward"] / task.truth.clairvoyant)
+            engine_earned.append(100.0 * played.reward / task.truth.oracle)
+            c_earned.append(100.0 * answer["reward"] / task.truth.oracle)
     finally:
         path.unlink(missing_ok=True)
     found = PeopleComparison(
@@ -125,5 +125,5 @@ if __name__ == "__main__":
     print(f"{'':12}{'engine':>10}{'C':>10}{'share':>8}   (thousand rounds per second)   earned: engine, C")
     for row in compare_all():
         speeds = f"{row.engine_rounds_per_s / 1e3:10.0f}{row.c_rounds_per_s / 1e3:10.0f}{row.ratio:8.2f}"
-        earned = f"{row.engine_earned:.1f} and {row.c_earned:.1f}% of the clairvoyant"
+        earned = f"{row.engine_earned:.1f} and {row.c_earned:.1f}% of the oracle"
         print(f"{row.n_numbers:4} numbers{speeds}   {earned}")

@@ -16,10 +16,10 @@ import numpy as np
 
 import doral
 from doral._arrays import Floats
-from doral.simulation.outcome import Outcome
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.lookup import named_scenario
+from doral.simulation.results.outcome import Outcome
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.truth import make_truth
 
 POLICIES = ("doral-otf", "d-lints", "doral", "random")
 
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--explore", type=float, default=0.02)
     parser.add_argument("--seed", type=int, default=11)
     chosen = parser.parse_args()
-    scenario = scenario_by_name(chosen.scenario)
+    scenario = named_scenario(chosen.scenario)
     problem = scenario.problem
     runs = -(-chosen.arrivals // problem.horizon)
     for name in POLICIES:

@@ -14,7 +14,7 @@ them by context and arm, and drawn from again.
   by clinic and outcome.
 
 Each is played as it is, with silent feedback, with unequal costs, and with as few as 2,000 and 500 arrivals. Shares of
-the clairvoyant are of *expected* rewards: the mean of what was chosen, without the luck of the draw, with all that
+the oracle are of *expected* rewards: the mean of what was chosen, without the luck of the draw, with all that
 comes within its deadline. "counted" is the share of what the simulator counted.
 """
 
@@ -34,8 +34,8 @@ import polars as pl
 import doral
 from doral._arrays import Floats
 from doral.delays import AnyLaw, ByOutcome, Empirical, Lognormal, Never
-from doral.simulation.intervals import interval
-from doral.simulation.world import make_truth
+from doral.simulation.results.intervals import interval
+from doral.simulation.world.truth import make_truth
 
 REFERENCE = "beta-ts-lp"
 POLICIES = (
@@ -325,12 +325,12 @@ def scenarios(folder: Path, variants: list[str], only: list[str]) -> Iterator[do
 
 
 def expected_shares(result: doral.SimulationResult, scenario: doral.Scenario, policy: str, seed: int) -> Floats:
-    """By run: the mean of what was chosen, in percent of the clairvoyant's."""
+    """By run: the mean of what was chosen, in percent of the oracle's."""
     shares = []
     for one in result.of(scenario.name, policy):
         truth = make_truth(scenario, seed=seed, run=one.run)
         assert one.log is not None
-        shares.append(100.0 * truth.counted[0][one.log.context, one.log.arm].sum() / truth.clairvoyant)
+        shares.append(100.0 * truth.counted[0][one.log.context, one.log.arm].sum() / truth.oracle)
     return np.array(shares)
 
 
@@ -343,16 +343,16 @@ def report(scenario: doral.Scenario, *, runs: int, seed: int) -> None:
     print(
         f"\n{scenario.name}: {problem.n_contexts} contexts, {problem.n_arms} arms, horizon {problem.horizon:,}, budget "
         f"{problem.budget:,.0f}, deadline {problem.deadline:,.0f}, {problem.feedback} feedback, {runs} runs, "
-        f"{time.perf_counter() - started:.0f} s; clairvoyant {result.outcomes[0].clairvoyant:,.1f}"
+        f"{time.perf_counter() - started:.0f} s; oracle {result.outcomes[0].oracle:,.1f}"
     )
-    heads = ("% of clairvoyant", "worst run", f"less {REFERENCE}", "counted", "spent")
+    heads = ("% of oracle", "worst run", f"less {REFERENCE}", "counted", "spent")
     print("  {:26s} {:>20s} {:>9s} {:>22s} {:>8s} {:>6s}".format("policy", *heads))
     for policy in result.policies:
         shares = expected_shares(result, scenario, policy, seed)
         mean, difference = interval(shares), interval(shares - base)
         played = result.of(scenario.name, policy)
         spent = np.mean([one.spend for one in played]) / problem.budget
-        counted = result.rewards(scenario.name, policy).mean() / played[0].clairvoyant
+        counted = result.rewards(scenario.name, policy).mean() / played[0].oracle
         less = "" if policy == REFERENCE else f"{difference.mean:+.1f} [{difference.low:+.1f}, {difference.high:+.1f}]"
         shown = f"{mean.mean:.1f} [{mean.low:.1f}, {mean.high:.1f}]"
         numbers = f"{shares.min():9.1f} {less:>22s} {100.0 * counted:8.1f} {100.0 * spent:5.0f}%"

@@ -19,7 +19,7 @@ import numpy as np
 import doral
 from doral._arrays import Floats
 from doral.cli.policy_words import parse_policy
-from doral.simulation.intervals import interval
+from doral.simulation.results.intervals import interval
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
 
@@ -48,7 +48,7 @@ def main() -> None:
         scenario = scenarios.shortened(name, None if given.full else scenarios.ROUNDS)
         result = doral.simulate(policies, scenario, runs=given.runs, seed=SEED, progress=False)
         base, other = (
-            np.array([100.0 * one.expected / one.clairvoyant for one in result.of(scenario.name, policy.name)])
+            np.array([100.0 * one.expected / one.oracle for one in result.of(scenario.name, policy.name)])
             for policy in policies
         )
         lead = interval(other - base)

@@ -43,12 +43,12 @@ def scenario_of(kind: str, run: int) -> doral.Scenario:
 
 
 def shares(policy: str, kind: str, runs: int) -> Floats:
-    """Of the clairvoyant, in expectation, run by run."""
+    """Of the oracle, in expectation, run by run."""
     if kind != "any":
         result = doral.simulate(policy, scenario_of(kind, 0), runs=runs)
-        return np.array(result.expected(kind, policy) / result.of(kind, policy)[0].clairvoyant)
+        return np.array(result.expected(kind, policy) / result.of(kind, policy)[0].oracle)
     found = [doral.simulate(policy, scenario_of(kind, run), runs=1, first_run=run) for run in range(runs)]
-    return np.array([one.expected(kind, policy)[0] / one.of(kind, policy)[0].clairvoyant for one in found])
+    return np.array([one.expected(kind, policy)[0] / one.of(kind, policy)[0].oracle for one in found])
 
 
 def main() -> None:
@@ -61,7 +61,7 @@ def main() -> None:
             found = 100 * shares(policy, kind, arguments.runs)
             below = 100 * float((found < FAR_BELOW * found.mean()).mean())
             print(
-                f"{policy:10} {kind:6} {found.mean():5.1f}% of the clairvoyant, worst {found.min():5.1f}, "
+                f"{policy:10} {kind:6} {found.mean():5.1f}% of the oracle, worst {found.min():5.1f}, "
                 f"{below:4.1f}% of {arguments.runs} runs below {FAR_BELOW:g} of the mean",
                 flush=True,
             )

@@ -34,7 +34,7 @@ for scenario, colour, marker, shift in zip(scenarios, ["#0072B2", "#D55E00"], "o
     print(f"{scenario}: doral-otf earns {whole['expected_share']:.1%} of the best (20 runs). Changed:")
     for place, name in enumerate(parts):
         ends = (rows[name][f"expected_difference_{end}"] for end in ("mean", "low", "high"))
-        mean, low, high = (100 * end / whole["clairvoyant_mean"] for end in ends)
+        mean, low, high = (100 * end / whole["oracle_mean"] for end in ends)
         verdict = "loses" if high < 0 else "gains" if low > 0 else "cannot tell"
         print(f"  {name:<30} {mean:+6.1f} points [{low:+.1f}, {high:+.1f}]  {verdict}")
         reach = [[mean - low], [high - mean]]

@@ -65,7 +65,7 @@ if __name__ == "__main__":
         share = f"{row['expected_share']:.0%} of the best possible"
         print(f"  {row['policy']:<14}{row['expected_mean']:>4.0f}, {share}{apart}")
 
-    best = result.runs().filter(policy="doral-otf")["clairvoyant"].to_numpy()
+    best = result.runs().filter(policy="doral-otf")["oracle"].to_numpy()
     shares = np.array([100 * result.expected("reminders", name) / best for name in result.policies])
     figure, axes = plt.subplots(figsize=(7.2, 3.8), layout="constrained")
     axes.plot(shares, color="#bbbbbb", linewidth=0.7)  # a line is a run: all policies met the same patients

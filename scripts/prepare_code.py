@@ -16,9 +16,9 @@ from doral.engine.entries import live_entries, program_of
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import POLICY_NAMES, policy
 from doral.pacing import PACING
-from doral.simulation.logbook import LOGBOOK
-from doral.simulation.loop import simulation_program
-from doral.simulation.tape import WORLD
+from doral.simulation.world.logbook import LOGBOOK
+from doral.simulation.world.loop import simulation_program
+from doral.simulation.world.tape import WORLD
 
 ANY = PolicyOptions(name="any", half_life=1.0)  # no preset: it runs on the composition that holds all pieces
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from doral._kernel import Block, Entry, Program
-from doral.simulation.tape import World, draw_delay, draw_reward, example
+from doral.simulation.world.tape import World, draw_delay, draw_reward, example
 
 
 def _entries() -> dict[str, Entry]:

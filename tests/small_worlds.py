@@ -9,7 +9,7 @@ import numpy as np
 
 from doral.delays import AnyLaw, ByOutcome, Empirical, Exponential, Fixed, Geometric, Lognormal, Never, Pareto, Weibull
 from doral.problem import Arm, Problem
-from doral.simulation.scenario import Scenario
+from doral.simulation.scenario.scenario import Scenario
 
 # One of each kind, with answers that are lost, and some that depend on the outcome.
 MIXED_LAWS: tuple[AnyLaw, ...] = (

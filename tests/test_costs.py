@@ -16,7 +16,7 @@ from doral._arrays import Floats
 from doral.errors import InvalidValue, UnknownName
 from doral.pacing import new_hulls, set_hull, solve, sort_costs
 from doral.problem import Arm, Problem
-from doral.simulation.clairvoyant import clairvoyant_rate
+from doral.simulation.world.oracle import availability_dual
 
 CONTEXTS = ("near", "far")
 
@@ -139,7 +139,7 @@ def test_who_knows_the_truth_and_has_all_arms_has_the_same_whichever_way_it_is_f
     values, costs, shares, rate, floor = table
     always = np.ones(values.shape[1])
     given: dict[str, Any] = {"values": values, "costs": costs, "shares": shares, "rate": rate, "floor": floor}
-    by_price, by_hull = clairvoyant_rate(**given, available=always), clairvoyant_rate(**given, available=None)
+    by_price, by_hull = availability_dual(**given, available=always)[0], solve(**given).value
     ties = floor > 0.0 and np.isclose(values, floor * costs).any()  # what brings just the floor may be had or left
     assert ties or by_price == pytest.approx(by_hull, rel=1e-7, abs=1e-7)
 

@@ -22,10 +22,8 @@ from doral.engine.options import OPTION_NAMES, PolicyOptions, option_words
 from doral.engine.presets import POLICY_NAMES, policy_of
 from doral.log.option_types import ReadOptions
 from doral.prediction import external
-from doral.simulation.rivals.catalogue import RIVALS, setting_names
-from doral.simulation.rivals.rival import RivalName
-from doral.simulation.scenarios.catalogue import SCENARIOS, STRATA
-from doral.simulation.scenarios.names import ScenarioName
+from doral.simulation.catalogue.lookup import SCENARIOS, STRATA, ScenarioName
+from doral.simulation.rivals.rival import RIVALS, RivalName, setting_names
 
 _LISTS = ("parameters", "other parameters", "attributes")
 

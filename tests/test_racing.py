@@ -12,9 +12,9 @@ import pytest
 import doral
 from doral.delays import AnyLaw, Fixed, Geometric, Never
 from doral.problem import Arm, Problem
-from doral.simulation.outcome import Outcome
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios import paper_scenarios as paper
+from doral.simulation.catalogue import paper
+from doral.simulation.results.outcome import Outcome
+from doral.simulation.scenario.scenario import Scenario
 
 BUDGET = 4_000.0
 ALPHA = 0.5

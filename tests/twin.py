@@ -31,10 +31,10 @@ from doral._kernel import Block
 from doral.delays import AnyLaw, ByOutcome, Law
 from doral.engine.options import PolicyOptions
 from doral.problem import Problem
-from doral.simulation.outcome import Outcome
-from doral.simulation.scenario import Scenario
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.world import make_truth
+from doral.simulation.results.outcome import Outcome
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 from tests.twin_forecast import ForecastTwin
 
 REFRESH_ROUNDS = 32  # return curves are read in rounds 1, 33, 65, ...

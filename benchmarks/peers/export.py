@@ -20,10 +20,22 @@ from doral._arrays import Floats
 from doral._kernel import Block, Entry, Program, kernel
 from doral.person import Category
 from doral.problem import Problem
-from doral.simulation.payments import ALWAYS, BY_ROW, is_taken_up
-from doral.simulation.scenario import Scenario
-from doral.simulation.tape import WORLD, Tape, World, draw_delay, draw_reward, example, new_tape, phase_of, row_of
-from doral.simulation.world import Truth, make_truth
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.tape import (
+    ALWAYS,
+    BY_ROW,
+    WORLD,
+    Tape,
+    World,
+    draw_delay,
+    draw_reward,
+    example,
+    is_taken_up,
+    new_tape,
+    phase_of,
+    row_of,
+)
+from doral.simulation.world.truth import Truth, make_truth
 
 RARE_SHARE = 1 / 64  # levels of a category that fewer have go together
 WRITTEN = "digest"  # the last file of a tape: one that has it is whole
@@ -106,7 +118,7 @@ def export(scenario: Scenario, folder: Path, *, seed: int, run: int) -> None:
     if features is not None:
         np.save(folder / "features.npy", features)
     told.update(run=run, n_x=x.shape[1])
-    (folder / "truth.json").write_text(json.dumps({"clairvoyant": truth.clairvoyant}))
+    (folder / "truth.json").write_text(json.dumps({"oracle": truth.oracle}))
     (folder / "problem.json").write_text(json.dumps(told, indent=1))
     (folder / WRITTEN).write_text(_digest(path.read_bytes() for path in sorted(folder.iterdir())))
 

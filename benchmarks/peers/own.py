@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import doral
-from doral.simulation.outcome import WITHIN_DEADLINE
-from doral.simulation.scenario import Scenario
+from doral.simulation.results.outcome import WITHIN_DEADLINE
+from doral.simulation.scenario.scenario import Scenario
 
 POLICY = "doral-otf"
 SHORT = doral.policy(POLICY, bonus="to_come")  # one word changed, for short campaigns
@@ -22,7 +22,7 @@ def play_own(
             "run": one.run,
             "reward": one.rewards[WITHIN_DEADLINE],
             "expected": one.expected,
-            "best": one.clairvoyant,
+            "best": one.oracle,
         }
         for one in result.outcomes
     ]

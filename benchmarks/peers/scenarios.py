@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from doral.experiments.kit.cell import shrunk
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import SCENARIOS
+from doral.simulation.catalogue.lookup import SCENARIOS
+from doral.simulation.scenario.scenario import Scenario
 
 GROUPS = ("paper", "stress", "people")
 ROUNDS = 2_000  # of a shortened scenario, about

@@ -27,7 +27,7 @@ import scenarios
 from environments import BUILD, HERE, Peer, environment
 
 import doral
-from doral.simulation.scenario import Scenario
+from doral.simulation.scenario.scenario import Scenario
 
 POLICY, FULL_POLICY = "d-linucb", "doral-otf"
 LIMIT_S = 3.0  # of processor time, for a run of what Python calls

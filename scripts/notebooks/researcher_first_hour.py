@@ -38,7 +38,7 @@ result.plot("reward")
 
 # %%
 with pl.Config(tbl_rows=-1, tbl_hide_dataframe_shape=True):
-    print(result.summary().select("policy", "metric", pl.col("reward_mean", "clairvoyant_mean").round(), "runs"))
+    print(result.summary().select("policy", "metric", pl.col("reward_mean", "oracle_mean").round(), "runs"))
 
 # %% [markdown]
 # ## Who is better, and is it luck?

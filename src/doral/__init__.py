@@ -113,32 +113,32 @@ if TYPE_CHECKING:
     from doral.problem import Context as Context
     from doral.problem import Problem as Problem
     from doral.simulation.api import simulate as simulate
-    from doral.simulation.arrivals import Arrivals as Arrivals
-    from doral.simulation.arrivals import Bursts as Bursts
-    from doral.simulation.calendar import Calendar as Calendar
-    from doral.simulation.python_policy import Answer as Answer
-    from doral.simulation.python_policy import Arrival as Arrival
-    from doral.simulation.python_policy import PythonPolicy as PythonPolicy
-    from doral.simulation.result import SimulationResult as SimulationResult
+    from doral.simulation.catalogue.lookup import scenario as scenario
+    from doral.simulation.results.files import load as load
+    from doral.simulation.results.result import SimulationResult as SimulationResult
+    from doral.simulation.results.stored_runs import StoredRuns as StoredRuns
+    from doral.simulation.results.stream import simulate_to as simulate_to
     from doral.simulation.rivals.rival import rival as rival
-    from doral.simulation.saved import load as load
-    from doral.simulation.scenario import Scenario as Scenario
-    from doral.simulation.scenarios.names import scenario as scenario
-    from doral.simulation.stored_runs import StoredRuns as StoredRuns
-    from doral.simulation.streaming import simulate_to as simulate_to
+    from doral.simulation.scenario.arrivals import Arrivals as Arrivals
+    from doral.simulation.scenario.arrivals import Bursts as Bursts
+    from doral.simulation.scenario.calendar import Calendar as Calendar
+    from doral.simulation.scenario.scenario import Scenario as Scenario
+    from doral.simulation.world.python_policy import Answer as Answer
+    from doral.simulation.world.python_policy import Arrival as Arrival
+    from doral.simulation.world.python_policy import PythonPolicy as PythonPolicy
 
 __version__ = VERSION
 
 # Names are loaded when first used: `import doral` stays quick and free of compilers.
 _HOMES = {
-    "Answer": "doral.simulation.python_policy",
+    "Answer": "doral.simulation.world.python_policy",
     "Arm": "doral.problem",
-    "Arrival": "doral.simulation.python_policy",
-    "Arrivals": "doral.simulation.arrivals",
+    "Arrival": "doral.simulation.world.python_policy",
+    "Arrivals": "doral.simulation.scenario.arrivals",
     "AsyncCampaign": "doral.client.remote_async",
     "AsyncStore": "doral.client.remote_async",
-    "Bursts": "doral.simulation.arrivals",
-    "Calendar": "doral.simulation.calendar",
+    "Bursts": "doral.simulation.scenario.arrivals",
+    "Calendar": "doral.simulation.scenario.calendar",
     "Campaign": "doral.live.campaign",
     "Category": "doral.person",
     "Context": "doral.problem",
@@ -151,27 +151,27 @@ _HOMES = {
     "Plan": "doral.planning.plan",
     "PolicyOptions": "doral.engine.options",
     "Problem": "doral.problem",
-    "PythonPolicy": "doral.simulation.python_policy",
+    "PythonPolicy": "doral.simulation.world.python_policy",
     "RemoteCampaign": "doral.client.remote",
     "RemoteStore": "doral.client.remote",
-    "Scenario": "doral.simulation.scenario",
-    "SimulationResult": "doral.simulation.result",
+    "Scenario": "doral.simulation.scenario.scenario",
+    "SimulationResult": "doral.simulation.results.result",
     "Store": "doral.live.store",
-    "StoredRuns": "doral.simulation.stored_runs",
+    "StoredRuns": "doral.simulation.results.stored_runs",
     "UnknownName": "doral.errors",
     "connect": "doral.client.connect",
     "connect_async": "doral.client.connect",
     "evaluate": "doral.planning.evaluating",
     "external": "doral.prediction.external",
-    "load": "doral.simulation.saved",
+    "load": "doral.simulation.results.files",
     "open": "doral.live.store",
     "plan": "doral.planning.make",
     "policy": "doral.engine.options",
     "read_log": "doral.log.read",
     "rival": "doral.simulation.rivals.rival",
-    "scenario": "doral.simulation.scenarios.names",
+    "scenario": "doral.simulation.catalogue.lookup",
     "simulate": "doral.simulation.api",
-    "simulate_to": "doral.simulation.streaming",
+    "simulate_to": "doral.simulation.results.stream",
 }
 
 __all__ = ["__version__", "delays", *_HOMES]

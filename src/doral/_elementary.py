@@ -91,3 +91,24 @@ def geometric_steps(first: float, last: float, n: int) -> Floats:
     steps = power(10.0, np.linspace(math.log10(first), math.log10(last), n))
     steps[0], steps[-1] = first, last
     return steps
+
+
+# Sums of products in one order: BLAS adds as it suits the processor and the number of threads.
+
+
+def product(x: Floats, y: Floats) -> Floats:
+    """`x @ y`, of a matrix and a matrix or a vector.
+
+    >>> product(np.array([[1.0, 2.0]]), np.array([[1.0, 0.0], [2.0, 3.0]])).tolist()
+    [[5.0, 6.0]]
+    """
+    columns = y if y.ndim == 2 else y[:, None]
+    total: Floats = x[:, :1] * columns[0]
+    for k in range(1, x.shape[1]):
+        total += x[:, k : k + 1] * columns[k]
+    return total if y.ndim == 2 else total[:, 0]
+
+
+def weighted_sum(weights: Floats, values: Floats) -> float:
+    """`weights @ values`, of two vectors."""
+    return float((weights * values).sum())

@@ -18,7 +18,7 @@ from doral.planning.page import page
 from doral.planning.plan import Plan
 from doral.planning.tables import tables
 from doral.planning.values import values_of
-from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS
+from doral.simulation.catalogue.lookup import CLASS_SCENARIOS
 from tests.experiments import reproduction
 from tests.experiments.pages import Silent
 from tests.once import Once

@@ -20,11 +20,10 @@ from doral.cli.app import app
 from doral.cli.initial import content
 from doral.cli.problem_files import read_problem
 from doral.engine.presets import POLICY_NAMES
-from doral.simulation.policy_words import PRESET_WORDS, RIVAL_WORDS
-from doral.simulation.rivals.catalogue import RIVALS
-from doral.simulation.scenario_files import read_scenario
-from doral.simulation.scenarios.catalogue import SCENARIOS
-from doral.simulation.scenarios.words import SCENARIO_WORDS
+from doral.simulation.catalogue.descriptions import PRESET_WORDS, RIVAL_WORDS, SCENARIO_WORDS
+from doral.simulation.catalogue.lookup import SCENARIOS
+from doral.simulation.rivals.rival import RIVALS
+from doral.simulation.scenario.files import read_scenario
 from tests.cli.processes import environment
 
 HEAVY = ("numba", "polars", "scipy", "matplotlib", "sqlalchemy")
@@ -122,8 +121,9 @@ def test_lists_as_json() -> None:
     assert "did you mean 'stress/tiny'" in said("scenarios", "stress/tyni", code=2)
 
 
-def test_init_writes_what_both_a_simulation_and_a_campaign_take(tmp_path: Path) -> None:
-    path = tmp_path / "my problem.json"
+@pytest.mark.parametrize("kind", ["toml", "json"])
+def test_init_writes_what_both_a_simulation_and_a_campaign_take(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"my problem.{kind}"
     assert said("init", str(path)) == f"wrote {path}\n"
     assert "not overwritten" in said("init", str(path), code=2)
     scenario = read_scenario(path)
@@ -133,7 +133,7 @@ def test_init_writes_what_both_a_simulation_and_a_campaign_take(tmp_path: Path) 
     assert (problem.until, problem.deadline) == (56 * 86_400.0, 14 * 86_400.0)
     assert all(len(line) <= 80 for line in content(path).splitlines() if str(path) not in line)
 
-    alone = tmp_path / "alone.json"
+    alone = tmp_path / f"alone.{kind}"
     said("init", str(alone), "--problem-only")
     assert read_problem(alone).problem == problem
     assert "holds a problem" in said("simulate", str(alone), code=2)
@@ -146,7 +146,7 @@ def test_init_writes_what_both_a_simulation_and_a_campaign_take(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("", "is a folder"), ("missing/a.json", "folder that does not exist"), ("a.txt", "must end in .json")],
+    [("", "is a folder"), ("missing/a.toml", "folder that does not exist"), ("a.txt", "must end in .toml or .json")],
 )
 def test_init_refuses_other_places(name: str, message: str, tmp_path: Path) -> None:
     assert message in said("init", str(tmp_path / name), code=2)

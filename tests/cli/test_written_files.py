@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import doral
+from doral.cli.initial import content as initial_text
 from doral.cli.problem_files import read_problem
 from doral.errors import InvalidValue
-from doral.simulation import json_text
-from doral.simulation.scenario_files import read_scenario
+from doral.simulation.scenario import text as file_text
+from doral.simulation.scenario.files import read_scenario
 
 DAY = 86_400.0
 PROBLEM: dict[str, Any] = {"arms": ["a", "b"], "contexts": ["x", "y"], "budget": 100, "horizon": 500}
@@ -30,8 +31,8 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_json_is_read_as_ever(value: Any) -> None:
     for text in (json.dumps(value), json.dumps(value, indent=1, ensure_ascii=False)):
-        assert json_text.parse(text) == value
-        assert json_text.blanked(text) == text
+        assert file_text.parse_json(text) == value
+        assert file_text._without_comments(text) == text
 
 
 @settings(max_examples=40, deadline=None)
@@ -41,14 +42,14 @@ def test_comments_after_every_line_change_nothing(value: Any) -> None:
     lines = json.dumps(value, indent=1).split("\n")
     comments = ("// {,]", "# it's ]", '/* ", */')
     commented = "\n".join(f"{line} {comments[i % 3]}" for i, line in enumerate(lines))
-    assert json_text.parse(commented) == value
+    assert file_text.parse_json(commented) == value
 
 
 def test_commas_after_the_last_entry() -> None:
-    assert json_text.parse('{"a": [1, 2, ], "b": {"c": ",]",},}') == {"a": [1, 2], "b": {"c": ",]"}}
+    assert file_text.parse_json('{"a": [1, 2, ], "b": {"c": ",]",},}') == {"a": [1, 2], "b": {"c": ",]"}}
     for wrong in ("[,]", "[1,,]", "{,}", '{"a":,}', ","):
         with pytest.raises(json.JSONDecodeError):
-            json_text.parse(wrong)
+            file_text.parse_json(wrong)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,34 @@ def test_errors_say_where(text: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "f.json"
     path.write_text(text)
     with pytest.raises(InvalidValue) as caught:
-        json_text.read("problem file", path)
+        file_text.read("problem file", path)
+    assert str(path) in str(caught.value.value)
+    assert says in str(caught.value)
+
+
+def test_files_of_0_2_are_read(tmp_path: Path) -> None:
+    """With the comments that `doral init` wrote then; the values are those that it writes now."""
+    (tmp_path / "my.toml").write_text(initial_text(Path("my.toml")))
+    old = Path(__file__).parent / "problem_of_0_2.json"
+    assert read_scenario(old) == read_scenario(tmp_path / "my.toml")
+    assert read_problem(old).problem == read_problem(tmp_path / "my.toml").problem
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is empty; `doral init`"),
+        ("budget = 1\nbudget = 2\n", "Cannot overwrite a value"),
+        ("budget = True", "at line 1"),
+        ("deep = " + "[" * 100_000, "is not TOML"),
+        ("budget = " + "9" * 5_000, "too many digits"),
+    ],
+)
+def test_errors_of_toml_say_where(text: str, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.toml"
+    path.write_text(text)
+    with pytest.raises(InvalidValue) as caught:
+        file_text.read("problem file", path)
     assert str(path) in str(caught.value.value)
     assert says in str(caught.value)
 
@@ -114,6 +142,9 @@ def test_the_end_may_be_a_date(tmp_path: Path) -> None:
     path.write_text(json.dumps(ends))
     assert read_problem(path).until == "2031-03-31"
     assert read_problem(path, until="2032-01-01").until == "2032-01-01"
+    dated = tmp_path / "p.toml"
+    dated.write_text('arms = ["a", "b"]\ncontexts = ["x", "y"]\nbudget = 100\nuntil = 2031-03-31\n')
+    assert read_problem(dated).until == "2031-03-31"
     path.write_text(json.dumps(ends | {"until": "56d"}))
     assert read_problem(path).problem.until == 56 * DAY
 

@@ -13,10 +13,9 @@ from typer.testing import CliRunner
 
 import doral
 from doral.cli.app import app
-from doral.simulation.workers import joining
-from doral.simulation.workers.errors import ClusterError
-from doral.simulation.workers.fingerprint import difference, versions
-from doral.simulation.workers.joining import joined, read_address
+from doral.simulation.workers import cluster as joining
+from doral.simulation.workers.cluster import ClusterError, joined, read_address
+from doral.simulation.workers.packing import difference, versions
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,11 @@ import doral
 from doral.engine.presets import policy
 from doral.experiments.kit.batches import Batch, run_cells
 from doral.experiments.kit.cell import Cell
-from doral.simulation.streaming import simulate_to
-from doral.simulation.workers import on_dask
-from doral.simulation.workers.errors import ClusterError
-from doral.simulation.workers.on_dask import OnDask
-from doral.simulation.workers.spreading import spread
+from doral.simulation.results.stream import simulate_to
+from doral.simulation.workers import dask_engine as on_dask
+from doral.simulation.workers.cluster import ClusterError
+from doral.simulation.workers.dask_engine import OnDask
+from doral.simulation.workers.tasks import spread
 from tests.cli.processes import environment
 from tests.cluster.conftest import START_S, Dask, deadly, until
 

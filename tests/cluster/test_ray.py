@@ -11,9 +11,8 @@ import pytest
 import ray
 
 import doral
-from doral.simulation.workers import on_ray
-from doral.simulation.workers.errors import ClusterError
-from doral.simulation.workers.joining import joined
+from doral.simulation.workers import ray_engine as on_ray
+from doral.simulation.workers.cluster import ClusterError, joined
 from tests.cluster.conftest import deadly
 
 

@@ -13,8 +13,8 @@ from doral.delays import ByOutcome, Exponential, Geometric, Never, Pareto
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import POLICY_NAMES, PRESETS, policy
 from doral.problem import Arm, Context, Problem
-from doral.simulation.arrivals import Arrivals, Bursts
-from doral.simulation.scenario import Scenario
+from doral.simulation.scenario.arrivals import Arrivals, Bursts
+from doral.simulation.scenario.scenario import Scenario
 from tests.small_worlds import MIXED_LAWS, make_scenario
 
 UNIT = make_scenario()

@@ -18,12 +18,12 @@ from doral.engine.engine import Engine, Heard
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import policy
 from doral.problem import Arm, Context, Problem
-from doral.simulation.players import CompiledPlayer
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.paper_scenarios import SCENARIOS as PAPER
-from doral.simulation.scenarios.stress_scenarios import SCENARIOS as STRESS
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.paper import SCENARIOS as PAPER
+from doral.simulation.catalogue.stress import SCENARIOS as STRESS
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.players import CompiledPlayer
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 
 RUNS = 3
 ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)
@@ -36,10 +36,10 @@ def shortened(scenario: Scenario, horizon: int) -> Scenario:
 
 
 def regrets(policies: Sequence[PolicyOptions], scenario: Scenario) -> list[Floats]:
-    """To the clairvoyant, of every run, on the same tapes."""
+    """To the oracle, of every run, on the same tapes."""
     result = doral.simulate(list(policies), scenario, runs=RUNS, seed=1)
     return [
-        np.array([one.clairvoyant - one.rewards[0] for one in result.of(scenario.name, options.name)])
+        np.array([one.oracle - one.rewards[0] for one in result.of(scenario.name, options.name)])
         for options in policies
     ]
 
@@ -97,7 +97,7 @@ COINS = Scenario(
 )
 def test_no_run_settles_on_the_wrong_arm(scenario: Scenario, runs: int, least: float) -> None:
     result = doral.simulate("doral-otf", scenario, runs=runs, n_jobs=2)
-    shares = [one.rewards[0] / one.clairvoyant for one in result.outcomes]
+    shares = [one.rewards[0] / one.oracle for one in result.outcomes]
     assert min(shares) > least
 
 
@@ -114,7 +114,7 @@ def learned_means(options: PolicyOptions, rounds: int) -> Floats:
     totals = np.zeros((2, 4))
     for run in range(20):
         truth = make_truth(scenario, seed=0, run=run)
-        player = CompiledPlayer(options, scenario, truth, seed=0, run=run, oracle=None)
+        player = CompiledPlayer(options, scenario, truth, seed=0, run=run, true_returns=None)
         tape = new_tape(truth.world, rounds)
         WORLD["record"](Block(tape), truth.block, 0, run, 1)
         player.play(tape, 1)
@@ -137,7 +137,7 @@ def test_early_answers_mislead_unless_outcomes_are_told_apart() -> None:
 def test_telling_outcomes_apart_pays_where_positives_return_first() -> None:
     told_apart, scenario = policy("doral-otf", outcome_split=0.5, label="told apart"), STRESS["stress/positives-first"]
     result = doral.simulate(["doral-otf", told_apart], scenario, runs=8)
-    best = np.array([one.clairvoyant for one in result.of(scenario.name, "doral-otf")])
+    best = np.array([one.oracle for one in result.of(scenario.name, "doral-otf")])
     plain, corrected = (best - result.expected(scenario.name, name) for name in ("doral-otf", "told apart"))
     assert corrected.sum() < 0.85 * plain.sum()
 

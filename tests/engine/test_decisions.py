@@ -26,9 +26,10 @@ import pytest
 
 import doral
 from doral.engine.presets import POLICY_NAMES, policy
-from doral.simulation.outcome import Outcome
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios import paper_scenarios, stress_scenarios
+from doral.simulation.catalogue import paper as paper_scenarios
+from doral.simulation.catalogue import stress as stress_scenarios
+from doral.simulation.results.outcome import Outcome
+from doral.simulation.scenario.scenario import Scenario
 from tests.engine.cases import (
     EVERY_VALUE,
     NO_WORDS,

@@ -15,11 +15,11 @@ from doral.engine.options import PolicyOptions
 from doral.engine.presets import policy
 from doral.engine.view import Certificate, certificates
 from doral.pacing import solve
-from doral.simulation.players import CompiledPlayer
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.stress_scenarios import SCENARIOS as STRESS
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.stress import SCENARIOS as STRESS
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.players import CompiledPlayer
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 
 SEED = 4
 CHUNK_ROUNDS = 500
@@ -50,7 +50,7 @@ def course(options: PolicyOptions, scenario: Scenario, run: int) -> tuple[Floats
     Near the end other arms are right: what cannot return any more is worth nothing.
     """
     truth = make_truth(scenario, seed=SEED, run=run)
-    player = CompiledPlayer(options, scenario, truth, seed=SEED, run=run, oracle=None)
+    player = CompiledPlayer(options, scenario, truth, seed=SEED, run=run, true_returns=None)
     tape = new_tape(truth.world, CHUNK_ROUNDS)
     held = []
     for first_round in range(1, int(0.8 * scenario.problem.horizon), CHUNK_ROUNDS):
@@ -64,7 +64,7 @@ def scarce() -> Scenario:
     """An arm that costs next to nothing, others that bring more for more; little budget, and shares that are learned.
 
     What a unit of budget is worth follows from small differences: to take it for known ruled out arms that the
-    clairvoyant uses in 6 of 20 runs.
+    oracle uses in 6 of 20 runs.
     """
     rng, costs, n_contexts, horizon = np.random.default_rng(4), (0.05, 1.0, 1.0, 2.0, 2.0, 3.0), 8, 20_000
     base = rng.uniform(0.1, 0.5, (n_contexts, 1))
@@ -94,7 +94,7 @@ PLACES = {
 
 @pytest.mark.parametrize("name", PLACES)
 def test_what_a_certificate_says_is_true_and_nobody_is_missed(name: str) -> None:
-    """At the true price: that of the clairvoyant, who knows what everything is worth and who will come."""
+    """At the true price: that of the oracle, which knows what everything is worth and who will come."""
     scenario = PLACES[name]
     problem = scenario.problem
     given, wrong, outside, runs_missed = 0, 0, 0, 0
@@ -177,7 +177,7 @@ def test_where_the_rival_is_missing_today_the_arm_is_back() -> None:
 def test_who_was_ruled_out_by_an_arm_that_is_retired_is_back() -> None:
     scenario = shortened("stress/never-30", 8_000)
     truth = make_truth(scenario, seed=SEED, run=0)
-    player = CompiledPlayer(policy("doral-otf"), scenario, truth, seed=SEED, run=0, oracle=None)
+    player = CompiledPlayer(policy("doral-otf"), scenario, truth, seed=SEED, run=0, true_returns=None)
     tape = new_tape(truth.world, 5_000)
     WORLD["record"](Block(tape), truth.block, SEED, 0, 1)
     player.play(tape, 1)

@@ -33,7 +33,7 @@ from doral.engine.blueprint import MAX_SEED
 from doral.engine.options import OPTION_NAMES, PolicyOptions
 from doral.engine.presets import policy
 from doral.problem import Arm, Context, Problem
-from doral.simulation.scenario import Noise, Scenario
+from doral.simulation.scenario.scenario import Noise, Scenario
 from tests.engine.cases import (
     EVERY_VALUE,
     MIXED,

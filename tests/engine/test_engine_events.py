@@ -25,8 +25,8 @@ from doral.engine.presets import policy
 from doral.engine.state import State
 from doral.engine.view import view_race
 from doral.problem import Arm, Problem
-from doral.simulation import players
-from doral.simulation.scenario import Scenario
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world import players
 
 ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)
 N_ARMS, N_CONTEXTS = 4, 3

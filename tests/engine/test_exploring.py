@@ -14,9 +14,9 @@ from doral.delays import Geometric
 from doral.engine.choice import SKIPPED_EXPLORING
 from doral.engine.presets import policy
 from doral.live.reasons import in_words
-from doral.simulation.outcome import ArrivalLog, Outcome
-from doral.simulation.scenario import Scenario
-from doral.simulation.world import make_truth
+from doral.simulation.results.outcome import ArrivalLog, Outcome
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.truth import make_truth
 from tests.small_worlds import make_scenario
 
 SEED = 2

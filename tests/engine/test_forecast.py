@@ -16,9 +16,9 @@ from doral.engine.compose import chosen_pieces
 from doral.engine.engine import Engine
 from doral.engine.presets import policy
 from doral.problem import Arm, Problem
-from doral.simulation.arrivals import Arrivals, Bursts
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.until_scenarios import HOURS, WEEKDAYS, until
+from doral.simulation.catalogue.real_life import HOURS, WEEKDAYS, until
+from doral.simulation.scenario.arrivals import Arrivals, Bursts
+from doral.simulation.scenario.scenario import Scenario
 
 DAY = 24.0
 ALL = np.zeros((1, 0), dtype=np.uint8)

@@ -10,12 +10,12 @@ import pytest
 import doral
 from doral import delays
 from doral.errors import InvalidValue
-from doral.simulation.world import make_truth
+from doral.simulation.world.truth import make_truth
 from tests.engine.cases import SMALL_WORLDS, UNIT, URGENT
 from tests.engine.test_engine_equals_twin import compare
 
 
-def test_it_earns_what_the_clairvoyant_expects() -> None:
+def test_it_earns_what_the_oracle_expects() -> None:
     """In expectation: where money is scarce and everybody knows the shares, all but the last few units."""
     scenario = dataclasses.replace(
         UNIT, problem=dataclasses.replace(UNIT.problem, horizon=20_000, budget=9_000.0), theta=None, features="drawn"

@@ -12,8 +12,8 @@ from doral.engine.options import PolicyOptions
 from doral.engine.presets import POLICY_NAMES, policy
 from doral.problem import Problem
 from doral.simulation.api import AnyPolicy
-from doral.simulation.python_policy import Answer, Arrival, PolicyMaker
-from doral.simulation.rivals.catalogue import RIVALS
+from doral.simulation.rivals.rival import RIVALS
+from doral.simulation.world.python_policy import Answer, Arrival, PolicyMaker
 from doral.testing import CHECKS, PolicyCheckFailed, check_policy
 from doral.testing import policy_checks as checks
 

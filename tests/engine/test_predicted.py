@@ -16,7 +16,7 @@ from doral.engine.engine import Engine, Who
 from doral.engine.pieces.predicted import PREFIX
 from doral.engine.presets import policy as policy_by_name
 from doral.errors import InvalidValue
-from doral.simulation.scenario import Scenario
+from doral.simulation.scenario.scenario import Scenario
 from tests.engine.cases import MIXED, SILENT, UNIT
 from tests.engine.test_engine_equals_twin import compare
 

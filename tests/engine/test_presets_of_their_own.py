@@ -21,10 +21,10 @@ from doral.engine.events import LEARNED
 from doral.engine.leaves import leaves
 from doral.engine.presets import POLICY_NAMES, policy
 from doral.engine.state import State
-from doral.simulation.players import CompiledPlayer
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.true_returns import oracle_table
-from doral.simulation.world import make_truth
+from doral.simulation.world.players import CompiledPlayer
+from doral.simulation.world.returns import true_return_table
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 from tests.engine.cases import QUICK_RACE, SILENT, UNIT, Case
 
 SEED = 5
@@ -45,8 +45,8 @@ def _cases() -> list[Case]:
 
 def _played(case: Case) -> CompiledPlayer:
     truth = make_truth(case.scenario, seed=SEED, run=0)
-    oracle = oracle_table(case.scenario) if case.options.return_probability == "oracle" else None
-    player = CompiledPlayer(case.options, case.scenario, truth, seed=SEED, run=0, oracle=oracle)
+    oracle = true_return_table(case.scenario) if case.options.return_probability == "oracle" else None
+    player = CompiledPlayer(case.options, case.scenario, truth, seed=SEED, run=0, true_returns=oracle)
     tape = new_tape(truth.world, case.scenario.problem.horizon)
     WORLD["record"](Block(tape), truth.block, SEED, 0, 1)
     player.play(tape, 1)

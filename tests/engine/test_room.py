@@ -22,7 +22,7 @@ from doral.engine.room import machine_bytes, state_bytes
 from doral.errors import InvalidValue
 from doral.person import Category, Number
 from doral.problem import Arm, Paid, Problem
-from doral.simulation.scenario import Scenario
+from doral.simulation.scenario.scenario import Scenario
 from tests.engine.cases import completed
 
 

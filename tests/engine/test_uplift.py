@@ -17,8 +17,8 @@ from doral.engine.engine import Engine, Heard
 from doral.engine.presets import PRESETS, policy
 from doral.engine.view import certificates
 from doral.problem import Arm, Problem
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.baseline_scenarios import SCENARIOS, only_harm
+from doral.simulation.catalogue.real_life import SCENARIOS, only_harm
+from doral.simulation.scenario.scenario import Scenario
 from tests.engine.cases import HOPELESS
 
 ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)

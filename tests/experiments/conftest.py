@@ -9,8 +9,8 @@ import pytest
 
 from doral._arrays import Floats
 from doral.experiments.paper.names import SCENARIO_NAMES
-from doral.simulation.outcome import Outcome
-from doral.simulation.result import SimulationResult
+from doral.simulation.results.outcome import Outcome
+from doral.simulation.results.result import SimulationResult
 
 ROUNDS = np.array([100, 200, 300, 400], dtype=np.int64)
 RACE_ENDED = 230
@@ -24,7 +24,7 @@ def _outcome(scenario: str, policy: str, run: int, reward: float, by_race_end: f
         scenario=scenario,
         policy=policy,
         run=run,
-        clairvoyant=2_000.0,
+        oracle=2_000.0,
         rewards=(reward, reward, reward),
         expected=reward,
         rounds=ROUNDS,

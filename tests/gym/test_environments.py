@@ -19,7 +19,7 @@ import doral.gym
 from doral.errors import InvalidValue, UnknownName
 from doral.experiments.kit.cell import shrunk
 from doral.gym import ScenarioEnv
-from doral.simulation.scenarios.names import ScenarioName
+from doral.simulation.catalogue.lookup import ScenarioName
 
 ROUNDS = 1_500  # about, of a shortened scenario
 
@@ -102,7 +102,7 @@ def test_the_same_decisions_earn_what_the_simulator_says(name: str, reward: Any)
     assert info["earned"] == outcome.rewards[0]
     assert math.fsum(rewards) == pytest.approx(outcome.rewards[0], rel=1e-9)
     assert info["spend"] == outcome.spend
-    assert info["clairvoyant"] == outcome.clairvoyant
+    assert info["oracle"] == outcome.oracle
 
 
 def test_what_counts_by_the_end_is_all_that_is_rewarded() -> None:
@@ -156,11 +156,11 @@ def test_masks_say_what_is_refused() -> None:
     assert info["action_mask"].tolist() == [True, True, True]
     masks, refused = [], []
     for action in (0, 0, 1, 0, 0, 2):  # 0.3 is three times 0.1, to the last decimal
-        _, _, _, _, info = env.step(action)
+        seen, _, _, _, info = env.step(action)
         masks.append(info["action_mask"].tolist())
         refused.append(info["refused"])
         assert env.action_masks().tolist() == masks[-1]
-        assert env._runs.seen[0][env.layout["can"]].tolist() == masks[-1][:2]
+        assert seen[env.layout["can"]].tolist() == masks[-1][:2]
     assert masks == [[True, True, True], [True, False, True], [True, False, True], *[[False, False, True]] * 3]
     assert refused == [False, False, True, False, True, False]
 

@@ -17,7 +17,7 @@ from doral import Arm, Problem
 from doral.engine.blueprint import Blueprint
 from doral.engine.compose import first_state
 from doral.engine.presets import policy
-from doral.simulation.loop import simulation_program
+from doral.simulation.world.loop import simulation_program
 problem = Problem(arms=[Arm("arm", features=[1.0])], contexts=["context"], budget=1, horizon=4, deadline=1)
 program = simulation_program(first_state(Blueprint(options=policy("doral-otf"), problem=problem, seed=0)))
 """
@@ -85,7 +85,7 @@ def key_in(folder: Path) -> str:
 
 def test_only_an_edit_of_what_decides_compiles_again(copied: Path) -> None:
     before = key_in(copied)
-    for name in ("cli/app.py", "live/store.py", "simulation/plots.py", "experiments/kit/cell.py"):
+    for name in ("cli/app.py", "live/store.py", "simulation/results/plots.py", "experiments/kit/cell.py"):
         path = copied / "doral" / name
         path.write_text(path.read_text() + "\n# edited\n")
     assert key_in(copied) == before
@@ -99,7 +99,7 @@ def test_the_engine_is_described_without_the_compiler() -> None:
         """
 import sys
 import doral
-import doral.live.store, doral.simulation.api, doral.simulation.world
+import doral.live.store, doral.simulation.api, doral.simulation.world.truth
 """
         + A_PROGRAM
         + """

@@ -18,11 +18,11 @@ from doral.engine.state import State
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
 from doral.problem import Arm, Context
-from doral.simulation.players import CompiledPlayer
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
-from doral.simulation.tape import WORLD, Tape, new_tape
-from doral.simulation.world import Truth, make_truth
+from doral.simulation.catalogue.lookup import named_scenario
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.players import CompiledPlayer
+from doral.simulation.world.tape import WORLD, Tape, new_tape
+from doral.simulation.world.truth import Truth, make_truth
 from tests.draws import delay_in, reward_in
 from tests.small_worlds import MIXED_LAWS, make_scenario
 
@@ -66,7 +66,7 @@ def _urgent() -> Scenario:
 
 def _paper() -> Scenario:
     """The paper's scenario, shortened; its features are drawn, so the campaign has to be told what was drawn."""
-    whole = scenario_by_name("paper/diverse-geometric")
+    whole = named_scenario("paper/diverse-geometric")
     problem = dataclasses.replace(whole.problem, horizon=1500, budget=900.0, deadline=200.0)
     features = make_truth(whole, seed=SEED, run=RUN).features
     arms = tuple(Arm(arm.name, features=row, cost=arm.cost) for arm, row in zip(problem.arms, features, strict=True))
@@ -166,7 +166,7 @@ class Feed:
 def simulated(options: PolicyOptions, scenario: Scenario) -> CompiledPlayer:
     """The simulator on the same tape."""
     truth = make_truth(scenario, seed=SEED, run=RUN)
-    player = CompiledPlayer(options, scenario, truth, seed=SEED, run=RUN, oracle=None)
+    player = CompiledPlayer(options, scenario, truth, seed=SEED, run=RUN, true_returns=None)
     tape = new_tape(truth.world, scenario.problem.horizon)
     WORLD["record"](Block(tape), truth.block, SEED, RUN, 1)
     player.play(tape, 1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import doral
 from doral.delays import Fixed
 from doral.engine.presets import policy
-from doral.simulation.scenario import Scenario
+from doral.simulation.scenario.scenario import Scenario
 
 GREEDY = policy("d-linucb")
 

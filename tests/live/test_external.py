@@ -15,10 +15,10 @@ from doral.errors import DoralError, InvalidValue
 from doral.live.decision import Decision
 from doral.live.external import ExternalCampaign
 from doral.live.store import Store
-from doral.simulation import external_player
-from doral.simulation.external_player import ExternalPlayer
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.world import make_truth
+from doral.simulation.world import players as external_player
+from doral.simulation.world.players import ExternalPlayer
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 from tests.live.people import busy, make_problem
 
 

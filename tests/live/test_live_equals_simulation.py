@@ -17,8 +17,8 @@ from doral.live.decision import Decision
 from doral.live.session import Session
 from doral.live.snapshot import decode, encode
 from doral.live.store import Store
-from doral.simulation.players import CompiledPlayer
-from doral.simulation.scenario import Scenario
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.players import CompiledPlayer
 from tests.live.checks import fold_of
 from tests.live.tapes import BASELINES, SCENARIOS, SEED, UNIT, Feed, live_policies, same_bits, simulated
 

@@ -18,8 +18,8 @@ from doral.live.decision import Decision
 from doral.live.snapshot import decode, encode
 from doral.live.store import Store
 from doral.problem import Arm, Problem
-from doral.simulation.payments import is_taken_up
-from doral.simulation.scenario import Scenario
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.tape import is_taken_up
 from tests.engine.cases import OFFERS, SILENT_OFFERS, SOME_PAID
 from tests.live.checks import fold_of
 from tests.live.tapes import SEED, Feed, same_bits, simulated

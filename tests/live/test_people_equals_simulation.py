@@ -15,9 +15,9 @@ from doral.engine.state import State
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
 from doral.live.store import Store
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.lookup import named_scenario
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.truth import make_truth
 from tests.live.checks import adds_up, fold_of, log_is_whole
 from tests.live.tapes import RUN, SEED, Feed, same_bits, simulated
 
@@ -47,7 +47,7 @@ class PeopleFeed(Feed):
 
 def short(name: str, **changes: Any) -> Scenario:
     """With levels in the order in which the simulator knows them; in a campaign it is that of their coming."""
-    whole = scenario_by_name(name)
+    whole = named_scenario(name)
     problem = dataclasses.replace(whole.problem, horizon=ROUNDS, budget=260.0, deadline=400.0, **changes)
     scenario = dataclasses.replace(whole, problem=problem)
     people = make_truth(scenario, seed=SEED, run=RUN).people

@@ -19,10 +19,10 @@ from doral.delays import Geometric
 from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
 from doral.problem import Arm, Problem
-from doral.simulation.arrivals import Arrivals
-from doral.simulation.scenario import Scenario
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.world import make_truth
+from doral.simulation.scenario.arrivals import Arrivals
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 
 DAY = 86_400.0
 HOURS = (0.1,) * 8 + (1.5,) * 12 + (0.5,) * 4

@@ -11,8 +11,8 @@ import pytest
 import doral
 from doral.log.asked import asked_of, by_arrivals
 from doral.log.truths import truths_of
-from doral.simulation.from_log import deadline_on_clock, world_of
-from doral.simulation.world import make_truth
+from doral.simulation.scenario.from_log import deadline_on_clock, world_of
+from doral.simulation.world.truth import make_truth
 
 
 def a_log(span: float, delay: float, **columns: Any) -> doral.Log:

@@ -12,7 +12,7 @@ import doral
 from doral.log.cells import cells_of
 from doral.log.pooling import draw_worths
 from doral.log.truths import Truths, tilted, truths_of
-from doral.simulation.world import make_truth
+from doral.simulation.world.truth import make_truth
 from tests.log.test_cells import kits
 from tests.logs import HOUR, log_of
 

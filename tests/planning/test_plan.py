@@ -20,8 +20,8 @@ from doral.planning.draws import chances_of
 from doral.planning.earning import earn
 from doral.planning.earnings import earnings_of
 from doral.simulation.api import made_policies
-from doral.simulation.from_log import world_of
-from doral.simulation.world import make_truth
+from doral.simulation.scenario.from_log import world_of
+from doral.simulation.world.truth import make_truth
 from tests.log.test_cells import kits
 from tests.logs import HOUR, file_of, log_of
 

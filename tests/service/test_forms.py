@@ -285,10 +285,11 @@ def _file(admin: Browser, csrf: str, file: str, content: str | bytes, **fields: 
 
 
 def test_a_file_of_doral_init_and_one_of_a_plan(service: Serving, admin: Browser, csrf: str) -> None:
-    shown = _file(admin, csrf, "problem.json", initial_text(Path("problem.json")))
-    assert shown.status_code == 200
-    for words in ("home visit", "56 days", "14 days", "doral-otf"):
-        assert words in shown.text
+    for file in ("problem.toml", "problem.json"):
+        shown = _file(admin, csrf, file, initial_text(Path(file)))
+        assert shown.status_code == 200
+        for words in ("home visit", "56 days", "14 days", "doral-otf"):
+            assert words in shown.text
     plan = a_plan()
     text = folder.as_json(folder.to_dict(plan))
     shown = _file(admin, csrf, "plan.json", text, name="planned")
@@ -309,7 +310,7 @@ def test_a_file_of_doral_init_and_one_of_a_plan(service: Serving, admin: Browser
     [
         ("none.json", b"", "is not JSON: it is empty"),
         ("bad.json", b'{"arms": [', "is not JSON"),
-        ("list.json", b"[1]", "must hold a mapping"),
+        ("list.json", b"[1]", "must hold a problem"),
         ("latin.json", b'{"arms": "\xe9"}', "no text in UTF-8"),
         ("deep.json", b"[" * 100_000, "nested too deeply"),
         ("digits.json", b'{"budget": ' + b"1" * 5_000 + b"}", "too many digits"),

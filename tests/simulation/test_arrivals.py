@@ -1,4 +1,4 @@
-"""People who arrive in time: their times, what the clairvoyant makes of them, and what is told to policies."""
+"""People who arrive in time: their times, what the oracle makes of them, and what is told to policies."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from doral._arrays import Floats
 from doral.delays import Geometric, Pareto
 from doral.errors import InvalidValue
 from doral.problem import Arm, Problem
-from doral.simulation.arrivals import Arrivals, Bursts
-from doral.simulation.python_policy import Answer, Arrival
-from doral.simulation.scenario import Scenario
-from doral.simulation.world import make_truth
+from doral.simulation.scenario.arrivals import Arrivals, Bursts
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.python_policy import Answer, Arrival
+from doral.simulation.world.truth import make_truth
 
 UNTIL = 14 * 24.0
 NIGHTS = (0.0,) * 6 + (1.0,) * 12 + (3.0,) * 6
@@ -83,7 +83,7 @@ def test_every_run_has_its_own_times_and_the_same_ones_again() -> None:
     assert one.size != other.size or not np.array_equal(one, other)
 
 
-def test_the_clairvoyant_knows_how_many_will_have_come() -> None:
+def test_the_oracle_knows_how_many_will_have_come() -> None:
     """The LP of one run, by HiGHS."""
     truth = make_truth(_scenario(), seed=3, run=2)
     shares = np.array([0.3, 0.7])
@@ -93,7 +93,7 @@ def test_the_clairvoyant_knows_how_many_will_have_come() -> None:
     found = linprog(
         -gain, A_ub=np.vstack([spent, one_each]), b_ub=[200.0 / truth.rounds, 1.0, 1.0], bounds=(0, 1), method="highs"
     )
-    assert truth.clairvoyant == pytest.approx(-float(found.fun or 0.0) * truth.rounds, rel=1e-9)
+    assert truth.oracle == pytest.approx(-float(found.fun or 0.0) * truth.rounds, rel=1e-9)
 
 
 def test_what_counts_is_what_came_within_its_deadline_on_the_clock() -> None:

@@ -1,4 +1,4 @@
-"""Doing nothing has an outcome: rewards, regret and the clairvoyant count from there."""
+"""Doing nothing has an outcome: rewards, regret and the oracle count from there."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import doral
 from doral.delays import Fixed, Geometric
 from doral.errors import InvalidValue
 from doral.problem import Arm, Problem
-from doral.simulation.result import SimulationResult
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.baseline_scenarios import SCENARIOS, only_harm
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.real_life import SCENARIOS, only_harm
+from doral.simulation.results.result import SimulationResult
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.truth import make_truth
 
 MEANS = np.array([[0.9, 0.3], [0.2, 0.8]])
 NOTHING = [0.5, 1.0]
@@ -75,7 +75,7 @@ def test_what_is_earned_is_what_arms_bring_beyond_doing_nothing(kind: str) -> No
         assert all(one.reward == NOTHING[one.context] and one.delay == 3 for one in skips)
 
 
-def test_the_clairvoyant_buys_uplifts() -> None:
+def test_the_oracle_buys_uplifts() -> None:
     place = scenario(nothing=NOTHING, budget=250.0)
     uplift = (MEANS - np.array(NOTHING)[:, None]).ravel()
     costs = np.array([1.0, 2.0, 1.0, 2.0])
@@ -84,7 +84,7 @@ def test_the_clairvoyant_buys_uplifts() -> None:
     found = linprog(-0.5 * uplift, A_ub=rows, b_ub=[250.0 / 400, 1.0, 1.0], bounds=(0, None))
     truth = make_truth(place, seed=0, run=0)
     assert found.fun is not None
-    assert truth.clairvoyant == pytest.approx(-400 * found.fun)
+    assert truth.oracle == pytest.approx(-400 * found.fun)
     assert truth.counted[0, :, place.problem.control].tolist() == [0.0, 0.0]
     assert truth.counted[0, :, :2].ravel() == pytest.approx(uplift)
 
@@ -99,7 +99,7 @@ def test_a_control_arm_is_what_doing_nothing_is() -> None:
 
 
 def _told(result: SimulationResult) -> list[object]:
-    return [(one.policy, one.run, one.rewards, one.spend, one.clairvoyant) for one in result.outcomes]
+    return [(one.policy, one.run, one.rewards, one.spend, one.oracle) for one in result.outcomes]
 
 
 def test_where_nothing_is_worth_its_cost_that_is_said() -> None:
@@ -140,7 +140,7 @@ def test_shipped_scenarios_are_what_they_say() -> None:
     assert ((best > 0.0) == [True, False, True, False, True, False]).all()
     harm = make_truth(SCENARIOS["stress/harm"], seed=0, run=0)
     assert ((harm.counted[0] > 0.0).sum(axis=1) == 4).all()
-    assert make_truth(only_harm(), seed=0, run=0).clairvoyant == 0.0
+    assert make_truth(only_harm(), seed=0, run=0).oracle == 0.0
 
 
 def test_geometric_delays_of_nothing_count_by_its_deadline() -> None:

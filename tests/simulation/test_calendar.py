@@ -16,10 +16,10 @@ from doral import Arrivals, Bursts, Calendar
 from doral._arrays import Floats, Ints
 from doral.delays import Geometric
 from doral.errors import InvalidValue
-from doral.simulation.arrivals import Uniforms
-from doral.simulation.block_length import block_length
-from doral.simulation.python_policy import Answer, Arrival
-from doral.simulation.world import make_truth
+from doral.simulation.scenario.arrivals import Uniforms
+from doral.simulation.scenario.calendar import block_length
+from doral.simulation.world.python_policy import Answer, Arrival
+from doral.simulation.world.truth import make_truth
 
 DAY = 24.0
 HOURS = (0.0,) * 6 + (1.0,) * 12 + (3.0,) * 6
@@ -177,7 +177,7 @@ def test_contexts_of_a_run_are_those_of_the_calendar() -> None:
 
 
 def test_exactly_those_who_came() -> None:
-    """The clairvoyant, by HiGHS, for the shares of those who come: it knows them."""
+    """The oracle, by HiGHS, for the shares of those who come: it knows them."""
     times = np.sort(np.random.default_rng(3).integers(0, 14 * 24 * 64, 500) / 64.0)
     contexts = np.random.default_rng(4).choice(3, 500, p=[0.6, 0.3, 0.1])
     place = scenario(Calendar(times, contexts, resampled=False))
@@ -192,7 +192,7 @@ def test_exactly_those_who_came() -> None:
         -worth.ravel(), A_ub=[costs, *np.kron(np.eye(3), np.ones(2))], b_ub=[120.0, 1, 1, 1], bounds=(0, 1)
     )
     assert found.fun is not None
-    assert truth.clairvoyant == pytest.approx(-found.fun)
+    assert truth.oracle == pytest.approx(-found.fun)
     half = scenario(Calendar(times, contexts, resampled=False), until=7 * DAY)
     assert make_truth(half, seed=0, run=0).times.tolist() == times[times <= 7 * DAY].tolist()
 

@@ -13,9 +13,9 @@ import pytest
 import doral
 from doral import delays
 from doral.engine.view import Certificate
-from doral.simulation import saved
 from doral.simulation.api import AnyPolicy
-from doral.simulation.outcome import COURSE_COLUMNS, Outcome
+from doral.simulation.results import files as saved
+from doral.simulation.results.outcome import COURSE_COLUMNS, Outcome
 
 N_ARMS, HORIZON = 6, 3000
 

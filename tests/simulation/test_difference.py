@@ -13,8 +13,8 @@ import doral
 from doral._arrays import Floats
 from doral.cli.simulation_table import rows_of
 from doral.pages.numbers import DASH, MINUS
-from doral.simulation.difference import Difference, difference_of
-from doral.simulation.outcome import Outcome
+from doral.simulation.results.differences import Difference, difference_of
+from doral.simulation.results.outcome import Outcome
 
 NONE = "no difference shown"
 NAMES: dict[str, Any] = {"policy": "a", "than": "b", "scenario": "s", "metric": "within_deadline"}
@@ -29,7 +29,7 @@ def outcome(scenario: str, policy: str, run: int, reward: float) -> Outcome:
         scenario=scenario,
         policy=policy,
         run=run,
-        clairvoyant=100.0,
+        oracle=100.0,
         rewards=(reward, reward / 2.0, reward),
         expected=reward,
         rounds=np.array([1]),

@@ -11,9 +11,9 @@ from scipy import stats
 
 import doral
 from doral import delays
-from doral.simulation import saved
 from doral.simulation.api import AnyPolicy
-from doral.simulation.world import make_truth
+from doral.simulation.results import files as saved
+from doral.simulation.world.truth import make_truth
 
 RUNS = 40
 
@@ -72,7 +72,7 @@ def test_they_are_the_mean_of_the_rewards_and_far_less_noisy(result: doral.Simul
         assert abs(luck.mean()) < 4.0 * stats.sem(luck)
         row = result.summary().filter(policy=policy, metric="within_deadline").row(0, named=True)
         assert row["expected_mean"] == pytest.approx(row["reward_mean"], abs=4.0 * stats.sem(luck))
-        assert row["expected_share"] == pytest.approx(row["expected_mean"] / row["clairvoyant_mean"])
+        assert row["expected_share"] == pytest.approx(row["expected_mean"] / row["oracle_mean"])
     paired = {}
     for name, of in (("realised", result.rewards), ("expected", result.expected)):
         paired[name] = stats.sem(of("coins", "random") - of("coins", "Uniform"))

@@ -20,11 +20,11 @@ from doral.prediction.columns import Columns
 from doral.prediction.external import External
 from doral.prediction.models import Known, ModelFailed, fresh
 from doral.prediction.schedule import Schedule
-from doral.simulation.external_player import ExternalPlayer
-from doral.simulation.outcome import Outcome
-from doral.simulation.scenario import Scenario
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.world import make_truth
+from doral.simulation.results.outcome import Outcome
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.players import ExternalPlayer
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 from doral.testing import check_policy
 
 TWO = [doral.Arm("a"), doral.Arm("b")]
@@ -86,7 +86,7 @@ def test_a_linear_model_earns_nearly_what_our_lines_do() -> None:
     ours = outcomes("doral-otf", short("people/linear", 20_000))["doral-otf"]
     found = outcomes(doral.external(Ridge(), explore=0.0, label="ridge"), short("people/linear", 20_000))["ridge"]
     assert found.expected > 0.96 * ours.expected
-    assert found.expected > 0.93 * found.clairvoyant
+    assert found.expected > 0.93 * found.oracle
 
 
 def by_distance_from_zero(people: Any, features: Any) -> Any:
@@ -107,13 +107,13 @@ def test_a_forest_sees_what_a_line_does_not() -> None:
     forest = RandomForestRegressor(n_estimators=10, min_samples_leaf=5)
     policies = [doral.external(Ridge(), label="ridge"), doral.external(forest, refit_every=0.5, label="forest")]
     found = outcomes(policies, scenario)
-    assert found["forest"].expected > 0.85 * found["forest"].clairvoyant
-    assert found["forest"].expected > found["ridge"].expected + 0.1 * found["ridge"].clairvoyant
+    assert found["forest"].expected > 0.85 * found["forest"].oracle
+    assert found["forest"].expected > found["ridge"].expected + 0.1 * found["ridge"].oracle
 
 
 def test_where_nobody_says_no() -> None:
     found = outcomes([doral.external(LeastSquares(), label="model"), "a/b"], short("people/silent", 20_000))
-    assert found["model"].expected > 0.8 * found["model"].clairvoyant > found["a/b"].expected
+    assert found["model"].expected > 0.8 * found["model"].oracle > found["a/b"].expected
 
 
 def test_a_model_for_all_arms_sees_the_arm() -> None:
@@ -121,12 +121,12 @@ def test_a_model_for_all_arms_sees_the_arm() -> None:
         RandomForestRegressor(n_estimators=10, min_samples_leaf=20), fit="joint", refit_every=0.5, label="joint"
     )
     found = outcomes([policy, "a/b"], short("people/hybrid", 10_000))
-    assert found["joint"].expected > found["a/b"].expected + 0.05 * found["joint"].clairvoyant
+    assert found["joint"].expected > found["a/b"].expected + 0.05 * found["joint"].oracle
 
 
 def test_contexts_alone_are_enough() -> None:
     found = outcomes([doral.external(LeastSquares(), label="model"), "a/b"], short("paper/diverse-pareto", 10_000))
-    assert found["model"].expected > found["a/b"].expected + 0.1 * found["model"].clairvoyant
+    assert found["model"].expected > found["a/b"].expected + 0.1 * found["model"].oracle
 
 
 # --- budget, bits, jobs ----------------------------------------------------------------------------------------------

@@ -18,9 +18,9 @@ from doral.engine.first_states import FirstStates
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import POLICY_NAMES, policy
 from doral.pacing import Pacer, solve
-from doral.simulation.scenario import Scenario
-from doral.simulation.true_returns import oracle_table
-from doral.simulation.world import make_truth
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.returns import true_return_table
+from doral.simulation.world.truth import make_truth
 
 DRAWN = make_scenario(theta=None, features="drawn", delays=MIXED_LAWS)
 GIVEN = make_scenario(costs=(1.0, 2.0, 1.0, 3.0, 1.0), shares=None)
@@ -46,7 +46,7 @@ def _bits(tree: Any) -> list[Any]:
 
 def _blueprint(options: PolicyOptions, scenario: Scenario, *, seed: int, run: int) -> Blueprint:
     truth = make_truth(scenario, seed=seed, run=run)
-    oracle = scenario.once(oracle_table) if options.return_probability == "oracle" else None
+    oracle = scenario.once(true_return_table) if options.return_probability == "oracle" else None
     return Blueprint(
         options=options,
         problem=scenario.problem,

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from doral._arrays import Floats
+from doral._elementary import product, weighted_sum
 from doral._kernel.sources import ROOT, files_of
-from doral.simulation.scenarios.people_scenarios import LEVEL, NUMBERS, SIZE, Lines, Visitors, standardised
-from doral.simulation.sums import product, weighted_sum
-from doral.simulation.workers import fingerprint
+from doral.simulation.catalogue.people import LEVEL, NUMBERS, SIZE, Lines, Visitors, standardised
+from doral.simulation.workers import packing as fingerprint
 
 
 def _slowly(x: Floats, y: Floats) -> Floats:

@@ -13,7 +13,9 @@ import doral
 from doral._kernel import Block
 from doral.delays import Empirical
 from doral.errors import InvalidValue
-from doral.simulation.logbook import (
+from doral.simulation.results.outcome import BY_END, WITHIN_CUTOFF, WITHIN_DEADLINE
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.logbook import (
     ENTRY,
     MAX_ROUNDS,
     NO_DECISION,
@@ -25,10 +27,8 @@ from doral.simulation.logbook import (
     new_logbook,
     next_due,
 )
-from doral.simulation.outcome import BY_END, WITHIN_CUTOFF, WITHIN_DEADLINE
-from doral.simulation.scenario import Scenario
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.world import make_truth
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 
 pytestmark = pytest.mark.usefixtures("compiled_alone")
 

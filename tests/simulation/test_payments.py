@@ -14,14 +14,14 @@ from doral.delays import AnyLaw, ByOutcome, Geometric, Never
 from doral.engine.presets import policy
 from doral.errors import InvalidValue
 from doral.problem import Arm, Problem
-from doral.simulation.outcome import Outcome
-from doral.simulation.players import CompiledPlayer
-from doral.simulation.python_policy import Answer, Arrival
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.payment_scenarios import pay_on_success, silent
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.true_returns import expected_payments
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.real_life import pay_on_success, silent
+from doral.simulation.results.outcome import Outcome
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.players import CompiledPlayer
+from doral.simulation.world.python_policy import Answer, Arrival
+from doral.simulation.world.returns import expected_payments
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 
 LAWS: tuple[AnyLaw, ...] = (
     Geometric(8),
@@ -54,7 +54,7 @@ TABLE = np.array([[0.1, 0.9, 0.5, 1.0], [0.0, 0.3, 0.7, 0.2]])
 @pytest.mark.parametrize("paid", ["on_success", TABLE], ids=["on success", "by chance"])
 @pytest.mark.parametrize("noise", ["bernoulli", "gaussian", "none", "poisson"])
 def test_what_is_paid_on_average(noise: str, paid: Any, feedback: str) -> None:
-    """The clairvoyant's costs, against what a hundred thousand decisions cost."""
+    """The oracle's costs, against what a hundred thousand decisions cost."""
     scenario = make(noise=noise, paid=paid, feedback=feedback, noise_sd=0.5)
     found = expected_payments(scenario, MEANS[None])
     assert found is not None
@@ -154,7 +154,7 @@ def test_shares_are_learned(change: Any) -> None:
     """Where much was tried, the share that is paid is known within its error; and errors are not too wide."""
     scenario = change(pay_on_success(0.999))
     truth = make_truth(scenario, seed=2, run=0)
-    player = CompiledPlayer(policy("doral-otf"), scenario, truth, seed=2, run=0, oracle=None)
+    player = CompiledPlayer(policy("doral-otf"), scenario, truth, seed=2, run=0, true_returns=None)
     tape = new_tape(truth.world, scenario.problem.horizon)
     WORLD["record"](Block(tape), truth.block, 2, 0, 1)
     player.play(tape, 1)

@@ -78,7 +78,7 @@ def test_the_player_is_told_and_earns_what_simulate_says(peers: Any, tmp_path: P
         found = (played.reward, played.expected, played.decisions, played.spend, played.rounds)
         of = (expected.rewards[0], expected.expected, expected.decisions, expected.spend, tape.rounds)
         assert found == of, name
-        assert json.loads((folder / "truth.json").read_text())["clairvoyant"] == expected.clairvoyant
+        assert json.loads((folder / "truth.json").read_text())["oracle"] == expected.oracle
         if not tape.problem.person:
             assert (tape.x.argmax(axis=1) == np.array(tape.context)).all()
             assert (tape.x.sum(axis=1) == 1.0).all()
@@ -144,7 +144,7 @@ def test_ranking_earns_more_than_plain_spending_where_worths_are_known(peers: An
             played = peers.play.play(peers.known.Known(tape, 1, way), tape)
             assert 0.97 * tape.problem.budget <= played.spend <= tape.problem.budget, (name, way)
             earned[way] = played.expected
-        best = json.loads((folder / "truth.json").read_text())["clairvoyant"]
+        best = json.loads((folder / "truth.json").read_text())["oracle"]
         assert earned["rank"] > gain * max(earned["spend"], earned["coin"]), name
         assert 0.95 * best < earned["rank"] < 1.03 * best, name
         assert peers.known.play_known([str(folder)], str(folder))["way"] == "rank"

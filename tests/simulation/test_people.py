@@ -1,4 +1,4 @@
-"""People in simulation: who comes, what is true of them, and what the clairvoyant makes of it."""
+"""People in simulation: who comes, what is true of them, and what the oracle makes of it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from doral._kernel import Block
 from doral.engine.blueprint import Blueprint
 from doral.engine.compose import first_state
 from doral.engine.first_states import FirstStates
-from doral.experiments.kit.settings import of_scenario
-from doral.simulation.scenarios.people_scenarios import NUMBERS, SCENARIOS, Visitors, one_class_each
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.world import make_truth
+from doral.experiments.kit.settings import describe_scenario
+from doral.simulation.catalogue.people import NUMBERS, SCENARIOS, Visitors, one_class_each
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 
 N, N_ARMS = 40, 3
 RNG = np.random.default_rng(4)
@@ -110,7 +110,7 @@ def test_a_law_draws_other_people_in_every_run_and_the_same_in_every_process() -
         assert column.std() == pytest.approx(sd, rel=0.05)
     again = make_truth(pickle.loads(pickle.dumps(place)), seed=1, run=0)
     assert (again.world.means == one.world.means).all()
-    assert again.clairvoyant == one.clairvoyant
+    assert again.oracle == one.oracle
 
 
 class Nearest:
@@ -186,7 +186,7 @@ def _in_time(deadlines: Floats) -> Floats:
     return np.array([[float(law.return_probability(deadline)) for law in LAWS] for deadline in deadlines])
 
 
-def test_the_clairvoyant_solves_the_lp_over_people() -> None:
+def test_the_oracle_solves_the_lp_over_people() -> None:
     prices: list[Any] = [{"urgent": 1.0, "usual": 1.2}, 1.5, 2.0]
     arms = [doral.Arm(f"arm-{a}", cost=cost) for a, cost in enumerate(prices)]
     often = 1.0 + np.arange(N) % 4
@@ -198,8 +198,8 @@ def test_the_clairvoyant_solves_the_lp_over_people() -> None:
     costs = np.where(urgent, 1.0, 1.2)[:, None] * [1.0, 0.0, 0.0] + [0.0, 1.5, 2.0]
     found = make_truth(place, seed=0, run=0)
     best = _lp(np.where(urgent, 2.0, 1.0)[:, None] * MEANS * chance, costs * paid * chance, often / often.sum(), 0.2)
-    assert found.clairvoyant == pytest.approx(600.0 * best, rel=1e-9)
-    assert found.clairvoyant_error == 0.0
+    assert found.oracle == pytest.approx(600.0 * best, rel=1e-9)
+    assert found.oracle_error == 0.0
 
 
 def test_with_arms_that_may_be_missing_it_is_the_lp_over_sets_of_arms() -> None:
@@ -212,7 +212,7 @@ def test_with_arms_that_may_be_missing_it_is_the_lp_over_sets_of_arms() -> None:
         rows.append(np.where(is_here > 0.0, values, -1.0))
         weights.append(np.full(N, np.where(is_here > 0.0, there, 1.0 - there).prod() / N))
     best = _lp(np.vstack(rows), np.tile(costs, (8 * N, 1)), np.concatenate(weights), 0.5)
-    assert make_truth(place, seed=0, run=0).clairvoyant == pytest.approx(600.0 * best, rel=1e-7)
+    assert make_truth(place, seed=0, run=0).oracle == pytest.approx(600.0 * best, rel=1e-7)
 
 
 @dataclass(frozen=True)
@@ -225,17 +225,17 @@ class FixedLines:
 
 
 @pytest.mark.parametrize("of", [{}, {"contexts": CONTEXTS, "reserves": {1: 0.6}}], ids=["one price", "reserves"])
-def test_the_error_of_the_clairvoyant_is_its_spread_over_samples(of: dict[str, Any]) -> None:
+def test_the_error_of_the_oracle_is_its_spread_over_samples(of: dict[str, Any]) -> None:
     people: Any = Visitors(names=("age", "distance_km"))
     if of:
         people = WithClasses()
     place = scenario(of, people=people, means=FixedLines(), population=400)
     truths = [make_truth(place, seed=0, run=run) for run in range(80)]
-    spread = np.std([one.clairvoyant for one in truths], ddof=1)
-    assert np.mean([one.clairvoyant_error for one in truths]) == pytest.approx(spread, rel=0.3)
+    spread = np.std([one.oracle for one in truths], ddof=1)
+    assert np.mean([one.oracle_error for one in truths]) == pytest.approx(spread, rel=0.3)
     result = doral.simulate("oracle", place, runs=4)
-    errors = [one.clairvoyant_error for one in result.outcomes]
-    assert result.summary()["clairvoyant_error"][0] == pytest.approx(math.hypot(*errors) / 4.0)
+    errors = [one.oracle_error for one in result.outcomes]
+    assert result.summary()["oracle_error"][0] == pytest.approx(math.hypot(*errors) / 4.0)
 
 
 @dataclass(frozen=True)
@@ -266,8 +266,8 @@ COMBINED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", COMBINED)
-def test_who_knows_the_truth_earns_what_the_clairvoyant_expects(name: str) -> None:
-    """Whatever a scenario combines people with: the loop plays what the clairvoyant reckons with, for strata, too."""
+def test_who_knows_the_truth_earns_what_the_oracle_expects(name: str) -> None:
+    """Whatever a scenario combines people with: the loop plays what the oracle reckons with, for strata, too."""
     of, changes = COMBINED[name]
     of = {"horizon": 4_000, "budget": 2_000.0, **of}
     if name == "a date":
@@ -279,7 +279,7 @@ def test_who_knows_the_truth_earns_what_the_clairvoyant_expects(name: str) -> No
     assert summary["reward_mean"][0] == pytest.approx(summary["expected_mean"][0], rel=0.06)
     assert all(one.spend <= 2_000.0 * (1.0 + 1e-9) for one in result.outcomes)
     cut = doral.simulate("oracle", place.stratified(), runs=4)
-    assert [one.clairvoyant for one in cut.outcomes] == pytest.approx([one.clairvoyant for one in result.outcomes])
+    assert [one.oracle for one in cut.outcomes] == pytest.approx([one.oracle for one in result.outcomes])
     if place.paid == "always":  # else what it costs is not known, but learned, and by stratum better
         assert cut.summary()["expected_mean"][0] < 1.005 * summary["expected_mean"][0]
 
@@ -301,7 +301,7 @@ def test_where_people_are_classes_strata_are_these() -> None:
     for policy in ("doral-otf", "beta-ts-lp"):
         one, two = (doral.simulate(policy, place, runs=3, keep_decisions=True) for place in (strata, classes))
         assert one.decisions().drop("person", "where").equals(two.decisions())
-        assert [each.clairvoyant for each in one.outcomes] == pytest.approx([each.clairvoyant for each in two.outcomes])
+        assert [each.oracle for each in one.outcomes] == pytest.approx([each.oracle for each in two.outcomes])
 
 
 def test_strata_are_quarters_of_the_features_that_come_first() -> None:
@@ -370,12 +370,12 @@ def test_scenarios_can_be_kept_sent_and_described(name: str) -> None:
     assert sent == place
     assert hash(sent) == hash(place)
     assert dataclasses.replace(place, name=place.name) == place
-    words = json.dumps(of_scenario(place), sort_keys=True)
-    assert words == json.dumps(of_scenario(sent), sort_keys=True)
+    words = json.dumps(describe_scenario(place), sort_keys=True)
+    assert words == json.dumps(describe_scenario(sent), sort_keys=True)
     assert "object at 0x" not in words
     other = dataclasses.replace(place, means=np.zeros((place.population or 0, place.problem.n_arms)), noise="none")
     assert other != place
-    assert json.dumps(of_scenario(other), sort_keys=True) != words
+    assert json.dumps(describe_scenario(other), sort_keys=True) != words
     assert doral.Scenario.named(f"{name}@strata").problem.person == ()
 
 

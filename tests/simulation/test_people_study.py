@@ -60,8 +60,8 @@ def test_runs_have_people_of_their_own_as_long_as_there_are_enough() -> None:
     assert len(seen[0] | seen[1] | seen[2]) == 900
     assert seen[3] == seen[0]
     found = study.played(case, runs=2, seed=0)
-    assert set(found) == {"features", "features, splines", "strata", "strata, last first", "nothing", "clairvoyant"}
-    assert all((worth <= found["clairvoyant"] * 1.05).all() for worth in found.values())
+    assert set(found) == {"features", "features, splines", "strata", "strata, last first", "nothing", "oracle"}
+    assert all((worth <= found["oracle"] * 1.05).all() for worth in found.values())
 
 
 def test_a_real_case() -> None:
@@ -75,7 +75,7 @@ def test_a_real_case() -> None:
 def test_the_table_pairs_runs() -> None:
     people = script("people")
     rows = [
-        {"scenario": name, "column": column, "run": run, "expected": share + run, "clairvoyant": 100.0, "classes": 64}
+        {"scenario": name, "column": column, "run": run, "expected": share + run, "oracle": 100.0, "classes": 64}
         for name in ("people/linear", "paper/similar-pareto")
         for column, share in ((people.FEATURES, 90.0), (people.STRATA, 80.0))
         for run in range(3)

@@ -17,8 +17,8 @@ import doral
 from doral import delays
 from doral._kernel import Block
 from doral.errors import InvalidValue
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.world import make_truth
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 
 HORIZON = 4_000
 ROWS: dict[str, dict[str, Any]] = {

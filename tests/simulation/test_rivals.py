@@ -14,12 +14,11 @@ from doral.cli.app import app
 from doral.cli.policy_words import parse_policy
 from doral.delays import Geometric, Never
 from doral.errors import InvalidValue, UnknownName
-from doral.simulation.python_policy import Answer
-from doral.simulation.rivals.catalogue import RIVALS, rival
-from doral.simulation.rivals.main_effects import MainEffects
-from doral.simulation.rivals.return_curve import ReturnCurve
-from doral.simulation.rivals.trials import Trials
-from doral.simulation.world import make_truth
+from doral.simulation.rivals.beta_ts_lp import MainEffects
+from doral.simulation.rivals.rival import RIVALS, rival
+from doral.simulation.rivals.trials import ReturnCurve, Trials
+from doral.simulation.world.python_policy import Answer
+from doral.simulation.world.truth import make_truth
 
 MEANS = [[0.03, 0.06, 0.10, 0.04], [0.05, 0.09, 0.07, 0.03], [0.02, 0.04, 0.06, 0.02]]  # nearly main effects
 
@@ -39,12 +38,12 @@ def conversions(horizon: int = 30_000, feedback: str = "silent", **changes: obje
 
 
 def expected_share(policy: object, scenario: doral.Scenario, runs: int) -> float:
-    """What was chosen, in expectation, over what the clairvoyant expects."""
+    """What was chosen, in expectation, over what the oracle expects."""
     result = doral.simulate(policy, scenario, runs=runs, keep_decisions=True)  # type: ignore[arg-type]
     worth = make_truth(scenario, seed=0, run=0).counted[0]
     logs = [one.log for one in result.outcomes]
     earned = [worth[log.context, log.arm].sum() for log in logs if log is not None]
-    return float(np.mean(earned)) / result.outcomes[0].clairvoyant
+    return float(np.mean(earned)) / result.outcomes[0].oracle
 
 
 @pytest.mark.parametrize("feedback", ["silent", "explicit"])

@@ -1,4 +1,4 @@
-"""Rows that say what was paid: reward, delay and cost are drawn together, and the clairvoyant goes by them."""
+"""Rows that say what was paid: reward, delay and cost are drawn together, and the oracle goes by them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from scipy import stats
 
 import doral
 from doral.errors import InvalidValue
-from doral.simulation.python_policy import Answer, Arrival
-from doral.simulation.true_returns import expected_payments
+from doral.simulation.world.python_policy import Answer, Arrival
+from doral.simulation.world.returns import expected_payments
 
 # Who comes soon pays half; of those who stay away nothing is paid, nor of those who come too late.
 ROWS: dict[str, dict[str, Any]] = {
@@ -61,7 +61,7 @@ def test_each_decision_costs_what_its_row_says(policy: str, feedback: str, paid:
         assert outcome.spend <= 1500 + 1e-9
 
 
-def test_the_clairvoyant_knows_what_is_paid_on_average() -> None:
+def test_the_oracle_knows_what_is_paid_on_average() -> None:
     scenario = make()
     found = expected_payments(scenario, np.array(scenario.means)[None])
     assert found is not None
@@ -79,7 +79,7 @@ def test_the_clairvoyant_knows_what_is_paid_on_average() -> None:
 
 @pytest.mark.parametrize("paid", ["on_success", [[0.5, 0.1], [1.0, 0.7]]])
 def test_rows_without_costs_are_paid_as_the_scenario_says(paid: Any) -> None:
-    """On success, or by chance: the clairvoyant counts rows, whatever noise other scenarios have."""
+    """On success, or by chance: the oracle counts rows, whatever noise other scenarios have."""
     rows = {j: {a: [one[:2] for one in cell] for a, cell in row.items()} for j, row in ROWS.items()}
     scenario = doral.Scenario(name="rows", problem=make().problem, rows=rows, paid=paid)
     found = expected_payments(scenario, np.array(scenario.means)[None])

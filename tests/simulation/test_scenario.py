@@ -17,11 +17,11 @@ import doral
 from doral import delays
 from doral._kernel import Block
 from doral.errors import InvalidValue, UnknownName
-from doral.simulation.clairvoyant import clairvoyant_rate
-from doral.simulation.scenarios.paper_scenarios import SCENARIOS, with_horizon
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.true_returns import oracle_table
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.paper import SCENARIOS, with_horizon
+from doral.simulation.world.oracle import availability_dual
+from doral.simulation.world.returns import true_return_table
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 
 
 def problem(**changes: Any) -> doral.Problem:
@@ -150,7 +150,7 @@ def test_expected_counted_reward_with_delays_by_outcome(noise: Any) -> None:
 
 
 def _lp_over_available_sets(values: Any, costs: Any, shares: Any, rate: float, available: Any) -> float:
-    """The clairvoyant's LP written out: one variable per context, available set and arm in it."""
+    """The oracle's LP written out: one variable per context, available set and arm in it."""
     n_contexts, n_arms = values.shape
     sets = list(itertools.product([0, 1], repeat=n_arms))
     gain, spend, rows = [], [], []
@@ -171,7 +171,7 @@ def _lp_over_available_sets(values: Any, costs: Any, shares: Any, rate: float, a
 
 @settings(max_examples=40)
 @given(data=st.data(), n_contexts=st.integers(1, 3), n_arms=st.integers(1, 3))
-def test_clairvoyant_with_availability_equals_the_full_lp(data: st.DataObject, n_contexts: int, n_arms: int) -> None:
+def test_oracle_with_availability_equals_the_full_lp(data: st.DataObject, n_contexts: int, n_arms: int) -> None:
     def numbers(low: float, high: float, n: int) -> Any:
         return np.array(data.draw(st.lists(st.floats(low, high), min_size=n, max_size=n)))
 
@@ -180,12 +180,12 @@ def test_clairvoyant_with_availability_equals_the_full_lp(data: st.DataObject, n
     shares = numbers(0.1, 1.0, n_contexts)
     shares /= shares.sum()
     rate = data.draw(st.floats(0.01, 3.0))
-    ours = clairvoyant_rate(values=values, costs=costs, shares=shares, rate=rate, available=available)
+    ours = availability_dual(values, costs, shares, rate, available)[0]
     assert ours == pytest.approx(_lp_over_available_sets(values, costs, shares, rate, available), abs=1e-7)
 
 
 def test_oracle_table_is_the_laws() -> None:
-    table = oracle_table(scenario(delays=[delays.Geometric(5), delays.Never(delays.Pareto(3, 2), 0.2)]))
+    table = true_return_table(scenario(delays=[delays.Geometric(5), delays.Never(delays.Pareto(3, 2), 0.2)]))
     assert table.shape == (1, 2, 401)
     assert table[0, 1, 20] == pytest.approx(0.8 * (1 - (3 / 20) ** 2))
     assert table[0, 0, 0] == 0.0

@@ -16,12 +16,12 @@ import doral
 from doral._kernel import Block
 from doral.cli.app import app
 from doral.errors import InvalidValue
-from doral.simulation.packed import READABLE, packed, unpacked
-from doral.simulation.rows import Rows
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS, SCENARIOS
-from doral.simulation.tape import WORLD, new_tape
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.lookup import CLASS_SCENARIOS, SCENARIOS
+from doral.simulation.scenario.files import READABLE, packed, unpacked
+from doral.simulation.scenario.rows import Rows
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.tape import WORLD, new_tape
+from doral.simulation.world.truth import make_truth
 
 
 def through_a_file(scenario: Scenario) -> Scenario:
@@ -36,7 +36,7 @@ def leaves(tree: Any) -> list[Any]:
 def same_draws(one: Scenario, other: Scenario) -> None:
     """The truths and the tapes of a run."""
     truths = [make_truth(place, seed=3, run=1) for place in (one, other)]
-    assert truths[0].clairvoyant == truths[1].clairvoyant
+    assert truths[0].oracle == truths[1].oracle
     assert truths[0].times.tolist() == truths[1].times.tolist()
     tapes = []
     for truth in truths:
@@ -285,7 +285,7 @@ def test_functions_cannot_be_written() -> None:
         (b"{", "is not JSON"),
         (b"\xff\xfe\x00", "is not JSON"),
         (b"[" * 100_000, "is not JSON"),
-        (b"[1, 2]", "must hold a mapping"),
+        (b"[1, 2]", "must hold a scenario"),
         (b"{}", "lacks the key 'problem'"),
         (None, "cannot be read"),
     ],

@@ -17,10 +17,10 @@ from doral import delays
 from doral._kernel import Block
 from doral._kernel.philox import ARRIVAL, philox, to_uniform
 from doral.problem import Context
-from doral.simulation.scenario import Scenario
-from doral.simulation.tape import WALKED_CONTEXTS, WORLD, find_context, new_tape
-from doral.simulation.true_returns import expected_worth
-from doral.simulation.world import make_truth
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.returns import expected_worth
+from doral.simulation.world.tape import WALKED_CONTEXTS, WORLD, find_context, new_tape
+from doral.simulation.world.truth import make_truth
 
 POLICIES = ["doral-otf", "d-linucb"]
 
@@ -83,7 +83,7 @@ def test_it_does_not_travel() -> None:
     for other in (pickle.loads(pickle.dumps(scenario)), copy.deepcopy(scenario), dataclasses.replace(scenario)):
         assert other == scenario
         one, two = (make_truth(each, seed=3, run=1) for each in (scenario, other))
-        assert one.clairvoyant == two.clairvoyant
+        assert one.oracle == two.oracle
         assert one.world.laws.kind is not two.world.laws.kind
 
 

@@ -12,10 +12,10 @@ from scipy import stats
 import doral
 from doral import delays
 from doral.errors import InvalidValue, UnknownName
-from doral.simulation.plots import colour_of, dash_of
-from doral.simulation.python_player import BadDecision
-from doral.simulation.result import PlotKind
-from doral.simulation.world import make_truth
+from doral.simulation.results.plots import colour_of, dash_of
+from doral.simulation.results.result import PlotKind
+from doral.simulation.world.python_player import BadDecision
+from doral.simulation.world.truth import make_truth
 
 ALL = ["doral", "d-alp", "d-linucb", "random"]
 
@@ -98,8 +98,8 @@ def test_summary_is_what_it_says() -> None:
     assert row["reward_se"] == pytest.approx(stats.sem(mine))
     low, high = stats.ttest_rel(mine, first).confidence_interval(0.95)
     assert (row["difference_low"], row["difference_high"]) == pytest.approx((low, high))
-    best = np.mean([make_truth(scenario(), seed=2, run=run).clairvoyant for run in range(6)])
-    assert row["clairvoyant_mean"] == pytest.approx(best)
+    best = np.mean([make_truth(scenario(), seed=2, run=run).oracle for run in range(6)])
+    assert row["oracle_mean"] == pytest.approx(best)
     assert row["regret_share"] == pytest.approx(1 - mine.mean() / best)
     assert result.summary().columns[:7] == [
         "scenario",
@@ -108,15 +108,15 @@ def test_summary_is_what_it_says() -> None:
         "runs",
         "reward_mean",
         "reward_se",
-        "clairvoyant_mean",
+        "oracle_mean",
     ]
 
 
-def test_nobody_beats_the_clairvoyant() -> None:
+def test_nobody_beats_the_oracle() -> None:
     """In the mean over runs, with an honest allowance for luck."""
     summary = doral.simulate([*ALL, "doral/literal"], scenario(), runs=20).summary().filter(metric="within_deadline")
     for row in summary.iter_rows(named=True):
-        assert row["reward_mean"] <= row["clairvoyant_mean"] + 3 * row["reward_se"]
+        assert row["reward_mean"] <= row["oracle_mean"] + 3 * row["reward_se"]
 
 
 def test_curves_end_at_what_has_come_and_never_jump_back_in_count() -> None:

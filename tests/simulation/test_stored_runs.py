@@ -8,14 +8,12 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -24,11 +22,10 @@ from typer.testing import CliRunner
 
 import doral
 from doral.cli.app import app
-from doral.simulation import streaming
 from doral.simulation.api import Experiment
-from doral.simulation.stored_runs import StoredRuns
-from doral.simulation.streaming import MOST_PARTS, Part, simulate_to
-from doral.simulation.writing_alone import only_one
+from doral.simulation.results import stream as streaming
+from doral.simulation.results.stored_runs import StoredRuns
+from doral.simulation.results.stream import MOST_PARTS, Part, only_one, simulate_to
 
 POLICIES = ("doral", "random")
 
@@ -63,7 +60,7 @@ def test_rows_and_summary_are_those_of_simulate(tmp_path: Path, n_jobs: int) -> 
 def test_a_summary_of_many_blocks_is_that_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stored = simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=20)
     whole = stored.summary()
-    monkeypatch.setattr("doral.simulation.stored_runs.BLOCK_ROWS", 6)
+    monkeypatch.setattr("doral.simulation.results.stored_runs.BLOCK_ROWS", 6)
     again = simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=20)
     assert_frame_equal(again.summary(), whole, rel_tol=1e-12, abs_tol=1e-12)
 
@@ -72,7 +69,7 @@ def test_an_interrupted_call_goes_on_and_a_finished_one_plays_nothing(
     tmp_path: Path, played: list[Part], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stored(path: Path) -> StoredRuns:
-        return simulate_to(path, POLICIES, "stress/tiny", runs=6)
+        return simulate_to(path, POLICIES, "stress/tiny", runs=6, name="mine")
 
     counted = streaming._play_part
 
@@ -94,42 +91,58 @@ def test_an_interrupted_call_goes_on_and_a_finished_one_plays_nothing(
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
 
 
-def test_other_settings_begin_anew(tmp_path: Path, played: list[Part]) -> None:
-    for seed, runs in ((0, 2), (1, 2), (1, 3)):
-        before = len(played)
-        simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=runs, seed=seed)
-        assert len(played) - before == runs
-
-
-def test_whatever_is_drawn_otherwise_begins_anew(tmp_path: Path, played: list[Part]) -> None:
-    paid = replace(doral.scenario("stress/pay-on-success"), paid=[[0.5] * 5] * 10)
-    problem = doral.Problem(arms=[doral.Arm("a")], contexts=["x"], budget=9, horizon=40, deadline=9)
-    observed = [doral.Scenario(name="s", problem=problem, rows={"x": {"a": rows}}) for rows in (_FAST, _SLOW)]
-    for number, one in enumerate((paid, replace(paid, paid=[[0.9] * 5] * 10), *observed)):
-        stored = simulate_to(tmp_path / "a.parquet", "random", one, runs=1)
-        assert len(played) == number + 1
-        assert stored.scan().collect().equals(doral.simulate("random", one, runs=1).runs())
-
-
 # The same means, and the same delays: but other rewards are late.
 _FAST, _SLOW = [(1.0, 1.0), (0.0, 20.0)], [(0.0, 1.0), (1.0, 20.0)]
 
 
-def test_a_law_within_a_function_is_known_by_what_it_was_given(tmp_path: Path, played: list[Part]) -> None:
-    whole = doral.scenario("people/linear")
-    short = replace(whole, problem=replace(whole.problem, horizon=50, budget=25.0))
-    for mean in (0.1, 0.9, 0.9):
-        place = replace(short, means=_all_alike(mean, short.problem.n_arms))
-        stored = simulate_to(tmp_path / "a.parquet", Nth, place, runs=1)
-        assert stored.scan().collect().equals(doral.simulate(Nth, place, runs=1).runs())
-    assert len(played) == 2
+def test_more_runs_are_played_and_other_settings_refused(tmp_path: Path, played: list[Part]) -> None:
+    for runs, plays in ((2, 2), (3, 5), (3, 5)):
+        simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=runs)
+        assert len(played) == plays
+    other: list[tuple[Any, Any, int]] = [
+        (POLICIES, "stress/tiny", 1),
+        (POLICIES[::-1], "stress/tiny", 0),
+        ([*POLICIES, "d-alp"], "stress/tiny", 0),
+        (POLICIES, "stress/short", 0),
+    ]
+    for policies, scenario, seed in other:
+        with pytest.raises(doral.InvalidValue) as refused:
+            simulate_to(tmp_path / "a.parquet", policies, scenario, runs=3, seed=seed)
+        assert refused.value.field == "path"
+    assert len(played) == 5
+    simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=3, seed=1, name="another")
+    assert len(played) == 8
 
 
-def _all_alike(mean: float, n_arms: int) -> Any:
-    def means(people: Any, features: Any) -> Any:
-        return np.full((people["age"].size, n_arms), mean)
+def test_what_differs_is_named(tmp_path: Path, interrupted: Callable[[Path], list[Path]]) -> None:
+    """Of a finished file, and of an unfinished one."""
+    paid = replace(doral.scenario("stress/pay-on-success"), paid=[[0.5] * 5] * 10)
+    problem = doral.Problem(arms=[doral.Arm("a")], contexts=["x"], budget=9, horizon=40, deadline=9)
+    observed = [doral.Scenario(name="s", problem=problem, rows={"x": {"a": rows}}) for rows in (_FAST, _SLOW)]
+    dearer = replace(observed[0], problem=replace(problem, budget=10.0))
+    pairs = (
+        (paid, replace(paid, paid=[[0.9] * 5] * 10), "paid"),
+        (*observed, "rows.reward"),
+        (observed[0], dearer, "problem.budget = 9.0 in the file, 10.0 now"),
+    )
+    for number, (one, other, differs) in enumerate(pairs):
+        path = tmp_path / f"{number}.parquet"
+        stored = simulate_to(path, "random", one, runs=1)
+        assert stored.scan().collect().equals(doral.simulate("random", one, runs=1).runs())
+        with pytest.raises(doral.InvalidValue, match=re.escape(differs)):
+            simulate_to(path, "random", other, runs=1)
+    interrupted(tmp_path / "a.parquet")
+    with pytest.raises(doral.InvalidValue, match="seed = 0 in the file, 1 now"):
+        simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=4, seed=1)
 
-    return means
+
+def test_a_policy_in_python_is_known_by_its_name(tmp_path: Path, played: list[Part]) -> None:
+    for name, plays in ((None, 1), (None, 1), ("second", 2)):
+        stored = simulate_to(tmp_path / "a.parquet", Nth, "stress/tiny", runs=1, name=name)
+        assert len(played) == plays
+        assert stored.scan().collect().equals(doral.simulate(Nth, "stress/tiny", runs=1).runs())
+    with pytest.raises(doral.InvalidValue, match="must have a name"):
+        simulate_to(tmp_path / "b.parquet", lambda problem, seed: Nth(problem, seed), "stress/tiny", runs=1)
 
 
 def test_parts_do_not_become_too_many() -> None:
@@ -355,56 +368,6 @@ class Nth:
         pass
 
 
-def test_a_policy_that_was_changed_in_place_is_played_again(
-    tmp_path: Path, played: list[Part], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for arm, plays in ((0, 1), (0, 1), (2, 2)):
-        monkeypatch.setattr(Nth, "arm", arm)
-        stored = simulate_to(tmp_path / "a.parquet", Nth, "stress/tiny", runs=1)
-        assert len(played) == plays
-        assert stored.scan().collect().equals(doral.simulate(Nth, "stress/tiny", runs=1).runs())
-
-
-def test_what_cannot_be_known_begins_anew_and_leaves_parts_of_others(
-    tmp_path: Path,
-    played: list[Part],
-    interrupted: Callable[[Path], list[Path]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    path = tmp_path / "a.parquet"
-    kept = interrupted(path)
-    monkeypatch.setattr(Nth, "lock", threading.Lock(), raising=False)
-    for _ in range(2):
-        with monkeypatch.context() as patch:  # parts of which nobody can make anything do not heap up
-            patch.setattr(pl, "scan_parquet", _no_space)
-            with pytest.raises(OSError, match="No space"):
-                simulate_to(path, Nth, "stress/tiny", runs=2)
-        assert len(list(kept[0].parent.glob("*.parquet"))) == len(kept) + 1
-    stored = simulate_to(path, Nth, "stress/tiny", runs=2)
-    assert stored.scan().collect().equals(doral.simulate(Nth, "stress/tiny", runs=2).runs())
-    assert sorted(kept[0].parent.iterdir()) == kept
-    played.clear()
-    simulate_to(path, POLICIES, "stress/tiny", runs=4)
-    assert not played
-
-
-def test_what_is_written_in_no_file_is_known_by_its_code(tmp_path: Path, played: list[Part]) -> None:
-    """As in a notebook, where a cell is run again, or changed."""
-    for arm in (0, 0, 2):
-        space = {"Nth": Nth, "__name__": "__main__"}
-        exec(f"class Typed(Nth):\n    def decide(self, arrival):\n        return {arm}", space)
-        made: Any = space["Typed"]
-        stored = simulate_to(tmp_path / "a.parquet", made, _lasting(), runs=1)
-        assert stored.scan().collect().equals(doral.simulate(made, _lasting(), runs=1).runs())
-    assert len(played) == 2
-
-
-def _lasting() -> doral.Scenario:
-    """With a budget for everybody."""
-    tiny = doral.scenario("stress/tiny")
-    return replace(tiny, problem=replace(tiny.problem, horizon=100, budget=100.0))
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
 def test_a_disk_that_is_full_at_the_end_is_told_in_a_line(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
@@ -414,7 +377,7 @@ def test_a_disk_that_is_full_at_the_end_is_told_in_a_line(tmp_path: Path) -> Non
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streaming, "_OWN", re.compile("nothing"))
         done = CliRunner().invoke(app, words)
-    assert (done.exit_code, done.output.count("\n")) == (1, 1)
+    assert (done.exit_code, done.output.count("\n")) == (1, 1), done.exception
     assert "a.parquet: cannot be written" in done.output
     assert CliRunner().invoke(app, words).exit_code == 0
 
@@ -424,3 +387,10 @@ def test_runs_and_summary_go_to_two_files(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["simulate", "stress/tiny", "-p", "random", *both])
     assert done.exit_code == 2
     assert "name two" in done.output
+
+
+def test_columns_of_0_2_are_read(tmp_path: Path) -> None:
+    stored = simulate_to(tmp_path / "a.parquet", POLICIES, "stress/tiny", runs=3)
+    old = {"oracle": "clairvoyant", "oracle_error": "clairvoyant_error"}
+    pl.read_parquet(stored.path).rename(old).write_parquet(tmp_path / "b.parquet")
+    assert replace(stored, path=tmp_path / "b.parquet").summary().equals(stored.summary())

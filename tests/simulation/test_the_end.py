@@ -13,8 +13,8 @@ from doral import delays
 from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine, Heard
 from doral.errors import InvalidValue
-from doral.simulation.true_returns import oracle_table
-from doral.simulation.world import make_truth
+from doral.simulation.world.returns import true_return_table
+from doral.simulation.world.truth import make_truth
 
 HORIZON = 400
 
@@ -48,10 +48,10 @@ class EveryTime:
 
 @pytest.mark.parametrize("player", [doral.policy("random", label="EveryTime"), EveryTime])
 def test_who_knows_everything_earns_everything(player: Any) -> None:
-    """Every answer comes within its deadline, the last ones after the last arrival: the clairvoyant counts them."""
+    """Every answer comes within its deadline, the last ones after the last arrival: the oracle counts them."""
     result = doral.simulate(player, place(delays.Fixed(40)), runs=1)
     row = result.runs().row(0, named=True)
-    assert row["within_deadline"] == pytest.approx(row["clairvoyant"]) == HORIZON
+    assert row["within_deadline"] == pytest.approx(row["oracle"]) == HORIZON
     assert row["within_cutoff"] == pytest.approx(HORIZON)
     assert row["by_end"] == HORIZON - 40
     assert result.curves()["reward_mean"][-1] == HORIZON - 40  # what has come by the last arrival
@@ -92,8 +92,8 @@ def test_fractions_of_rounds_count_alike_for_everybody(law: delays.Law, deadline
     scenario = place(law, deadline=deadline)
     truth = make_truth(scenario, seed=0, run=0)
     assert truth.counted[0, 0, 0] == pytest.approx(chance)
-    assert truth.clairvoyant == pytest.approx(HORIZON * chance)
-    table = oracle_table(scenario)[0, 0]
+    assert truth.oracle == pytest.approx(HORIZON * chance)
+    table = true_return_table(scenario)[0, 0]
     assert table[int(deadline)] == pytest.approx(chance)
 
     log = doral.simulate(EveryTime, scenario, runs=1, keep_decisions=True)
@@ -102,7 +102,7 @@ def test_fractions_of_rounds_count_alike_for_everybody(law: delays.Law, deadline
     assert (delay <= deadline).mean() == pytest.approx(chance, abs=0.12)
 
     given = doral.policy("doral", screening="none", return_probability="oracle", cutoff=20.0)
-    engine = Engine(Blueprint(options=given, problem=scenario.problem, seed=0, oracle=oracle_table(scenario)))
+    engine = Engine(Blueprint(options=given, problem=scenario.problem, seed=0, oracle=true_return_table(scenario)))
     engine.decide(0, np.zeros((1, 0), dtype=np.uint8), 1.0)
     assert engine.state.tau[0, 0] == pytest.approx(chance)
 

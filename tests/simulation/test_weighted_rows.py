@@ -15,10 +15,10 @@ from scipy import stats
 import doral
 from doral._arrays import Floats
 from doral.errors import InvalidValue
-from doral.simulation.python_policy import Answer, Arrival
-from doral.simulation.rows import Rows
-from doral.simulation.true_returns import expected_payments, oracle_table
-from doral.simulation.world import make_truth
+from doral.simulation.scenario.rows import Rows
+from doral.simulation.world.python_policy import Answer, Arrival
+from doral.simulation.world.returns import expected_payments, true_return_table
+from doral.simulation.world.truth import make_truth
 
 ROWS: dict[str, dict[str, Any]] = {
     "x": {"a": [(1.0, 3.2, 2.0), (0.0, 8.0, 0.0), (1.0, 11.0, 4.0), (0.5, math.inf, 4.0)], "b": [(2.0, 4.0, 1.5)]},
@@ -80,9 +80,9 @@ def test_a_weight_is_as_good_as_copies(feedback: str) -> None:
     other = copied(problem=problem(feedback=feedback))
     truth, same = make_truth(one, seed=0, run=0), make_truth(other, seed=0, run=0)
     assert truth.counted == pytest.approx(same.counted)
-    assert truth.clairvoyant == pytest.approx(same.clairvoyant)
+    assert truth.oracle == pytest.approx(same.oracle)
     assert np.array(one.means) == pytest.approx(np.array(other.means))
-    assert oracle_table(one) == pytest.approx(oracle_table(other))
+    assert true_return_table(one) == pytest.approx(true_return_table(other))
     for mine, theirs in zip(sum(one.delays, ()), sum(other.delays, ()), strict=True):
         assert isinstance(mine, doral.delays.Law)
         assert isinstance(theirs, doral.delays.Law)

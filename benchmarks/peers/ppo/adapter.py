@@ -1,7 +1,7 @@
 """Stable-Baselines3: PPO with masked actions (sb3-contrib), trained in DORAL's environments on other tapes.
 
 `train.py` has made the networks; here they are only asked. What they see is what the environment shows
-(`src/doral/gym/steps.py`), computed from what a player is told.
+(`src/doral/gym/observation.py`), computed from what a player is told.
 """
 
 from __future__ import annotations

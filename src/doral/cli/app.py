@@ -136,7 +136,7 @@ def simulate(
         list[str],
         typer.Argument(
             metavar="SCENARIO",
-            help="Names from `doral scenarios`, or JSON files as `doral init` writes them.",
+            help="Names from `doral scenarios`, or TOML or JSON files as `doral init` writes them.",
             autocompletion=completing.scenarios_and_files,
         ),
     ],

@@ -29,7 +29,7 @@ app = typer.Typer(
 )
 
 _PROBLEM_HELP = (
-    "JSON as `doral init` or `Problem.to_dict` writes it: arms, contexts, budget, horizon (or until), deadline. "
+    "TOML or JSON as `doral init` writes it: arms, contexts, budget, horizon (or until), deadline. "
     "The deadline is a number of seconds, or 14d, 36h (with --clock rounds: of rounds)."
 )
 _UNTIL_HELP = "The end, in place of the problem's: 2027-03-31 (that day included, UTC) or 2027-03-31T18:00Z."

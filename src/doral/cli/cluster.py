@@ -16,7 +16,7 @@ def check_cluster(cluster: str | None, *, jobs: int) -> None:
         return
     if jobs != ALL_CORES:
         raise InvalidValue("jobs", jobs, "counts workers of this machine; leave it out with --cluster, which uses all")
-    from doral.simulation.workers.joining import read_address
+    from doral.simulation.workers.cluster import read_address
 
     read_address(cluster)
 
@@ -25,6 +25,6 @@ def computing_on(cluster: str | None) -> AbstractContextManager[None]:
     """As long as it lasts, several jobs are those of the cluster; without one, of this machine."""
     if cluster is None:
         return nullcontext()
-    from doral.simulation.workers.joining import joined
+    from doral.simulation.workers.cluster import joined
 
     return joined(cluster)

@@ -8,7 +8,7 @@ from pathlib import Path
 from doral.cli import terminal
 from doral.cli.policy_words import parse_policy
 from doral.experiments.beyond.cells import FULL, QUICK, BeyondExtent
-from doral.simulation.scenarios.catalogue import scenario
+from doral.simulation.catalogue.lookup import named_scenario as scenario
 
 
 def _extent(

@@ -21,26 +21,26 @@ Offer = tuple[str, str]  # a value, and what it is
 
 def scenarios(incomplete: str) -> Iterable[Offer]:
     """Names of the catalogue."""
-    from doral.simulation.scenarios.words import SCENARIO_WORDS
+    from doral.simulation.catalogue.descriptions import SCENARIO_WORDS
 
     return _fitting(SCENARIO_WORDS, incomplete)
 
 
 def scenarios_and_files(incomplete: str) -> Iterable[Offer]:
     """Names of the catalogue, JSON files, and folders in which there may be some."""
-    return [*scenarios(incomplete), *_json_files(incomplete)]
+    return [*scenarios(incomplete), *_problem_files(incomplete)]
 
 
 def policies(incomplete: str) -> Iterable[Offer]:
     """Names of presets and rivals."""
-    from doral.simulation.policy_words import RIVAL_WORDS
+    from doral.simulation.catalogue.descriptions import RIVAL_WORDS
 
     return [*presets(incomplete), *_fitting(RIVAL_WORDS, incomplete)]
 
 
 def presets(incomplete: str) -> Iterable[Offer]:
     """Names of those that a campaign can run."""
-    from doral.simulation.policy_words import PRESET_WORDS
+    from doral.simulation.catalogue.descriptions import PRESET_WORDS
 
     return _fitting(PRESET_WORDS, incomplete)
 
@@ -71,7 +71,7 @@ def _fitting(groups: Mapping[str, Mapping[str, str]], incomplete: str) -> list[O
     return [(name, said) for group in groups.values() for name, said in group.items() if name.startswith(incomplete)]
 
 
-def _json_files(incomplete: str) -> Iterator[Offer]:
+def _problem_files(incomplete: str) -> Iterator[Offer]:
     """What is typed stays as it is typed, "./" and all."""
     typed, slash, start = incomplete.rpartition("/")
     with suppress(OSError):
@@ -82,5 +82,5 @@ def _json_files(incomplete: str) -> Iterator[Offer]:
                 continue
             if path.is_dir():
                 yield f"{typed}{slash}{path.name}/", "folder"
-            elif path.suffix.lower() == ".json":
+            elif path.suffix.lower() in (".toml", ".json"):
                 yield f"{typed}{slash}{path.name}", "file"

@@ -36,7 +36,7 @@ def show_shares(found: BeyondFindings) -> None:
             for name, scenario in zip(names, found.scenarios, strict=True)
         ]
         terminal.show_table(["scenario", *policies], rows, numbers=range(1, len(policies) + 1))
-    console.print(f"% of the clairvoyant's reward; {SIGNS_KEY}")
+    console.print(f"% of the oracle's reward; {SIGNS_KEY}")
 
 
 def _fitting(policies: Sequence[str], width: int) -> Iterable[tuple[str, ...]]:

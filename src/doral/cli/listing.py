@@ -10,8 +10,7 @@ from rich.text import Text
 
 from doral.cli import terminal
 from doral.cli.campaign_words import json_line
-from doral.simulation.policy_words import PRESET_WORDS, RIVAL_WORDS
-from doral.simulation.scenarios.words import SCENARIO_WORDS
+from doral.simulation.catalogue.descriptions import PRESET_WORDS, RIVAL_WORDS, SCENARIO_WORDS
 
 _GAP = 2
 _LEAST_WORDS = 20  # columns that words need, however narrow the terminal is
@@ -26,7 +25,7 @@ def show_scenarios(*, as_json: bool) -> None:
         terminal.show_words("doral scenarios NAME shows one in full; doral simulate NAME lets policies play it.")
         return
     from doral.cli.scenario_facts import scenario_facts
-    from doral.simulation.scenarios.catalogue import SCENARIOS
+    from doral.simulation.catalogue.lookup import SCENARIOS
 
     groups = {name: (group, words) for group, names in SCENARIO_WORDS.items() for name, words in names.items()}
     found = []
@@ -43,7 +42,7 @@ def show_policies(*, as_json: bool) -> None:
         terminal.show_words("doral policies NAME shows one with its options; doral simulate SCENARIO -p NAME plays it.")
         return
     from doral.cli.policy_facts import policy_facts
-    from doral.simulation.named import named_policy
+    from doral.simulation.policies import named_policy
 
     groups = {name: (group, words) for group, names in POLICY_WORDS.items() for name, words in names.items()}
     typer.echo(

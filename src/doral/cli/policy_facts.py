@@ -15,13 +15,11 @@ from doral.cli import terminal
 from doral.cli.campaign_words import json_line
 from doral.cli.listing import POLICY_WORDS, about
 from doral.cli.policy_words import parse_policy
-from doral.engine.options import OPTION_NAMES, PolicyOptions, option_words
-from doral.engine.options import policy
+from doral.engine.options import OPTION_NAMES, PolicyOptions, option_words, policy
 from doral.errors import UnknownName
-from doral.simulation.named import NamedPolicy
-from doral.simulation.rivals.catalogue import AT_LIST_PRICES, RIVALS
-from doral.simulation.rivals.catalogue import rival as rival_of
-from doral.simulation.rivals.rival import rival
+from doral.simulation.policies import NamedPolicy
+from doral.simulation.rivals.rival import AT_LIST_PRICES, RIVALS, rival
+from doral.simulation.rivals.rival import make_rival as rival_of
 
 _PIECES = ("screening", "learner", "return_probability", "pacing", "sampling", "cutoff")
 

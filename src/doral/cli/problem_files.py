@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from doral.simulation import json_text
-from doral.simulation.problem_text import FIELD, ReadProblem, problem_of
+from doral.simulation.scenario import text
+from doral.simulation.scenario.notation import FIELD, ReadProblem, problem_of
 
 
 def read_problem(path: Path, *, clock: str = "seconds", until: str | None = None) -> ReadProblem:
-    """Of a JSON file that holds a problem, or a scenario with one. `until` takes the place of the end that it says."""
-    return problem_of(json_text.read(FIELD, path), source=str(path), clock=clock, until=until)
+    """Read a problem from a TOML or JSON file, which may hold a scenario; `until` replaces its end."""
+    return problem_of(text.read(FIELD, path), source=str(path), clock=clock, until=until)

@@ -15,8 +15,8 @@ from doral.delays import AnyLaw, ByOutcome
 from doral.log.clock import Clock
 from doral.pages.numbers import number
 from doral.problem import Problem
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.words import SCENARIO_WORDS
+from doral.simulation.catalogue.descriptions import SCENARIO_WORDS
+from doral.simulation.scenario.scenario import Scenario
 
 SECONDS = Clock("seconds", "days")
 MOST_ROWS = 20  # of arms or contexts: a page; JSON has all of them

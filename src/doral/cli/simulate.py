@@ -13,17 +13,18 @@ from doral.cli.policy_words import parse_policy
 from doral.engine.options import PolicyOptions
 from doral.engine.setup import check_problem
 from doral.errors import InvalidValue
-from doral.simulation.named import NamedPolicy
-from doral.simulation.outcome import METRICS
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenario_files import read_scenario
-from doral.simulation.scenarios.catalogue import SCENARIOS, scenario
+from doral.simulation.catalogue.lookup import SCENARIOS
+from doral.simulation.catalogue.lookup import named_scenario as scenario
+from doral.simulation.policies import NamedPolicy
+from doral.simulation.results.outcome import METRICS
+from doral.simulation.scenario.files import read_scenario
+from doral.simulation.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from doral.simulation.result import SimulationResult
-    from doral.simulation.stored_runs import StoredRuns
+    from doral.simulation.results.result import SimulationResult
+    from doral.simulation.results.stored_runs import StoredRuns
 
 FILE_KINDS = (".csv", ".parquet", ".json")
 
@@ -67,7 +68,7 @@ def run(
         raise InvalidValue("runs-out", str(runs_out), "is the file of --out, too; name two")
     # Only now: a misspelt name is answered at once, without the compiler.
     from doral.simulation.api import simulate
-    from doral.simulation.streaming import KIND, simulate_to
+    from doral.simulation.results.stream import KIND, simulate_to
 
     result: SimulationResult | StoredRuns
     with computing_on(cluster):
@@ -84,9 +85,9 @@ def run(
 
 
 def scenario_of(word: str) -> Scenario:
-    """A scenario by name, or of a file."""
+    """Return a scenario by name, or from a file."""
     path = Path(word)
-    if path.suffix.lower() == ".json" or (word not in SCENARIOS and path.exists() and not path.is_dir()):
+    if path.suffix.lower() in (".toml", ".json") or (word not in SCENARIOS and path.exists() and not path.is_dir()):
         return read_scenario(path)
     return scenario(word)
 

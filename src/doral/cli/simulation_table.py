@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from doral.cli import terminal
 from doral.pages.numbers import number, spread
-from doral.simulation.shown import TOO_LATE
+from doral.simulation.results.display import TOO_LATE
 
 if TYPE_CHECKING:
-    from doral.simulation.result import SimulationResult
-    from doral.simulation.stored_runs import StoredRuns
+    from doral.simulation.results.result import SimulationResult
+    from doral.simulation.results.stored_runs import StoredRuns
 
 _FRAMED, _PLAIN = (3, 2), (2, 0)  # what a table puts between columns and around them, on a terminal and in a pipe
 _SCENARIO, _POLICY = "scenario", "policy"
-_SHARE = "% of\nclairvoyant"
+_SHARE = "% of\noracle"
 _INTERVAL, _EXPECTED_INTERVAL = "95%\ninterval", "95%\ninterval "
 
 Row = dict[str, str]  # by the head of the column
@@ -35,7 +35,7 @@ def show(result: SimulationResult | StoredRuns, metric: str, *, is_wide: bool) -
     if len(heads) + is_apart < len(rows[0]) and console.is_terminal:
         console.print("--wide shows all columns, --out FILE writes everything", style="dim", markup=False)
     for name in result.worthless:
-        said = "nothing is worth its cost here: the clairvoyant spends and earns nothing"
+        said = "nothing is worth its cost here: the oracle spends and earns nothing"
         console.print(f"{name}: {said}", markup=False)
     for name in result.too_late:
         console.print(f"{name}: {TOO_LATE}", markup=False)

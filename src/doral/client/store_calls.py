@@ -10,9 +10,8 @@ from doral import _check
 from doral.client import plain
 from doral.client.calls import Call, Page, body_of, path_of
 from doral.client.described import described_as
+from doral.engine.options import POLICY_NAMES, PolicyOptions, policy_of
 from doral.engine.setup import MAX_SEED
-from doral.engine.options import PolicyOptions
-from doral.engine.options import POLICY_NAMES, policy_of
 from doral.errors import InvalidValue
 from doral.live.store import Store
 from doral.prediction.external import External

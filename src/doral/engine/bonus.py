@@ -25,10 +25,10 @@ from __future__ import annotations
 import math
 
 from doral._kernel import kernel, rare
-from doral.estimators.shrinkage import DOUBT, NOISE
-from doral.pacing import cost_of, share_of
 from doral.engine.budget import expected_refunds
 from doral.engine.state import AHEAD, CALIBRATED, PRINTED, TO_COME, State, class_of, norm_row
+from doral.estimators.shrinkage import DOUBT, NOISE
+from doral.pacing import cost_of, share_of
 
 
 @kernel

@@ -28,8 +28,8 @@ import math
 from decimal import Decimal
 
 from doral._kernel import kernel, position, rare
-from doral.pacing import sort_costs
 from doral.engine.state import PERIOD, PRINTED_COIN, PRINTED_RATE, SPENT, Costs, State, kept
+from doral.pacing import sort_costs
 
 SLACK = 2.0**-80  # of the budget: more than the rounding of all that is ever spent, less than any decimal that is meant
 DRIFTED = 1e-9  # of what is left, if anything is: then the float is set right, for policies divide by it

@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doral._arrays import Floats, Ints
-from doral.estimators.shrinkage import DOUBT, NOISE
 from doral.engine.people import CAME
 from doral.engine.setup import numbers_of
 from doral.engine.state import (
@@ -42,6 +41,7 @@ from doral.engine.state import (
     TIER_PRICE,
     State,
 )
+from doral.estimators.shrinkage import DOUBT, NOISE
 from doral.problem import Problem
 
 ROUNDING = 1e-9  # relative: arms that are alike up to rounding do not rule each other out
@@ -390,7 +390,7 @@ def _of_regions(state: State, problem: Problem) -> tuple[Certificate, ...]:
 
 
 def _bounds_of_rows(state: State, rows: NDArray[np.int64], n_arms: int) -> tuple[Floats, Floats]:
-    """Return (rows, arms) lower and upper bounds that hold for all at once: errors of reward and return add in squares."""
+    """Return (rows, arms) bounds that hold for all at once: errors of reward and return add in squares."""
     certain = math.sqrt(2.0 * math.log(rows.size * n_arms / state.confidence.delta))
     weight = state.contexts["weight"][rows][:, None]
     tau, error = state.tau[rows, :n_arms], state.tau_error[rows, :n_arms]

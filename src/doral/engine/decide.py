@@ -21,20 +21,6 @@ from doral._arrays import Floats
 from doral._kernel import kernel, position, rare, shared
 from doral._kernel.philox import COIN as COIN_PURPOSE
 from doral._kernel.philox import coin, philox, to_uniform
-from doral.estimators.ridge import draw
-from doral.estimators.shrinkage import COUNT, DOUBT, MEAN_SQUARE, REWARD
-from doral.pacing import (
-    NO_ARM,
-    Share,
-    cost_of,
-    dearest_of,
-    fill,
-    first_best,
-    place,
-    set_hull,
-    share_above,
-    share_of,
-)
 from doral.engine.bonus import bonus_scale, stretch, stretched
 from doral.engine.budget import expected_refunds, rate
 from doral.engine.race import next_pull
@@ -54,6 +40,20 @@ from doral.engine.state import (
     mark_all_stale,
     mark_stale,
     norm_row,
+)
+from doral.estimators.ridge import draw
+from doral.estimators.shrinkage import COUNT, DOUBT, MEAN_SQUARE, REWARD
+from doral.pacing import (
+    NO_ARM,
+    Share,
+    cost_of,
+    dearest_of,
+    fill,
+    first_best,
+    place,
+    set_hull,
+    share_above,
+    share_of,
 )
 
 # Reasons. Words for them are in the layers above: kernels know no strings.

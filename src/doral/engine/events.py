@@ -31,9 +31,6 @@ import numpy as np
 
 from doral._arrays import Bits, Floats
 from doral._kernel import kernel, position, rare, shared
-from doral.estimators.ridge import refactor_rows
-from doral.estimators.survival import count_passage, is_by_context
-from doral.pacing import NO_ARM, reweigh
 from doral.engine.bonus import set_stretch_of_contexts
 from doral.engine.budget import (
     add_budget,
@@ -114,6 +111,9 @@ from doral.engine.state import (
     mark_stale,
     slot_of,
 )
+from doral.estimators.ridge import refactor_rows
+from doral.estimators.survival import count_passage, is_by_context
+from doral.pacing import NO_ARM, reweigh
 
 # The outcome of an answer.
 LEARNED, AFTER_CUTOFF, REPEATED, GONE = 0, 1, 2, 3

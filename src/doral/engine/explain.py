@@ -15,15 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats
+from doral.engine.forecast import rhythm_until
+from doral.engine.people import CAME
+from doral.engine.race import ACCEPTED, REJECTED
+from doral.engine.state import RETURNED, State
 from doral.estimators.design import LINEAR, Design, set_columns
 from doral.estimators.levels import NO_LEVEL, level_places
 from doral.estimators.shrinkage import COUNT, REWARD
 from doral.estimators.survival import whole_arm_curve
 from doral.person import Levels
-from doral.engine.forecast import rhythm_until
-from doral.engine.people import CAME
-from doral.engine.race import ACCEPTED, REJECTED
-from doral.engine.state import RETURNED, State
 from doral.problem import Problem
 
 REACH = 1.6448536269514722  # standard errors to each side of 90%

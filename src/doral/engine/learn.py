@@ -3,8 +3,8 @@
     RETURNED  V and G grow when an answer returns: right where a return can be seen and the delay does not depend on the
               reward
     THINNED   V grows with every pull and G with every answer: the printed ridge, the OTFLinUCB of Vernade et al. (2020)
-    SCALED    V and G take tau_a f_a and the thinned reward when a decision settles: right also when "no news" and "zero"
-              look the same. An answer waits in the ring until then
+    SCALED    V and G take tau_a f_a and the thinned reward when a decision settles: right also when "no news" and
+              "zero" look the same. An answer waits in the ring until then
     EARLY     silent feedback learned as it comes: G grows with the answers, V with fractions of a trial (`returns`)
 
 Pending decisions narrow the bonus as if they were answered as expected (`has_pending`): otherwise, while answers are
@@ -21,22 +21,6 @@ import math
 
 from doral._arrays import Floats
 from doral._kernel import kernel, position, rare
-from doral.estimators.cells import calibrate_cells
-from doral.estimators.exact_sums import REWARDS, SQUARES, add_exactly, add_reward_exactly, exact_sum
-from doral.estimators.outcomes import HIGH, LOW, count_answer
-from doral.estimators.ridge import Ridge, add_weight, narrow, refactor, refactor_rows, update
-from doral.estimators.shrinkage import (
-    ANEW,
-    COUNT,
-    IS_SET,
-    REWARD,
-    SQUARE,
-    add_to_tally,
-    calibrate,
-    measure_noise,
-    rebuild,
-)
-from doral.estimators.survival import ReturnCurves, is_by_context
 from doral.engine.people import (
     expect_answer,
     rebuild_lines,
@@ -67,6 +51,22 @@ from doral.engine.state import (
     slot_of,
     unit_at,
 )
+from doral.estimators.cells import calibrate_cells
+from doral.estimators.exact_sums import REWARDS, SQUARES, add_exactly, add_reward_exactly, exact_sum
+from doral.estimators.outcomes import HIGH, LOW, count_answer
+from doral.estimators.ridge import Ridge, add_weight, narrow, refactor, refactor_rows, update
+from doral.estimators.shrinkage import (
+    ANEW,
+    COUNT,
+    IS_SET,
+    REWARD,
+    SQUARE,
+    add_to_tally,
+    calibrate,
+    measure_noise,
+    rebuild,
+)
+from doral.estimators.survival import ReturnCurves, is_by_context
 
 REFRESH_ROUNDS = 32  # return curves move slowly: they are read once in so many rounds,
 REFRESH_SHARE, REFRESH_MOST = 32, 512  # and curves by context, which cost more, once in a share of the rounds so far

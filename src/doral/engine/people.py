@@ -15,6 +15,9 @@ import math
 
 from doral._arrays import Floats
 from doral._kernel import kernel, position, rare
+from doral.engine.bonus import set_stretch
+from doral.engine.returns import set_tau, trial_part
+from doral.engine.state import GONE_SLOT, State, kept, mark_stale, noise_variance, norm_row, remembered
 from doral.estimators.design import learn_design, set_columns
 from doral.estimators.levels import are_full as is_level_table_full
 from doral.estimators.levels import (
@@ -43,9 +46,6 @@ from doral.estimators.shift import count_chance, count_shift, fade_shift, solve_
 from doral.estimators.shrinkage import ANEW, ANEW_STEPS, IS_SET, MEAN_SQUARE, NOISE
 from doral.estimators.survival import is_by_context, return_probability
 from doral.pacing import reweigh, sort_costs
-from doral.engine.bonus import set_stretch
-from doral.engine.returns import set_tau, trial_part
-from doral.engine.state import GONE_SLOT, State, kept, mark_stale, noise_variance, norm_row, remembered
 
 FIRST_PEOPLE = 32  # by whom numbers are centred and scaled
 FIRST_FOR_KNOTS = 128

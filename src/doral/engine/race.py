@@ -14,10 +14,10 @@ import numpy as np
 
 from doral._arrays import Ints
 from doral._kernel import kernel, rare
+from doral.engine.state import Race, State
 from doral.estimators.median_of_means import add_delay, add_open_pull, close_pull, median_of_means
 from doral.estimators.survival import ReturnCurves, restricted_mean
 from doral.pacing import NO_ARM
-from doral.engine.state import Race, State
 
 # Standing of an arm.
 RACING, ACCEPTED, REJECTED = 0, 1, 2
@@ -244,3 +244,16 @@ def is_race_full(state: State) -> bool:
             if race.arms[a].pulls >= room:
                 return True
     return False
+
+
+@kernel
+def arms_in_play(state: State) -> float:
+    """Return how many arms a context has to choose from, on average; while the race runs, none is ruled out yet."""
+    n_contexts, n_arms = state.tally.shape[1], state.allowed.size
+    if state.now[0].racing != 0:
+        return float(n_arms)
+    n = 0
+    for j in range(n_contexts):
+        for a in range(n_arms):
+            n += state.barrier[j, a] == 0.0
+    return n / n_contexts

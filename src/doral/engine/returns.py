@@ -13,19 +13,6 @@ import math
 
 from doral._arrays import Floats
 from doral._kernel import kernel, position, rare
-from doral.estimators.outcomes import HIGH, LOW, WEIGHT, count_answer, set_weights
-from doral.estimators.positives import count_positive, set_shares, share_by, trial_share, trials
-from doral.estimators.positives import mean_age as mean_age_of_answers
-from doral.estimators.shrinkage import COUNT, REWARD
-from doral.estimators.survival import (
-    age_of_share,
-    is_by_context,
-    known_decisions,
-    mean_age,
-    pool,
-    return_probability,
-    shrink_to_others,
-)
 from doral.engine.state import (
     BY_DEADLINE,
     ESTIMATED,
@@ -40,6 +27,19 @@ from doral.engine.state import (
     kept,
     noise_variance,
     slot_of,
+)
+from doral.estimators.outcomes import HIGH, LOW, WEIGHT, count_answer, set_weights
+from doral.estimators.positives import count_positive, set_shares, share_by, trial_share, trials
+from doral.estimators.positives import mean_age as mean_age_of_answers
+from doral.estimators.shrinkage import COUNT, REWARD
+from doral.estimators.survival import (
+    age_of_share,
+    is_by_context,
+    known_decisions,
+    mean_age,
+    pool,
+    return_probability,
+    shrink_to_others,
 )
 
 CUTOFF_SHARE = 1.0  # an adaptive cut-off is the age by which this share of the answers has come

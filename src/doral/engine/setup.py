@@ -21,16 +21,6 @@ from numpy.typing import NDArray
 from doral._arrays import Floats, Sizes, allocate, count_bytes, leaves, replace_leaves, ring_fields
 from doral._cached import cached_property
 from doral._kernel import Block, Template
-from doral.errors import InvalidValue, UnknownName
-from doral.estimators.design import Design, new_design
-from doral.estimators.levels import NO_LEVEL, grown_levels, level_sizes, start_levels
-from doral.estimators.line import n_pairs, start_line
-from doral.estimators.median_of_means import delay_sizes, with_double_room
-from doral.estimators.outcomes import WEIGHT
-from doral.estimators.ridge import ridge_sizes, set_features, start_ridge
-from doral.estimators.shrinkage import start_prior
-from doral.estimators.survival import age_grid
-from doral.pacing import NO_ARM, edge_sizes, hull_sizes, keeps_shares, start_demand, start_hulls
 from doral.engine import state as s
 from doral.engine.budget import decimal_rest
 from doral.engine.decide import FIRST_TRIES
@@ -46,6 +36,16 @@ from doral.engine.race import (
     width_constant,
 )
 from doral.engine.state import FIRST_CAPACITY, RESERVED, Confidence, Limits, RaceRules, Rules, State, is_racing
+from doral.errors import InvalidValue, UnknownName
+from doral.estimators.design import Design, new_design
+from doral.estimators.levels import NO_LEVEL, grown_levels, level_sizes, start_levels
+from doral.estimators.line import n_pairs, start_line
+from doral.estimators.median_of_means import delay_sizes, with_double_room
+from doral.estimators.outcomes import WEIGHT
+from doral.estimators.ridge import ridge_sizes, set_features, start_ridge
+from doral.estimators.shrinkage import start_prior
+from doral.estimators.survival import age_grid
+from doral.pacing import NO_ARM, edge_sizes, hull_sizes, keeps_shares, start_demand, start_hulls
 from doral.problem import Problem, reserve_depths
 
 MAX_SEED = 2**53  # what a float holds exactly: seeds travel through JSON

@@ -20,9 +20,8 @@ except ModuleNotFoundError as error:
         raise
     raise ModuleNotFoundError("doral.gym needs Gymnasium: pip install 'doral[gym]'", name="gymnasium") from None
 
-from doral.gym.environment import ScenarioEnv
-from doral.gym.layout import Layout
-from doral.gym.names import ANY, environment_name, environments
+from doral.gym.environment import ANY, ScenarioEnv, environment_name, environments
+from doral.gym.observation import Layout
 from doral.gym.vector import ScenarioVectorEnv
 
 __all__ = ["Layout", "ScenarioEnv", "ScenarioVectorEnv", "environment_name", "environments"]

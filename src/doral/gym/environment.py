@@ -1,8 +1,9 @@
-"""A scenario as an environment: one step for everybody who arrives."""
+"""A scenario as an environment: one step for each arrival."""
 
 from __future__ import annotations
 
 import operator
+import re
 from typing import Any
 
 import gymnasium
@@ -11,23 +12,46 @@ from numpy.typing import NDArray
 
 from doral import _check
 from doral.errors import InvalidValue
-from doral.gym.layout import Layout
-from doral.gym.runs import Credited, Runs, checked_run, checked_seed
-from doral.gym.steps import ENDED, REFUSED
-from doral.simulation.scenario import Scenario
+from doral.gym.episode import Credited, Episode, checked_reward, checked_run, checked_scenario, checked_seed
+from doral.gym.observation import Layout, layout_of
+from doral.simulation.catalogue.descriptions import PEOPLE, SCENARIO_WORDS
+from doral.simulation.scenario.scenario import Scenario
 
 FIRST_RUN = 0
+ANY = "doral/Scenario-v0"
 _MAX_DRAWN_SEED = 2**31
 
 
-def spaces_of(runs: Runs) -> tuple[gymnasium.Space[NDArray[np.float32]], gymnasium.spaces.Discrete]:
-    """What is observed in one run, and what can be done."""
-    observation: Any = gymnasium.spaces.Box(-1.0, 1.0, (runs.layout.size,), np.float32)
-    return observation, gymnasium.spaces.Discrete(runs.scenario.problem.n_arms + 1)
+def environment_name(scenario: str) -> str:
+    """The name of a scenario of the catalogue as an environment.
+
+    >>> environment_name("paper/diverse-pareto"), environment_name("people/linear@strata")
+    ('doral/DiversePareto-v0', 'doral/PeopleLinearStrata-v0')
+    """
+    group, _, name = scenario.partition("/")
+    words = re.split("[-@]", name if group != "people" else f"{group}-{name}")
+    return f"doral/{''.join(word.capitalize() for word in words)}-v0"
+
+
+def environments() -> dict[str, str]:
+    """From the names of environments to those of their scenarios.
+
+    >>> environments()["doral/Tiny-v0"]
+    'stress/tiny'
+    """
+    names = [name for words in SCENARIO_WORDS.values() for name in words]
+    stratified = [f"{name}@strata" for name in SCENARIO_WORDS[PEOPLE]]
+    return {environment_name(name): name for name in (*names, *stratified)}
+
+
+def spaces_of(scenario: Scenario) -> tuple[gymnasium.Space[NDArray[np.float32]], gymnasium.spaces.Discrete]:
+    """Return the spaces of observations and of actions of one run."""
+    observation: Any = gymnasium.spaces.Box(-1.0, 1.0, (layout_of(scenario.problem).size,), np.float32)
+    return observation, gymnasium.spaces.Discrete(scenario.problem.n_arms + 1)
 
 
 def run_of(options: dict[str, Any] | None) -> int | None:
-    """The run that somebody asks for, or None."""
+    """Return the number of the run in the options, or None."""
     given = _check.keys("options", {} if options is None else options, required=(), optional=("run",))
     return checked_run(given["run"]) if "run" in given else None
 
@@ -42,7 +66,7 @@ class ScenarioEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     without `options` run 0, and without a seed the next run.
 
     The last step holds what is still to come, so that the rewards of an episode sum to `within_deadline`; its `info`
-    has "earned", "spend", "served" and "clairvoyant".
+    has "earned", "spend", "served" and "oracle".
 
     Args:
         scenario: A name (`doral scenarios` lists them) or a `doral.Scenario`.
@@ -57,23 +81,26 @@ class ScenarioEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     def __init__(
         self, scenario: str | Scenario, *, reward: Credited = "returned", render_mode: str | None = None
     ) -> None:
-        self._runs = Runs(scenario, 1, reward)
+        self._scenario, self._credited = checked_scenario(scenario), checked_reward(reward)
+        self._layout = layout_of(self._scenario.problem)
         if render_mode is not None:
             raise InvalidValue("render_mode", render_mode, "must be None: there is nothing to be drawn")
-        self.observation_space, self.action_space = spaces_of(self._runs)
+        self.observation_space, self.action_space = spaces_of(self._scenario)
         self.render_mode = None
         self._seed: int | None = None
-        self._run, self._is_over = FIRST_RUN, True
+        self._run = FIRST_RUN
+        self._episode: Episode | None = None
+        self._is_over = True
 
     @property
     def layout(self) -> Layout:
         """Where the parts of an observation are."""
-        return self._runs.layout
+        return self._layout
 
     @property
     def scenario(self) -> Scenario:
         """The scenario that is played."""
-        return self._runs.scenario
+        return self._scenario
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -93,9 +120,9 @@ class ScenarioEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         else:
             self._run += 1
         self._run = self._run if run is None else run
-        self._runs.begin(0, seed=self._seed, run=self._run)
+        self._episode = Episode(self._scenario, self._layout, self._credited, seed=self._seed, run=self._run)
         self._is_over = False
-        return self._runs.seen[0].copy(), {"action_mask": self.action_masks(), "refused": False}
+        return self._episode.observation, {"action_mask": self.action_masks(), "refused": False}
 
     def step(self, action: np.int64 | int) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Take an action for the one who is here, and let the next one arrive.
@@ -103,18 +130,20 @@ class ScenarioEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         Args:
             action: The number of an arm, or `n_arms` to skip.
         """
-        if self._is_over:
+        if self._episode is None or self._is_over:
             raise gymnasium.error.ResetNeeded("the run is over, or has not begun: call reset()")
-        said = self._runs.act(0, _checked_action(action, self.scenario.problem.n_arms))
-        info: dict[str, Any] = {"action_mask": self.action_masks(), "refused": bool(said & REFUSED)}
-        if said & ENDED:
-            self._is_over = True
-            info.update(self._runs.finish(0))
-        return self._runs.seen[0].copy(), float(self._runs.now["reward"][0]), self._is_over, False, info
+        step = self._episode.act(_checked_action(action, self.scenario.problem.n_arms))
+        self._is_over = step.is_over
+        info: dict[str, Any] = {"action_mask": self.action_masks(), "refused": step.is_refused}
+        if step.is_over:
+            info.update(self._episode.summary())
+        return self._episode.observation, step.reward, step.is_over, False, info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """What can be had and paid by the one who is here; to skip is always possible."""
-        return self._runs.masks[0].astype(np.bool_)
+        """Return what can be had and paid for the current arrival; to skip is always possible."""
+        if self._episode is None:
+            raise gymnasium.error.ResetNeeded("the run has not begun: call reset()")
+        return self._episode.mask.astype(np.bool_)
 
 
 def _checked_action(action: object, n_arms: int) -> int:

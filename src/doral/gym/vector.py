@@ -15,10 +15,9 @@ from doral import _check
 from doral._arrays import Floats
 from doral.errors import InvalidValue
 from doral.gym.environment import FIRST_RUN, run_of, spaces_of
-from doral.gym.layout import Layout
-from doral.gym.runs import Credited, Runs, checked_seed
-from doral.gym.steps import ENDED, PLAIN, REFUSED
-from doral.simulation.scenario import Scenario
+from doral.gym.episode import Credited, Episode, Step, checked_reward, checked_scenario, checked_seed
+from doral.gym.observation import Layout, layout_of
+from doral.simulation.scenario.scenario import Scenario
 
 MAX_ENVS = 65_536
 _MAX_DRAWN_SEED = 2**31
@@ -27,7 +26,7 @@ _Stepped = tuple[NDArray[np.float32], Floats, _Flags, _Flags, dict[str, Any]]
 
 
 class ScenarioVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[Any]]):
-    """Many runs of a scenario side by side: the same episodes as so many `ScenarioEnv`, in far less time.
+    """Many runs of a scenario side by side: the same episodes as so many `ScenarioEnv`.
 
     `reset(seed=s)` plays run 0 of the seeds s, s + 1, ...; a list has one for each. A run that has ended goes on to the
     next run of its seed, in the step after its last (`AutoresetMode.NEXT_STEP`).
@@ -55,29 +54,31 @@ class ScenarioVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     ) -> None:
         self.num_envs = _check.whole_number("num_envs", num_envs, at_least=1, at_most=MAX_ENVS)
-        self._runs = Runs(scenario, self.num_envs, reward)
+        self._scenario, self._credited = checked_scenario(scenario), checked_reward(reward)
+        self._layout = layout_of(self._scenario.problem)
         if render_mode is not None:
             raise InvalidValue("render_mode", render_mode, "must be None: there is nothing to be drawn")
         if autoreset_mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.NEXT_STEP.value):
             remedy = 'must be AutoresetMode.NEXT_STEP; the others are with vectorization_mode="sync", in vector_kwargs'
             raise InvalidValue("autoreset_mode", autoreset_mode, remedy)
         self.render_mode = None
-        self.single_observation_space, self.single_action_space = spaces_of(self._runs)
+        self.single_observation_space, self.single_action_space = spaces_of(self._scenario)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._seeds: list[int] = []
+        self._episodes: list[Episode] = []
         self._run_numbers = [FIRST_RUN] * self.num_envs
         self._is_over: _Flags = np.ones(self.num_envs, dtype=np.bool_)
 
     @property
     def layout(self) -> Layout:
         """Where the parts of an observation are."""
-        return self._runs.layout
+        return self._layout
 
     @property
     def scenario(self) -> Scenario:
         """The scenario that is played."""
-        return self._runs.scenario
+        return self._scenario
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -99,6 +100,7 @@ class ScenarioVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[
             self._seeds = self.np_random.integers(_MAX_DRAWN_SEED, size=self.num_envs).tolist()
             self._run_numbers = [FIRST_RUN - 1] * self.num_envs
             chosen = np.ones(self.num_envs, dtype=np.bool_)
+        self._episodes = self._episodes or [None] * self.num_envs  # type: ignore[list-item]  # all are chosen then
         for i in np.flatnonzero(chosen).tolist():
             own = seeds[i]
             self._run_numbers[i] += 1
@@ -106,9 +108,16 @@ class ScenarioVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[
                 self._seeds[i], self._run_numbers[i] = own, FIRST_RUN
             if run is not None:
                 self._run_numbers[i] = run
-            self._runs.begin(i, seed=self._seeds[i], run=self._run_numbers[i])
+            self._begin(i)
         self._is_over[chosen] = False
-        return self._runs.seen.copy(), self._info(np.zeros(self.num_envs, dtype=np.bool_))
+        return self._observations(), self._info(np.zeros(self.num_envs, dtype=np.bool_))
+
+    def _begin(self, i: int) -> None:
+        seed, run = self._seeds[i], self._run_numbers[i]
+        self._episodes[i] = Episode(self._scenario, self._layout, self._credited, seed=seed, run=run)
+
+    def _observations(self) -> NDArray[np.float32]:
+        return np.array([episode.observation for episode in self._episodes])
 
     def step(self, actions: NDArray[np.int64]) -> _Stepped:
         """Take an action in every run, and let the next ones arrive; a run that is over begins anew.
@@ -118,26 +127,25 @@ class ScenarioVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[
         """
         if not self._seeds:
             raise gymnasium.error.ResetNeeded("the runs have not begun: call reset()")
-        said = np.array(self._said(self._checked_actions(actions)))
-        self._is_over = (said & ENDED) != 0
-        info = self._info((said & REFUSED) != 0)
+        steps = [self._step(i, action) for i, action in enumerate(self._checked_actions(actions))]
+        self._is_over = np.array([step.is_over for step in steps])
+        info = self._info(np.array([step.is_refused for step in steps]))
         for i in np.flatnonzero(self._is_over).tolist():
-            info = self._add_info(info, self._runs.finish(i), i)
-        return self._runs.seen.copy(), self._runs.rewards, self._is_over.copy(), np.zeros_like(self._is_over), info
+            info = self._add_info(info, self._episodes[i].summary(), i)
+        rewards = np.array([step.reward for step in steps])
+        return self._observations(), rewards, self._is_over.copy(), np.zeros_like(self._is_over), info
 
-    def _said(self, actions: list[int]) -> list[int]:
-        over = np.flatnonzero(self._is_over).tolist()
-        if not over:
-            return self._runs.act_in_all(actions)
-        said = [PLAIN if i in over else self._runs.act(i, action) for i, action in enumerate(actions)]
-        for i in over:
-            self._run_numbers[i] += 1
-            self._runs.begin(i, seed=self._seeds[i], run=self._run_numbers[i])
-        return said
+    def _step(self, i: int, action: int) -> Step:
+        """Act in a run; one that is over begins the next run of its seed instead."""
+        if not self._is_over[i]:
+            return self._episodes[i].act(action)
+        self._run_numbers[i] += 1
+        self._begin(i)
+        return Step(0.0, False, False)
 
     def action_masks(self) -> _Flags:
         """(num_envs, n_arms + 1) what can be had and paid by those who are here; to skip is always possible."""
-        return self._runs.masks.astype(np.bool_)
+        return np.array([episode.mask for episode in self._episodes], dtype=np.bool_)
 
     def _info(self, refused: _Flags) -> dict[str, Any]:
         everywhere = np.ones(self.num_envs, dtype=np.bool_)

@@ -7,8 +7,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 
-from doral.engine.engine import Heard
-from doral.engine.engine import ASK
+from doral.engine.engine import ASK, Heard
 from doral.engine.events import LEARNED, REPEATED
 from doral.live.errors import BrokenLog
 from doral.live.events import (
@@ -114,7 +113,9 @@ def _expired(fold: Fold, said: dict[str, list[list[float]]]) -> list[tuple[int, 
 def _recall_features(fold: Fold, draft: Event) -> None:
     """Give the engine the features of a decision that may have left its ring."""
     if fold.problem.person:
-        fold.engine.recall_features(_number(fold, draft), known(draft.context), who_of(fold.problem, fold.levels, draft))
+        fold.engine.recall_features(
+            _number(fold, draft), known(draft.context), who_of(fold.problem, fold.levels, draft)
+        )
 
 
 def _number(fold: Fold, draft: Event) -> int:

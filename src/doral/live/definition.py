@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from doral import _check
-from doral.engine.setup import MAX_SEED
-from doral.engine.setup import check_fit
 from doral.engine.options import PolicyOptions, check_option_names
 from doral.engine.options import make_policy as policy_by_name
+from doral.engine.setup import MAX_SEED, check_fit
 from doral.errors import InvalidValue
 from doral.live.engine_name import engine_name
 from doral.live.errors import NewerDatabase

@@ -17,7 +17,7 @@ import numpy as np
 
 from doral._forks import renew_in_child
 from doral.engine.setup import PREDICTION_PREFIX as PREFIX
-from doral.engine.state import longest
+from doral.engine.setup import longest
 from doral.errors import DoralError, InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision

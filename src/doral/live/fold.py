@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from doral.engine.setup import Blueprint
 from doral.engine.engine import Engine
+from doral.engine.setup import Blueprint
 from doral.live.counts import Counts
 from doral.live.decision import Names
 from doral.live.definition import Definition

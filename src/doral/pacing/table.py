@@ -1,4 +1,4 @@
-"""LP_m for a whole table of values, with the kernels that policies use: what a clairvoyant would do."""
+"""LP_m for a whole table of values, with the kernels that policies use: what an oracle would do."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter
 
 from doral.pages.figure import Figure
 from doral.pages.names import short
-from doral.simulation.plots import COLOURS, clean
+from doral.simulation.results.plots import COLOURS, clean
 
 WIDTH_INCHES = 5.0  # narrow enough for its words to be read on a phone
 MOST_LINES = 8  # in a panel; more cannot be told apart

@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from doral._arrays import Floats
-from doral.engine.setup import check_size
 from doral.engine.options import PolicyOptions
+from doral.engine.setup import check_size
 from doral.errors import DoralError
 from doral.evaluation.targets import STATUS_QUO
 from doral.simulation.api import MadePolicy, make_player, play_run, policy_name
-from doral.simulation.from_log import LoggedWorld
-from doral.simulation.scenario import Scenario
-from doral.simulation.true_returns import expected_payments
-from doral.simulation.workers.cutting import run_work
-from doral.simulation.workers.spreading import spread
-from doral.simulation.world import Truth, make_truth
+from doral.simulation.scenario.from_log import LoggedWorld
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.workers.tasks import run_work, spread
+from doral.simulation.world.returns import expected_payments
+from doral.simulation.world.truth import Truth, make_truth
 
 # A policy in Python takes a second for some 50,000 arrivals: it plays fewer truths, and fewer still of many arrivals.
 PYTHON_ROUNDS, FEWEST_TRUTHS, MOST_TRUTHS = 1_200_000, 4, 20
@@ -27,7 +26,7 @@ class Played(NamedTuple):
 
     worth: float
     spend: float
-    best: float  # what the clairvoyant expects to earn
+    best: float  # what the oracle expects to earn
 
 
 class Refused(NamedTuple):
@@ -110,7 +109,7 @@ def _play(shared: _Shared, truth_and_policies: tuple[int, tuple[int, ...]]) -> d
     found = {STATUS_QUO: _as_it_was(scenario, truth, chances)}
     if policies:
         for one in play_run(policies, scenario, seed=seed, run=number, keep_decisions=False):
-            found[one.policy] = Played(one.expected, one.spend, one.clairvoyant)
+            found[one.policy] = Played(one.expected, one.spend, one.oracle)
     return found
 
 
@@ -122,4 +121,4 @@ def _as_it_was(scenario: Scenario, truth: Truth, chances: Floats) -> Played:
     costs = problem.costs_by_context * (1.0 if paid is None else paid[0])
     n_bought = chances.shape[1]  # of doing nothing nothing is bought, and it is worth nothing beyond itself
     worth = float((given * truth.counted[0, :, :n_bought]).sum())
-    return Played(worth, float((given * costs[:, :n_bought]).sum()), truth.clairvoyant)
+    return Played(worth, float((given * costs[:, :n_bought]).sum()), truth.oracle)

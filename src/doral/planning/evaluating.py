@@ -11,8 +11,7 @@ import numpy as np
 from doral._arrays import Floats
 from doral._given import Duration
 from doral._progress import Progress
-from doral.engine.options import PolicyOptions
-from doral.engine.options import POLICY_NAMES
+from doral.engine.options import POLICY_NAMES, PolicyOptions
 from doral.errors import InvalidValue
 from doral.evaluation import api
 from doral.evaluation.asked import listed
@@ -25,9 +24,9 @@ from doral.log.option_types import AnyLog, ReadOptions
 from doral.log.read import as_log
 from doral.planning.earnings import KNOWS_TRUTH
 from doral.simulation.api import MadePolicy, made_policies, policy_name, simulate
-from doral.simulation.from_log import deadline_on_clock, scenario_from_log
-from doral.simulation.named import named_policy
-from doral.simulation.rivals.catalogue import RIVALS, Rival
+from doral.simulation.policies import named_policy
+from doral.simulation.rivals.rival import RIVALS, Rival
+from doral.simulation.scenario.from_log import deadline_on_clock, scenario_from_log
 
 _RUNS = 4  # of the scenario in which a policy shows what it settles on
 

@@ -9,8 +9,8 @@ from typing import Unpack
 from doral import _check
 from doral._given import Duration
 from doral._progress import Progress
-from doral.engine.setup import MAX_SEED
 from doral.engine.options import PolicyOptions
+from doral.engine.setup import MAX_SEED
 from doral.evaluation.api import evaluate
 from doral.evaluation.evaluation import Evaluation
 from doral.log.asked import Asked, asked_of, by_arrivals, spent
@@ -34,7 +34,7 @@ from doral.planning.spending import More, Spending, spending
 from doral.planning.tails import delay_tails
 from doral.planning.waiting import Waiting, waiting
 from doral.simulation.api import AnyPolicy, MadePolicy, checked_jobs, made_policies, policy_name
-from doral.simulation.from_log import deadline_on_clock, world_of
+from doral.simulation.scenario.from_log import deadline_on_clock, world_of
 
 POLICIES: tuple[str, ...] = (
     "doral-otf",

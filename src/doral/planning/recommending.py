@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from doral.engine.options import PolicyOptions
-from doral.engine.options import POLICY_NAMES
+from doral.engine.options import POLICY_NAMES, PolicyOptions
 from doral.engine.options import make_policy as policy_by_name
 from doral.evaluation.targets import STATUS_QUO
 from doral.log.asked import Asked

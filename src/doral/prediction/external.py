@@ -13,10 +13,9 @@ from typing import Literal, Unpack, get_args
 
 from doral import _check
 from doral._arrays import Floats
-from doral.engine.options import OptionsBesideModel
-from doral.engine.options import PolicyOptions, check_option_names
-from doral.engine.setup import PREDICTION_PREFIX as PREFIX
+from doral.engine.options import OptionsBesideModel, PolicyOptions, check_option_names
 from doral.engine.options import make_policy as policy
+from doral.engine.setup import PREDICTION_PREFIX as PREFIX
 from doral.errors import InvalidValue
 from doral.person import Missing, Number, checked_missing
 from doral.prediction.models import Models, Regressor

@@ -12,7 +12,7 @@ from doral.live.store import Store
 from doral.problem import Problem
 from doral.service.bodies import moment
 from doral.service.models.campaigns import CampaignGiven
-from doral.simulation.problem_text import plain_problem
+from doral.simulation.scenario.notation import plain_problem
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,26 +12,23 @@ from doral import _check
 from doral._arrays import Floats
 from doral._kernel import Block
 from doral._progress import Progress
-from doral.engine.setup import MAX_SEED
-from doral.engine.setup import check_size
 from doral.engine.options import PolicyOptions
+from doral.engine.setup import MAX_SEED, check_size
 from doral.errors import DoralError, InvalidValue
 from doral.prediction.external import External
-from doral.simulation.external_player import ExternalPlayer
-from doral.simulation.named import named_policy
-from doral.simulation.outcome import Outcome
-from doral.simulation.players import CompiledPlayer, Player
-from doral.simulation.python_player import PythonPlayer
-from doral.simulation.python_policy import PolicyMaker
-from doral.simulation.result import SimulationResult
-from doral.simulation.rivals.catalogue import Rival
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import scenario as scenario_by_name
-from doral.simulation.tape import CHUNK_ROUNDS, WORLD, new_tape
-from doral.simulation.true_returns import oracle_table
-from doral.simulation.workers.cutting import run_work
-from doral.simulation.workers.spreading import Prefer, spread
-from doral.simulation.world import Truth, make_truth
+from doral.simulation.catalogue.lookup import named_scenario
+from doral.simulation.policies import named_policy
+from doral.simulation.results.outcome import Outcome
+from doral.simulation.results.result import SimulationResult
+from doral.simulation.rivals.rival import Rival
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.workers.tasks import Prefer, run_work, spread
+from doral.simulation.world.players import CompiledPlayer, ExternalPlayer, Player
+from doral.simulation.world.python_player import PythonPlayer
+from doral.simulation.world.python_policy import PolicyMaker
+from doral.simulation.world.returns import true_return_table
+from doral.simulation.world.tape import CHUNK_ROUNDS, WORLD, new_tape
+from doral.simulation.world.truth import Truth, make_truth
 
 MadePolicy: TypeAlias = PolicyOptions | External | PolicyMaker
 AnyPolicy: TypeAlias = str | MadePolicy
@@ -53,11 +50,11 @@ def play_run(
     truth = make_truth(scenario, seed=seed, run=run)
     if scenario.speed is not None:
         _check_curves(policies)
-    needs_oracle = any(isinstance(one, PolicyOptions) and one.return_probability == "oracle" for one in policies)
-    oracle = scenario.once(oracle_table) if needs_oracle else None
+    needs_returns = any(isinstance(one, PolicyOptions) and one.return_probability == "oracle" for one in policies)
+    true_returns = scenario.once(true_return_table) if needs_returns else None
 
     players = [
-        make_player(one, scenario, truth, seed=seed, run=run, oracle=oracle, keep_decisions=keep_decisions)
+        make_player(one, scenario, truth, seed=seed, run=run, true_returns=true_returns, keep_decisions=keep_decisions)
         for one in policies
     ]
     horizon = truth.rounds
@@ -79,12 +76,14 @@ def make_player(
     *,
     seed: int,
     run: int,
-    oracle: Floats | None = None,
+    true_returns: Floats | None = None,
     keep_decisions: bool = False,
 ) -> Player:
     """Whoever plays this policy; one that cannot play this scenario says so here."""
     if isinstance(one, PolicyOptions):
-        return CompiledPlayer(one, scenario, truth, seed=seed, run=run, oracle=oracle, keep_decisions=keep_decisions)
+        return CompiledPlayer(
+            one, scenario, truth, seed=seed, run=run, true_returns=true_returns, keep_decisions=keep_decisions
+        )
     if isinstance(one, External):
         return ExternalPlayer(one, scenario, truth, seed=seed, run=run, keep_decisions=keep_decisions)
     return PythonPlayer(one, policy_name(one), scenario, truth, seed=seed, run=run, keep_decisions=keep_decisions)
@@ -176,7 +175,7 @@ def _policy(one: object) -> MadePolicy:
 
 def _scenario(one: object) -> Scenario:
     if isinstance(one, str):
-        return scenario_by_name(one)
+        return named_scenario(one)
     if isinstance(one, Scenario):
         return one
     raise InvalidValue("scenario", one, "must be a name or a doral.Scenario")

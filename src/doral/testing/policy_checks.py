@@ -19,12 +19,12 @@ from doral.errors import DoralError
 from doral.prediction.external import External
 from doral.problem import Arm, Problem
 from doral.simulation.api import AnyPolicy, simulate
-from doral.simulation.named import named_policy
-from doral.simulation.outcome import DecisionLog, Outcome
-from doral.simulation.python_policy import Answer, Arrival, PolicyMaker, PythonPolicy
-from doral.simulation.scenario import Scenario
-from doral.simulation.tape import new_tape, record
-from doral.simulation.world import make_truth
+from doral.simulation.policies import named_policy
+from doral.simulation.results.outcome import DecisionLog, Outcome
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.python_policy import Answer, Arrival, PolicyMaker, PythonPolicy
+from doral.simulation.world.tape import new_tape, record
+from doral.simulation.world.truth import make_truth
 
 _HORIZON = 300
 _SILENT = Never(Fixed(1), 1.0)

@@ -15,15 +15,15 @@ from doral.experiments.beyond import claims as targets
 from doral.experiments.kit.batches import CellResult
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.claim import Claim
-from doral.simulation.intervals import interval
-from doral.simulation.result import SimulationResult
-from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS as SCENARIOS
+from doral.simulation.catalogue.lookup import CLASS_SCENARIOS as SCENARIOS
+from doral.simulation.results.intervals import interval
+from doral.simulation.results.result import SimulationResult
 
 MakeResult = Callable[..., SimulationResult]
 
-CLAIRVOYANT = 2_000.0  # of the made-up results
+ORACLE = 2_000.0  # of the made-up results
 STEADY = np.array([0.0, 1.0, -1.0, 0.5, -0.5])
-GOOD, MIDDLING, POOR = (share * CLAIRVOYANT + STEADY for share in (0.997, 0.92, 0.8))
+GOOD, MIDDLING, POOR = (share * ORACLE + STEADY for share in (0.997, 0.92, 0.8))
 BY_ARM = "doral-otf(curves_by=arm)"
 
 
@@ -73,7 +73,7 @@ def test_all_targets_can_be_reached(make_result: MakeResult) -> None:
 
 
 def test_a_doctored_share_fails(make_result: MakeResult) -> None:
-    worse = {**REACHED, "doral-otf": 0.991 * CLAIRVOYANT + STEADY}
+    worse = {**REACHED, "doral-otf": 0.991 * ORACLE + STEADY}
     claims = check(make_result, REACHED, stress={"paper/similar-pareto": worse})
     assert claims["1-share/similar-pareto"].verdict == "fails"
     assert claims["1-share/similar-pareto"].estimate == pytest.approx(99.1)
@@ -81,7 +81,7 @@ def test_a_doctored_share_fails(make_result: MakeResult) -> None:
 
 
 def test_regret_that_is_only_seven_times_smaller_fails(make_result: MakeResult) -> None:
-    nearly = {**REACHED, "doral-otf": (1 - 0.08 / 7) * CLAIRVOYANT + STEADY / 10}
+    nearly = {**REACHED, "doral-otf": (1 - 0.08 / 7) * ORACLE + STEADY / 10}
     claims = check(make_result, nearly)
     assert verdicts(claims, "2-regret") == {"fails"}
     assert claims["2-regret/similar-pareto"].estimate == pytest.approx(7.0)
@@ -139,7 +139,7 @@ def test_the_best_other_policy_is_found_per_scenario(make_result: MakeResult) ->
 
 @pytest.mark.parametrize(("loss", "verdict"), [(0.1, "holds"), (0.5, "fails")])
 def test_what_curves_by_context_may_cost(make_result: MakeResult, loss: float, verdict: str) -> None:
-    sides = {"doral-otf": GOOD - loss / 100 * CLAIRVOYANT, BY_ARM: GOOD}
+    sides = {"doral-otf": GOOD - loss / 100 * ORACLE, BY_ARM: GOOD}
     claims = check(make_result, REACHED, ingredients=sides)
     assert verdicts(claims, "6-curves-cost") == {verdict}
     assert claims["6-curves-cost/diverse-pareto"].estimate == pytest.approx(loss)

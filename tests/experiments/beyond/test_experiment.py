@@ -34,10 +34,10 @@ from doral.experiments.kit.conduct import check, conduct
 from doral.experiments.kit.drawing import DEPTHS, SIDES
 from doral.pages import shell
 from doral.simulation.api import simulate
-from doral.simulation.intervals import interval
-from doral.simulation.result import SimulationResult
-from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS as SCENARIOS
-from doral.simulation.world import make_truth
+from doral.simulation.catalogue.lookup import CLASS_SCENARIOS as SCENARIOS
+from doral.simulation.results.intervals import interval
+from doral.simulation.results.result import SimulationResult
+from doral.simulation.world.truth import make_truth
 from tests.experiments.conftest import MakeResult
 from tests.experiments.pages import Page, Silent
 from tests.once import Once
@@ -79,7 +79,7 @@ def test_shares_are_those_of_the_simulator(made: tuple[Path, BeyondFindings]) ->
         result = simulate(TINY.policies, shrunk(SCENARIOS[scenario], TINY.shrink), runs=3, seed=1)
         for row in (row for row in rows if row["scenario"] == scenario):
             outcomes = result.of(scenario, row["policy"])
-            expected = interval(np.array([100 * one.rewards[0] / one.clairvoyant for one in outcomes]))
+            expected = interval(np.array([100 * one.rewards[0] / one.oracle for one in outcomes]))
             found = [float(row[f"share_percent{end}"]) for end in ("", "_low", "_high")]
             assert found == pytest.approx([expected.mean, expected.low, expected.high], rel=1e-12)
 
@@ -88,8 +88,7 @@ def test_what_an_ingredient_is_worth_is_the_paired_loss_without_it(made: tuple[P
     place = shrunk(SCENARIOS["stress/drift"], TINY.shrink)
     result = simulate([policy("doral-otf"), policy("doral-otf", pending="ignored")], place, runs=2, seed=1)
     shares = [
-        np.array([100 * one.rewards[0] / one.clairvoyant for one in result.of(place.name, name)])
-        for name in result.policies
+        np.array([100 * one.rewards[0] / one.oracle for one in result.of(place.name, name)]) for name in result.policies
     ]
     frame = made[1].ingredients
     assert frame is not None
@@ -109,7 +108,7 @@ def test_points_of_sweeps_are_those_of_the_simulator(made: tuple[Path, BeyondFin
     place = shrunk(SCENARIOS["paper/diverse-pareto"], TINY.shrink)
     outcomes = simulate(policy("doral-otf", cutoff_share=0.5), place, runs=2, seed=1).outcomes
     assert float(row["share_percent"]) == pytest.approx(
-        np.mean([100 * one.rewards[0] / one.clairvoyant for one in outcomes])
+        np.mean([100 * one.rewards[0] / one.oracle for one in outcomes])
     )
     assert float(row["cutoff_rounds"]) == pytest.approx(np.mean([one.cutoff for one in outcomes]))
 
@@ -309,7 +308,7 @@ def test_the_picture_of_rewards_shows_the_paper_s_policies_and_ours(made: tuple[
     figure = figures(made[1], TINY)["reward"]
     axes, (legend,) = figure.axes[0], figure.legends
     named = [entry.get_text().partition(":")[0] for entry in legend.get_texts()]
-    assert named == ["clairvoyant", "doral-otf", "doral", "random"]
+    assert named == ["oracle", "doral-otf", "doral", "random"]
     ends = {line.get_label(): float(np.asarray(line.get_ydata())[-1]) for line in axes.get_lines()}
     shares = [made[1].row("paper/diverse-pareto", name)["share_percent"] for name in named[1:]]
     assert list(ends)[1:] == [f"{n}: {s:.1f}%" for n, s in zip(named[1:], shares, strict=True)]
@@ -360,7 +359,7 @@ def test_every_sweep_shows_the_default_and_each_point_once(sweep: Sweep) -> None
 
 def test_another_unit_of_money_is_the_same_problem() -> None:
     one, hundred = (make_truth(altered_scenarios.with_rewards_times(scale), seed=0, run=0) for scale in (1, 100))
-    assert hundred.clairvoyant == pytest.approx(100 * one.clairvoyant)
+    assert hundred.oracle == pytest.approx(100 * one.oracle)
     assert hundred.world.means == pytest.approx(100 * one.world.means)
     assert hundred.world.noise_sd == pytest.approx(100 * one.world.noise_sd)
     assert (hundred.features == one.features).all()

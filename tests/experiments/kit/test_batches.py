@@ -15,9 +15,9 @@ from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.extent import Extent
 from doral.experiments.paper import cells as paper
 from doral.experiments.paper.variants import ABLATION
-from doral.simulation import saved
 from doral.simulation.api import simulate
-from doral.simulation.result import SimulationResult
+from doral.simulation.results import files as saved
+from doral.simulation.results.result import SimulationResult
 
 TINY = Extent(runs=BATCH_RUNS + 2, side_runs=1, shrink=100)
 

@@ -11,8 +11,8 @@ import pytest
 from doral._arrays import Floats
 from doral.experiments.kit.claim import to_json
 from doral.experiments.paper import claims
-from doral.simulation.intervals import interval
-from doral.simulation.result import SimulationResult
+from doral.simulation.results.intervals import interval
+from doral.simulation.results.result import SimulationResult
 
 MakeResult = Callable[..., SimulationResult]
 

@@ -9,9 +9,9 @@ import numpy as np
 from doral.delays import ByOutcome, Geometric, Law
 from doral.experiments.beyond.names import DIVERSE_PARETO
 from doral.problem import Arm
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.paper_scenarios import NOISE_SD, SCENARIOS
-from doral.simulation.scenarios.stress_scenarios import SCENARIOS as STRESS
+from doral.simulation.catalogue.paper import NOISE_SD, SCENARIOS
+from doral.simulation.catalogue.stress import SCENARIOS as STRESS
+from doral.simulation.scenario.scenario import Scenario
 
 POSITIVES_FIRST = "stress/positives-first"
 

@@ -17,9 +17,9 @@ from doral.experiments.beyond.variants import INGREDIENTS
 from doral.experiments.kit.batches import CellResult, Finished
 from doral.experiments.kit.claim import MARGIN_PERCENT, Claim
 from doral.experiments.kit.shares import end_columns, frame_of, share_percent, together
-from doral.simulation.intervals import UNKNOWN, Interval, interval
-from doral.simulation.outcome import Outcome
-from doral.simulation.result import SimulationResult
+from doral.simulation.results.intervals import UNKNOWN, Interval, interval
+from doral.simulation.results.outcome import Outcome
+from doral.simulation.results.result import SimulationResult
 
 Standing = Literal["ahead", "tied", "behind", "unknown"]
 """Unknown: the runs are too few to say, or too different from each other."""
@@ -95,7 +95,7 @@ def _shares(one: CellResult, policy: str) -> Floats:
 
 
 def shares_table(found: Iterable[CellResult]) -> pl.DataFrame:
-    """By scenario and policy: the share of the clairvoyant's reward, and the difference to the best other policy."""
+    """By scenario and policy: the share of the oracle's reward, and the difference to the best other policy."""
     return frame_of([row for one in found for row in _scenario_rows(one)])
 
 
@@ -150,7 +150,7 @@ def ingredients_table(found: Iterable[CellResult]) -> pl.DataFrame:
 
 
 def sweeps_table(finished: Finished, extent: BeyondExtent) -> pl.DataFrame:
-    """By sweep and point: the share of the clairvoyant's reward, and the cut-off m at the end."""
+    """By sweep and point: the share of the oracle's reward, and the cut-off m at the end."""
     rows = []
     for sweep in extent.sweeps:
         played = {one.cell.scenario.name: one.result for one in finished.of(study_of(sweep))}

@@ -6,15 +6,16 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from doral.engine.options import PRESETS, make_policy as policy
+from doral.engine.options import PRESETS
+from doral.engine.options import make_policy as policy
 from doral.experiments.beyond.names import DIVERSE_PARETO, REFERENCE
 from doral.experiments.beyond.sweeps import SWEEPS, Sweep
 from doral.experiments.beyond.variants import INGREDIENTS
 from doral.experiments.kit.cell import Cell, base_name, shrunk
 from doral.experiments.kit.extent import Extent
-from doral.simulation.named import NamedPolicy
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS
+from doral.simulation.catalogue.lookup import CLASS_SCENARIOS
+from doral.simulation.policies import NamedPolicy
+from doral.simulation.scenario.scenario import Scenario
 
 TABLE = "table"
 INGREDIENTS_STUDY = "ingredients"

@@ -22,8 +22,8 @@ from doral.experiments.kit.claim import (
     is_not_behind,
 )
 from doral.experiments.kit.shares import regret, share_percent
-from doral.simulation.intervals import CONFIDENCE, FEWEST_RUNS, UNKNOWN, Interval, interval
-from doral.simulation.result import SimulationResult
+from doral.simulation.results.intervals import CONFIDENCE, FEWEST_RUNS, UNKNOWN, Interval, interval
+from doral.simulation.results.result import SimulationResult
 
 SHARE_PERCENT = 99.2
 REGRET_RATIO = 8.0
@@ -72,10 +72,10 @@ def judge(compared: SimulationResult, shares: pl.DataFrame, ingredients: Simulat
 
 
 def _shares(compared: SimulationResult) -> Iterable[Claim]:
-    statement = f"{REFERENCE} earns at least {SHARE_PERCENT:g}% of what the clairvoyant does"
+    statement = f"{REFERENCE} earns at least {SHARE_PERCENT:g}% of what the oracle does"
     for scenario in _among(PAPER_SCENARIOS, compared):
         found = interval(share_percent(compared, scenario, REFERENCE))
-        yield claim(1, "share", scenario, statement, found, is_at_least(SHARE_PERCENT), "% of the clairvoyant's reward")
+        yield claim(1, "share", scenario, statement, found, is_at_least(SHARE_PERCENT), "% of the oracle's reward")
 
 
 def _regrets(compared: SimulationResult) -> Iterable[Claim]:
@@ -103,7 +103,7 @@ def _standings(shares: pl.DataFrame) -> Iterable[Claim]:
             f"{REFERENCE} is ahead of every other policy or tied with it (at most {MARGIN_PERCENT:g} point behind); "
             f"the best other is {rival}"
         )
-        unit = f"points above {rival}, in % of the clairvoyant's reward"
+        unit = f"points above {rival}, in % of the oracle's reward"
         yield claim(4, "standing", scenario, statement, _difference(rows[scenario]), NOT_BEHIND, unit)
     if played == STRESS_SCENARIOS:
         yield _how_many([_difference(rows[scenario]) for scenario in played])
@@ -132,7 +132,7 @@ def _how_many(differences: list[Interval]) -> Claim:
 def _curves(ingredients: SimulationResult) -> Iterable[Claim]:
     if BY_ARM not in ingredients.policies:
         return
-    unit = "points, in % of the clairvoyant's reward"
+    unit = "points, in % of the oracle's reward"
     statement = (
         f"Return curves by context cost less than {CURVES_COST_POINTS:g} points where delays do not depend on it"
     )

@@ -20,15 +20,15 @@ from doral.experiments.beyond.names import PAPER_SCENARIOS, short_name
 from doral.experiments.beyond.reward_figure import reward_figure, shown_policies
 from doral.experiments.beyond.sweeps import SWEEPS, Measure, Sweep
 from doral.experiments.kit.drawing import banded_curve, banded_line, ends_of, runs_words
-from doral.experiments.kit.shares import clairvoyant, regret
+from doral.experiments.kit.shares import oracle_rewards, regret
 from doral.pages.images import as_bytes
-from doral.simulation.intervals import Interval, interval
-from doral.simulation.plots import clean, colour_of, dash_of
+from doral.simulation.results.intervals import Interval, interval
+from doral.simulation.results.plots import clean, colour_of, dash_of
 
 WIDTH_INCHES = 5.8  # narrow enough for its words to be read on a phone
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _MEASURES: dict[Measure, tuple[str, str]] = {
-    "share": ("share_percent", "% of the clairvoyant's reward"),
+    "share": ("share_percent", "% of the oracle's reward"),
     "cutoff": ("cutoff_rounds", "cut-off m at the end, rounds"),
 }
 _DARK_GRID = "#353d46"
@@ -86,7 +86,7 @@ def _legend_below(figure: Figure, axes: Axes, *, columns: int) -> None:
 
 
 def _regret_figure(found: BeyondFindings) -> Figure:
-    """In percent of the clairvoyant's reward, where 0.5 against 10 is the whole point: a log axis."""
+    """In percent of the oracle's reward, where 0.5 against 10 is the whole point: a log axis."""
     figure = Figure(figsize=(WIDTH_INCHES, 1.8 + 0.36 * len(found.policies)), layout="constrained")
     axes = figure.subplots()
     played = [name for name in found.scenarios if name in PAPER_SCENARIOS]
@@ -94,7 +94,7 @@ def _regret_figure(found: BeyondFindings) -> Figure:
         offset = 0.16 * (position - (len(played) - 1) / 2)
         for row, policy in enumerate(found.policies):
             lost = regret(found.compared, scenario, policy)
-            shown = interval(100.0 * lost / clairvoyant(found.compared, scenario, policy))
+            shown = interval(100.0 * lost / oracle_rewards(found.compared, scenario, policy))
             label = short_name(scenario) if row == 0 else None
             _dot(axes, shown, row + offset, position=position, label=label)
     axes.set_xscale("log")
@@ -105,7 +105,7 @@ def _regret_figure(found: BeyondFindings) -> Figure:
     axes.set_ylim(len(found.policies) - 0.5, -0.5)
     runs = len(found.compared.of(played[0], found.policies[0]))
     axes.set_title(f"Regret on the paper's scenarios ({runs_words(runs)})", fontsize="medium", loc="left")
-    axes.set_xlabel("regret, % of the clairvoyant's reward (log scale)")
+    axes.set_xlabel("regret, % of the oracle's reward (log scale)")
     clean(axes)
     _legend_below(figure, axes, columns=2)
     return figure

@@ -8,7 +8,7 @@ from typing import Any
 
 from doral.experiments.kit.claim import MARGIN_PERCENT
 
-LEAST_LOSS, MOST_LOSS = 0.25, 60.0  # in % of the clairvoyant's reward
+LEAST_LOSS, MOST_LOSS = 0.25, 60.0  # in % of the oracle's reward
 SIGNS = {"best": "*", "tied": "=", "": "", "open": "?", "unknown": ""}
 """What stands behind a number, so that nothing is said by colour alone."""
 SIGNS_KEY = f"* best of its row, = at most {MARGIN_PERCENT:g} point behind it, ? the runs do not tell"
@@ -16,7 +16,7 @@ SMALL_POINTS, MOST_POINTS = 0.1, 50.0
 
 
 def depth_of_share(share_percent: float) -> float:
-    """From 0 (pale) to 1 (deep), by the logarithm of what is lost to the clairvoyant: 99.7 and 99.1 differ to the eye.
+    """From 0 (pale) to 1 (deep), by the logarithm of what is lost to the oracle: 99.7 and 99.1 differ to the eye.
 
     >>> depth_of_share(100.0), depth_of_share(40.0)
     (1.0, 0.0)

@@ -68,7 +68,7 @@ def shares_heatmap(found: BeyondFindings) -> Figure:
     cells = [[found.row(scenario, policy) for policy in found.policies] for scenario in found.scenarios]
     runs = mean_words(cells[0][0]["runs"])
     return _heatmap(
-        title=f"% of the clairvoyant's reward, {runs}\n{SIGNS_KEY}",
+        title=f"% of the oracle's reward, {runs}\n{SIGNS_KEY}",
         rows=[short_name(name) for name in found.scenarios],
         columns=list(found.policies),
         depths=np.array([[depth_of_share(cell["share_percent"]) for cell in row] for row in cells]),
@@ -85,7 +85,7 @@ def ingredients_heatmap(frame: pl.DataFrame, scenarios: Sequence[str]) -> Figure
     cells = [[rows[name, scenario] for scenario in scenarios] for name in names]
     runs = mean_words(frame["runs"][0])
     return _heatmap(
-        title=f"Points lost with this changed, in % of the clairvoyant's reward\n({runs}; pale: cannot be told from 0)",
+        title=f"Points lost with this changed, in % of the oracle's reward\n({runs}; pale: cannot be told from 0)",
         rows=names,
         columns=[short_name(name) for name in scenarios],
         depths=np.array([[worth_depth(cell) for cell in row] for row in cells]),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from doral.simulation.scenarios import paper_scenarios
-from doral.simulation.scenarios.catalogue import CLASS_SCENARIOS
+from doral.simulation.catalogue import paper as paper_scenarios
+from doral.simulation.catalogue.lookup import CLASS_SCENARIOS
 
 REFERENCE = "doral-otf"
 """The policy that sweeps, variants and most claims are about."""

@@ -21,7 +21,7 @@ from doral.experiments.kit.verdicts_table import verdict_mark
 from doral.pages.images import PNG_DOTS_PER_INCH, as_data
 from doral.pages.numbers import count, number, spread
 from doral.pages.shell import Page, Section, asset
-from doral.simulation.intervals import FEWEST_RUNS
+from doral.simulation.results.intervals import FEWEST_RUNS
 
 CSS_DOTS_PER_INCH = 96
 _COURSE_WORDS = "Cut-off m and number of arms in play of doral-otf, over time"
@@ -103,7 +103,7 @@ def _sections(
         if f"{name}.png" in images
     )
     html = f'{tables.shares_table(found)}\n<div class="grid">{pictures}</div>'
-    yield Section(id="shares", title="The share of the clairvoyant's reward", menu="Shares", html=html)
+    yield Section(id="shares", title="The share of the oracle's reward", menu="Shares", html=html)
     if found.claims:
         yield Section(id="claims", title="The targets", menu="Targets", html=tables.claims_table(found.claims))
     if found.ingredients is not None:
@@ -134,11 +134,11 @@ def _sections(
 
 def _reward_words(found: BeyondFindings) -> str:
     ends = [f"{name} {number(found.row(SCENARIO, name)['share_percent'], 1)}%" for name in shown_policies(found)]
-    return f"Reward over time under diverse Pareto delays, in % of all that the clairvoyant earns: {', '.join(ends)}"
+    return f"Reward over time under diverse Pareto delays, in % of all that the oracle earns: {', '.join(ends)}"
 
 
 def _sweep(sweep: Sweep, frame: pl.DataFrame, images: Mapping[str, bytes], dark: Mapping[str, bytes]) -> str:
-    words = f"{sweep.question} % of the clairvoyant's reward by: {sweep.x_label}"
+    words = f"{sweep.question} % of the oracle's reward by: {sweep.x_label}"
     return (
         f"<div><h3>{escape(sweep.question)}</h3>\n{_picture(figure_name(sweep), words, images, dark)}\n"
         f"<details><summary>The numbers</summary>{tables.sweep_table(sweep, frame)}</details></div>\n"

@@ -1,4 +1,4 @@
-"""Reward over time next to the clairvoyant's, on one scenario of the paper: the whole comparison in one picture."""
+"""Reward over time next to the oracle's, on one scenario of the paper: the whole comparison in one picture."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from matplotlib.ticker import EngFormatter
 from doral.experiments.beyond.analysis import BeyondFindings
 from doral.experiments.beyond.names import DIVERSE_PARETO, REFERENCE
 from doral.experiments.kit.drawing import banded_curve, runs_words
-from doral.experiments.kit.shares import METRIC, clairvoyant, share_percent
-from doral.simulation.plots import bands, clean, paths_of
+from doral.experiments.kit.shares import METRIC, oracle_rewards, share_percent
+from doral.simulation.results.plots import bands, clean, paths_of
 
 SCENARIO = DIVERSE_PARETO
 POLICIES = (REFERENCE, "doral", "d-alp", "d-linucb", "random")
 """Those of the paper, and the one that is to be better."""
 SIZE_INCHES = (6.4, 4.6)
-_CLAIRVOYANT_COLOUR = "#8a8a8a"
+_ORACLE_COLOUR = "#8a8a8a"
 
 
 def shown_policies(found: BeyondFindings) -> list[str]:
@@ -24,22 +24,22 @@ def shown_policies(found: BeyondFindings) -> list[str]:
 
 
 def reward_figure(found: BeyondFindings) -> Figure:
-    """In percent of all that the clairvoyant earns, so that runs with different rewards can be averaged."""
+    """In percent of all that the oracle earns, so that runs with different rewards can be averaged."""
     figure = Figure(figsize=SIZE_INCHES, layout="constrained")
     axes = figure.subplots()
     shown = shown_policies(found)
     rounds = found.compared.of(SCENARIO, shown[0])[0].rounds
-    words = "clairvoyant: 100%"
-    axes.plot([0, rounds[-1]], [0.0, 100.0], color=_CLAIRVOYANT_COLOUR, linewidth=4, alpha=0.45, label=words)
+    words = "oracle: 100%"
+    axes.plot([0, rounds[-1]], [0.0, 100.0], color=_ORACLE_COLOUR, linewidth=4, alpha=0.45, label=words)
     for position, name in enumerate(shown):
-        best = clairvoyant(found.compared, SCENARIO, name)
+        best = oracle_rewards(found.compared, SCENARIO, name)
         paths = 100.0 * paths_of(found.compared, SCENARIO, name, METRIC) / best[:, None]
         end = float(share_percent(found.compared, SCENARIO, name).mean())
         banded_curve(axes, rounds, bands(paths), position=position, label=f"{name}: {end:.1f}%")
     runs = len(found.compared.of(SCENARIO, shown[0]))
     axes.set_title(f"Reward over time, diverse Pareto delays\n({runs_words(runs)})", fontsize="medium", loc="left")
     axes.set_xlabel("round")
-    axes.set_ylabel("% of all that the clairvoyant earns")
+    axes.set_ylabel("% of all that the oracle earns")
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.set_xlim(0, rounds[-1])
     axes.set_ylim(0, 105)

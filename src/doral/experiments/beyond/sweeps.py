@@ -17,8 +17,8 @@ from doral.experiments.beyond.altered_scenarios import (
     with_rewards_times,
 )
 from doral.experiments.beyond.names import DIVERSE_PARETO, PAPER_SCENARIOS, REFERENCE, short_name
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios.catalogue import SCENARIOS
+from doral.simulation.catalogue.lookup import SCENARIOS
+from doral.simulation.scenario.scenario import Scenario
 
 Measure = Literal["share", "cutoff"]
 

@@ -40,7 +40,7 @@ def shares_table(found: BeyondFindings) -> str:
         for scenario in found.scenarios
     ]
     caption = (
-        "Reward within the deadline in % of the clairvoyant's. The deeper the colour, the less is lost (log scale). "
+        "Reward within the deadline in % of the oracle's. The deeper the colour, the less is lost (log scale). "
         f"Framed: the best of its row (thick, *), and those that are at most {MARGIN_PERCENT:g} point behind it by the "
         "95% interval of the paired difference (thin, =); a question mark: the runs do not tell. "
         + ends_note(
@@ -75,7 +75,7 @@ def ingredients_table(frame: pl.DataFrame, scenarios: Sequence[str]) -> str:
         )
         rows.append(Row(data=[name, *(_worth(found[words, scenario]) for scenario in scenarios)]))
     caption = (
-        "Points that <code>doral-otf</code> loses with this one thing changed, in % of the clairvoyant's reward: "
+        "Points that <code>doral-otf</code> loses with this one thing changed, in % of the oracle's reward: "
         "what the ingredient is worth. Blue: it helps; orange, with a minus: it hurts; without colour: the 95% "
         "interval of the paired difference contains 0, or there is none. "
         + ends_note(frame["runs"][0], otherwise="Pointing at a number shows the interval.")
@@ -107,7 +107,7 @@ def sweep_table(sweep: Sweep, frame: pl.DataFrame) -> str:
         cells = [shown.get((panel, line, x)) for line in lines]
         rows.append(Row(data=[text(x, look="short", is_head=True), *(_point(cell, sweep) for cell in cells)]))
     few = none_words(frame["runs"][0])
-    caption = f"% of the clairvoyant's reward, {few or 'with its 95% interval'}" + (
+    caption = f"% of the oracle's reward, {few or 'with its 95% interval'}" + (
         "; in brackets, the cut-off m at the end in rounds." if "cutoff" in sweep.measures else "."
     )
     heads = [sweep.x_label.partition(":")[0], *lines]

@@ -7,7 +7,7 @@ from typing import Any
 from doral.engine.options import make_policy as policy
 from doral.experiments.beyond.names import REFERENCE
 from doral.experiments.kit.cell import Variant
-from doral.simulation.scenarios.stress_scenarios import HORIZON
+from doral.simulation.catalogue.stress import HORIZON
 
 
 def _without(says: str, **words: Any) -> Variant:

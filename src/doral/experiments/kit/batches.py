@@ -19,14 +19,13 @@ from doral.errors import InvalidValue
 from doral.experiments.kit import settings
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.folder import part_name
-from doral.simulation import saved
 from doral.simulation.api import simulate
-from doral.simulation.named import NamedPolicy
-from doral.simulation.outcome import COURSE_COLUMNS, METRICS, Outcome
-from doral.simulation.result import SimulationResult
-from doral.simulation.workers.cutting import run_work
-from doral.simulation.workers.engine import Engine, active
-from doral.simulation.workers.spreading import spread_as_finished
+from doral.simulation.policies import NamedPolicy
+from doral.simulation.results import files as saved
+from doral.simulation.results.outcome import COURSE_COLUMNS, METRICS, Outcome
+from doral.simulation.results.result import SimulationResult
+from doral.simulation.workers.cluster import Engine, active
+from doral.simulation.workers.tasks import run_work, spread_as_finished
 
 BATCH_RUNS = 10  # what an interruption can cost: a few seconds of work
 BATCH_POLICIES = 6  # each holds a book of its whole run, so this bounds the memory
@@ -50,7 +49,7 @@ class Batch:
     def key(self, *, seed: int) -> str:
         """The same for the same numbers, another for any other settings, seed, runs or version."""
         content = {
-            "scenario": settings.of_scenario(self.cell.scenario),
+            "scenario": settings.describe_scenario(self.cell.scenario),
             "policies": [one.to_dict() for one in self.policies],
             "keep_curves": self.cell.keep_curves,
             "seed": seed,

@@ -6,9 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 
 from doral.engine.options import PolicyOptions
-from doral.simulation.calendar import Calendar
-from doral.simulation.named import NamedPolicy
-from doral.simulation.scenario import Scenario
+from doral.simulation.policies import NamedPolicy
+from doral.simulation.scenario.calendar import Calendar
+from doral.simulation.scenario.scenario import Scenario
 
 
 @dataclass(frozen=True, kw_only=True)

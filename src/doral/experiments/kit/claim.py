@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from doral._arrays import Floats
-from doral.simulation.intervals import UNKNOWN, Interval, interval
+from doral.simulation.results.intervals import UNKNOWN, Interval, interval
 
 Verdict = Literal["holds", "fails", "not shown"]
 Rule = Callable[[Interval], Verdict]
@@ -18,7 +18,7 @@ MARGIN_PERCENT = 1.0
 """Rewards that differ by at most this much are tied.
 
 It is what the reproduction takes the paper's "overlap" to be, so that the word means the same in both experiments, and
-about as much as `doral-otf` itself may lose to the clairvoyant on the paper's scenarios (0.8).
+about as much as `doral-otf` itself may lose to the oracle on the paper's scenarios (0.8).
 """
 
 

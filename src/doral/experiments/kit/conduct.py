@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from doral import _check
-from doral.engine.setup import MAX_SEED
 from doral.engine.options import PolicyOptions
+from doral.engine.setup import MAX_SEED
 from doral.experiments.kit import claim, folder, report, settings
 from doral.experiments.kit.batches import Progress, run_cells
 from doral.experiments.kit.cell import Cell

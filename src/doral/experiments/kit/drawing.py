@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
 from doral._arrays import Floats, Ints
-from doral.simulation.intervals import FEWEST_RUNS
-from doral.simulation.plots import colour_of, dash_of
+from doral.simulation.results.intervals import FEWEST_RUNS
+from doral.simulation.results.plots import colour_of, dash_of
 
 # Black digits are read on every depth of these, at a contrast of six at least: no scale reaches into the middle, where
 # neither black nor white stands out. One hue from pale to deep, and two that everybody tells apart.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doral.simulation.intervals import FEWEST_RUNS
+from doral.simulation.results.intervals import FEWEST_RUNS
 
 
 def none_words(runs: int) -> str:

@@ -13,7 +13,7 @@ from doral._kernel.cache import kernels_version
 from doral._version import VERSION
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.extent import Extent
-from doral.simulation.described import of_scenario as of_scenario
+from doral.simulation.scenario.description import describe_scenario as describe_scenario
 
 _LIBRARIES = ("numpy", "numba", "scipy", "polars")
 
@@ -50,7 +50,7 @@ def to_json(extent: Extent, cells: Iterable[Cell], *, seed: int) -> str:
         "side_runs": extent.side_runs if extent.with_sides else 0,
         "shrink": extent.shrink,
         "versions": versions(),
-        "scenarios": {cell.scenario.name: of_scenario(cell.scenario) for cell in work},
+        "scenarios": {cell.scenario.name: describe_scenario(cell.scenario) for cell in work},
         "policies": {one.name: one.to_dict() for cell in work for one in cell.policies},
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""Rewards as shares of the clairvoyant's, and the columns that tables make of them."""
+"""Rewards as shares of the oracle's, and the columns that tables make of them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import polars as pl
 
 from doral._arrays import Floats
 from doral.experiments.kit.batches import CellResult
-from doral.simulation.intervals import Interval
-from doral.simulation.result import SimulationResult
+from doral.simulation.results.intervals import Interval
+from doral.simulation.results.result import SimulationResult
 
-METRIC = "within_deadline"  # what the clairvoyant plays for
+METRIC = "within_deadline"  # what the oracle plays for
 
 
 def together(found: Iterable[CellResult], *, seed: int) -> SimulationResult:
@@ -21,20 +21,20 @@ def together(found: Iterable[CellResult], *, seed: int) -> SimulationResult:
     return SimulationResult(outcomes=tuple(outcome for one in found for outcome in one.result.outcomes), seed=seed)
 
 
-def clairvoyant(result: SimulationResult, scenario: str, policy: str) -> Floats:
-    """By run of a policy: what the clairvoyant earns in it."""
-    return np.array([one.clairvoyant for one in result.of(scenario, policy)])
+def oracle_rewards(result: SimulationResult, scenario: str, policy: str) -> Floats:
+    """By run of a policy: what the oracle earns in it."""
+    return np.array([one.oracle for one in result.of(scenario, policy)])
 
 
 def share_percent(result: SimulationResult, scenario: str, policy: str) -> Floats:
-    """By run: the reward in percent of the clairvoyant's; unknown where nothing is worth its cost."""
-    best = clairvoyant(result, scenario, policy)
+    """By run: the reward in percent of the oracle's; unknown where nothing is worth its cost."""
+    best = oracle_rewards(result, scenario, policy)
     return 100.0 * result.rewards(scenario, policy, METRIC) / np.where(best > 0.0, best, np.nan)
 
 
 def regret(result: SimulationResult, scenario: str, policy: str) -> Floats:
-    """By run: what is lost to the clairvoyant."""
-    return clairvoyant(result, scenario, policy) - result.rewards(scenario, policy, METRIC)
+    """By run: what is lost to the oracle."""
+    return oracle_rewards(result, scenario, policy) - result.rewards(scenario, policy, METRIC)
 
 
 def end_columns(name: str, found: Interval) -> dict[str, float]:

@@ -20,8 +20,8 @@ from doral.experiments.kit.shares import end_columns, frame_of, share_percent, t
 from doral.experiments.paper.cells import ABLATION_STUDY, ACCEPT_SWEEP, COMPARISON, HORIZON_SWEEP
 from doral.experiments.paper.claims import judge, judge_totals
 from doral.experiments.paper.variants import ABLATION
-from doral.simulation.intervals import UNKNOWN, interval
-from doral.simulation.result import SimulationResult
+from doral.simulation.results.intervals import UNKNOWN, interval
+from doral.simulation.results.result import SimulationResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ def literal_result(found: Iterable[CellResult]) -> SimulationResult:
 
 
 def _row(one: CellResult, policy: str, reference: str) -> dict[str, Any]:
-    """The share of the clairvoyant's reward, and its paired difference to the reference in points."""
+    """The share of the oracle's reward, and its paired difference to the reference in points."""
     name = one.cell.scenario.name
     found = one.result.of(name, policy)
     shares = share_percent(one.result, name, policy)

@@ -9,8 +9,8 @@ from doral.experiments.kit.cell import Cell, shrunk
 from doral.experiments.kit.extent import Extent
 from doral.experiments.paper.names import POLICIES, SCENARIO_NAMES
 from doral.experiments.paper.variants import ABLATION
-from doral.simulation.scenario import Scenario
-from doral.simulation.scenarios import paper_scenarios
+from doral.simulation.catalogue import paper as paper_scenarios
+from doral.simulation.scenario.scenario import Scenario
 
 FULL = Extent(runs=50, side_runs=20)
 QUICK = Extent(runs=5, side_runs=2, shrink=5)

@@ -16,9 +16,9 @@ from doral.experiments.paper.names import (
     SIMILAR_GEOMETRIC,
     SIMILAR_PARETO,
 )
-from doral.simulation.intervals import Interval
-from doral.simulation.outcome import METRICS
-from doral.simulation.result import SimulationResult
+from doral.simulation.results.intervals import Interval
+from doral.simulation.results.outcome import METRICS
+from doral.simulation.results.result import SimulationResult
 
 OVERLAP_PERCENT = MARGIN_PERCENT
 CLOSE_PERCENT = 2.0

@@ -14,7 +14,7 @@ from doral.experiments.kit.extent import Extent
 from doral.experiments.kit.shares import METRIC
 from doral.experiments.paper.analysis import PaperFindings
 from doral.experiments.paper.names import FIGURES, SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES
-from doral.simulation.plots import clean, plot
+from doral.simulation.results.plots import clean, plot
 
 FIGURE_NAMES = (*(one.name for one in FIGURES), "sweep_horizon", "sweep_accept")
 
@@ -75,7 +75,7 @@ def _horizon_figure(frame: pl.DataFrame) -> Figure:
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         _finish(axes, scenario)
     panels[0].legend(frameon=False, handlelength=3)
-    _label_outside(panels, "horizon T, rounds", "% of the clairvoyant's reward")
+    _label_outside(panels, "horizon T, rounds", "% of the oracle's reward")
     return figure
 
 
@@ -85,5 +85,5 @@ def _accept_figure(frame: pl.DataFrame) -> Figure:
         _line(axes, frame.filter(scenario=scenario), "accept", label="DORAL", position=0)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         _finish(axes, scenario)
-    _label_outside(panels, "A', accepted arms", "% of the clairvoyant's reward")
+    _label_outside(panels, "A', accepted arms", "% of the oracle's reward")
     return figure

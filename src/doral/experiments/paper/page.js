@@ -75,7 +75,7 @@
   };
   const drawSweep = (name, sweep) => {
     const traces = sweep.lines.flatMap((line, position) => (isShown(line) ? band(line, line.x, line, position, true) : []));
-    const made = layout(sweep.x_title, "% of the clairvoyant", {});
+    const made = layout(sweep.x_title, "% of the oracle", {});
     made.xaxis.tickvals = sweep.lines[0].x;
     Plotly.react(name, traces, made, config);
   };

@@ -20,9 +20,9 @@ from doral.experiments.paper.plot_data import as_script, plot_data
 from doral.pages.images import as_data
 from doral.pages.numbers import count, number
 from doral.pages.shell import Page, Section, asset
-from doral.simulation.intervals import FEWEST_RUNS
-from doral.simulation.plots import METRIC_WORDS
-from doral.simulation.scenarios.paper_scenarios import BUDGET, HORIZON, SCENARIOS
+from doral.simulation.catalogue.paper import BUDGET, HORIZON, SCENARIOS
+from doral.simulation.results.intervals import FEWEST_RUNS
+from doral.simulation.results.plots import METRIC_WORDS
 
 _GROUPS = {
     "1": "With similar delays, DORAL and D-ALP overlap",
@@ -31,8 +31,8 @@ _GROUPS = {
     "4": "DORAL earns more than D-LinUCB and Random everywhere",
     "5": "DORAL starts late: its stage 1 costs reward at the start",
 }
-_BY_HORIZON = "Share of the clairvoyant's reward by horizon"
-_BY_ACCEPTED = "Share of the clairvoyant's reward by number of accepted arms"
+_BY_HORIZON = "Share of the oracle's reward by horizon"
+_BY_ACCEPTED = "Share of the oracle's reward by number of accepted arms"
 
 
 def page(found: PaperFindings, extent: Extent, images: Mapping[str, bytes]) -> Page:
@@ -67,7 +67,7 @@ def _inlined(script: str) -> str:
 
 def _answer(found: PaperFindings, extent: Extent) -> str:
     shares = [
-        100.0 * row["reward_mean"] / row["clairvoyant_mean"]
+        100.0 * row["reward_mean"] / row["oracle_mean"]
         for row in found.summary.filter(policy="doral", metric=METRIC).iter_rows(named=True)
     ]
     printed = ""
@@ -81,7 +81,7 @@ def _answer(found: PaperFindings, extent: Extent) -> str:
         )
     paragraph = (
         "Four policies played the four settings of the paper on the same draws, "
-        f"{count(extent.runs, 'run', 'runs')} each. DORAL reached {_range(shares, 0)}% of what a clairvoyant with "
+        f"{count(extent.runs, 'run', 'runs')} each. DORAL reached {_range(shares, 0)}% of what an oracle with "
         f"the same budget would earn.{printed}"
     )
     items = "".join(_group(words, [one for one in found.claims if one.id[0] == key]) for key, words in _GROUPS.items())

@@ -10,8 +10,8 @@ import numpy as np
 from doral._arrays import Floats
 from doral.experiments.paper.analysis import PaperFindings
 from doral.experiments.paper.names import FIGURES, SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES, PaperFigure
-from doral.simulation.outcome import METRICS
-from doral.simulation.plots import bands, paths_of
+from doral.simulation.results.outcome import METRICS
+from doral.simulation.results.plots import bands, paths_of
 
 PLOTTED_POINTS = 200  # of each curve; more cannot be seen
 

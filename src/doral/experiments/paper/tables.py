@@ -14,9 +14,9 @@ from doral.experiments.paper.names import SCENARIO_NAMES, SHORT_TITLES, SHOWN_NA
 from doral.experiments.paper.variants import ABLATION
 from doral.pages.markup import Datum, Row, amount, table, text
 from doral.pages.numbers import number, spread
-from doral.simulation.outcome import METRICS
-from doral.simulation.plots import METRIC_WORDS
-from doral.simulation.result import SimulationResult
+from doral.simulation.results.outcome import METRICS
+from doral.simulation.results.plots import METRIC_WORDS
+from doral.simulation.results.result import SimulationResult
 
 _CLAIMS_CAPTION = f"What the paper states, decided by the 95% interval of paired runs. {VERDICTS_NOTE}"
 
@@ -61,7 +61,7 @@ def summary_table(summary: pl.DataFrame) -> str:
                 text(METRIC_WORDS[row["metric"]].removeprefix("returned "), look="short metric"),
                 amount(row["reward_mean"]),
                 amount(row["reward_se"]),
-                amount(100.0 * row["reward_mean"] / row["clairvoyant_mean"], 1),
+                amount(100.0 * row["reward_mean"] / row["oracle_mean"], 1),
                 amount(row["regret_mean"]),
                 *_difference(row),
             ],
@@ -70,10 +70,10 @@ def summary_table(summary: pl.DataFrame) -> str:
     ]
     caption = (
         "Mean reward per run. A click on a heading sorts; the choice of what counts, above the figures, "
-        "applies here too. The clairvoyant plays for answers within the deadline: counted otherwise, more than 100% of "
+        "applies here too. The oracle plays for answers within the deadline: counted otherwise, more than 100% of "
         "its reward is possible."
     )
-    heads = ["delays", "policy", "what counts", "reward", "std. error", "% of clairvoyant", "regret"]
+    heads = ["delays", "policy", "what counts", "reward", "std. error", "% of oracle", "regret"]
     heads += ["less DORAL", "95% interval"]
     return table(name="summary-table", caption=caption, heads=heads, rows=rows, is_sortable=True)
 
@@ -146,7 +146,7 @@ def ablation_table(ablation: pl.DataFrame) -> str:
         for position, variant in enumerate(ABLATION)
     ]
     caption = (
-        "Reward in % of the clairvoyant's. Below it, the paired difference to the policy of the same name in the "
+        "Reward in % of the oracle's. Below it, the paired difference to the policy of the same name in the "
         "reading of this reproduction, in points with its 95% interval; coloured where the interval excludes 0."
     )
     heads = ["variant", *(SHORT_TITLES[scenario] for scenario in SCENARIO_NAMES)]

@@ -9,8 +9,8 @@ from typing import Any
 from doral.errors import InvalidValue
 from doral.service.pages.creating_values import Asked
 from doral.service.pages.forms_reading import MAX_FILE_BYTES, SentFile
-from doral.simulation import json_text
-from doral.simulation.problem_text import FIELD, problem_of
+from doral.simulation.scenario import text
+from doral.simulation.scenario.notation import FIELD, problem_of
 
 USUAL_POLICY = "doral-otf"
 _LOGS = (".csv", ".csv.gz", ".parquet", ".xlsx")  # what people have, and may take for what is meant
@@ -32,11 +32,7 @@ def asked_of_file(file: SentFile | None, *, name: str, policy: str, clock: str) 
     if file.name.lower().endswith(_LOGS):
         remedy = "looks like a log: `doral plan` reads it, and the plan.json that it writes can be given here"
         raise InvalidValue(FIELD, file.name, remedy)
-    try:
-        text = file.content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidValue(FIELD, file.name, f"is not JSON: no text in UTF-8 ({error.reason})") from None
-    data = json_text.read_text(FIELD, file.name, text)
+    data = text.read_bytes(FIELD, file.name, file.content)
     advised = USUAL_POLICY
     options: dict[str, Any] = {}
     own_clock = "seconds"

@@ -18,7 +18,7 @@ from doral.service.pages.forms import (
     select_field,
     text_field,
 )
-from doral.simulation.policy_words import PRESET_WORDS
+from doral.simulation.catalogue.descriptions import PRESET_WORDS
 
 _DECIMAL = {"inputmode": "decimal"}
 _WHOLE = {"inputmode": "numeric"}
@@ -326,12 +326,12 @@ def _by_file(caller: Caller, values: Typed, mistakes: Mistakes) -> str:
     file = text_field(
         "file",
         "File",
-        help_="JSON as doral init writes it (comments are allowed), or plan.json or problem.json of doral plan.",
+        help_="TOML or JSON as doral init writes it, or plan.json or problem.json of doral plan.",
         mistakes=mistakes,
         kind="file",
         is_required=True,
         look="wide",
-        more={"accept": ".json,application/json"},
+        more={"accept": ".toml,.json,application/json"},
     )
     name = text_field(
         "file-name",

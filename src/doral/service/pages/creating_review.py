@@ -14,7 +14,7 @@ from doral.problem import Arm, Problem
 from doral.service.access.caller import Caller
 from doral.service.pages.creating_values import Asked, Typed
 from doral.service.pages.forms import KEY_FIELD, button, facts_list, form, fresh_key, hidden
-from doral.simulation.policy_words import PRESET_WORDS
+from doral.simulation.catalogue.descriptions import PRESET_WORDS
 
 _MOST = 50  # rows of a table
 _LONG = 60

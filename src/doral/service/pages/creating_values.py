@@ -25,7 +25,7 @@ from doral.problem import Arm, Context, Problem
 from doral.problem.context import EVERYONE
 from doral.service.pages.forms import Mistakes
 from doral.service.pages.forms_reading import Sent
-from doral.simulation import written
+from doral.simulation.scenario import notation as written
 
 Value = TypeVar("Value")
 LEAST_ARM_ROWS, LEAST_CONTEXT_ROWS, MORE_ROWS, MOST_ROWS = 4, 3, 5, 500

@@ -8,10 +8,8 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral.problem import Problem
-from doral.simulation.python_policy import Answer, Arrival
-from doral.simulation.rivals.plan import list_costs, spread_evenly
-from doral.simulation.rivals.settings import Settings, share
-from doral.simulation.rivals.uniform import Uniform
+from doral.simulation.rivals.plan import Settings, Uniform, list_costs, share, spread_evenly
+from doral.simulation.world.python_policy import Answer, Arrival
 
 
 @dataclass(frozen=True, kw_only=True)

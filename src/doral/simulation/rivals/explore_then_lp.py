@@ -8,11 +8,9 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral.problem import Problem
-from doral.simulation.python_policy import Answer, Arrival
-from doral.simulation.rivals.plan import Plan
-from doral.simulation.rivals.settings import Settings, share
+from doral.simulation.rivals.plan import Plan, Settings, Uniform, share
 from doral.simulation.rivals.trials import Trials
-from doral.simulation.rivals.uniform import Uniform
+from doral.simulation.world.python_policy import Answer, Arrival
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,17 +1,28 @@
-"""What rivals do with values: LP_m over all contexts, with the rest of the budget over the rest of the rounds.
-
-Values are beyond what doing nothing brings, and what brings less than `return_at_least` is not bought.
-"""
+"""What rivals share: settings, uniform exploration, and LP_m with the remaining budget."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from doral import _check
 from doral._arrays import Floats
 from doral.pacing import Pacer
 from doral.problem import Problem, reserve_depths
-from doral.simulation.clairvoyant import reserve_caps
-from doral.simulation.python_policy import Arrival
+from doral.simulation.world.oracle import reserve_caps
+from doral.simulation.world.python_policy import Arrival
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What can be set about a rival; each has its own."""
+
+
+def share(field: str, value: object) -> float:
+    """A number from 0 to 1."""
+    return _check.finite_number(field, value, at_least=0, at_most=1)
+
 
 _MOST_ROUNDS = 50  # between two plans
 _STEPS_TO_THE_END = 20
@@ -88,3 +99,21 @@ def list_costs(problem: Problem) -> list[list[float]]:
     """By context and arm."""
     costs: list[list[float]] = np.broadcast_to(problem.costs_by_context, (problem.n_contexts, problem.n_arms)).tolist()
     return costs
+
+
+class Uniform:
+    """Draws an arm; plays it by a coin that spreads the budget over the rounds that are left."""
+
+    def __init__(self, problem: Problem, draws: np.random.Generator) -> None:
+        self._costs = list_costs(problem)
+        self._draws = draws
+
+    def choose(self, arrival: Arrival, share: float = 1.0) -> int | None:
+        """An arm, with `share` of the chance that the budget allows."""
+        arms = arrival.available
+        if not arms:
+            return None
+        mean_cost = sum(self._costs[arrival.context][arm] for arm in arms) / len(arms)
+        coin = self._draws.random()
+        chance = share * spread_evenly(arrival, mean_cost)
+        return arms[int(len(arms) * coin / chance)] if coin < chance else None

@@ -1,12 +1,96 @@
-"""`doral.rival`: a rival by name, and what its settings mean."""
+"""Rivals by name: `doral.rival`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeAlias, overload
 
+from doral import _check
 from doral._given import Numbers, NumberTable
-from doral.simulation.rivals import catalogue
-from doral.simulation.rivals.catalogue import Rival
+from doral._kernel.sources import digest_of
+from doral.errors import InvalidValue, UnknownName, shown
+from doral.problem import Problem
+from doral.simulation.rivals import ab, beta_ts_lp, explore_then_lp, status_quo
+from doral.simulation.rivals.plan import Settings
+from doral.simulation.world.python_policy import PythonPolicy
+
+SOURCES = "simulation/rivals/*.py"  # of the package: what decides, beside the engine's
+
+
+@dataclass(frozen=True)
+class _Kind:
+    policy: Callable[[Problem, int, Any], PythonPolicy]
+    settings: Callable[..., Settings]
+    is_at_list_prices: bool = False  # it does not learn what is paid
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "beta-ts-lp": _Kind(beta_ts_lp.BetaTSLP, beta_ts_lp.BetaTSLPSettings),
+    "explore-then-lp": _Kind(explore_then_lp.ExploreThenLP, explore_then_lp.ExploreThenLPSettings),
+    "a/b": _Kind(ab.AB, ab.ABSettings, is_at_list_prices=True),
+    "status-quo": _Kind(status_quo.StatusQuo, status_quo.StatusQuoSettings, is_at_list_prices=True),
+}
+RIVALS = tuple(_KINDS)
+AT_LIST_PRICES = tuple(name for name, kind in _KINDS.items() if kind.is_at_list_prices)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rival:
+    """A rival with its settings; called with a problem and a seed it makes a fresh policy for one run."""
+
+    kind: str
+    settings: Settings
+    name: str
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name} {shown(value)}" for name, value in asdict(self.settings).items())
+        kind = "" if self.name == self.kind else f"{self.kind}, "
+        return f"<Rival {self.name!r}: {kind}{settings}>"
+
+    def _repr_html_(self) -> str:
+        from doral.pages.notebook import card
+
+        settings = [(name, shown(value)) for name, value in asdict(self.settings).items()]
+        return card(f"Rival {self.name}", [("Kind", self.kind), *settings])
+
+    def __call__(self, problem: Problem, seed: int) -> PythonPolicy:
+        return _KINDS[self.kind].policy(problem, seed, self.settings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold, with what its decisions depend on beside the engine."""
+        return {"rival": self.kind, "name": self.name, **asdict(self.settings), "sources": digest_of(SOURCES)}
+
+
+def make_rival(name: str, /, *, label: str | None = None, **settings: Any) -> Rival:
+    """Return a rival with checked settings, from arguments of any source."""
+    if not _check.is_among(name, _KINDS):
+        raise UnknownName("rival", name, RIVALS)
+    for given in settings:
+        if given not in setting_names(name):
+            raise UnknownName(f"setting of {name}", given, setting_names(name))
+    changed = ", ".join(f"{setting}={value}" for setting, value in sorted(settings.items()))
+    called = f"{name}({changed})" if changed else name
+    if label is not None:
+        called = _check.name("label", label)
+    return Rival(kind=name, settings=_KINDS[name].settings(**settings), name=called)
+
+
+def setting_names(name: str) -> tuple[str, ...]:
+    """What can be set."""
+    return tuple(field.name for field in fields(_KINDS[name].settings()))
+
+
+def parse_setting(setting: str, value: str) -> object:
+    """A setting as a word of the command line: a number, several with a slash between them, or rows of them by ;."""
+    try:
+        if setting == "chances":
+            return tuple(tuple(map(float, row.split("/"))) for row in value.split(";"))
+        return tuple(float(part) for part in value.split("/")) if setting == "shares" else float(value)
+    except ValueError:
+        remedy = "must be a number, or several as in 0.5/0.3/0.2 for shares, or 0.5/0.3;0.1/0.2 for chances by context"
+        raise InvalidValue(setting, value, remedy) from None
+
 
 RivalName: TypeAlias = Literal["beta-ts-lp", "explore-then-lp", "a/b", "status-quo"]
 
@@ -53,4 +137,4 @@ def rival(name: RivalName, /, *, label: str | None = None, **settings: Any) -> R
     >>> rival("beta-ts-lp", explore=0.05).name
     'beta-ts-lp(explore=0.05)'
     """
-    return catalogue.rival(name, label=label, **settings)
+    return make_rival(name, label=label, **settings)

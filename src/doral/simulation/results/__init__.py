@@ -1,0 +1,1 @@
+"""What runs gave: outcomes, tables, differences, plots and files."""

@@ -1,0 +1,418 @@
+"""`doral.simulate_to`: runs written to a Parquet file as they finish; an interrupted call resumes.
+
+Finished parts lie in a folder beside the file until that is whole. The folder and the file say which settings they
+hold; runs of other settings under the same name are refused, with what differs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from doral import _check, _files
+from doral._forks import renew_in_child
+from doral._progress import Progress
+from doral.engine.options import PolicyOptions
+from doral.engine.setup import MAX_SEED
+from doral.errors import InvalidValue, shown
+from doral.prediction.external import External
+from doral.simulation.api import (
+    MAX_RUNS,
+    AnyPolicy,
+    Experiment,
+    check_sizes,
+    checked_jobs,
+    made_policies,
+    made_scenarios,
+    play_run,
+    policy_name,
+    prefer_for,
+)
+from doral.simulation.results.stored_runs import METADATA, StoredRuns, said_by
+from doral.simulation.results.tables import rows_of_runs
+from doral.simulation.rivals.rival import Rival
+from doral.simulation.scenario.description import describe_scenario
+from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.workers.cluster import active
+from doral.simulation.workers.packing import versions
+from doral.simulation.workers.tasks import TASK_WORK, run_work, spread, spread_as_finished
+
+try:
+    import fcntl
+except ImportError:  # not on this platform
+    HAS_LOCKS = False
+else:
+    HAS_LOCKS = True
+
+
+class _Held:
+    """An open folder. The kernel keeps a lock as long as any process has it open, so a forked child closes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.number: int = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        self._is_open = True
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            os.close(self.number)
+
+
+@contextmanager
+def only_one(folder: Path) -> Iterator[bool]:
+    """Make the folder, lock it until the block ends, and yield whether the lock was free."""
+    folder.mkdir(exist_ok=True)
+    if not HAS_LOCKS:
+        yield True
+        return
+    held = _Held(folder)
+    try:
+        yield _is_locked(held.number) and _is_there(held.number, folder)
+    finally:
+        held.close()
+
+
+def _is_locked(held: int) -> bool:
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without such locks
+        pass
+    return True
+
+
+def _is_there(held: int, folder: Path) -> bool:
+    """Return whether the locked folder is still the one of this name: another process may have removed it."""
+    try:
+        return os.path.samestat(os.fstat(held), folder.stat())
+    except FileNotFoundError:
+        return False
+
+
+KIND = ".parquet"
+PARTS = ".parts"  # the folder next to the file, until that is whole
+SETTINGS = "settings.json"  # in that folder
+MOST_PART_ROWS = 20_000
+MOST_PARTS = 10_000  # a folder with more is slow to read
+ROW_GROUP = 50_000
+TRIES = 3  # to play again what a disk has lost
+_OF_THE_SYSTEM = ("os error", "transport error")  # how Polars says that a disk is full
+_DIGITS = 32  # of a digest
+_MOST_SHOWN = 3  # differences in a message
+# Parts say in their names what they are and what is in them; nothing else in the folder is touched.
+_OWN = re.compile(r"(?P<part>[0-9a-f]{32}(-\d+){3})(-(?P<digest>[0-9a-f]{32}))?\.parquet|.*\.unfinished")
+
+
+class Part(NamedTuple):
+    """Runs that are played and kept together."""
+
+    number: int
+    place: int
+    first_run: int
+    runs: int
+
+
+def simulate_to(
+    path: str | Path,
+    policies: AnyPolicy | Iterable[AnyPolicy],
+    scenario: str | Scenario | Iterable[str | Scenario],
+    *,
+    runs: int = 10,
+    seed: int = 0,
+    n_jobs: int = 1,
+    first_run: int = 0,
+    progress: bool | None = None,
+    name: str | None = None,
+) -> StoredRuns:
+    """Let policies play scenarios, and write the runs to a Parquet file as they finish; it may be larger than memory.
+
+    The numbers are those of `doral.simulate`, row by row. Curves and decisions are not kept. After an interruption the
+    same call resumes, with the same bits at the end; when all runs are there, nothing is played. The stream is known by
+    its `name`: a file that holds runs of this name with other policies, scenarios or another seed is refused, and the
+    error says what differs. Code of policies and laws in Python is not compared: give another `name` when it changes.
+    Another version of DORAL or of its libraries plays all runs again.
+
+    Args:
+        path: The file, ending in ".parquet"; its folder must exist. A file of another name, or one that DORAL did not
+            write, is replaced at the end.
+        policies: As for `doral.simulate`. A policy in Python must have a name of its own: a lambda has none.
+        scenario: As for `doral.simulate`.
+        runs: How often each scenario is played.
+        seed: Of all draws, 0 to 2^53.
+        n_jobs: Parallel workers, -1 for all cores, or all of a cluster (`joblib.parallel_config`). Results do not
+            depend on it.
+        first_run: The number of the first run.
+        progress: Whether to show progress on standard error, in one line. None: in a terminal or a notebook.
+        name: What the stream is called. None: as the file.
+    """
+    target = checked_target(path)
+    chosen, places = made_policies(policies), made_scenarios(scenario)
+    runs = _check.whole_number("runs", runs, at_least=1, at_most=MAX_RUNS)
+    first_run = _check.whole_number("first_run", first_run, at_least=0, at_most=MAX_RUNS)
+    seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
+    n_jobs = checked_jobs(n_jobs)
+    if not isinstance(progress, bool | np.bool_ | None):
+        raise InvalidValue("progress", progress, "must be True, False, or None: in a terminal or a notebook")
+    check_sizes(chosen, places)
+    experiment = Experiment(chosen, places, seed)
+    about = {
+        "name": target.stem if name is None else _check.name("name", name),
+        "settings": _settings(experiment),
+        "versions": versions(),
+        "first_run": first_run,
+        "runs": runs,
+    }
+    written = said_by(target)
+    _check_settings(target, written, about)
+    if json.dumps(written) != json.dumps(about):  # the order of policies counts
+        _play_to(target, experiment, _cut(experiment, first_run, runs), about, n_jobs=n_jobs, progress=progress)
+    return StoredRuns(
+        path=target,
+        seed=seed,
+        scenarios=tuple(one.name for one in places),
+        policies=tuple(policy_name(one) for one in chosen),
+        first_run=first_run,
+        runs=runs,
+    )
+
+
+def _settings(experiment: Experiment) -> dict[str, Any]:
+    """Return what decides the numbers of a run, in values that JSON can hold; Python code by its name alone."""
+    return {
+        "seed": experiment.seed,
+        "policies": {policy_name(one): _describe_policy(one) for one in experiment.policies},
+        "scenarios": {one.name: _describe_truth(one) for one in experiment.scenarios},
+    }
+
+
+def _describe_policy(policy: object) -> Any:
+    if isinstance(policy, PolicyOptions | Rival):
+        return _shortened(policy.to_dict())
+    if isinstance(policy, External):
+        model = type(policy.model).__name__
+        options = _shortened(policy.options.to_dict())
+        return {"model": model, "fit": policy.fit, "schedule": repr(policy.schedule), "options": options}
+    name = getattr(policy, "__name__", "<lambda>")
+    if name == "<lambda>":
+        raise InvalidValue("policy", policy, "must have a name by which its runs are known: a class or a function")
+    return {"python": name}
+
+
+def _describe_truth(scenario: Scenario) -> Any:
+    """Return the whole scenario where it is data; of people and laws, digests and names."""
+    data = {} if scenario.people is not None else scenario.to_dict()
+    return _shortened(describe_scenario(scenario) | data)
+
+
+def _shortened(value: Any) -> Any:
+    """Replace packed arrays by their digests, and leave out sources: the versions cover those of DORAL."""
+    if isinstance(value, Mapping):
+        if "packed" in value:
+            return {"digest": _digest(json.dumps(value, sort_keys=True).encode())}
+        return {key: _shortened(one) for key, one in value.items() if key not in ("source", "sources")}
+    return [_shortened(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _check_settings(target: Path, written: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+    """Refuse to go on with runs of the same name and other settings."""
+    there, here = (json.loads(json.dumps(one.get("settings"))) for one in (written, about))
+    if written.get("name") != about["name"] or json.dumps(there) == json.dumps(here):
+        return
+    found = list(_differences(there, here))
+    more = f"; and {len(found) - _MOST_SHOWN} more" if len(found) > _MOST_SHOWN else ""
+    remedy = f"holds runs of other settings: {'; '.join(found[:_MOST_SHOWN])}{more}. Name another file, or remove it"
+    raise InvalidValue("path", str(target), remedy)
+
+
+def _differences(there: Any, here: Any, where: str = "") -> Iterator[str]:
+    """Yield what differs between two descriptions, one phrase for each value."""
+    if isinstance(there, Mapping) and isinstance(here, Mapping):
+        for key in dict.fromkeys([*there, *here]):
+            place = f"{where}.{key}" if where else str(key)
+            if key not in there or key not in here:
+                yield f"{place} is {'new' if key not in there else 'missing now'}"
+            elif there[key] != here[key]:
+                yield from _differences(there[key], here[key], place)
+        if list(there) != list(here) and set(there) == set(here):
+            yield f"{where} stand in another order"
+    elif there != here:
+        yield f"{where} = {shown(there)} in the file, {shown(here)} now"
+
+
+def checked_target(path: object) -> Path:
+    """Check where to write; a link stays a link."""
+    if not isinstance(path, str | os.PathLike) or not str(path) or "\0" in str(path):
+        raise InvalidValue("path", path, "must be the name of a file")
+    target = Path(path).resolve()
+    if target.suffix.lower() != KIND:
+        raise InvalidValue("path", str(path), f"must end in {KIND}")
+    if target.exists() and not target.is_file():
+        raise InvalidValue("path", str(path), "is no file; name another")
+    if not target.parent.is_dir():
+        raise InvalidValue("path", str(path), "names a folder that does not exist; make it first")
+    folder = _folder_of(target)
+    if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
+        remedy = f"needs the folder {folder.name} beside it, and something else has that name: move it, or name another"
+        raise InvalidValue("path", str(path), remedy)
+    return target
+
+
+def _folder_of(target: Path) -> Path:
+    """Return the folder of the parts."""
+    return target.with_name(f"{target.name}{PARTS}")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:_DIGITS]
+
+
+def _cut(experiment: Experiment, first_run: int, runs: int) -> list[Part]:
+    """Cut the runs into parts of about a second of work each, whatever the number of workers."""
+    parts: list[Part] = []
+    for place, one in enumerate(experiment.scenarios):
+        by_work = int(TASK_WORK / run_work(experiment.policies, one))
+        by_rows = MOST_PART_ROWS // len(experiment.policies)
+        fewest = math.ceil(runs * len(experiment.scenarios) / MOST_PARTS)
+        step = max(1, fewest, min(by_work, by_rows))
+        for first in range(first_run, first_run + runs, step):
+            parts.append(Part(len(parts), place, first, min(step, first_run + runs - first)))
+    return parts
+
+
+def _play_part(experiment: Experiment, part: Part) -> bytes:
+    """Play a part; return its rows as a small Parquet file."""
+    scenario = experiment.scenarios[part.place]
+    outcomes = (
+        outcome
+        for run in range(part.first_run, part.first_run + part.runs)
+        for outcome in play_run(experiment.policies, scenario, seed=experiment.seed, run=run, keep_decisions=False)
+    )
+    buffer = io.BytesIO()
+    rows_of_runs(outcomes).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def _play_to(
+    target: Path,
+    experiment: Experiment,
+    parts: Sequence[Part],
+    about: dict[str, object],
+    *,
+    n_jobs: int,
+    progress: bool | None,
+) -> None:
+    folder = _folder_of(target)
+    with only_one(folder) as is_alone:
+        if not is_alone:
+            raise InvalidValue("path", str(target), "is being written by another process; wait for it, or name another")
+        _check_settings(target, _read_settings(folder), about)
+        _files.write_bytes(folder / SETTINGS, json.dumps(about).encode())
+        key = _digest(json.dumps([about[part] for part in ("name", "settings", "versions")]).encode())
+        whole = folder / f"whole{_files.UNFINISHED_SUFFIX}"
+        for _ in range(TRIES):
+            kept = _fill(folder, experiment, parts, key, n_jobs=n_jobs, progress=progress)
+            if _is_joined(kept, whole, target, about):
+                break
+        else:
+            raise OSError(f"{folder}: what was written there cannot be read again; is the disk sound? Name another")
+        _files.keep_permissions(target, whole)
+        whole.replace(target)
+        _files.sync_folder(target.parent)
+        for path in (*kept, folder / SETTINGS):
+            path.unlink()
+        with suppress(OSError):  # other files are in it
+            folder.rmdir()
+
+
+def _fill(
+    folder: Path, experiment: Experiment, parts: Sequence[Part], key: str, *, n_jobs: int, progress: bool | None
+) -> list[Path]:
+    """Play what is missing; return all parts in order."""
+    names = [f"{key}-{part.place}-{part.first_run}-{part.runs}" for part in parts]
+    kept = _kept(folder, names)
+    missing = [part for part, name in zip(parts, names, strict=True) if name not in kept]
+    works = [run_work(experiment.policies, experiment.scenarios[part.place]) * part.runs for part in missing]
+    with Progress("simulating", works, "parts", is_shown=progress) as shown:
+        for number, content in _finished(experiment, missing, works, n_jobs=n_jobs):
+            name = names[missing[number].number]
+            kept[name] = folder / f"{name}-{_digest(content)}{KIND}"
+            _files.write_bytes(kept[name], content)
+            shown.advance()
+    return [kept[name] for name in names]
+
+
+def _read_settings(folder: Path) -> dict[str, Any]:
+    """Read what an unfinished stream holds; nothing where that cannot be read."""
+    try:
+        return dict(json.loads((folder / SETTINGS).read_bytes()))
+    except (OSError, ValueError):
+        return {}
+
+
+def _kept(folder: Path, names: Iterable[str]) -> dict[str, Path]:
+    """Return the parts that are there and whole. Other parts of ours are removed: of other versions, or damaged."""
+    kept, wanted = {}, set(names)
+    for path in folder.iterdir():
+        found = _OWN.fullmatch(path.name)
+        if found is None:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            remedy = f"is a folder, in the place of what is written to {folder.name}: move it, or name another output"
+            raise InvalidValue("path", str(path), remedy)
+        if found["part"] in wanted and _is_whole(path, found["digest"]):
+            kept[found["part"]] = path
+        else:
+            path.unlink()  # a link goes, what it points to stays
+    return kept
+
+
+def _is_whole(path: Path, digest: str | None) -> bool:
+    """Return whether a part has the content that was written: a disk may have lost or changed some of it."""
+    try:
+        return path.is_file() and not path.is_symlink() and _digest(path.read_bytes()) == digest
+    except OSError:
+        return False
+
+
+def _is_joined(parts: Sequence[Path], whole: Path, target: Path, about: dict[str, object]) -> bool:
+    """Write all parts into one file; return False where a part cannot be read any more."""
+    said = {METADATA: json.dumps(about)}
+    try:
+        frame = pl.scan_parquet(list(parts), glob=False)
+        frame.sink_parquet(whole, row_group_size=ROW_GROUP, sync_on_close="all", metadata=said)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if not all(_is_whole(path, path.stem.rpartition("-")[2]) for path in parts):
+            return False
+        if not any(words in str(error) for words in _OF_THE_SYSTEM):
+            raise
+        raise OSError(f"{target}: cannot be written ({error}); finished parts are kept, begin again") from error
+    return True
+
+
+def _finished(
+    experiment: Experiment, parts: Sequence[Part], works: Sequence[float], *, n_jobs: int
+) -> Iterator[tuple[int, bytes]]:
+    engine = active() if n_jobs != 1 else None
+    if engine is not None:
+        yield from spread_as_finished(engine, _play_part, experiment, parts, n_jobs=n_jobs)
+        return
+    prefer = prefer_for(experiment.policies)
+    yield from enumerate(
+        spread(_play_part, experiment, parts, works=works, n_jobs=n_jobs, prefer=prefer, most_pieces=1)
+    )

@@ -1,0 +1,158 @@
+"""Runs and decisions as data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from doral._arrays import Floats, Ints
+from doral.errors import InvalidValue
+from doral.simulation.results.outcome import METRICS, ArrivalLog, DecisionLog, Outcome
+
+SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
+    "scenario": pl.String,
+    "policy": pl.String,
+    "run": pl.Int64,
+    **dict.fromkeys(METRICS, pl.Float64),
+    "expected": pl.Float64,
+    "oracle": pl.Float64,
+    "oracle_error": pl.Float64,
+    "decisions": pl.Int64,
+    "spend": pl.Float64,
+    "race_rounds": pl.Int64,
+    "race_spend": pl.Float64,
+    "race_ended": pl.Int64,
+    "race_capped": pl.Boolean,
+    "accepted": pl.List(pl.String),
+    "cutoff": pl.Float64,
+    "explored": pl.Int64,
+    "explored_loss": pl.Float64,
+}
+
+
+def rows_of_runs(outcomes: Iterable[Outcome]) -> pl.DataFrame:
+    """One row for each."""
+    return pl.DataFrame(
+        [
+            {
+                "scenario": one.scenario,
+                "policy": one.policy,
+                "run": one.run,
+                **dict(zip(METRICS, one.rewards, strict=True)),
+                "expected": one.expected,
+                "oracle": one.oracle,
+                "oracle_error": one.oracle_error,
+                "decisions": one.decisions,
+                "spend": one.spend,
+                "race_rounds": one.race_rounds,
+                "race_spend": one.race_spend,
+                "race_ended": one.race_ended,
+                "race_capped": one.race_capped,
+                "accepted": list(one.accepted),
+                "cutoff": one.cutoff,
+                "explored": one.explored,
+                "explored_loss": one.explored_loss,
+            }
+            for one in outcomes
+        ],
+        schema=SCHEMA,
+    )
+
+
+_COLUMNS = (
+    "scenario", "policy", "run", "round", "time", "context", "arm", "probability", "reward", "delay", "cost", "paid",
+    "person",
+)  # fmt: skip
+
+
+def decisions_of(outcomes: Sequence[Outcome]) -> pl.DataFrame:
+    """One row per arrival. Names are enums: one byte each where there are few, whatever their length."""
+    kept = [_kept(one) for one in outcomes]
+    names = {
+        "scenario": _names(one.scenario for one in outcomes),
+        "policy": _names(one.policy for one in outcomes),
+        "context": _names(name for arrivals, _ in kept for name in arrivals.contexts),
+        "arm": _names(name for arrivals, _ in kept for name in arrivals.arms),
+    }
+    frames = [_frame(one, arrivals, log, names) for one, (arrivals, log) in zip(outcomes, kept, strict=True)]
+    return pl.concat(frames, how="diagonal")
+
+
+def _kept(outcome: Outcome) -> tuple[ArrivalLog, DecisionLog]:
+    if outcome.arrivals is None or outcome.log is None:
+        raise InvalidValue("keep_decisions", False, "simulate with keep_decisions=True to have every decision")
+    return outcome.arrivals, outcome.log
+
+
+def _frame(one: Outcome, arrivals: ArrivalLog, log: DecisionLog, names: dict[str, pl.Series]) -> pl.DataFrame:
+    n, cost = arrivals.arm.size, _costs(arrivals)
+    return pl.DataFrame(
+        {
+            "scenario": _repeated(names["scenario"], one.scenario, n),
+            "policy": _repeated(names["policy"], one.policy, n),
+            "run": pl.repeat(one.run, n, dtype=pl.Int64, eager=True),
+            "round": np.arange(1, n + 1),
+            "time": arrivals.time,
+            "context": _named(names["context"], arrivals.contexts, arrivals.context),
+            "arm": _named(names["arm"], arrivals.arms, arrivals.arm),
+            "probability": pl.Series(arrivals.probability).fill_nan(None),
+            "reward": _answered(log.reward, log.round, n),
+            "delay": _answered(log.delay, log.round, n),
+            "cost": cost,
+            **({"paid": _paid(cost, log)} if log.paid.size else {}),
+            **_of_people(arrivals),
+        }
+    )
+
+
+def _names(several: Iterable[str]) -> pl.Series:
+    listed = list(dict.fromkeys(several))
+    return pl.Series(listed, dtype=pl.Enum(listed))
+
+
+def _repeated(known: pl.Series, name: str, n: int) -> pl.Series:
+    return known.gather(pl.repeat(known.to_list().index(name), n, dtype=pl.UInt32, eager=True))
+
+
+def _named(known: pl.Series, own: Sequence[str], codes: Ints) -> pl.Series:
+    """The names for the numbers of one outcome (below 0: none), among those of all."""
+    place = {name: i for i, name in enumerate(known.to_list())}
+    of_all = np.array([place[name] for name in own], dtype=np.uint32)
+    found = pl.Series(of_all[np.maximum(codes, 0)])
+    if (codes < 0).any():
+        found = found.set(pl.Series(codes < 0), None)
+    return known.gather(found)
+
+
+def _answered(values: Floats, rounds: Ints, n: int) -> pl.Series:
+    """What is known of those who got something, or whose doing without is watched; of all others, nothing."""
+    spread, is_known = np.zeros(n), np.zeros(n, dtype=bool)
+    spread[rounds - 1], is_known[rounds - 1] = values, True
+    column = pl.Series(spread)
+    return column if is_known.all() else column.set(pl.Series(~is_known), None)
+
+
+def _costs(arrivals: ArrivalLog) -> Floats:
+    """List prices of what was done; nothing costs nothing."""
+    row = np.minimum(arrivals.context, arrivals.costs.shape[0] - 1)
+    return np.where(arrivals.arm < 0, 0.0, arrivals.costs[row, np.maximum(arrivals.arm, 0)])
+
+
+def _paid(cost: Floats, log: DecisionLog) -> Floats:
+    share = np.zeros(cost.size)
+    share[log.round - 1] = log.paid
+    return cost * share
+
+
+def _of_people(log: ArrivalLog) -> dict[str, Any]:
+    """Columns for the number and the features of a person; a feature named like another column says whose it is."""
+    if log.person is None:
+        return {}
+    columns: dict[str, Any] = {"person": log.person}
+    for name, values in log.features.items():
+        shown = f"{name} of the person" if name in _COLUMNS else name
+        columns[shown] = [word or None for word in values.tolist()] if values.dtype.kind == "U" else values
+    return columns

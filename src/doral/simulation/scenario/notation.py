@@ -1,0 +1,316 @@
+"""Problems and scenarios as they are written by hand, turned into plain values."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from doral import delays
+from doral.errors import DoralError, InvalidValue, UnknownName, shown
+from doral.log.clock import Clock as LogClock
+from doral.problem import Problem
+
+Clock: TypeAlias = Literal["seconds", "rounds"]
+
+PROBLEM_KEYS = (
+    "arms",
+    "contexts",
+    "budget",
+    "horizon",
+    "deadline",
+    "feedback",
+    "reserves",
+    "reward_range",
+    "counted",
+    "baseline",
+    "paid",
+    "return_at_least",
+    "reserve",
+    "until",
+    "expected_arrivals",
+    "person",
+    "missing",
+)
+_ARM_KEYS = ("name", "features", "cost")
+_CONTEXT_KEYS = ("name", "share", "weight", "deadline", "tier")
+_DATE = re.compile(r"\s*\d{4}-\d{2}-\d{2}.*", re.DOTALL)
+_SECONDS = LogClock("seconds", "seconds")
+
+
+@dataclass(frozen=True)
+class ProblemValues:
+    """A problem as plain values, and the date at which it ends, where it says one."""
+
+    data: dict[str, Any]
+    until: str | None
+
+
+def check_keys(what: str, given: Mapping[str, Any], known: Iterable[str]) -> None:
+    """A misspelt key names itself and the nearest one."""
+    for key in given:
+        if key not in known:
+            advice = str(UnknownName("key", key, known)).partition("; ")[2]
+            raise InvalidValue(what, dict(given), f"has the unknown key {shown(key)}; {advice}")
+
+
+def problem_values(value: object, *, clock: Clock) -> ProblemValues:
+    """The problem in plain values. `clock` is what its numbers count: only seconds can be told as "14d"."""
+    if not isinstance(value, Mapping):
+        raise InvalidValue("problem", value, 'must be a mapping, {"arms": ..., "budget": ...}')
+    check_keys("problem", value, PROBLEM_KEYS)
+    data = dict(value)
+    for key in ("arms", "budget"):
+        if key not in data:
+            raise InvalidValue("problem", data, f"lacks the key {key!r}")
+    data["arms"] = _arms(data["arms"])
+    if data.get("contexts") is not None:
+        data["contexts"] = _contexts(data["contexts"], clock=clock)
+    if isinstance(data.get("person"), Mapping):
+        data["person"] = [{"name": name, "kind": kind} for name, kind in data["person"].items()]
+    if isinstance(data.get("reserves"), Mapping):
+        data["reserves"] = [[_tier(tier), share] for tier, share in data["reserves"].items()]
+    date = None
+    if isinstance(data.get("until"), str) and _DATE.fullmatch(data["until"]):
+        date = data.pop("until").strip()
+        if data.get("horizon") is not None:
+            raise InvalidValue("until", date, f"and horizon = {shown(data['horizon'])} are two ends: give one of them")
+    for key in ("deadline", "until"):
+        if key in data:
+            data[key] = duration(key, data[key], clock=clock)
+    return ProblemValues(data, date)
+
+
+def duration(field: str, value: Any, *, clock: Clock) -> Any:
+    """A text as a number of seconds, "14d" or "36 hours"; whatever else is checked by those who use it."""
+    if not isinstance(value, str):
+        return value
+    if clock == "rounds":
+        remedy = (
+            "is a duration, and the clock counts rounds, one for each arrival: give a number of rounds; or count in "
+            'seconds: without --clock rounds in a campaign, with "until": "56d" for horizon in a simulation'
+        )
+        raise InvalidValue(field, value, remedy)
+    return _SECONDS.duration(field, value)
+
+
+def _arms(value: object) -> Any:
+    """Objects, names, or a mapping from name to cost or object."""
+    if isinstance(value, Mapping):
+        value = [{"name": name, **(one if isinstance(one, Mapping) else {"cost": one})} for name, one in value.items()]
+    if not isinstance(value, list):
+        raise InvalidValue("arms", value, 'must be a list of names or of objects such as {"name": "a", "cost": 4}')
+    made = [{"name": one} if isinstance(one, str) else one for one in value]
+    for one in made:
+        if not isinstance(one, Mapping):
+            raise InvalidValue("arm", one, 'must be a name or an object such as {"name": "a", "cost": 4}')
+        check_keys("arm", one, _ARM_KEYS)
+    return made
+
+
+def _contexts(value: object, *, clock: Clock) -> Any:
+    """Objects, names, or a mapping from name to share or object."""
+    if isinstance(value, Mapping):
+        value = [{"name": name, **(one if isinstance(one, Mapping) else {"share": one})} for name, one in value.items()]
+    if not isinstance(value, list):
+        raise InvalidValue("contexts", value, 'must be names, a mapping from name to share, or objects with a "name"')
+    made = []
+    for one in value:
+        given = {"name": one} if isinstance(one, str) else one
+        if not isinstance(given, Mapping):
+            raise InvalidValue("context", one, 'must be a name or an object such as {"name": "adult", "share": 0.7}')
+        check_keys("context", given, _CONTEXT_KEYS)
+        given = dict(given)
+        if "deadline" in given:
+            field = f"deadline of context {shown(given.get('name'))}"
+            given["deadline"] = duration(field, given["deadline"], clock=clock)
+        made.append(given)
+    return made
+
+
+def _tier(word: str) -> Any:
+    """Keys of JSON are texts, tiers are numbers."""
+    return int(word) if word.strip().isdecimal() else word
+
+
+def names_of(items: Any) -> list[str]:
+    """Of arms or contexts in plain values."""
+    return [one["name"] for one in items or () if isinstance(one.get("name"), str)]
+
+
+_LAWS: dict[str, Any] = {
+    law.__name__.lower(): law
+    for law in (
+        delays.Geometric,
+        delays.Pareto,
+        delays.Lognormal,
+        delays.Weibull,
+        delays.Exponential,
+        delays.Fixed,
+        delays.Empirical,
+        delays.Never,
+        delays.ByOutcome,
+    )
+}
+_TIMES = ("mean", "minimum", "median", "scale", "delay", "values")  # of laws: what may be told as "3d"
+_MOST_NESTED = 2 * delays.MAX_NESTED_LAWS
+
+
+def scenario_values(value: Mapping[str, Any], *, known: Sequence[str]) -> dict[str, Any]:
+    """The scenario in plain values; `known` are its keys."""
+    check_keys("scenario", value, known)
+    data = dict(value)
+    clock = clock_of(data.get("problem"))
+    problem = problem_values(data.get("problem"), clock=clock)
+    if problem.until is not None:
+        remedy = 'is a date; a simulation asks how long it takes, as in "until": "56d"'
+        raise InvalidValue("until", problem.until, remedy)
+    data["problem"] = problem.data
+    contexts, arms = names_of(problem.data.get("contexts")), names_of(problem.data["arms"])
+    if data.get("delays") is not None:
+        data["delays"] = _delays(data["delays"], {*contexts, *arms}, clock=clock)
+    for field in ("means", "paid"):
+        data |= _table(field, data.get(field), contexts, arms)
+    for field in ("theta", "baseline_means", "shares"):
+        data |= _table(field, data.get(field), contexts, [])
+    if data.get("arrivals") is not None:
+        data["arrivals"] = _arrivals(data["arrivals"], clock=clock)
+    return data
+
+
+def clock_of(problem: object) -> Clock:
+    """Rounds, unless the problem ends after a time."""
+    return "rounds" if not isinstance(problem, Mapping) or problem.get("until") is None else "seconds"
+
+
+def _delays(value: Any, names: set[str], *, clock: Clock, levels_left: int = _MOST_NESTED) -> Any:
+    """A law for all, a list by arm, or mappings by context and arm."""
+    if levels_left == 0:
+        raise InvalidValue("delays", value, "are nested too deeply")
+    if isinstance(value, list):
+        return [_delays(one, names, clock=clock, levels_left=levels_left - 1) for one in value]
+    if not isinstance(value, Mapping):
+        raise InvalidValue("delays", value, 'must be delay laws, such as {"geometric": {"mean": 12}}')
+    if isinstance(value.get("type"), str) or not (set(value) <= names):
+        return _law(value, names, clock=clock, levels_left=levels_left)
+    return {name: _delays(one, names, clock=clock, levels_left=levels_left - 1) for name, one in value.items()}
+
+
+def _law(value: Mapping[str, Any], names: set[str], *, clock: Clock, levels_left: int = _MOST_NESTED) -> Any:
+    """One law: {"type": "Geometric", "mean": 12}, {"geometric": {"mean": 12}} or {"geometric": 12}."""
+    if levels_left == 0:
+        raise InvalidValue("delays", value, "are nested too deeply")
+    if isinstance(value.get("type"), str):
+        word, given = value["type"], {name: one for name, one in value.items() if name != "type"}
+    elif len(value) == 1:
+        ((word, inner),) = value.items()
+        kind = _LAWS.get(_plain(word))
+        first = dataclasses.fields(kind)[0].name if kind else ""
+        given = dict(inner) if isinstance(inner, Mapping) else {first: inner}
+    else:
+        missing = sorted(set(value) - names)
+        raise UnknownName("arm or context in delays", missing[0], sorted(names))
+    kind = _LAWS.get(_plain(word))
+    if kind is None:
+        known = [law.__name__ for law in _LAWS.values()]
+        if "type" in value:
+            raise UnknownName("delay law", word, known)
+        raise UnknownName("delay law, arm or context in delays", word, [*known, *sorted(names)])
+    fields = {one.name: one for one in dataclasses.fields(kind)}
+    check_keys(kind.__name__, given, fields)
+    made: dict[str, Any] = {"type": kind.__name__}
+    for name, field in fields.items():
+        if name not in given:
+            if field.default is dataclasses.MISSING:
+                raise InvalidValue(f"{name} of {kind.__name__}", None, "is missing")
+            made[name] = field.default
+            continue
+        one = given[name]
+        if isinstance(one, Mapping) and "packed" not in one:
+            one = _law(one, set(), clock=clock, levels_left=levels_left - 1)
+        elif name in _TIMES:
+            label = f"{name} of {kind.__name__}"
+            several = isinstance(one, list)
+            one = [duration(label, each, clock=clock) for each in one] if several else duration(label, one, clock=clock)
+        made[name] = one
+    return made
+
+
+def _plain(word: object) -> str:
+    """by_outcome, by-outcome and ByOutcome are the same."""
+    return word.replace("_", "").replace("-", "").lower() if isinstance(word, str) else ""
+
+
+def _table(field: str, value: Any, contexts: list[str], arms: list[str]) -> dict[str, Any]:
+    """Rows by context, and entries by arm, in the order of the problem; what goes by no name stays as it is."""
+    if not isinstance(value, Mapping) or "packed" in value:
+        return {}
+    rows = _in_order(field, value, "context", contexts)
+    return {
+        field: [
+            _in_order(f"{field} of context {shown(name)}", row, "arm", arms) if isinstance(row, Mapping) else row
+            for name, row in zip(contexts, rows, strict=True)
+        ]
+    }
+
+
+def _in_order(field: str, value: Mapping[str, Any], what: str, names: list[str]) -> list[Any]:
+    for name in value:
+        if name not in names:
+            raise UnknownName(f"{what} in {field}", name, names)
+    for name in names:
+        if name not in value:
+            raise InvalidValue(field, dict(value), f"lacks {what} {shown(name)}")
+    return [value[name] for name in names]
+
+
+def _arrivals(value: Any, *, clock: Clock) -> Any:
+    """A number alone is that of `Arrivals`; a day has 24 hours where the clock counts seconds."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = {"number": value}
+    if not isinstance(value, Mapping):
+        return value
+    data = dict(value)
+    data.setdefault("type", "Calendar" if "times" in data else "Arrivals")
+    if "day" in data:
+        data["day"] = duration("day of arrivals", data["day"], clock=clock)
+    elif clock == "seconds" and ("hours" in data or "weekdays" in data):
+        data["day"] = 86_400.0
+    if isinstance(data.get("bursts"), Mapping) and "length" in data["bursts"]:
+        length = duration("length of a burst", data["bursts"]["length"], clock=clock)
+        data["bursts"] = {**data["bursts"], "length": length}
+    return data
+
+
+FIELD = "problem file"
+
+
+@dataclass(frozen=True)
+class ReadProblem:
+    """A problem, and the date at which it ends, where the file says one."""
+
+    problem: Problem
+    until: str | None
+
+
+def plain_problem(data: Mapping[str, Any], *, clock: str = "seconds", until: str | None = None) -> ReadProblem:
+    """Of plain values; what is wrong is told of the very value. `until` takes the place of the end that they say."""
+    found = problem_values(data, clock="rounds" if clock == "rounds" else "seconds")
+    date = until or found.until
+    if date is not None and found.data.get("until") is None and found.data.get("horizon") is None:
+        found.data["until"] = 1.0  # the date says how long it is
+    return ReadProblem(Problem.from_dict(found.data), date)
+
+
+def problem_of(data: object, *, source: str, clock: str = "seconds", until: str | None = None) -> ReadProblem:
+    """Of what JSON holds: a problem, or a scenario with one. `until` takes the place of the end that it says."""
+    if isinstance(data, Mapping) and "problem" in data and "arms" not in data:
+        data = data["problem"]  # the rest is for simulations
+    if not isinstance(data, Mapping):
+        raise InvalidValue(FIELD, source, "must hold a problem with arms and a budget, as `doral init` writes it")
+    try:
+        return plain_problem(data, clock=clock, until=until)
+    except DoralError as error:
+        raise InvalidValue(FIELD, source, str(error)) from None
