@@ -55,10 +55,10 @@ class ArrayField:
 
 
 @cache
-def fields_of(tree: type) -> tuple[ArrayField, ...]:
+def fields_of(tree: Any) -> tuple[ArrayField, ...]:
     """Return the fields of a described NamedTuple in order."""
     hints = get_type_hints(tree, include_extras=True)
-    return tuple(_field(name, hints[name]) for name in tree._fields)  # type: ignore[attr-defined]
+    return tuple(_field(name, hints[name]) for name in tree._fields)
 
 
 def _field(name: str, hint: Any) -> ArrayField:
@@ -144,7 +144,8 @@ def replace_leaves(tree: Any, arrays: Mapping[str, Any], path: str = "") -> Any:
 
 def ring_fields(tree: Any, path: str = "") -> Iterator[tuple[str, Any, float]]:
     """Iterate over the arrays that are kept in step with the ring of decisions, with their first values."""
-    for field, value in zip(fields_of(type(tree)), tree, strict=True):
+    kind: Any = type(tree)
+    for field, value in zip(fields_of(kind), tree, strict=True):
         if field.array is not None and field.array.shape.split()[0] in ("ring", "ring+1"):
             yield path + field.name, value, field.array.fill
         elif hasattr(value, "_fields"):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from doral import _check
-from doral.engine.options import PolicyOptions, check_option_names
+from doral.engine.options import PolicyOptions, read_stored
 from doral.engine.options import make_policy as policy_by_name
 from doral.engine.setup import MAX_SEED, check_fit
 from doral.errors import InvalidValue
@@ -64,19 +65,35 @@ class Definition:
             raise NewerDatabase(
                 f"campaign format {stored.get('format')!r}: this doral reads {DEFINITION_FORMAT}; install a newer one"
             )
-        options = stored["policy"]
         try:
-            check_option_names({name: value for name, value in options.items() if name != "name"})
+            policy, lost = read_stored(stored["policy"])
         except LookupError as error:
             raise NewerDatabase(f"the campaign's policy was written by another doral: {error}") from None
+        if lost:
+            _warn_once(str(stored.get("name")), lost)
         return cls(
             name=stored.get("name"),
             problem=Problem.from_dict(stored["problem"]),
-            policy=PolicyOptions(**options),
+            policy=policy,
             seed=stored["seed"],
             clock=stored["clock"],
             created_at=stored["created_at"],
             engine=stored.get("engine", OLD_ENGINE),
+        )
+
+
+_warned: set[tuple[str, tuple[str, ...]]] = set()
+
+
+def _warn_once(campaign: str, lost: tuple[str, ...]) -> None:
+    """Log that a campaign goes on without options that this version does not have; once in a process."""
+    if (campaign, lost) not in _warned:
+        _warned.add((campaign, lost))
+        logging.getLogger("doral").warning(
+            "campaign %r was created with options that are gone (%s): its log is replayed as it is, and it goes on "
+            "with the nearest policy",
+            campaign,
+            ", ".join(lost),
         )
 
 

@@ -234,14 +234,6 @@ SWEEPS = (
         ),
     ),
     Sweep(
-        name="cutoff",
-        question="How long to wait for an answer?",
-        x_label="cutoff_share: m is the age by which this share has come",
-        points=_over_values("cutoff_share", (0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1), (*PAPER_SCENARIOS, "stress/heavy")),
-        default="1",
-        measures=("share", "cutoff"),
-    ),
-    Sweep(
         name="end",
         question="Where only answers by the end count: what is it worth to foresee it?",
         x_label="horizon T, rounds",

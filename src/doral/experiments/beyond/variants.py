@@ -24,8 +24,6 @@ INGREDIENTS = (
     _without("open decisions do not narrow the bonus", pending="ignored"),
     _without("no optimism about return probabilities", return_optimism=0),
     _without("one return curve per arm, for all contexts", curves_by="arm"),
-    _without("the cut-off when 95% of the answers have come", cutoff_share=0.95),
-    _without("no arm is ever ruled out", dropping="never"),
     _without("every answer is thought to return", return_probability="one", cutoff=None),
     _without("silence is read as a missing answer", learner="returned"),
     _without("silence is learned at the deadline", learner="scaled"),

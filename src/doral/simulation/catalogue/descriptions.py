@@ -10,7 +10,6 @@ AS_PRINTED = "The paper's text as printed (/literal)"
 PRESET_WORDS: Mapping[str, Mapping[str, str]] = {
     OURS: {
         "doral-otf": "Start here: learns and earns at once, waits as it pays.",
-        "doral-ids": "doral-otf that also chooses by what an arm would teach.",
     },
     PAPER: {
         "doral": "Races arms for speed, then spends; where delays differ.",
