@@ -7,7 +7,6 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pytest
 
 import doral
 from doral.engine import engine as engine_module
-from doral.engine.interpret import MOST_CELLS, Interpreter
+from doral.engine.interpret import IN_PYTHON, MOST_CELLS, Interpreter
 from doral.engine.options import POLICY_NAMES
 
 ARMS = [doral.Arm("a", features=[1.0, 0.0], cost=1.0), doral.Arm("b", features=[0.3, 0.9], cost=2.0)]
@@ -37,11 +36,11 @@ class Compiling:
 
 
 @pytest.fixture
-def compiling(monkeypatch: pytest.MonkeyPatch) -> Iterator[Compiling]:
+def compiling(monkeypatch: pytest.MonkeyPatch) -> Compiling:
     program = Compiling()
     monkeypatch.setattr(Interpreter, "is_wanted", lambda self, n_cells, n_columns: not program.is_done)
     monkeypatch.setattr(Interpreter, "is_over", property(lambda self: program.is_done))
-    yield program
+    return program
 
 
 def play(campaign: Any, n_contexts: int, people: bool, compiling: Compiling | None = None) -> list[Any]:
@@ -60,6 +59,11 @@ def play(campaign: Any, n_contexts: int, people: bool, compiling: Compiling | No
     return decided
 
 
+def engine_of(campaign: Any) -> engine_module.Engine:
+    engine: engine_module.Engine = campaign._session.last_seen.engine
+    return engine
+
+
 @pytest.mark.parametrize("kind", PROBLEMS)
 @pytest.mark.parametrize("policy", LIVE_NAMES)
 def test_a_campaign_that_began_interpreted_equals_one_that_began_compiled(
@@ -75,10 +79,11 @@ def test_a_campaign_that_began_interpreted_equals_one_that_began_compiled(
     found = play(first, *size, compiling)
     second = doral.open("memory://").create("kits", problem, policy=policy, seed=3, clock="rounds")
     assert play(second, *size) == found
-    states = [dict(one._session._fold.engine.arrays()) for one in (first, second)]
-    assert not first._session._fold.engine.is_interpreted
-    for name, array in states[0].items():
-        assert array.tobytes() == states[1][name].tobytes(), name
+    began_interpreted, began_compiled = engine_of(first), engine_of(second)
+    assert not began_interpreted.is_interpreted
+    expected = dict(began_compiled.arrays())
+    for name, array in began_interpreted.arrays():
+        assert array.tobytes() == expected[name].tobytes(), name
 
 
 def test_an_interpreted_state_is_not_saved(compiling: Compiling, tmp_path: Path) -> None:
@@ -110,14 +115,8 @@ def test_what_cannot_be_interpreted_waits_for_the_program(
         raise ZeroDivisionError
 
     found = [first.decide("x").arm for _ in range(5)]
-    monkeypatch.setattr("doral.engine.interpret.IN_PYTHON", {arrive: fail, **_interpreted()})
+    monkeypatch.setitem(IN_PYTHON, arrive, fail)
     assert [again.decide("x").arm for _ in range(5)] == found
-
-
-def _interpreted() -> dict[Any, Any]:
-    from doral.engine.interpret import IN_PYTHON
-
-    return dict(IN_PYTHON)
 
 
 COLD = """
@@ -126,7 +125,7 @@ arms = [doral.Arm("a", features=[1.0, 0.0]), doral.Arm("b", features=[0.3, 0.9])
 problem = doral.Problem(arms=arms, contexts=["x"], budget=60, horizon=200, deadline=9)
 campaign = doral.open(sys.argv[1]).create("kits", problem, policy="doral-otf")
 campaign.decide("x")
-print(campaign._session._fold.engine.is_interpreted, flush=True)
+print(campaign._session.last_seen.engine.is_interpreted, flush=True)
 """
 
 
