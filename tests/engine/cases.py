@@ -297,7 +297,7 @@ def presets(worlds: Sequence[Scenario] = SMALL_WORLDS, *, each: int = len(SMALL_
     for name, scenario in ((name, next(turns)) for name in POLICY_NAMES for _ in range(each)):
         options = PolicyOptions(**completed(policy_of(name, {}).to_dict(), scenario.problem))
         yield Case(f"preset {name} {scenario.name}", options, scenario)
-        if options.screening == "race":
+        if options.screening == "race" and options.min_answers > QUICK_RACE["min_answers"]:
             yield Case(f"preset {name} quick {scenario.name}", policy_of(name, QUICK_RACE), scenario)
 
 

@@ -38,9 +38,12 @@ from doral.simulation.catalogue import stress as stress_scenarios
 from doral.simulation.results.outcome import Outcome
 from doral.simulation.scenario.scenario import Scenario
 from tests.engine.cases import (
+    MIXED,
     OFFERS,
     OPTION_VALUES,
-    SMALL_WORLDS,
+    SILENT,
+    UNIT,
+    URGENT,
     Case,
     baselines,
     by_date,
@@ -57,6 +60,7 @@ from tests.engine.cases import (
 )
 
 DIGESTS: dict[str, str] = json.loads((Path(__file__).parent / "decisions.json").read_text())
+WORLDS = (URGENT, SILENT, UNIT, MIXED)  # in this order fewest runs are alike
 MOST_ROUNDS, MOST_PEOPLE = 20_000, 1_500  # of a scenario of the catalogue
 OF_THE_RACE = ("screening", "accept", "censoring", "min_answers", "race_budget_share", "cutoff", "delta", "penalty")
 OF_DORAL = (*OF_THE_RACE, "printed", "return_probability")
@@ -83,8 +87,8 @@ def _other_values(base: str) -> Iterator[tuple[str, Any]]:
 
 def _one_value_at_a_time() -> Iterator[Case]:
     of_otf = [one for one in _other_values("doral-otf") if one[0] not in OF_DORAL]
-    yield from option_values("doral", SMALL_WORLDS, [one for one in _other_values("doral") if one[0] in OF_DORAL])
-    yield from option_values("doral-otf", SMALL_WORLDS, [one for one in of_otf if one[0] != "cost"])
+    yield from option_values("doral", WORLDS, [one for one in _other_values("doral") if one[0] in OF_DORAL])
+    yield from option_values("doral-otf", WORLDS, [one for one in of_otf if one[0] != "cost"])
     yield from option_values("doral-otf", [OFFERS], [one for one in of_otf if one[0] == "cost"])
 
 
