@@ -88,7 +88,7 @@ def test_the_fastest_are_accepted(censoring: str, accept: int) -> None:
 
 
 def test_the_printed_rule_accepts_the_slowest() -> None:
-    outcome = race([Fixed(d) for d in (40, 20, 10, 5, 2)], accept=1, acceptance="printed", censoring="instant")
+    outcome = race([Fixed(d) for d in (40, 20, 10, 5, 2)], accept=1, printed=["acceptance"], censoring="instant")
     assert outcome.accepted == ("a0",)
 
 
@@ -104,7 +104,7 @@ def test_two_arms_race_until_their_bounds_part(fast: float, slow: float) -> None
 
 
 def test_the_cutoff_over_all_arms() -> None:
-    outcome = race([Fixed(20), Fixed(10)], accept=1, censoring="instant", min_answers=1, cutoff_over="all")
+    outcome = race([Fixed(20), Fixed(10)], accept=1, censoring="instant", min_answers=1, printed=["cutoff"])
     n = race_pulls(outcome)[0]
     assert outcome.cutoff == pytest.approx(20 + width(20, n))
 

@@ -80,13 +80,19 @@ def shape_of(array: Array, sizes: Sizes) -> tuple[int, ...]:
 
 
 def _extent(word: str, sizes: Sizes) -> int:
+    first, steps = _terms(word)
+    extent = _number(first, sizes)
+    for sign, operand in steps:
+        extent = extent + _number(operand, sizes) if sign == "+" else extent * _number(operand, sizes)
+    return extent
+
+
+@cache
+def _terms(word: str) -> tuple[str, list[tuple[str, str]]]:
     match = _SUM.fullmatch(word)
     if match is None:
         raise ValueError(f"shape {word!r} is not a sum or product of sizes")
-    extent = _number(match[1], sizes)
-    for sign, operand in _STEP.findall(match[2]):
-        extent = extent + _number(operand, sizes) if sign == "+" else extent * _number(operand, sizes)
-    return extent
+    return match[1], _STEP.findall(match[2])
 
 
 def _number(word: str, sizes: Sizes) -> int:

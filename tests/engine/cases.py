@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from doral.engine.presets import POLICY_NAMES, PRESETS, policy
 
 from doral.delays import ByOutcome, Exponential, Geometric, Never, Pareto
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import POLICY_NAMES, PRESETS, policy
 from doral.problem import Arm, Context, Problem
 from doral.simulation.scenario.arrivals import Arrivals, Bursts
 from doral.simulation.scenario.scenario import Scenario

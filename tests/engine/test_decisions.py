@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from doral.engine.presets import POLICY_NAMES, policy
 
 import doral
-from doral.engine.presets import POLICY_NAMES, policy
 from doral.simulation.catalogue import paper as paper_scenarios
 from doral.simulation.catalogue import stress as stress_scenarios
 from doral.simulation.results.outcome import Outcome

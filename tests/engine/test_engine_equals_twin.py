@@ -11,6 +11,8 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from doral.engine.blueprint import MAX_SEED
+from doral.engine.presets import policy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -29,9 +31,7 @@ from doral.delays import (
     Weibull,
 )
 from doral.engine import options as options_module
-from doral.engine.blueprint import MAX_SEED
 from doral.engine.options import OPTION_NAMES, PolicyOptions
-from doral.engine.presets import policy
 from doral.problem import Arm, Context, Problem
 from doral.simulation.scenario.scenario import Noise, Scenario
 from tests.engine.cases import (

@@ -10,11 +10,10 @@ import pytest
 import doral
 from doral._arrays import Floats
 from doral.delays import Geometric
-from doral.engine.blueprint import Blueprint
-from doral.engine.choice import SKIPPED_OVER
-from doral.engine.compose import chosen_pieces
+from doral.engine.decide import SKIPPED_OVER
 from doral.engine.engine import Engine
-from doral.engine.presets import policy
+from doral.engine.options import policy
+from doral.engine.setup import Blueprint, rules_of
 from doral.problem import Arm, Problem
 from doral.simulation.catalogue.real_life import HOURS, WEEKDAYS, until
 from doral.simulation.scenario.arrivals import Arrivals, Bursts
@@ -137,10 +136,10 @@ def test_a_budget_that_may_be_spent_at_any_pace_is_not_held_back_by_bursts() -> 
 
 
 def test_a_horizon_is_what_it_was() -> None:
-    """No piece of the forecast in a policy for a number of arrivals."""
+    """A number of arrivals needs no forecast."""
     problem = _problem(until=None, expected_arrivals=None, horizon=2_000)
-    assert "forecast" not in chosen_pieces(policy("doral-otf"), problem)
-    assert "forecast" in chosen_pieces(policy("doral-otf"), _problem())
+    for one, is_forecast in ((problem, False), (_problem(), True)):
+        assert rules_of(Blueprint(options=policy("doral-otf"), problem=one, seed=1)).has_forecast == is_forecast
     assert dataclasses.replace(problem, budget=1.0).horizon == 2_000
 
 

@@ -12,10 +12,10 @@ import pytest
 import doral
 from doral._arrays import Floats
 from doral.delays import Geometric
-from doral.engine.blueprint import Blueprint
+from doral.engine.certificates import certificates
 from doral.engine.engine import Engine, Heard
-from doral.engine.presets import PRESETS, policy
-from doral.engine.view import certificates
+from doral.engine.options import PRESETS, policy
+from doral.engine.setup import Blueprint
 from doral.problem import Arm, Problem
 from doral.simulation.catalogue.real_life import SCENARIOS, only_harm
 from doral.simulation.scenario.scenario import Scenario
@@ -58,7 +58,7 @@ def test_with_money_for_all_those_are_skipped_who_need_nothing() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_known_baseline_of_0_changes_no_decision(name: str) -> None:
-    """For every preset: the piece takes off nothing, and what is worth something is what was."""
+    """For every preset: nothing is subtracted, and what is worth something is what was."""
     plain = SCENARIOS["stress/harm"]
     short = dataclasses.replace(plain, problem=dataclasses.replace(plain.problem, horizon=1_500, budget=700.0))
     zero = dataclasses.replace(short, problem=dataclasses.replace(short.problem, baseline=(0.0,) * 6))

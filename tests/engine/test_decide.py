@@ -1,4 +1,4 @@
-"""Allocation: whether an arrival is worth its cost today (pieces/pace, pieces/rate), and what `decide` makes of it."""
+"""Decide: whether an arrival is worth its cost today, with which arm, and what is entered of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from doral._arrays import Floats
-from doral.engine.choice import (
+from doral.engine.budget import rate
+from doral.engine.decide import (
     PLAYED,
     PLAYED_MARGINAL,
     SKIPPED_BUDGET,
@@ -17,14 +18,14 @@ from doral.engine.choice import (
     SKIPPED_UNAVAILABLE,
     SKIPPED_WORTHLESS,
     Choice,
+    _set_caps,
+    _toss,
+    spend,
 )
-from doral.engine.events import decide
-from doral.engine.hooks import rate, spend
-from doral.engine.pieces.pace import lp
 from doral.engine.state import CAP, SPENT, TIER_PRICE, State
 from doral.pacing import NO_ARM
 from doral.problem import Context
-from tests.engine.interpreted import ALL_ARMS, COSTS, SEED, SHARES, WEIGHTS, small_problem, state_of
+from tests.engine.interpreted import ALL_ARMS, COSTS, SEED, SHARES, WEIGHTS, decide, small_problem, state_of
 from tests.twin import coin
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -35,7 +36,7 @@ VALUES = np.array([[0.5, 0.8, 0.1], [0.3, 0.2, 0.4]])  # without the weight of t
 def known(base: str = "doral", values: Floats = VALUES, **options: Any) -> State:
     """Arms are worth exactly this: nothing is uncertain and every answer returns."""
     problem = options.pop("problem", None)
-    words: dict[str, Any] = {"screening": "none", "exploration": 0.0, "return_optimism": 0.0, "dropping": "never"}
+    words: dict[str, Any] = {"screening": "none", "exploration": 0.0, "return_optimism": 0.0}
     state = state_of(base, problem, **{**words, **options})
     state.ridge.estimate[:2, :3], state.tau[:, :3] = values, 1.0
     state.now[0].round = 1
@@ -69,8 +70,8 @@ def test_rounds_that_are_lost_at_the_end_do_not_count() -> None:
 
 
 def test_the_printed_rates() -> None:
-    assert rate(at_round(40, 30.0, rate="printed")) == pytest.approx(30.0 / 40.0)
-    assert rate(at_round(40, 30.0, rate="printed", pacing="coin")) == pytest.approx(30.0 / 50.0)
+    assert rate(at_round(40, 30.0, printed=["rate"])) == pytest.approx(30.0 / 40.0)
+    assert rate(at_round(40, 30.0, printed=["rate"], pacing="coin")) == pytest.approx(30.0 / 50.0)
 
 
 @pytest.mark.parametrize(
@@ -120,8 +121,8 @@ def test_the_coin_plays_the_best_arm_with_the_probability_of_the_rate() -> None:
 
 def test_a_certain_coin_is_not_tossed() -> None:
     state = known()
-    assert lp.flip(state, 1.0)
-    assert not lp.flip(state, 0.0)
+    assert _toss(state, 1.0)
+    assert not _toss(state, 0.0)
     assert spend(at_round(100, 5.0, pacing="coin"), 0, False).probability == 1.0
 
 
@@ -204,12 +205,12 @@ def test_what_is_reserved_for_the_urgent_is_kept_from_others() -> None:
     state = known(problem=problem)
     state.now[0].round, state.now[0].budget_left = 21, 40.0
     state.tiers[SPENT] = [4.0, 6.0]  # by depth: the urgent have had 4 of their 25
-    lp._set_caps(state)
+    _set_caps(state)
     rho = 40.0 / 80
     usable = SHARES[1] * COSTS.max() * 80
     assert state.tiers[CAP].tolist() == pytest.approx([rho, rho * (1.0 - min(21.0, usable) / 40.0)])
     state.now[0].round = 91
-    lp._set_caps(state)
+    _set_caps(state)
     usable = SHARES[1] * COSTS.max() * 10  # no more than those who still come could cost
     assert state.tiers[CAP].tolist() == pytest.approx([4.0, 4.0 * (1.0 - usable / 40.0)])
 
@@ -223,7 +224,7 @@ def test_a_decision_is_entered_paid_and_counted() -> None:
     choice = decide(state, 1, ALL_ARMS)
     assert (choice.arm, state.now[0].round, state.now[0].next) == (2, 2, 1)
     entry = state.ring[0]
-    assert (entry.time, entry.context, entry.arm, entry.trains, entry.answer_age) == (7.0, 1, 2, 1, np.inf)
+    assert (entry.time, entry.context, entry.arm, entry.answer_age) == (7.0, 1, 2, np.inf)
     assert (entry.reward, entry.weight, entry.expected) == (0.0, 0.0, -1.0)  # nothing is known yet
     assert state.now[0].budget_left == 50.0 - COSTS[2]
     assert (state.contexts[0].pulls, state.contexts[1].pulls) == (0.0, 1.0)

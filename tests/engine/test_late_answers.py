@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import doral
-from doral.engine.blueprint import Blueprint
-from doral.engine.engine import Engine, Heard
-from doral.engine.entries import ASK
+from doral.engine.engine import ASK, Engine, Heard
 from doral.engine.events import AFTER_CUTOFF, GONE, LEARNED, REPEATED
+from doral.engine.setup import Blueprint
 from doral.estimators.shrinkage import REWARD
 
 ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)

@@ -11,8 +11,9 @@ import pytest
 import doral
 from doral._arrays import Floats
 from doral.delays import Geometric
-from doral.engine.choice import SKIPPED_EXPLORING
-from doral.engine.presets import policy
+from doral.engine import setup
+from doral.engine.decide import SKIPPED_EXPLORING
+from doral.engine.options import policy
 from doral.live.reasons import in_words
 from doral.simulation.results.outcome import ArrivalLog, Outcome
 from doral.simulation.scenario.scenario import Scenario
@@ -139,10 +140,14 @@ def test_what_exploring_costs_is_what_it_costs() -> None:
     assert explored.mean() == pytest.approx(0.1 * scenario.problem.horizon, rel=0.05)
 
 
-def test_draws_make_probabilities() -> None:
+def test_draws_make_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
     """One draw is certain of what it does, but for the coin of the budget; several are not, and earn the same."""
-    scenario = place(budget=100_000.0, noise_sd=2.0)  # everybody is served
-    few, many = (play(policy("d-lints", draws=draws), scenario, runs=4) for draws in (1, 8))
+    scenario = place(budget=100_000.0, noise_sd=2.0)  # every arrival can be served
+    found = []
+    for draws in (1, setup.DRAWS):
+        monkeypatch.setattr(setup, "DRAWS", draws)
+        found.append(play(policy("d-lints"), scenario, runs=4))
+    few, many = found
     early = slice(0, 500)
     assert np.mean([(arrivals.probability[early] == 1.0).mean() for _, arrivals, _ in few]) == 1.0
     assert np.mean([(arrivals.probability[early] < 1.0).mean() for _, arrivals, _ in many]) > 0.2
