@@ -1,4 +1,4 @@
-"""Stage 1: who is accepted, after how many pulls, and with which cut-off."""
+"""Stage 1: which arms are accepted, after how many pulls, and with which cut-off."""
 
 from __future__ import annotations
 
@@ -158,11 +158,11 @@ def test_arms_that_never_answer_stop_at_the_cap() -> None:
     outcome = race([silent, Fixed(5), silent], accept=2, race_budget_share=0.1)
     assert outcome.race_capped
     assert "a1" in outcome.accepted
-    nobody = race([silent, silent], accept=1, race_budget_share=0.1)
-    assert nobody.cutoff == 200.0  # nothing is known: as long as the deadline
+    unknown = race([silent, silent], accept=1, race_budget_share=0.1)
+    assert unknown.cutoff == 200.0  # nothing is known: as long as the deadline
 
 
-def test_without_a_deadline_nobody_is_watched_for_more_than_a_quarter_of_the_time() -> None:
+def test_without_a_deadline_decisions_are_watched_for_a_quarter_of_the_time() -> None:
     silent = Never(Fixed(1), 1.0)
     outcome = race([silent, silent], accept=1, race_budget_share=0.1, deadline=None)
     assert outcome.cutoff == 1_000.0

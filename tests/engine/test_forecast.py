@@ -52,7 +52,7 @@ def _play(engine: Engine, times: Floats) -> None:
 
 
 def _ahead(engine: Engine) -> int:
-    """Who is expected after the last one who came."""
+    """Return how many are expected after the last arrival."""
     return engine.horizon - int(engine.state.now["round"][0])
 
 
@@ -96,7 +96,7 @@ def test_recent_arrivals_count_for_more_where_the_pace_has_changed_and_only_ther
     assert level > 1.3 * grown.size / 600.0
 
 
-def test_after_the_date_nobody_is_served() -> None:
+def test_after_the_date_no_arrival_is_served() -> None:
     engine = _engine(_problem())
     _play(engine, np.linspace(0.0, 28 * DAY, 200))
     assert engine.decide(0, ALL, 28 * DAY).reason != SKIPPED_OVER  # the last moment is not after the end
@@ -125,7 +125,7 @@ def test_the_budget_lasts_to_the_date(times_expected: float, name: str) -> None:
 
 
 def test_a_budget_that_may_be_spent_at_any_pace_is_not_held_back_by_bursts() -> None:
-    """Nobody expected anything, half of the arrivals come in bursts, and nobody knows how long a day is."""
+    """Without a guess, with half of the arrivals in bursts, and without a known length of the day."""
     problem = _problem(expected_arrivals=None, budget=300.0)
     arrivals = Arrivals(number=1_500, bursts=Bursts(share=0.5, arrivals=30, length=2.0))
     place = Scenario(name="bursts", problem=problem, delays=Geometric(3), arrivals=arrivals)
@@ -145,7 +145,7 @@ def test_a_horizon_is_what_it_was() -> None:
 
 @pytest.mark.parametrize("at_once", [1, 71, 400])
 def test_many_at_once_in_the_beginning_are_no_pace(at_once: int) -> None:
-    """Typed in by hand, or a file of the morning: they came within a second, and nobody expects as many in the next."""
+    """As typed in by hand, or from a file: they came within a second, and as many are not expected in the next."""
     engine = _engine(_problem())
     _play(engine, np.linspace(1e-4, 3e-4, at_once))
     assert 2_000 * 0.9 < _ahead(engine) < 2_000 * 1.7

@@ -31,7 +31,7 @@ def learning(learner: str, base: str = "doral", **options: Any) -> State:
 
 
 def play(state: State, context: int, clock: float) -> int:
-    """Somebody arrives, and nothing else happens; the arm that is played."""
+    """Decide for an arrival while nothing else happens; return the arm."""
     state.now[0].clock = clock
     arm = decide(state, context, ALL_ARMS).arm
     assert arm >= 0
@@ -195,17 +195,17 @@ def test_a_shared_prior_pulls_a_context_to_the_others() -> None:
     assert shared.ridge.estimate[1, 0] - shared.ridge.estimate[1, 2] > 0.5
 
 
-# --- open decisions --------------------------------------------------------------------------------------------------
+# --- pending decisions -----------------------------------------------------------------------------------------------
 
 
-def open_one(learner: str = "returned", **options: Any) -> tuple[State, int]:
+def pending_one(learner: str = "returned", **options: Any) -> tuple[State, int]:
     state = learning(learner, pending="expected", cutoff=5.0, **options)
     state.tau[:, :3] = 0.6
     return state, play(state, 0, 1.0)
 
 
-def test_an_open_decision_narrows_the_norm_by_its_chance_to_be_answered() -> None:
-    state, arm = open_one()
+def test_a_pending_decision_narrows_the_norm_by_its_chance_to_be_answered() -> None:
+    state, arm = pending_one()
     assert norm_row(state, 0) == 2
     assert_follows(state, 2, 0.6 * np.eye(3)[arm], np.zeros(3))
     assert_follows(state, 0, np.zeros(3), np.zeros(3))  # estimates know nothing of it
@@ -213,8 +213,8 @@ def test_an_open_decision_narrows_the_norm_by_its_chance_to_be_answered() -> Non
 
 
 @pytest.mark.parametrize(("fate", "weight"), [("answered", 1.0), ("settled", 0.0), ("open", 0.6)])
-def test_it_counts_as_what_it_was_when_its_fate_is_known(fate: str, weight: float) -> None:
-    state, arm = open_one()
+def test_a_pending_decision_counts_as_what_it_was_when_its_fate_is_known(fate: str, weight: float) -> None:
+    state, arm = pending_one()
     if fate == "answered":
         observe(state, 0, 0.7, 2.0)
     tick(state, 6.5 if fate == "settled" else 3.0)
@@ -227,7 +227,7 @@ def test_it_counts_as_what_it_was_when_its_fate_is_known(fate: str, weight: floa
 
 
 def test_settled_it_counts_for_a_scaled_learner_as_thinned() -> None:
-    state, arm = open_one("scaled")
+    state, arm = pending_one("scaled")
     state.thinning[:] = 0.5
     tick(state, 6.5)
     assert state.ridge.weight[2, arm] == pytest.approx(0.25)

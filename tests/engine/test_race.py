@@ -43,7 +43,7 @@ def standings(state: State) -> list[int]:
 # --- pulls -----------------------------------------------------------------------------------------------------------
 
 
-def test_arms_are_pulled_in_turn_whoever_arrives() -> None:
+def test_arms_are_pulled_in_turn_in_all_contexts() -> None:
     state = racing()
     choices = [decide(state, context, ALL_ARMS) for context in (0, 1, 1, 0, 0)]
     assert [choice.arm for choice in choices] == [0, 1, 2, 0, 1]
@@ -64,7 +64,7 @@ def test_the_least_pulled_arm_that_can_be_had_and_still_races() -> None:
     assert pull(state) == Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
 
 
-def test_without_a_race_nobody_pulls() -> None:
+def test_without_a_race_there_is_no_pull() -> None:
     assert pull(state_of("doral-otf")) == Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
 
 
@@ -126,7 +126,7 @@ def test_room_for_delays_doubles() -> None:
     assert grown(as_arrays(state)).race.delays.sums is state.race.delays.sums
     state.now[0].racing = 0
     state.race.arms[1].pulls = 10**9
-    assert not is_full(state)  # nobody counts any more
+    assert not is_full(state)  # delays are not recorded any more
 
 
 # --- the end of stage 1 ----------------------------------------------------------------------------------------------

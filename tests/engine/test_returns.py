@@ -89,7 +89,7 @@ def test_every_decision_is_counted_at_every_age_that_it_has_passed(by: str) -> N
     for i, clock in enumerate(range(1, 7)):
         assert play(state, 1, float(clock)) == 0
         assert state.now[0].next == i + 1
-    for now in (9.0, 15.0, 28.0):  # in pieces: nobody is counted twice
+    for now in (9.0, 15.0, 28.0):  # in pieces: no decision is counted twice
         for i, delay in enumerate(delays.tolist()):
             if i + 1 + delay <= now and state.ring[i].answer_age == math.inf:
                 observe(state, i, 0.5, i + 1 + delay)
@@ -150,7 +150,7 @@ def test_tau_is_the_product_limit_by_the_deadline() -> None:
     read_returns(state)
     survival = np.cumprod([1 - 2 / 10, 1 - 4 / 8, 1 - 1 / 4])
     assert state.tau[:, 0].tolist() == pytest.approx([1.0 - survival[1], 1.0 - survival[2]])
-    assert state.tau[:, 1].tolist() == [1.0, 1.0]  # nobody has been watched: optimism
+    assert state.tau[:, 1].tolist() == [1.0, 1.0]  # no decision was watched: optimism
     tau = state.tau[:, 0]
     assert state.tau_error[:, 0].tolist() == pytest.approx(np.sqrt((tau * (1 - tau) + 1 / 11) / 11).tolist())
     assert (state.thinning == 1.0).all()
@@ -266,10 +266,10 @@ def test_silent_feedback_gives_the_factor_by_which_rewards_fall_short() -> None:
         assert state.thinning[context].tolist() == pytest.approx(expected.tolist())  # the learner is scaled by it
 
 
-# --- outcomes that are told apart ------------------------------------------------------------------------------------
+# --- outcomes whose delays differ ------------------------------------------------------------------------------------
 
 
-def telling() -> State:
+def splitting() -> State:
     words: dict[str, Any] = {"cutoff": None, "curves_by": "arm", "points": 3, "start_share": 0.0}
     state = watching("doral-otf", outcome_split=0.5, **words)
     state.barrier[:, 1:3] = -np.inf
@@ -277,7 +277,7 @@ def telling() -> State:
 
 
 def test_an_answer_weighs_what_its_kind_weighs_at_the_age_of_its_decision() -> None:
-    state = telling()
+    state = splitting()
     ages = state.curves.ages
     state.outcomes[WEIGHT, HIGH, 0] = [0.2, 0.4, 0.6, 1.0]
     state.outcomes[WEIGHT, LOW, 0] = [3.0, 2.0, 1.5, 1.0]
@@ -292,7 +292,7 @@ def test_an_answer_weighs_what_its_kind_weighs_at_the_age_of_its_decision() -> N
 
 
 def test_answers_enter_the_tally_with_their_weights() -> None:
-    state = telling()
+    state = splitting()
     state.outcomes[WEIGHT, HIGH, 0] = 0.25
     play(state, 1, 1.0)
     observe(state, 0, 0.8, 2.0)
@@ -301,7 +301,7 @@ def test_answers_enter_the_tally_with_their_weights() -> None:
 
 
 def test_passing_an_age_counts_the_kind_and_weighs_the_answer_anew() -> None:
-    state = telling()
+    state = splitting()
     play(state, 1, 1.0)
     observe(state, 0, 0.8, 1.1)
     assert state.ring[0].weight == 1.0
@@ -321,7 +321,7 @@ def test_passing_an_age_counts_the_kind_and_weighs_the_answer_anew() -> None:
 
 
 def test_each_decision_passes_an_age_as_what_it_is() -> None:
-    state = telling()
+    state = splitting()
     for number, reward in enumerate((0.8, 0.1, 0.9)):
         play(state, 0, 1.0 + 0.01 * number)
         observe(state, number, reward, 1.05 + 0.01 * number)
@@ -331,7 +331,7 @@ def test_each_decision_passes_an_age_as_what_it_is() -> None:
 
 
 def test_weights_are_set_when_curves_are_read() -> None:
-    state = telling()
+    state = splitting()
     state.outcomes[BY, :, 0, :3] = [[10.0, 20.0, 40.0], [30.0, 35.0, 40.0]]
     state.outcomes[INSIDE, :, 0, :3] = [[10.0, 10.0, 20.0], [30.0, 5.0, 5.0]]
     read_returns(state)

@@ -49,7 +49,7 @@ def played(problem: doral.Problem, *, rate: float, mean: float, n: int) -> Engin
 
 
 def test_what_is_learned_is_what_comes_by_the_deadline_of_the_context() -> None:
-    """Answers of those who wait for less say nothing of later ages: the law of delays is that of all answers."""
+    """Answers with a shorter deadline say nothing of later ages: the law of delays is that of all answers."""
     mean, rate = 20.0, 0.5
     engine = played(silent_problem(), rate=rate, mean=mean, n=6_000)
     tally, ages, shares = engine.state.tally, engine.state.curves.ages, engine.state.silence.shares[0]

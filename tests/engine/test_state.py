@@ -41,7 +41,7 @@ from tests.engine.interpreted import Player, as_arrays, in_python
 from tests.engine.problem_kinds import CASES, KINDS, Case, Game, blueprint_of, new_player, policies
 
 pytestmark = pytest.mark.usefixtures("interpreted")
-RARELY = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+RARELY = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 case_of = st.sampled_from(CASES)
 seed_of = st.integers(0, 2**20)
@@ -196,7 +196,8 @@ def test_growth_changes_no_decision(case: Case, seed: int) -> None:
     assert (small.now == large.now).all()
     numbers = np.arange(small.now["first"][0], small.now["next"][0])
     ring, larger = small.ring[numbers & (small.ring.size - 1)], large.ring[numbers & (large.ring.size - 1)]
-    assert is_same(ring, larger)
+    for part in set(ring.dtype.names or ()) - {"reading", "position"}:  # these are written only where they are read
+        assert is_same(ring[part], larger[part]), part
 
 
 @RARELY
@@ -293,7 +294,7 @@ def damages(arrays: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
                 if shape[axis] + change >= 0:
                     longer = [*shape[:axis], shape[axis] + change, *shape[axis + 1 :]]
                     yield f"{name} of shape {longer}", {**arrays, name: np.zeros(longer, array.dtype)}
-        for dtype in (np.float32, np.int32, np.int64, np.float64, np.bool_):
+        for dtype in (np.float32, np.int64, np.float64):
             if array.dtype != dtype:
                 yield f"{name} of {dtype}", {**arrays, name: np.zeros(array.shape, dtype)}
     yield "one array more", {**arrays, "more": np.zeros(3)}
@@ -301,16 +302,20 @@ def damages(arrays: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "in another order", dict(reversed(arrays.items()))
 
 
+def is_refused(blueprint: Blueprint, arrays: dict[str, Any]) -> bool:
+    try:
+        check_state(blueprint, arrays)
+    except Misfit:
+        return True
+    return False
+
+
 @pytest.mark.parametrize("case", STORED, ids=repr)
 def test_arrays_that_are_missing_unknown_or_misshapen_are_refused(case: Case) -> None:
     arrays = arrays_of(played(case).state)
-    n_refused = 0
-    for what, damaged in damages(arrays):
-        with pytest.raises(Misfit):
-            check_state(case.blueprint, damaged)
-            pytest.fail(what)
-        n_refused += 1
-    assert n_refused > 1_000
+    refused = {what: is_refused(case.blueprint, damaged) for what, damaged in damages(arrays)}
+    assert [what for what in refused if not refused[what]] == []
+    assert len(refused) > 1_000
 
 
 @pytest.mark.parametrize("case", STORED, ids=repr)
@@ -374,7 +379,8 @@ def test_numbers_that_would_lead_kernels_astray_are_refused(name: str, part: str
 
 @pytest.mark.parametrize("axis", GROWING)
 def test_axes_double_and_nothing_else(axis: str) -> None:
-    (case,) = [one for one in STORED if (one.policy, one.kind) == ("curves of outcomes", "people paid on answer")]
+    kind = "until a date" if axis == "delays" else "people paid on answer"
+    (case,) = [one for one in STORED if one.kind == kind]
     first = first_sizes(case.blueprint)
 
     def shapes(**sizes: int) -> dict[str, tuple[int, ...]]:
@@ -394,8 +400,7 @@ def test_axes_double_and_nothing_else(axis: str) -> None:
             grown_sizes(case.blueprint, shapes(**{other: first[other] + 1}))
 
 
-def test_an_engine_restores_what_fits_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()  # kernels are compiled
+def test_an_engine_restores_what_fits_and_nothing_else() -> None:
     blueprint = Blueprint(options=policy_of("doral-otf", {}), problem=KINDS["plain"], seed=1)
     offered = np.zeros((1, 0), dtype=np.uint8)
     engine, other = Engine(blueprint), Engine(blueprint)

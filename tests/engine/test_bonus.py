@@ -1,4 +1,4 @@
-"""Values: the bonus, and what an arm is worth to a context."""
+"""Bonus: how much uncertainty counts, and the index of an arm with it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_printed_bonus_changes_every_context_in_every_round() -> None:
     racing = state_of("doral", printed=["bonus"])
     racing.contexts[0].is_stale = racing.contexts[1].is_stale = racing.now[0].n_stale = 0
     tick(racing, 1.0)
-    assert racing.now[0].n_stale == 0  # nobody asks in stage 1
+    assert racing.now[0].n_stale == 0  # stage 1 has no bonus
 
 
 def test_a_bonus_under_the_root_is_never_imaginary() -> None:
@@ -97,7 +97,7 @@ def test_the_calibrated_bonus_is_in_units_of_the_noise() -> None:
     assert stretch(state, 1, 0.3) == 1.0
 
 
-def test_the_bonus_goes_by_how_many_it_is_for() -> None:
+def test_the_bonus_counts_the_arrivals_of_a_context() -> None:
     """Of 100 arrivals two fifths are of this context; the less is known of an arm, the more they count."""
     state = known("doral-otf", exploration=0.7)
     state.prior.sigma[:] = [0.2, 0.5]
@@ -107,7 +107,7 @@ def test_the_bonus_goes_by_how_many_it_is_for() -> None:
         assert stretch(state, 1, norm) == pytest.approx(math.sqrt(math.log1p(0.4 * 100 * norm**2 / 4 / 2.3)), rel=1e-14)
 
 
-def test_the_bonus_goes_by_whom_an_arm_can_still_be_for() -> None:
+def test_the_bonus_counts_arrivals_to_come_that_can_be_paid() -> None:
     """Of 100 arrivals 30 are still to come, and what is left pays 15 of them the arm that costs 2."""
     state = known("doral-otf", bonus="to_come")
     state.now[0].round, state.now[0].budget_left = 70, 30.0
@@ -119,7 +119,7 @@ def test_the_bonus_goes_by_whom_an_arm_can_still_be_for() -> None:
         assert stretched(state, 1, arm, 0.5) == pytest.approx(expected, rel=1e-12)
     state.now[0].round = 100
     set_stretch_of_contexts(state)
-    assert stretched(state, 1, 0, 0.5) == 0.0  # nobody is left to learn for
+    assert stretched(state, 1, 0, 0.5) == 0.0  # no arrivals are left to learn for
 
 
 @pytest.mark.parametrize("s", [1, 3, 10, 30, 100])
@@ -170,7 +170,7 @@ def test_doubts_about_return_add_in_squares(context: int) -> None:
 
 
 @pytest.mark.parametrize("base", ["doral", "doral-otf"])
-def test_open_decisions_narrow_the_norm(base: str) -> None:
+def test_pending_decisions_narrow_the_norm(base: str) -> None:
     """Norms that count them are in rows of their own, and only the bonus asks for those."""
     state = known(base, screening="none", pending="expected", return_optimism=0.0)
     plain = known(base, screening="none", pending="ignored", return_optimism=0.0)
@@ -179,7 +179,7 @@ def test_open_decisions_narrow_the_norm(base: str) -> None:
     assert (scored(state, 0) != scored(known(base, screening="none", pending="ignored"), 0)).any()
 
 
-def test_thompson_sampling_draws_for_the_one_who_is_here() -> None:
+def test_thompson_sampling_draws_for_the_arrival_alone() -> None:
     state = known("d-lints", exploration=0.8)
     state.prior.sigma[:] = [0.2, 0.5]
     state.now[0].round = 11
@@ -190,7 +190,7 @@ def test_thompson_sampling_draws_for_the_one_who_is_here() -> None:
     assert scored(state, 1, is_here=False) == pytest.approx(WEIGHTS[1] * TAU[1] * ESTIMATE[1], rel=1e-14)
 
 
-# --- who is out ------------------------------------------------------------------------------------------------------
+# --- arms that are out -----------------------------------------------------------------------------------------------
 
 INDEXES: dict[str, dict[str, Any]] = {
     "optimism": {"base": "doral", "screening": "none"},
@@ -212,7 +212,7 @@ def test_arms_that_are_out_are_worth_nothing(index: str) -> None:
 
 
 @pytest.mark.parametrize("index", INDEXES)
-def test_where_arms_are_missing_nobody_is_ruled_out_by_one_that_may_be_missing(index: str) -> None:
+def test_where_arms_are_missing_only_retired_arms_stay_out(index: str) -> None:
     """Certificates of the context do not hold today; what is out whatever is certified stays out."""
     state = known(**INDEXES[index])
     state.barrier[0, :3] = [-np.inf, 0.0, -np.inf]
