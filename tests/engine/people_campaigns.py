@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from doral.engine.blueprint import Blueprint
+from doral.engine.presets import policy
 
 from doral._arrays import Floats
-from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Decided, Engine, Heard, Who
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import policy
 from doral.person import Category, Number
 from doral.problem import Arm, Context, Problem
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from doral.engine.blueprint import Blueprint
+from doral.engine.presets import policy
 
 import doral
 from doral._arrays import Floats
 from doral._kernel import Block
 from doral.delays import ByOutcome, Geometric
-from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine, Heard
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import policy
 from doral.problem import Arm, Context, Problem
 from doral.simulation.catalogue.paper import SCENARIOS as PAPER
 from doral.simulation.catalogue.stress import SCENARIOS as STRESS

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from doral.engine.blueprint import Blueprint
+from doral.engine.catalogue import DEFAULTS, PIECES, PLACES, words
+from doral.engine.compose import check_fit, check_pieces, chosen_pieces, compose, compose_all, first_state
+from doral.engine.guards import first_chosen, flag_name, if_chosen
+from doral.engine.presets import POLICY_NAMES, PRESETS, policy
 
 import doral
 from doral._kernel import Hook, Kernel, Slot, kernel
 from doral.engine import compose as compose_module
 from doral.engine import hooks
-from doral.engine.blueprint import Blueprint
-from doral.engine.catalogue import DEFAULTS, PIECES, PLACES, words
-from doral.engine.compose import check_fit, check_pieces, chosen_pieces, compose, compose_all, first_state
-from doral.engine.guards import first_chosen, flag_name, if_chosen
 from doral.engine.options import OPTION_NAMES, PolicyOptions, option_words
-from doral.engine.presets import POLICY_NAMES, PRESETS, policy
 from doral.engine.state import COMMON, has
 from doral.errors import InvalidValue, UnknownName
 from tests.engine.cases import OFFERS, completed

@@ -6,14 +6,14 @@ import dataclasses
 
 import numpy as np
 import pytest
+from doral.engine.amend import retire
+from doral.engine.presets import policy
+from doral.engine.view import Certificate, certificates
 
 import doral
 from doral._arrays import Floats
 from doral._kernel import Block
-from doral.engine.amend import retire
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import policy
-from doral.engine.view import Certificate, certificates
 from doral.pacing import solve
 from doral.simulation.catalogue.stress import SCENARIOS as STRESS
 from doral.simulation.scenario.scenario import Scenario

@@ -8,6 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from doral.engine.blueprint import Blueprint
+from doral.engine.leaves import leaves
+from doral.engine.pieces import race
+from doral.engine.presets import policy
+from doral.engine.view import view_race
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,15 +20,10 @@ import doral
 from doral._arrays import Bits
 from doral.delays import Fixed, Geometric
 from doral.engine import compose
-from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine, Heard
 from doral.engine.events import AFTER_CUTOFF, GONE, LEARNED, REPEATED
-from doral.engine.leaves import leaves
 from doral.engine.options import PolicyOptions
-from doral.engine.pieces import race
-from doral.engine.presets import policy
 from doral.engine.state import State
-from doral.engine.view import view_race
 from doral.problem import Arm, Problem
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world import players

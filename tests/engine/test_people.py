@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from doral.engine.choice import PLAYED_FIRST, SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE
+from doral.engine.compose import chosen_pieces
+from doral.engine.entries import ASK
+from doral.engine.hooks import admit
+from doral.engine.pieces.people import CAME, ROUND_THEN
+from doral.engine.presets import policy
 from scipy import sparse
 from scipy.optimize import linprog
 
 from doral._arrays import Floats
 from doral.engine import compose as compose_module
-from doral.engine.choice import PLAYED_FIRST, SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE
-from doral.engine.compose import chosen_pieces
 from doral.engine.engine import Decided, Heard, Who
-from doral.engine.entries import ASK
 from doral.engine.events import LEARNED, decide, is_stock_due, open_round, take_stock
-from doral.engine.hooks import admit
-from doral.engine.pieces.people import CAME, ROUND_THEN
-from doral.engine.presets import policy
 from doral.engine.state import CAP, State, has
 from doral.errors import InvalidValue
 from doral.estimators.design import FARTHEST

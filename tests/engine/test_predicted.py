@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import doral
 from doral.engine.blueprint import Blueprint
 from doral.engine.choice import PLAYED_FIRST
-from doral.engine.engine import Engine, Who
 from doral.engine.pieces.predicted import PREFIX
 from doral.engine.presets import policy as policy_by_name
+
+import doral
+from doral.engine.engine import Engine, Who
 from doral.errors import InvalidValue
 from doral.simulation.scenario.scenario import Scenario
 from tests.engine.cases import MIXED, SILENT, UNIT

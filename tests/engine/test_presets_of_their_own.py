@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from doral._kernel import Block
 from doral.engine.blueprint import Blueprint
 from doral.engine.choice import PLAYED
 from doral.engine.compose import chosen_pieces
-from doral.engine.engine import Engine, Heard
-from doral.engine.events import LEARNED
 from doral.engine.leaves import leaves
 from doral.engine.presets import POLICY_NAMES, policy
+
+from doral._kernel import Block
+from doral.engine.engine import Engine, Heard
+from doral.engine.events import LEARNED
 from doral.engine.state import State
 from doral.simulation.world.players import CompiledPlayer
 from doral.simulation.world.returns import true_return_table
