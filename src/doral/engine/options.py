@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, get_args, get_origin, get_type_hints
@@ -192,7 +192,7 @@ def _check_values(options: PolicyOptions) -> None:
 
 def _checked_printed(printed: object) -> tuple[str, ...]:
     """Return readings as printed in alphabetical order."""
-    if not isinstance(printed, Iterable):
+    if not isinstance(printed, Sequence | Set):  # not any iterable: one may be endless
         raise InvalidValue("printed", printed, f"must be a list of some of {', '.join(PRINTED_READINGS)}")
     words = [word for word in printed.split(PLUS) if word] if isinstance(printed, str) else list(printed)
     for word in words:
