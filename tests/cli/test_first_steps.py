@@ -116,7 +116,7 @@ def test_lists_as_json() -> None:
     assert (paper["deadline"], paper["clock"], paper["n_arms"]) == (500.0, "rounds", 10)
     assert paper["delays"][0][0] == {"type": "Pareto", "minimum": 200.0, "shape": 2.0}
     policies = {one["name"]: one for one in json.loads(said("policies", "--json"))}
-    assert policies["doral"]["pieces"]["screening"] == "race"
+    assert policies["doral"]["options"]["screening"] == "race"
     assert "did you mean 'doral-otf'" in said("policies", "doral-oft", code=2)
     assert "did you mean 'stress/tiny'" in said("scenarios", "stress/tyni", code=2)
 

@@ -22,18 +22,14 @@ from doral.simulation.policies import NamedPolicy
 from doral.simulation.rivals.rival import AT_LIST_PRICES, RIVALS, rival
 from doral.simulation.rivals.rival import make_rival as rival_of
 
-_PIECES = ("screening", "learner", "return_probability", "pacing", "sampling", "cutoff")
-
 
 def policy_facts(one: NamedPolicy) -> dict[str, Any]:
     """What JSON says of it."""
     if isinstance(one, PolicyOptions):
         options = {option: getattr(one, option) for option in OPTION_NAMES}
-        pieces = {piece: options[piece] for piece in _PIECES}
-        return {"kind": "engine", "pieces": pieces, "options": options, "in_campaigns": True}
+        return {"kind": "engine", "options": options, "in_campaigns": True}
     return {
         "kind": "python",
-        "pieces": {},
         "options": dataclasses.asdict(one.settings),
         "in_campaigns": False,
         "knows_payments": one.kind not in AT_LIST_PRICES,
