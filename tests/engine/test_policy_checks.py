@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
-from doral.engine.presets import POLICY_NAMES, policy
 
-from doral.engine.options import PolicyOptions
+from doral.engine.options import POLICY_NAMES, PolicyOptions, policy
 from doral.problem import Problem
 from doral.simulation.api import AnyPolicy
 from doral.simulation.rivals.rival import RIVALS

@@ -138,7 +138,7 @@ class RaceRules(NamedTuple):
 # --- records ---------------------------------------------------------------------------------------------------------
 
 # A decision that may still matter; they live in a ring, by sequence number modulo a power of two.
-DECISION = np.dtype(  # 64 bytes, a line of the cache, and none of them padding: states are compared by their bytes
+DECISION = np.dtype(  # 64 bytes, a line of the cache
     [
         ("time", np.float64),
         ("answer_age", np.float64),  # infinite while pending, NaN once cancelled
@@ -148,7 +148,7 @@ DECISION = np.dtype(  # 64 bytes, a line of the cache, and none of them padding:
         ("reading", np.int64),  # the last refresh before it: what is forgotten since
         ("context", np.int32),
         ("arm", np.int32),
-        ("position", np.int64),  # in the race's delay record (`min_age`)
+        ("position", np.int64),  # in the race's delay record (`min_age`); 8 bytes, so that nothing is padded
     ],
     align=True,
 )
