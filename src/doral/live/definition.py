@@ -11,7 +11,7 @@ from doral import _check
 from doral.engine.options import PolicyOptions, read_stored
 from doral.engine.options import make_policy as policy_by_name
 from doral.engine.setup import MAX_SEED, check_fit
-from doral.errors import InvalidValue
+from doral.errors import InvalidValue, UnknownName
 from doral.live.engine_name import engine_name
 from doral.live.errors import NewerDatabase
 from doral.problem import Problem
@@ -67,7 +67,7 @@ class Definition:
             )
         try:
             policy, lost = read_stored(stored["policy"])
-        except LookupError as error:
+        except UnknownName as error:
             raise NewerDatabase(f"the campaign's policy was written by another doral: {error}") from None
         problem = Problem.from_dict(stored["problem"])
         if policy.products and not problem.person:  # accepted once, without effect
