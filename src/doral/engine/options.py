@@ -602,7 +602,7 @@ def policy(
         printed: Readings of the paper that are taken as printed instead of corrected, for ablations: "acceptance" (the
             race keeps slow arms), "baskets" (their number in the median of means), "bonus" (n is the round), "choice"
             (the index alone chooses the arm), "cutoff" (over all arms), "rate" (budget left per round gone),
-            "returns" (in time means by the cut-off), "window" (the bias term with every learner). Default: none.
+            "returns" (in time means by the cut-off), "window" (the bias term with every learner). Default: ().
 
     Returns:
         The options, complete and checked; `dataclasses.replace` changes them further.
