@@ -603,7 +603,7 @@ def policy(
             race keeps slow arms), "baskets" (their number in the median of means), "bonus" (n is the round), "choice"
             (the index alone chooses the arm), "cutoff" (over all arms), "rate" (budget left per round gone),
             "returns" (in time means by the cut-off), "window" (the bias term with every learner). On the command line
-            as `rate+window`. Default: none.
+            as `rate+window`. Default: ().
 
     Returns:
         The options, complete and checked; `dataclasses.replace` changes them further.
