@@ -20,7 +20,7 @@ from distributed import Client
 from distributed.comm.core import CommClosedError
 
 import doral
-from doral.engine.presets import policy
+from doral.engine.options import policy
 from doral.experiments.kit.batches import Batch, run_cells
 from doral.experiments.kit.cell import Cell
 from doral.simulation.results.stream import simulate_to

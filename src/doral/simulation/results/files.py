@@ -20,8 +20,6 @@ from doral.simulation.results.outcome import COURSE_COLUMNS, METRICS, ArrivalLog
 from doral.simulation.results.result import SimulationResult
 
 FORMAT = 5
-_READ = (3, 4, FORMAT)  # 3: without decisions; 4: with the names of 0.2
-NAMES_OF_0_2 = {"clairvoyant": "oracle", "clairvoyant_error": "oracle_error"}
 _KIND = "doral simulation result"
 _PLAIN_FIELDS = (
     "scenario",
@@ -131,7 +129,7 @@ def _read(header: Any, archive: Mapping[str, NDArray[Any]], path: object) -> Sim
         raise InvalidValue("saved result", str(path), "cannot be read: it holds something else")
     if header.get("kind", _KIND) != _KIND:
         raise InvalidValue("saved result", str(path), f"cannot be read: it holds a {header['kind']}")
-    if header["format"] not in _READ or tuple(header["metrics"]) != METRICS:
+    if header["format"] != FORMAT or tuple(header["metrics"]) != METRICS:
         remedy = f"was written by another version of doral (format {header['format']}, not {FORMAT}); simulate again"
         raise InvalidValue("saved result", str(path), remedy)
     lengths = archive["lengths"]
@@ -153,7 +151,6 @@ def _shapes(n: int) -> set[tuple[int, ...]]:
 
 def _plain(row: dict[str, Any], i: int, archive: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """JSON has lists where an outcome has tuples, and mappings where it has certificates and logs."""
-    row = {NAMES_OF_0_2.get(name, name): value for name, value in row.items()}
     log, arrivals = row.get("log"), row.get("arrivals")
     return {
         **row,

@@ -228,7 +228,7 @@ def _law(value: Mapping[str, Any], names: set[str], *, clock: Clock, levels_left
             made[name] = field.default
             continue
         one = given[name]
-        if isinstance(one, Mapping) and "packed" not in one:
+        if isinstance(one, Mapping):
             one = _law(one, set(), clock=clock, levels_left=levels_left - 1)
         elif name in _TIMES:
             label = f"{name} of {kind.__name__}"
@@ -245,7 +245,7 @@ def _plain(word: object) -> str:
 
 def _table(field: str, value: Any, contexts: list[str], arms: list[str]) -> dict[str, Any]:
     """Rows by context, and entries by arm, in the order of the problem; what goes by no name stays as it is."""
-    if not isinstance(value, Mapping) or "packed" in value:
+    if not isinstance(value, Mapping):
         return {}
     rows = _in_order(field, value, "context", contexts)
     return {
