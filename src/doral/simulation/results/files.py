@@ -6,7 +6,7 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,27 +21,12 @@ from doral.simulation.results.result import SimulationResult
 
 FORMAT = 5
 _KIND = "doral simulation result"
-_PLAIN_FIELDS = (
-    "scenario",
-    "policy",
-    "run",
-    "oracle",
-    "oracle_error",
-    "rewards",
-    "expected",
-    "decisions",
-    "spend",
-    "race_rounds",
-    "race_spend",
-    "race_ended",
-    "race_capped",
-    "accepted",
-    "cutoff",
-    "explored",
-    "explored_loss",
+_ARRAYS = ("rounds", "curve", "course", "certificates", "log", "arrivals")
+_PLAIN_FIELDS = tuple(field.name for field in fields(Outcome) if field.name not in _ARRAYS)
+_OF_DECISIONS, _OF_ARRIVALS = (
+    tuple(field.name for field in fields(kind) if field.name not in ("person", "features", "contexts", "arms"))
+    for kind in (DecisionLog, ArrivalLog)
 )
-_OF_DECISIONS = ("round", "context", "arm", "reward", "delay", "time", "paid")
-_OF_ARRIVALS = ("context", "arm", "probability", "time", "costs")
 _Arrays = dict[str, NDArray[Any]]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -55,24 +56,7 @@ def _table_of(value: object) -> Any:
 FORMAT = 1
 _FORMAT = "scenario_format"
 _PLAIN = {"features": "given", "noise": "gaussian", "noise_sd": 0.1, "phases": 1, "paid": "always"}
-_OPTIONAL = (
-    _FORMAT,
-    "delays",
-    "theta",
-    "means",
-    "baseline_means",
-    "availability",
-    "shares",
-    "rows",
-    "row_weights",
-    "arrivals",
-    "people",
-    "classes",
-    "speed",
-    "frequencies",
-    "strata",
-    *_PLAIN,
-)
+_KEYS = tuple(name for name in inspect.signature(Scenario).parameters if name != "population")
 
 
 def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
@@ -111,9 +95,9 @@ def scenario_from_dict(data: Mapping[str, Any]) -> Scenario:
     """The scenario that `scenario_to_dict` wrote, with every check made again."""
     if not isinstance(data, Mapping):
         raise InvalidValue("scenario", data, "must be a mapping")
-    known = ("name", "problem", *_OPTIONAL)
+    known = (*_KEYS, _FORMAT)
     check_keys("scenario", data, known)
-    given = _check.keys("scenario", data, required=("name", "problem"), optional=_OPTIONAL)
+    given = _check.keys("scenario", data, required=("name", "problem"), optional=known)
     if given.pop(_FORMAT, FORMAT) != FORMAT:
         raise InvalidValue(_FORMAT, data[_FORMAT], f"must be {FORMAT}: a newer version of DORAL wrote this")
     try:
