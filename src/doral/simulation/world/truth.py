@@ -21,9 +21,9 @@ from doral.delays.law import LawCode
 from doral.problem import OBSERVED
 from doral.simulation.results.outcome import ArrivalLog, DecisionLog
 from doral.simulation.scenario.calendar import Calendar
-from doral.simulation.scenario.people import Drawn, are_drawn
+from doral.simulation.scenario.people import Drawn, are_drawn, people_of
 from doral.simulation.scenario.rows import Rows
-from doral.simulation.scenario.scenario import Scenario, people_of
+from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.oracle import oracle_of_contexts, oracle_of_people
 from doral.simulation.world.returns import expected_payments, expected_worth, law_above, law_below, thresholds
 from doral.simulation.world.tape import (
