@@ -1,8 +1,4 @@
-"""Kernels as the Python that they are: nothing is compiled, and a failure shows the line at fault.
-
-Trees and draws are those of `doral.engine.interpret`. How close this comes to compiled code is measured in
-`test_interpreted_equals_compiled.py`.
-"""
+"""A small problem and its events, for kernels that run as Python: a failure shows the line at fault."""
 
 from __future__ import annotations
 
@@ -14,29 +10,11 @@ from doral._arrays import Bits, Floats
 from doral.engine.budget import list_cost
 from doral.engine.decide import Choice
 from doral.engine.events import action_of, choose, commit, is_full, observe, pass_time, prepare, welcome
-from doral.engine.interpret import as_arrays
-from doral.engine.interpret import as_python as in_python
+from doral.engine.interpret import as_arrays, as_python
 from doral.engine.options import PolicyOptions, policy_of
 from doral.engine.setup import Blueprint, first_state, grown
 from doral.engine.state import State
 from doral.problem import Arm, Context, Problem
-
-__all__ = [
-    "ALL_ARMS",
-    "COSTS",
-    "FEATURES",
-    "SEED",
-    "SHARES",
-    "WEIGHTS",
-    "Player",
-    "as_arrays",
-    "decide",
-    "first",
-    "in_python",
-    "small_problem",
-    "state_of",
-    "true_values",
-]
 
 ALL_ARMS: Bits = np.zeros(0, dtype=np.uint8)
 NO_TRAITS: Floats = np.zeros(0)
@@ -76,7 +54,7 @@ def first(options: PolicyOptions, problem: Problem | None = None, *, oracle: Flo
     blueprint = Blueprint(
         options=options, problem=problem, seed=SEED, oracle=oracle, true_values=true_values(options, problem)
     )
-    state = cast(State, in_python(first_state(blueprint)))
+    state = cast(State, as_python(first_state(blueprint)))
     prepare(state)
     return state
 
@@ -129,4 +107,4 @@ class Player:
 
     def _make_room(self) -> None:
         if is_full(self.state):
-            self.state = in_python(grown(as_arrays(self.state)))
+            self.state = as_python(grown(as_arrays(self.state)))
