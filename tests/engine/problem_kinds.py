@@ -15,7 +15,7 @@ from doral.engine.state import State
 from doral.errors import InvalidValue
 from doral.person import Category, Number
 from doral.problem import Arm, Context, Problem
-from tests.engine.interpreted import Player, in_python, small_problem
+from tests.engine.interpreted import Player, as_python, small_problem
 
 N_TRUE = 500  # arrivals for which true values are drawn
 
@@ -113,7 +113,7 @@ CASES = tuple(cases())
 
 def new_player(blueprint: Blueprint) -> Player:
     """Return a player on a prepared first state, for interpreted kernels."""
-    state: State = in_python(first_state(blueprint))
+    state: State = as_python(first_state(blueprint))
     prepare(state)
     return Player(state)
 

@@ -22,9 +22,9 @@ from tests.engine.interpreted import (
     SEED,
     Player,
     as_arrays,
+    as_python,
     decide,
     first,
-    in_python,
     small_problem,
     state_of,
 )
@@ -311,7 +311,7 @@ def with_one_more(state: State, name: str, problem: Problem | None = None) -> St
         first_state(Blueprint(options=policy_of(name, {}), problem=one, seed=SEED, oracle=np.full((1, 1, 30), 0.5)))
         for one in (narrow, wider(narrow))
     )
-    state = in_python(widened(as_arrays(state), before, after))
+    state = as_python(widened(as_arrays(state), before, after))
     recompute(state)
     return state
 

@@ -37,7 +37,7 @@ from doral.estimators import levels
 from doral.person import Category, Number
 from doral.problem import Arm, Problem
 from doral.simulation.scenario.scenario import Scenario
-from tests.engine.interpreted import Player, as_arrays, in_python
+from tests.engine.interpreted import Player, as_arrays, as_python
 from tests.engine.problem_kinds import CASES, KINDS, Case, Game, blueprint_of, new_player, policies
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -228,7 +228,7 @@ def test_a_stored_state_decides_alike_and_shares_nothing(case: Case) -> None:
     read = {name: np.frombuffer(data, dtype).reshape(shape).copy() for name, (data, dtype, shape) in stored.items()}
     check_state(case.blueprint, read)
     assert same_bits(read, arrays) == []
-    other = Game(Player(in_python(replace_leaves(first_state(case.blueprint), read))), problem, seed)
+    other = Game(Player(as_python(replace_leaves(first_state(case.blueprint), read))), problem, seed)
     other.rng.bit_generator.state = game.rng.bit_generator.state
     other.clock, other.pending = game.clock, list(game.pending)
     before = copied(arrays)
