@@ -192,7 +192,8 @@ def test_branches_follow_from_options_and_problem(
 
 def _optional_arrays(tree: Any, path: str = "") -> Iterator[tuple[str, str, Any]]:
     """Yield the arrays that some policies have, with the flag by which they are present."""
-    for field, value in zip(fields_of(type(tree)), tree, strict=True):
+    kind: Any = type(tree)
+    for field, value in zip(fields_of(kind), tree, strict=True):
         if field.array is not None and field.array.when:
             yield path + field.name, field.array.when, value
         elif hasattr(value, "_fields"):
