@@ -16,6 +16,23 @@ from doral.engine.setup import Blueprint, first_state, grown
 from doral.engine.state import State
 from doral.problem import Arm, Context, Problem
 
+__all__ = [
+    "ALL_ARMS",
+    "COSTS",
+    "FEATURES",
+    "SEED",
+    "SHARES",
+    "WEIGHTS",
+    "Player",
+    "as_arrays",
+    "as_python",
+    "decide",
+    "first",
+    "small_problem",
+    "state_of",
+    "true_values",
+]
+
 ALL_ARMS: Bits = np.zeros(0, dtype=np.uint8)
 NO_TRAITS: Floats = np.zeros(0)
 

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from doral.engine.events import prepare
-from doral.engine.interpret import as_python
 from doral.engine.options import POLICY_NAMES, PolicyOptions, policy_of
 from doral.engine.setup import Blueprint, check_problem, first_state
 from doral.engine.state import State
 from doral.errors import InvalidValue
 from doral.person import Category, Number
 from doral.problem import Arm, Context, Problem
-from tests.engine.interpreted import Player, small_problem
+from tests.engine.interpreted import Player, as_python, small_problem
 
 N_TRUE = 500  # arrivals for which true values are drawn
 

@@ -10,12 +10,11 @@ import pytest
 
 from doral.engine.decide import PLAYED_RACING, SKIPPED_UNAVAILABLE, Choice, pull
 from doral.engine.events import GONE, cancel, is_full, observe
-from doral.engine.interpret import as_arrays, as_python
 from doral.engine.race import ACCEPTED, RACING, REJECTED, cancel_pull, judge_race, learn_instant_delay
 from doral.engine.setup import grown
 from doral.engine.state import State
 from doral.pacing import NO_ARM
-from tests.engine.interpreted import ALL_ARMS, COSTS, Player, decide, small_problem, state_of
+from tests.engine.interpreted import ALL_ARMS, COSTS, Player, as_arrays, as_python, decide, small_problem, state_of
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 

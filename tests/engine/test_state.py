@@ -19,7 +19,6 @@ from doral._arrays import Misfit, array_fields, leaves, replace_leaves, shape_of
 from doral.delays import Geometric
 from doral.engine import setup
 from doral.engine.engine import Engine
-from doral.engine.interpret import as_arrays, as_python
 from doral.engine.options import policy_of
 from doral.engine.setup import (
     GROWING,
@@ -38,7 +37,7 @@ from doral.estimators import levels
 from doral.person import Category, Number
 from doral.problem import Arm, Problem
 from doral.simulation.scenario.scenario import Scenario
-from tests.engine.interpreted import Player
+from tests.engine.interpreted import Player, as_arrays, as_python
 from tests.engine.problem_kinds import CASES, KINDS, Case, Game, blueprint_of, new_player, policies
 
 pytestmark = pytest.mark.usefixtures("interpreted")
