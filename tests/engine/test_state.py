@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import doral
-from doral._arrays import Misfit, array_fields, leaves, replace_leaves, shape_of
+from doral._arrays import Misfit, leaves, replace_leaves, shape_of, table_of
 from doral.delays import Geometric
 from doral.engine import setup
 from doral.engine.engine import Engine
@@ -81,7 +81,7 @@ def test_every_policy_and_kind_of_problem_is_among_the_cases() -> None:
     assert {case.kind for case in CASES} == set(KINDS)
     assert len(CASES) > 200
     parts = {name for case in CASES for name, array in leaves(first_state(case.blueprint)) if array.size}
-    assert parts == {name for name, _ in array_fields(State)}
+    assert parts == set(table_of(State))
 
 
 # --- allocation and memory -------------------------------------------------------------------------------------------
@@ -91,10 +91,9 @@ def test_every_policy_and_kind_of_problem_is_among_the_cases() -> None:
 def test_arrays_have_the_shapes_and_dtypes_of_the_table(case: Case) -> None:
     state, sizes = first_state(case.blueprint), first_sizes(case.blueprint)
     arrays = dict(leaves(state))
-    assert list(arrays) == [name for name, _ in array_fields(State)]
-    for name, field in array_fields(State):
-        assert field.array is not None
-        assert (arrays[name].shape, arrays[name].dtype) == (shape_of(field.array, sizes), field.dtype), name
+    assert list(arrays) == list(table_of(State))
+    for name, (array, dtype) in table_of(State).items():
+        assert (arrays[name].shape, arrays[name].dtype) == (shape_of(array, sizes), dtype), name
         assert arrays[name].flags.c_contiguous
     assert state_bytes(case.blueprint) == sum(array.nbytes for array in arrays.values())
 
@@ -246,8 +245,6 @@ STORED = [
     for case in CASES
     if (case.policy, case.kind)
     in {
-        ("doral-otf", "paid on answer"),
-        ("doral-otf", "people"),
         ("doral-otf", "silent people"),
         ("min_age race", "until a date"),
         ("d-lints", "observed baseline"),
@@ -277,8 +274,8 @@ NUMBERS = {  # integers that are counts, clocks, keys or flags: no kernel takes 
 
 
 def test_every_integer_is_an_index_or_known_not_to_be_one() -> None:
-    integers = {name for name, field in array_fields(State) if field.dtype == np.int64}
-    bounded = {name for name, field in array_fields(State) if field.array is not None and field.array.index}
+    integers = {name for name, (_, dtype) in table_of(State).items() if dtype == np.int64}
+    bounded = {name for name, (array, _) in table_of(State).items() if array.index}
     assert integers - bounded == NUMBERS
 
 
@@ -323,9 +320,8 @@ def test_indices_out_of_range_are_refused(case: Case) -> None:
     arrays = arrays_of(played(case).state)
     rng = np.random.default_rng(1)
     names = set()
-    for name, field in array_fields(State):
-        assert field.array is not None
-        for term in field.array.index.split():
+    for name, (array, _) in table_of(State).items():
+        for term in array.index.split():
             part = term.rpartition(":")[0]
             for wrong in (-2, 10**6, -(10**12), 2**40):
                 damaged = copied(arrays)
@@ -384,11 +380,7 @@ def test_axes_double_and_nothing_else(axis: str) -> None:
     first = first_sizes(case.blueprint)
 
     def shapes(**sizes: int) -> dict[str, tuple[int, ...]]:
-        return {
-            name: shape_of(field.array, {**first, **sizes})
-            for name, field in array_fields(State)
-            if field.array is not None
-        }
+        return {name: shape_of(array, {**first, **sizes}) for name, (array, _) in table_of(State).items()}
 
     for times in (1, 2, 8):
         assert grown_sizes(case.blueprint, shapes(**{axis: times * first[axis]}))[axis] == times * first[axis]
