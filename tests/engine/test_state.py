@@ -41,7 +41,7 @@ from tests.engine.interpreted import Player, as_arrays, in_python
 from tests.engine.problem_kinds import CASES, KINDS, Case, Game, blueprint_of, new_player, policies
 
 pytestmark = pytest.mark.usefixtures("interpreted")
-RARELY = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+RARELY = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 case_of = st.sampled_from(CASES)
 seed_of = st.integers(0, 2**20)
@@ -133,13 +133,13 @@ def test_a_problem_too_large_for_the_machine_is_refused_at_once(name: str, monke
     problem = sized(5_000, 5_000, 200)
     monkeypatch.setattr(setup, "machine_bytes", lambda: 4 * 2**30)
     tracemalloc.start()
-    started = time.perf_counter()
+    started = time.process_time()
     with doral.open("memory://") as store, pytest.raises(InvalidValue) as refused:
         store.create("huge", problem, policy=name, clock="rounds")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 200e6
-    assert time.perf_counter() - started < 5.0
+    assert time.process_time() - started < 5.0
     for part in ("contexts x arms x features", "5,000 x 5,000 x 200", "GiB of memory", "4.0 GiB", "fewer features"):
         assert part in str(refused.value)
     assert store.list() == []
@@ -188,7 +188,7 @@ def test_growth_changes_no_decision(case: Case, seed: int) -> None:
         patch.setattr(setup, "FIRST_CAPACITY", 4)
         patch.setattr(levels, "FIRST_LEVELS", 4)
         tight = Game(new_player(case.blueprint), case.blueprint.problem, seed)
-        assert tight.play(70) == roomy.play(70)
+        assert tight.play(50) == roomy.play(50)
         check_state(case.blueprint, arrays_of(tight.player.state))
     small, large = as_arrays(tight.player.state), as_arrays(roomy.player.state)
     assert small.ring.size < large.ring.size
@@ -202,7 +202,7 @@ def test_growth_changes_no_decision(case: Case, seed: int) -> None:
 @RARELY
 @given(case=case_of, seed=seed_of)
 def test_a_full_ring_keeps_every_decision(case: Case, seed: int) -> None:
-    state = as_arrays(played(case, seed=seed, n=30).state)
+    state = as_arrays(played(case, seed=seed, n=20).state)
     now = state.now[0]
     now["next"] = now["first"] + state.ring.size  # as full as it can be
     state.ring["reward"] = np.random.default_rng(seed).random(state.ring.size)
@@ -221,7 +221,7 @@ def test_a_full_ring_keeps_every_decision(case: Case, seed: int) -> None:
 def test_a_stored_state_decides_alike_and_shares_nothing(case: Case) -> None:
     problem, seed = case.blueprint.problem, 5
     game = Game(new_player(case.blueprint), problem, seed)
-    game.play(25)
+    game.play(16)
     arrays = arrays_of(game.player.state)
     stored = {name: (array.tobytes(), array.dtype, array.shape) for name, array in arrays.items()}
     read = {name: np.frombuffer(data, dtype).reshape(shape).copy() for name, (data, dtype, shape) in stored.items()}
@@ -231,9 +231,9 @@ def test_a_stored_state_decides_alike_and_shares_nothing(case: Case) -> None:
     other.rng.bit_generator.state = game.rng.bit_generator.state
     other.clock, other.pending = game.clock, list(game.pending)
     before = copied(arrays)
-    decided = other.play(15)
+    decided = other.play(8)
     assert same_bits(arrays_of(game.player.state), before) == []  # the first one has not moved
-    assert game.play(15) == decided
+    assert game.play(8) == decided
     assert same_bits(arrays_of(game.player.state), arrays_of(other.player.state)) == []
 
 
