@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import doral
-from doral._arrays import fields_of
+from doral._arrays import fields_of, leaves
 from doral.engine import state as s
 from doral.engine.options import POLICY_NAMES, PRESETS, PolicyOptions, policy_of, read_stored
 from doral.engine.setup import Blueprint, check_fit, first_state, rules_of, sizes_of
@@ -207,3 +207,10 @@ def test_a_part_that_a_policy_does_not_have_takes_no_room(name: str) -> None:
     assert len(found) > 20
     for path, flag, array in found:
         assert sizes[flag] or array.shape[0] == 0, path
+
+
+def test_records_of_a_state_have_no_padding() -> None:
+    """NumPy leaves it as it is when it copies: bytes of equal states would differ."""
+    for name, array in leaves(first_state(blueprint(policy_of("doral-otf", {})))):
+        if array.dtype.names:
+            assert array.dtype.itemsize == sum(array.dtype[field].itemsize for field in array.dtype.names), name
