@@ -167,13 +167,16 @@ class Misfit(ValueError):
     """Stored arrays are not those of this tree."""
 
 
-def array_fields(tree: Any, path: str = "") -> Iterator[tuple[str, ArrayField]]:
-    """Iterate over the fields that hold arrays, by name as `leaves` has it."""
+@cache
+def table_of(tree: Any) -> Mapping[str, tuple[Array, Any]]:
+    """Return the arrays of a tree, and of those inside it, by name as `leaves` has it, with their dtypes."""
+    found: dict[str, tuple[Array, Any]] = {}
     for field in fields_of(tree):
         if field.array is not None:
-            yield path + field.name, field
+            found[field.name] = field.array, field.dtype
         elif field.tree is not None:
-            yield from array_fields(field.tree, f"{path}{field.name}.")
+            found |= {f"{field.name}.{name}": row for name, row in table_of(field.tree).items()}
+    return found
 
 
 def sizes_of_shapes(tree: type, shapes: Mapping[str, tuple[int, ...]], sizes: Sizes, growing: Sequence[str]) -> Sizes:
@@ -181,55 +184,40 @@ def sizes_of_shapes(tree: type, shapes: Mapping[str, tuple[int, ...]], sizes: Si
 
     Nothing is allocated: a damaged snapshot may promise any size.
     """
-    names = [name for name, _ in array_fields(tree)]
-    if list(shapes) != names:
-        name = next((one for one in names if one not in shapes), None) or next(
-            (one for one in shapes if one not in names), "arrays in another order"
-        )
-        raise Misfit(f"{name} is missing or unknown")
-    grown = dict(sizes)
-    for axis in growing:
-        grown[axis] = max(sizes[axis], _size_of_axis(tree, shapes, sizes, axis))
-    for name, field in array_fields(tree):
-        assert field.array is not None
-        if shapes[name] != shape_of(field.array, grown):
-            raise Misfit(f"{name} has the shape {shapes[name]}, not {shape_of(field.array, grown)}")
+    table = table_of(tree)
+    if list(shapes) != list(table):
+        wrong = sorted(set(shapes) ^ set(table))
+        raise Misfit(f"{', '.join(wrong[:3])} is missing or unknown" if wrong else "arrays are in another order")
+    grown = {**sizes, **{axis: _size_of_axis(table, shapes, sizes, axis) for axis in growing}}
+    for name, (array, _) in table.items():
+        if shapes[name] != shape_of(array, grown):
+            raise Misfit(f"{name} has the shape {shapes[name]}, not {shape_of(array, grown)}")
     return grown
 
 
-def _size_of_axis(tree: type, shapes: Mapping[str, tuple[int, ...]], sizes: Sizes, axis: str) -> int:
-    """Return the size of an axis as the first array with it shows it; 0 where none does."""
-    for name, field in array_fields(tree):
-        assert field.array is not None
-        words = field.array.shape.split()
-        if len(words) != len(shapes[name]) or (field.array.when and not sizes[field.array.when]):
-            continue
-        for word, extent in zip(words, shapes[name], strict=True):
-            start = _extent(word, {**sizes, axis: 0})
-            step = _extent(word, {**sizes, axis: 1}) - start
-            if step > 0:
-                return (extent - start) // step
-    return 0
+def _size_of_axis(
+    table: Mapping[str, tuple[Array, Any]], shapes: Mapping[str, tuple[int, ...]], sizes: Sizes, axis: str
+) -> int:
+    """Return the size of an axis as the first present array with it shows it; no less than it has at first."""
+    for name, (array, _) in table.items():
+        words = array.shape.split()
+        if axis in array.shape and len(words) == len(shapes[name]) and (not array.when or sizes[array.when]):
+            for word, extent in zip(words, shapes[name], strict=True):
+                start = _extent(word, {**sizes, axis: 0})
+                step = _extent(word, {**sizes, axis: 1}) - start
+                if step > 0:
+                    return max(sizes[axis], (extent - start) // step)
+    return sizes[axis]
 
 
-def check_arrays(tree: type, arrays: Mapping[str, Any], sizes: Sizes) -> None:
-    """Raise Misfit unless these are the arrays of a tree of these sizes, with every index in its range."""
-    shapes = {name: array.shape for name, array in arrays.items()}
-    sizes_of_shapes(tree, shapes, sizes, ())
-    for name, field in array_fields(tree):
-        assert field.array is not None
-        array = arrays[name]
-        if array.dtype != field.dtype:
-            raise Misfit(f"{name} has the dtype {array.dtype}, not {field.dtype}")
-        least = min(0, int(field.array.fill)) if field.array.index else 0
-        for part, end in _index_ranges(field.array):
-            values, below = array[part] if part else array, max(1, _extent(end, sizes))  # of no rows, 0 is not read
+def check_values(tree: type, arrays: Mapping[str, Any], sizes: Sizes) -> None:
+    """Raise Misfit unless arrays of the right shapes have the right dtypes too, with every index in its range."""
+    for name, (array, dtype) in table_of(tree).items():
+        if arrays[name].dtype != dtype:
+            raise Misfit(f"{name} has the dtype {arrays[name].dtype}, not {dtype}")
+        for term in array.index.split():
+            part, _, end = term.rpartition(":")
+            values, least = arrays[name][part] if part else arrays[name], min(0, int(array.fill))
+            below = max(1, _extent(end, sizes))  # where an axis has no rows, 0 is not read
             if values.size and not least <= values.min() <= values.max() < below:
                 raise Misfit(f"{name} {part} is not from {least} to {below - 1}")
-
-
-def _index_ranges(array: Array) -> Iterator[tuple[str, str]]:
-    """Iterate over the parts of a field that are indices, with the size below which they are."""
-    for term in array.index.split():
-        part, _, end = term.rpartition(":")
-        yield part, end

@@ -80,7 +80,8 @@ def summed(amounts: list[int]) -> tuple[float, float, float]:
 def test_sums_of_decimals_are_exact(amounts: list[int]) -> None:
     left, rest, dust = summed(amounts)
     exact = Fraction(sum(amounts), 100)
-    assert abs(Fraction(left) + Fraction(rest) + Fraction(dust) - exact) <= Fraction(1, 2**80) * max(1, abs(exact))
+    wrong = abs(Fraction(left) + Fraction(rest) + Fraction(dust) - exact)
+    assert wrong * 2**80 <= 1 + abs(exact)
     assert left == pytest.approx(sum(amounts) / 100, rel=1e-9, abs=1e-9)
 
 

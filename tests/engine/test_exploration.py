@@ -13,7 +13,7 @@ from doral._arrays import Floats
 from doral.delays import Geometric
 from doral.engine import setup
 from doral.engine.decide import SKIPPED_EXPLORING
-from doral.engine.options import policy
+from doral.engine.options import policy, policy_of
 from doral.live.reasons import in_words
 from doral.simulation.results.outcome import ArrivalLog, Outcome
 from doral.simulation.scenario.scenario import Scenario
@@ -63,7 +63,7 @@ def test_inverse_propensities_tell_what_fixed_policies_would_bring(name: str) ->
     targets[2, [0, 1, 1, 2], [0, 0, 4, 2]] = [1.0, 0.4, 0.6, 1.0]
     scenario = place()
     off: list[list[Floats]] = [[], [], []]
-    for outcome, arrivals, rewards in play(policy(name, explore=0.05), scenario, runs=4):
+    for outcome, arrivals, rewards in play(policy_of(name, {"explore": 0.05}), scenario, runs=4):
         n = while_all_can_be_paid(arrivals, scenario)
         means = make_truth(scenario, seed=SEED, run=outcome.run).world.means[0]
         for k, target in enumerate(targets):
@@ -79,7 +79,7 @@ def test_inverse_propensities_tell_what_fixed_policies_would_bring(name: str) ->
 def test_the_chances_of_all_options_add_up(name: str) -> None:
     """The sum of 1 / p over arrivals that got an option is the number of arrivals, for every option."""
     scenario = place()
-    ((_, arrivals, _),) = play(policy(name, explore=0.1), scenario)
+    ((_, arrivals, _),) = play(policy_of(name, {"explore": 0.1}), scenario)
     n = int(0.9 * while_all_can_be_paid(arrivals, scenario))  # at the very end, little budget is left to explore with
     for option in range(-1, N_ARMS):
         weight = np.where(arrivals.arm[:n] == option, 1.0 / arrivals.probability[:n], 0.0)
@@ -96,7 +96,7 @@ def test_the_budget_holds_while_exploring(pacing: str) -> None:
     """With little budget, arms that are often missing, and every arrival explored."""
     scenario = place(budget=41.3, horizon=3_000, availability=(0.9, 0.2, 0.7, 0.5, 0.5))
     for explore in (0.02, 1.0):
-        for outcome, arrivals, _ in play(policy("doral-otf", pacing=pacing, explore=explore), scenario, runs=3):
+        for outcome, arrivals, _ in play(policy_of("doral-otf", {"pacing": pacing, "explore": explore}), scenario, runs=3):
             assert outcome.spend <= scenario.problem.budget
             assert outcome.decisions == (arrivals.arm >= 0).sum()
             assert ((arrivals.probability > 0.0) & (arrivals.probability <= 1.0)).all()

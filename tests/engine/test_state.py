@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import doral
-from doral._arrays import Misfit, array_fields, leaves, replace_leaves, shape_of
+from doral._arrays import Misfit, leaves, replace_leaves, shape_of, table_of
 from doral.delays import Geometric
 from doral.engine import setup
 from doral.engine.engine import Engine
@@ -41,7 +41,7 @@ from tests.engine.interpreted import Player, as_arrays, as_python
 from tests.engine.problem_kinds import CASES, KINDS, Case, Game, blueprint_of, new_player, policies
 
 pytestmark = pytest.mark.usefixtures("interpreted")
-RARELY = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+RARELY = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 case_of = st.sampled_from(CASES)
 seed_of = st.integers(0, 2**20)
@@ -81,7 +81,7 @@ def test_every_policy_and_kind_of_problem_is_among_the_cases() -> None:
     assert {case.kind for case in CASES} == set(KINDS)
     assert len(CASES) > 200
     parts = {name for case in CASES for name, array in leaves(first_state(case.blueprint)) if array.size}
-    assert parts == {name for name, _ in array_fields(State)}
+    assert parts == set(table_of(State))
 
 
 # --- allocation and memory -------------------------------------------------------------------------------------------
@@ -91,10 +91,9 @@ def test_every_policy_and_kind_of_problem_is_among_the_cases() -> None:
 def test_arrays_have_the_shapes_and_dtypes_of_the_table(case: Case) -> None:
     state, sizes = first_state(case.blueprint), first_sizes(case.blueprint)
     arrays = dict(leaves(state))
-    assert list(arrays) == [name for name, _ in array_fields(State)]
-    for name, field in array_fields(State):
-        assert field.array is not None
-        assert (arrays[name].shape, arrays[name].dtype) == (shape_of(field.array, sizes), field.dtype), name
+    assert list(arrays) == list(table_of(State))
+    for name, (array, dtype) in table_of(State).items():
+        assert (arrays[name].shape, arrays[name].dtype) == (shape_of(array, sizes), dtype), name
         assert arrays[name].flags.c_contiguous
     assert state_bytes(case.blueprint) == sum(array.nbytes for array in arrays.values())
 
@@ -134,13 +133,13 @@ def test_a_problem_too_large_for_the_machine_is_refused_at_once(name: str, monke
     problem = sized(5_000, 5_000, 200)
     monkeypatch.setattr(setup, "machine_bytes", lambda: 4 * 2**30)
     tracemalloc.start()
-    started = time.perf_counter()
+    started = time.process_time()
     with doral.open("memory://") as store, pytest.raises(InvalidValue) as refused:
         store.create("huge", problem, policy=name, clock="rounds")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 200e6
-    assert time.perf_counter() - started < 5.0
+    assert time.process_time() - started < 5.0
     for part in ("contexts x arms x features", "5,000 x 5,000 x 200", "GiB of memory", "4.0 GiB", "fewer features"):
         assert part in str(refused.value)
     assert store.list() == []
@@ -189,7 +188,7 @@ def test_growth_changes_no_decision(case: Case, seed: int) -> None:
         patch.setattr(setup, "FIRST_CAPACITY", 4)
         patch.setattr(levels, "FIRST_LEVELS", 4)
         tight = Game(new_player(case.blueprint), case.blueprint.problem, seed)
-        assert tight.play(70) == roomy.play(70)
+        assert tight.play(50) == roomy.play(50)
         check_state(case.blueprint, arrays_of(tight.player.state))
     small, large = as_arrays(tight.player.state), as_arrays(roomy.player.state)
     assert small.ring.size < large.ring.size
@@ -203,7 +202,7 @@ def test_growth_changes_no_decision(case: Case, seed: int) -> None:
 @RARELY
 @given(case=case_of, seed=seed_of)
 def test_a_full_ring_keeps_every_decision(case: Case, seed: int) -> None:
-    state = as_arrays(played(case, seed=seed, n=30).state)
+    state = as_arrays(played(case, seed=seed, n=20).state)
     now = state.now[0]
     now["next"] = now["first"] + state.ring.size  # as full as it can be
     state.ring["reward"] = np.random.default_rng(seed).random(state.ring.size)
@@ -222,7 +221,7 @@ def test_a_full_ring_keeps_every_decision(case: Case, seed: int) -> None:
 def test_a_stored_state_decides_alike_and_shares_nothing(case: Case) -> None:
     problem, seed = case.blueprint.problem, 5
     game = Game(new_player(case.blueprint), problem, seed)
-    game.play(25)
+    game.play(16)
     arrays = arrays_of(game.player.state)
     stored = {name: (array.tobytes(), array.dtype, array.shape) for name, array in arrays.items()}
     read = {name: np.frombuffer(data, dtype).reshape(shape).copy() for name, (data, dtype, shape) in stored.items()}
@@ -232,9 +231,9 @@ def test_a_stored_state_decides_alike_and_shares_nothing(case: Case) -> None:
     other.rng.bit_generator.state = game.rng.bit_generator.state
     other.clock, other.pending = game.clock, list(game.pending)
     before = copied(arrays)
-    decided = other.play(15)
+    decided = other.play(8)
     assert same_bits(arrays_of(game.player.state), before) == []  # the first one has not moved
-    assert game.play(15) == decided
+    assert game.play(8) == decided
     assert same_bits(arrays_of(game.player.state), arrays_of(other.player.state)) == []
 
 
@@ -246,8 +245,6 @@ STORED = [
     for case in CASES
     if (case.policy, case.kind)
     in {
-        ("doral-otf", "paid on answer"),
-        ("doral-otf", "people"),
         ("doral-otf", "silent people"),
         ("min_age race", "until a date"),
         ("d-lints", "observed baseline"),
@@ -277,8 +274,8 @@ NUMBERS = {  # integers that are counts, clocks, keys or flags: no kernel takes 
 
 
 def test_every_integer_is_an_index_or_known_not_to_be_one() -> None:
-    integers = {name for name, field in array_fields(State) if field.dtype == np.int64}
-    bounded = {name for name, field in array_fields(State) if field.array is not None and field.array.index}
+    integers = {name for name, (_, dtype) in table_of(State).items() if dtype == np.int64}
+    bounded = {name for name, (array, _) in table_of(State).items() if array.index}
     assert integers - bounded == NUMBERS
 
 
@@ -323,9 +320,8 @@ def test_indices_out_of_range_are_refused(case: Case) -> None:
     arrays = arrays_of(played(case).state)
     rng = np.random.default_rng(1)
     names = set()
-    for name, field in array_fields(State):
-        assert field.array is not None
-        for term in field.array.index.split():
+    for name, (array, _) in table_of(State).items():
+        for term in array.index.split():
             part = term.rpartition(":")[0]
             for wrong in (-2, 10**6, -(10**12), 2**40):
                 damaged = copied(arrays)
@@ -384,11 +380,7 @@ def test_axes_double_and_nothing_else(axis: str) -> None:
     first = first_sizes(case.blueprint)
 
     def shapes(**sizes: int) -> dict[str, tuple[int, ...]]:
-        return {
-            name: shape_of(field.array, {**first, **sizes})
-            for name, field in array_fields(State)
-            if field.array is not None
-        }
+        return {name: shape_of(array, {**first, **sizes}) for name, (array, _) in table_of(State).items()}
 
     for times in (1, 2, 8):
         assert grown_sizes(case.blueprint, shapes(**{axis: times * first[axis]}))[axis] == times * first[axis]

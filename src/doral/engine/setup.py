@@ -24,7 +24,7 @@ from doral._arrays import (
     Sizes,
     allocate,
     axis_fields,
-    check_arrays,
+    check_values,
     count_bytes,
     leaves,
     replace_leaves,
@@ -746,7 +746,8 @@ def grown_sizes(blueprint: Blueprint, shapes: Mapping[str, tuple[int, ...]]) -> 
 
 def check_state(blueprint: Blueprint, arrays: Mapping[str, Any]) -> None:
     """Raise Misfit unless these are the arrays of a state of this blueprint: compiled code checks no index."""
-    check_arrays(State, arrays, grown_sizes(blueprint, {name: array.shape for name, array in arrays.items()}))
+    shapes = {name: array.shape for name, array in arrays.items()}
+    check_values(State, arrays, grown_sizes(blueprint, shapes))
     now, start, size = arrays["now"][0], arrays["hulls.edges.start"], arrays["hulls.edges.size"]
     cursor = arrays["curves.cursor"]
     if not 0 <= now["first"] <= now["settled"] <= now["next"] <= now["first"] + arrays["ring"].size:
