@@ -27,6 +27,21 @@ def made_once(make: Callable[..., Made]) -> Callable[..., Made]:
     return ask
 
 
+class ByDigest:
+    """Compared and hashed by the digest of the content; nothing changes it."""
+
+    @property
+    def digest(self) -> str:
+        """A hash of the content, equal for equal content."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (self.digest == other.digest if isinstance(other, type(self)) else NotImplemented)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
 if TYPE_CHECKING:
     from functools import cached_property as cached_property
 else:

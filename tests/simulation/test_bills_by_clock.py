@@ -12,7 +12,7 @@ import doral
 from doral._arrays import Floats
 from doral._kernel import Block
 from doral.delays import ByOutcome, Geometric, Never
-from doral.engine.presets import policy
+from doral.engine.options import policy
 from doral.simulation.results.outcome import DecisionLog
 from doral.simulation.world.players import CompiledPlayer
 from doral.simulation.world.python_policy import Answer, Arrival

@@ -45,13 +45,15 @@ def test_what_people_are_worth_has_the_same_bits_everywhere() -> None:
     assert np.array_equal(found, levels + _slowly(standardised(people, tuple(NUMBERS)), effects))
 
 
-@pytest.mark.parametrize("folder", ["estimators", "engine/pieces", "pacing", "simulation"])
+@pytest.mark.parametrize("folder", ["estimators", "engine", "pacing", "simulation"])
 def test_nothing_that_decides_or_is_drawn_is_added_up_by_blas(folder: str) -> None:
     """The catalogue's means once were, and had other last bits where a processor multiplies and adds in one."""
     by_blas = ("dot", "einsum", "inner", "linalg", "matmul", "tensordot", "vdot")
     sources = files_of(f"{folder}/**/*.py")
     assert sources
     for path in sources:
+        if path.name == "explain.py":  # it is computed when asked for, and decides nothing
+            continue
         for node in ast.walk(ast.parse(path.read_text())):
             place = path.relative_to(ROOT)
             assert not isinstance(node, ast.MatMult), f"{place}: a product by @"

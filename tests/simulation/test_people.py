@@ -21,9 +21,7 @@ import doral
 from doral import delays
 from doral._arrays import Floats
 from doral._kernel import Block
-from doral.engine.blueprint import Blueprint
-from doral.engine.compose import first_state
-from doral.engine.first_states import FirstStates
+from doral.engine.setup import Blueprint, FirstStates, first_state
 from doral.experiments.kit.settings import describe_scenario
 from doral.simulation.catalogue.people import NUMBERS, SCENARIOS, Visitors, one_class_each
 from doral.simulation.world.tape import WORLD, new_tape

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy import stats
 from tests.draws import delay_in, reward_in
-from tests.engine.test_engine_equals_twin import compare
 
 import doral
 from doral import delays
@@ -145,6 +144,8 @@ def test_the_truth_follows_from_the_rows() -> None:
 
 @pytest.mark.parametrize("name", ["doral-otf", "doral", "oracle"])
 def test_the_twin_wants_the_same(name: str) -> None:
+    from tests.engine.test_engine_equals_twin import compare
+
     scenario = observed(problem=problem(horizon=250, budget=150.0))
     options = doral.PolicyOptions.named(name, {"min_answers": 4})
     assert compare(options, scenario).decisions > 20

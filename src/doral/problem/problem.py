@@ -372,19 +372,7 @@ class Problem:
             "problem",
             data,
             required=("arms", "budget"),
-            optional=(
-                "contexts",
-                "person",
-                "horizon",
-                "until",
-                "expected_arrivals",
-                "deadline",
-                "feedback",
-                "reserves",
-                "reward_range",
-                "baseline",
-                *_LATER,
-            ),
+            optional=[field.name for field in fields(cls)],
         )
         arms = _check.items(
             "arms", given.pop("arms"), what="mappings such as {'name': 'kit-a', 'cost': 4}", at_most=MAX_ARMS

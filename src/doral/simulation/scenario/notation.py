@@ -9,33 +9,16 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from doral import delays
+from doral.delays.laws import LAWS
 from doral.errors import DoralError, InvalidValue, UnknownName, shown
 from doral.log.clock import Clock as LogClock
-from doral.problem import Problem
+from doral.problem import Arm, Context, Problem
 
 Clock: TypeAlias = Literal["seconds", "rounds"]
 
-PROBLEM_KEYS = (
-    "arms",
-    "contexts",
-    "budget",
-    "horizon",
-    "deadline",
-    "feedback",
-    "reserves",
-    "reward_range",
-    "counted",
-    "baseline",
-    "paid",
-    "return_at_least",
-    "reserve",
-    "until",
-    "expected_arrivals",
-    "person",
-    "missing",
+PROBLEM_KEYS, _ARM_KEYS, _CONTEXT_KEYS = (
+    tuple(one.name for one in dataclasses.fields(kind)) for kind in (Problem, Arm, Context)
 )
-_ARM_KEYS = ("name", "features", "cost")
-_CONTEXT_KEYS = ("name", "share", "weight", "deadline", "tier")
 _DATE = re.compile(r"\s*\d{4}-\d{2}-\d{2}.*", re.DOTALL)
 _SECONDS = LogClock("seconds", "seconds")
 
@@ -140,20 +123,7 @@ def names_of(items: Any) -> list[str]:
     return [one["name"] for one in items or () if isinstance(one.get("name"), str)]
 
 
-_LAWS: dict[str, Any] = {
-    law.__name__.lower(): law
-    for law in (
-        delays.Geometric,
-        delays.Pareto,
-        delays.Lognormal,
-        delays.Weibull,
-        delays.Exponential,
-        delays.Fixed,
-        delays.Empirical,
-        delays.Never,
-        delays.ByOutcome,
-    )
-}
+_LAWS: dict[str, Any] = {name.lower(): law for name, law in LAWS.items()}
 _TIMES = ("mean", "minimum", "median", "scale", "delay", "values")  # of laws: what may be told as "3d"
 _MOST_NESTED = 2 * delays.MAX_NESTED_LAWS
 
@@ -228,7 +198,7 @@ def _law(value: Mapping[str, Any], names: set[str], *, clock: Clock, levels_left
             made[name] = field.default
             continue
         one = given[name]
-        if isinstance(one, Mapping) and "packed" not in one:
+        if isinstance(one, Mapping):
             one = _law(one, set(), clock=clock, levels_left=levels_left - 1)
         elif name in _TIMES:
             label = f"{name} of {kind.__name__}"
@@ -245,7 +215,7 @@ def _plain(word: object) -> str:
 
 def _table(field: str, value: Any, contexts: list[str], arms: list[str]) -> dict[str, Any]:
     """Rows by context, and entries by arm, in the order of the problem; what goes by no name stays as it is."""
-    if not isinstance(value, Mapping) or "packed" in value:
+    if not isinstance(value, Mapping):
         return {}
     rows = _in_order(field, value, "context", contexts)
     return {

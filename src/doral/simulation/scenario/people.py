@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from doral import _check
 from doral._arrays import Floats, Ints
-from doral._cached import cached_property
+from doral._cached import ByDigest, cached_property
 from doral.errors import InvalidValue, UnknownName, shown
 from doral.person import MAX_NUMBER, Category, Feature, Levels, Missing, checked_features
 from doral.problem import OBSERVED, Problem
@@ -28,7 +28,7 @@ MAX_PEOPLE = 10**7
 CONTEXT = "context"  # a column of this name says in which context somebody is
 
 
-class Table:
+class Table(ByDigest):
     """Numbers that nobody changes: compared, hashed and pickled by what they are."""
 
     def __init__(self, numbers: Floats) -> None:
@@ -39,12 +39,6 @@ class Table:
     def digest(self) -> str:
         return hashlib.sha256(repr(self.numbers.shape).encode() + self.numbers.tobytes()).hexdigest()
 
-    def __eq__(self, other: object) -> bool:
-        return self.digest == other.digest if isinstance(other, Table) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         return np.array(self.numbers, dtype=dtype)
 
@@ -52,7 +46,7 @@ class Table:
         return f"Table(shape={self.numbers.shape}, digest={self.digest[:12]!r})"
 
 
-class Crowd:
+class Crowd(ByDigest):
     """Everybody who may come, by feature, and their contexts by name where the problem has several."""
 
     def __init__(self, columns: Columns, contexts: NDArray[Any] | None) -> None:
@@ -69,12 +63,6 @@ class Crowd:
         for name, column in named.items():
             found.update(f"{name} {column.dtype} {column.size}".encode() + np.ascontiguousarray(column).tobytes())
         return found.hexdigest()
-
-    def __eq__(self, other: object) -> bool:
-        return self.digest == other.digest if isinstance(other, Crowd) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
 
     def __repr__(self) -> str:
         return f"Crowd(size={self.size}, features={list(self.columns)}, digest={self.digest[:12]!r})"
@@ -269,18 +257,13 @@ class BesideNothing:
 
     def __call__(self, people: Columns, features: Floats, rng: np.random.Generator) -> Floats:
         n = next(iter(people.values())).size
-        own = self._of("means", self.means, people, features, rng)
+        own = _numbers_by(self.means, "means", people, features, lambda: rng)
         own = own if own.ndim == 3 else own[None]
-        nothing = np.broadcast_to(self._of("baseline_means", self.nothing, people, features, rng), (n,))
+        nothing = _numbers_by(self.nothing, "baseline_means", people, features, lambda: rng)
+        nothing = np.broadcast_to(nothing, (n,))
         if own.shape[1:] != (n, len(features) - 1):
             raise InvalidValue("shape of means", own.shape[1:], f"must be {(n, len(features) - 1)}: all but `nothing`")
         return np.insert(own, self.control, nothing, axis=2)
-
-    @staticmethod
-    def _of(field: str, what: Any, people: Columns, features: Floats, rng: np.random.Generator) -> Floats:
-        if isinstance(what, Table):
-            return what.numbers
-        return _numbers(field, what(people, features, **({"rng": rng} if takes_rng(what) else {})))
 
 
 def _numbers(field: str, value: object) -> Floats:
@@ -365,6 +348,27 @@ def are_drawn(scenario: Scenario) -> bool:
     )
 
 
+def people_of(scenario: Scenario, features: Floats, *, seed: int, run: int) -> Drawn:
+    """Return all who may come in one run, where the arms have these features."""
+    if are_drawn(scenario):
+        return draw_people(scenario, features, seed=seed, run=run)
+    return scenario.once(given_people)
+
+
+def given_people(scenario: Scenario) -> Drawn:
+    """Return people who are the same in all runs."""
+    return draw_people(scenario, scenario.problem.features, seed=0, run=0)
+
+
+def _numbers_by(
+    law: Any, field: str, people: Columns, features: Floats, rng: Callable[[], np.random.Generator]
+) -> Floats:
+    """Return the numbers of a table or a law."""
+    if isinstance(law, Table):
+        return law.numbers
+    return _numbers(field, law(people, features, **({"rng": rng()} if takes_rng(law) else {})))
+
+
 def draw_people(scenario: Scenario, features: Floats, *, seed: int, run: int) -> Drawn:
     """The people of one run, in which the arms have these features."""
     problem, strata, n = scenario.problem, scenario.strata, scenario.population or 0
@@ -372,10 +376,7 @@ def draw_people(scenario: Scenario, features: Floats, *, seed: int, run: int) ->
     table, shape = crowd.table(), (n, problem.n_arms)
 
     def told(field: str, law: Any, purpose: int) -> Floats:
-        if isinstance(law, Table):
-            return law.numbers
-        given = {"rng": generator(seed, run, purpose)} if takes_rng(law) else {}
-        return _numbers(field, law(table, features, **given))
+        return _numbers_by(law, field, table, features, lambda: generator(seed, run, purpose))
 
     base = crowd.classes((problem if strata is None else strata).context_names)
     paid = np.zeros((0, 0))
@@ -410,13 +411,22 @@ def frequencies_of(scenario: Scenario, crowd: Crowd, rng: np.random.Generator) -
     """(N,) the share of all arrivals that everybody makes up, over all phases."""
 
     def told(field: str, law: Any, purpose: int) -> Floats:
-        if isinstance(law, Table):
-            return law.numbers
-        given = {"rng": rng} if takes_rng(law) else {}
-        return _numbers(field, law(crowd.table(), scenario.problem.features, **given))
+        return _numbers_by(law, field, crowd.table(), scenario.problem.features, lambda: rng)
 
     shares = _shares(scenario, crowd.size, told)
     return shares.mean(axis=0) if len(shares) else np.full(crowd.size, 1.0 / crowd.size)
+
+
+def _check_between(field: str, values: Floats, low: float, high: float, remedy: str) -> None:
+    if values.min() < low or values.max() > high:
+        raise InvalidValue(field, float(values.min() if values.min() < low else values.max()), remedy)
+
+
+def check_means(means: Floats, noise: str) -> None:
+    """Check that chances are probabilities, and that counts can be drawn."""
+    most = {"bernoulli": 1.0, "poisson": MAX_COUNT_MEAN}.get(noise)
+    if most is not None:
+        _check_between("mean reward", means, 0.0, most, f"must be between 0 and {most:g} for {noise} rewards")
 
 
 def _means(means: Floats, scenario: Scenario, shape: tuple[int, int]) -> Floats:
@@ -426,20 +436,15 @@ def _means(means: Floats, scenario: Scenario, shape: tuple[int, int]) -> Floats:
         if means.ndim == 3 and means.shape[1:] == shape:
             remedy = f"must be {phases} tables; or say phases={means.shape[0]} in the scenario"
         raise InvalidValue("shape of means", means.shape, remedy)
-    most = {"bernoulli": 1.0, "poisson": MAX_COUNT_MEAN}.get(scenario.noise)
-    if most is not None and (means.min() < 0.0 or means.max() > most):
-        extreme = float(means.min() if means.min() < 0.0 else means.max())
-        raise InvalidValue("mean reward", extreme, f"must be between 0 and {most:g} for {scenario.noise} rewards")
+    check_means(means, scenario.noise)
     return np.ascontiguousarray(np.broadcast_to(means, (phases, *shape)))
 
 
 def _speed(speed: Floats, n: int) -> Floats:
     if speed.shape != (n,):
         raise InvalidValue("shape of speed", speed.shape, f"must be {(n,)}, one number per person")
-    if speed.min() < MIN_SPEED or speed.max() > MAX_SPEED:
-        extreme = float(speed.min() if speed.min() < MIN_SPEED else speed.max())
-        remedy = f"must be from {MIN_SPEED:g} to {MAX_SPEED:g} times the usual hazard"
-        raise InvalidValue("speed", extreme, remedy)
+    remedy = f"must be from {MIN_SPEED:g} to {MAX_SPEED:g} times the usual hazard"
+    _check_between("speed", speed, MIN_SPEED, MAX_SPEED, remedy)
     return speed
 
 
@@ -448,8 +453,7 @@ def _chances(paid: Floats, classes: Ints, shape: tuple[int, int]) -> Floats:
         if paid.ndim != 2 or paid.shape[1] != shape[1] or paid.shape[0] <= classes.max():
             raise InvalidValue("shape of paid", paid.shape, f"must be {shape}, people and arms; or contexts and arms")
         paid = paid[classes]
-    if paid.min() < 0.0 or paid.max() > 1.0:
-        raise InvalidValue("paid", float(paid.min() if paid.min() < 0.0 else paid.max()), "must be from 0 to 1")
+    _check_between("paid", paid, 0.0, 1.0, "must be from 0 to 1")
     return np.ascontiguousarray(paid)
 
 

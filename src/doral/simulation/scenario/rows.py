@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from doral import _delay_kinds
 from doral._arrays import Flags, Floats, Ints
-from doral._cached import cached_property
+from doral._cached import ByDigest, cached_property
 from doral._elementary import weighted_sum
 from doral.delays import Law
 from doral.delays.law import LawCode, law_code
@@ -27,7 +27,7 @@ _ONE = 1e-9  # weights of a cell whose sum differs from 1 by less are kept as th
 Named: TypeAlias = Callable[[int, int], str]  # what a message calls the cell of a context and an arm
 
 
-class Rows:
+class Rows(ByDigest):
     """What was observed, cell by cell: those of the first context by arm, then those of the next.
 
     Nobody changes them: they are compared, hashed and pickled by what they are.
@@ -107,14 +107,6 @@ class Rows:
         for array in (self.starts, self.reward, self.delay, self.cost, self.weight):
             found.update(b"none" if array is None else np.ascontiguousarray(array).data)
         return found.hexdigest()
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return self.digest == other.digest if isinstance(other, Rows) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
 
     def __repr__(self) -> str:
         words = "".join(f", {name}s" for name in ("cost", "weight") if getattr(self, name) is not None)

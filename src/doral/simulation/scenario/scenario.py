@@ -20,17 +20,16 @@ from doral.problem import OBSERVED, SHARES_TOLERANCE, Problem
 from doral.simulation.scenario.arrivals import Arrivals
 from doral.simulation.scenario.calendar import Calendar
 from doral.simulation.scenario.people import (
-    MAX_COUNT_MEAN,
     STRATA,
     Crowd,
-    Drawn,
     Table,
     are_drawn,
+    check_means,
     checked_people,
     draw_crowd,
-    draw_people,
     frequencies_of,
     generator,
+    given_people,
 )
 from doral.simulation.scenario.people import Law as PeopleLaw
 from doral.simulation.scenario.rows import Rows, checked_rows, delay_laws, mean_rewards
@@ -293,10 +292,8 @@ class Scenario:
             _check.set_fields(self, shares=(), **of_people)
             self._check_given_people()
             return
-        if noise == "bernoulli":
-            self._check_chances()
-        if noise == "poisson":
-            self._check_counts()
+        if noise in ("bernoulli", "poisson"):
+            self._check_means()
         self._check_reserves()
 
     def _check_reserves(self) -> None:
@@ -308,35 +305,21 @@ class Scenario:
         """Tables that are given are as wrong before the first run as in it."""
         self._check_reserves()
         if not are_drawn(self):
-            self.once(_given_people)
+            self.once(given_people)
 
-    def _check_chances(self) -> None:
-        """Bernoulli rewards need means that are probabilities."""
-        if self.means is None and (self.theta is None or self.features == "drawn"):
+    def _check_means(self) -> None:
+        """Chances are probabilities, and expected counts are not negative, drawn or given."""
+        features, theta, is_drawn = self.problem.features, self.theta, self.features == "drawn"
+        if self.means is None and (theta is None or is_drawn) and self.noise == "bernoulli":
             remedy = "needs known means between 0 and 1: give means, or theta with the features of the problem"
             raise InvalidValue("noise", self.noise, remedy)
         if self.means is not None:
-            means = np.array(self.means)
-        else:
-            means = product(np.array(self.theta), self.problem.features.T)
-        if means.min() < 0.0 or means.max() > 1.0:
-            extreme = float(means.min() if means.min() < 0.0 else means.max())
-            raise InvalidValue("mean reward", extreme, "must be between 0 and 1 for bernoulli rewards")
-
-    def _check_counts(self) -> None:
-        """Counts need expectations that are not negative, drawn or given."""
-        features = self.problem.features
-        if self.means is not None:
-            means = np.array(self.means)
-        elif self.theta is not None and self.features == "given":
-            means = product(np.array(self.theta), features.T)
+            check_means(np.array(self.means), self.noise)
+        elif theta is not None and not is_drawn:
+            check_means(product(np.array(theta), features.T), self.noise)
         else:  # products of what is drawn from U(0, 1), and of what is given
-            means = np.array(0.0 if self.features == "drawn" else features if self.theta is None else 0.0)
-            means = np.minimum(means.min(), np.array(0.0 if self.theta is None else self.theta))
-        if means.min() < 0.0 or means.max() > MAX_COUNT_MEAN:
-            extreme = float(means.min() if means.min() < 0.0 else means.max())
-            remedy = f"must be between 0 and {MAX_COUNT_MEAN:g} for poisson rewards"
-            raise InvalidValue("mean reward", extreme, remedy)
+            given = 0.0 if is_drawn else features.min()
+            check_means(np.minimum(given, 0.0 if theta is None else np.array(theta)), self.noise)
 
     @classmethod
     def from_log(
@@ -458,18 +441,6 @@ class Scenario:
     def __getstate__(self) -> dict[str, Any]:
         # Without what is made once: it can be large, and the other side makes its own.
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-def _given_people(scenario: Scenario) -> Drawn:
-    """What is the same in all runs."""
-    return draw_people(scenario, scenario.problem.features, seed=0, run=0)
-
-
-def people_of(scenario: Scenario, features: Floats, *, seed: int, run: int) -> Drawn:
-    """Everybody in one run, where the arms have these features."""
-    if are_drawn(scenario):
-        return draw_people(scenario, features, seed=seed, run=run)
-    return scenario.once(_given_people)
 
 
 def _check_no_people(problem: Problem, population: object, **given: object) -> None:
