@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from doral.engine.events import prepare
+from doral.engine.interpret import as_python
 from doral.engine.options import POLICY_NAMES, PolicyOptions, policy_of
 from doral.engine.setup import Blueprint, check_problem, first_state
 from doral.engine.state import State
 from doral.errors import InvalidValue
 from doral.person import Category, Number
 from doral.problem import Arm, Context, Problem
-from tests.engine.interpreted import Player, in_python, small_problem
+from tests.engine.interpreted import Player, small_problem
 
 N_TRUE = 500  # arrivals for which true values are drawn
 
@@ -113,7 +114,7 @@ CASES = tuple(cases())
 
 def new_player(blueprint: Blueprint) -> Player:
     """Return a player on a prepared first state, for interpreted kernels."""
-    state: State = in_python(first_state(blueprint))
+    state: State = as_python(first_state(blueprint))
     prepare(state)
     return Player(state)
 

@@ -11,23 +11,13 @@ import pytest
 from doral._arrays import leaves, replace_leaves
 from doral.engine.engine import Engine
 from doral.engine.events import cancel, correct, observe, recompute, refresh, tick, watch
+from doral.engine.interpret import as_arrays, as_python
 from doral.engine.options import POLICY_NAMES, policy, policy_of
 from doral.engine.race import ACCEPTED, RACING
 from doral.engine.setup import Blueprint, first_state, widened
 from doral.engine.state import RESERVED, SPENT, State
 from doral.problem import Arm, Context, Problem
-from tests.engine.interpreted import (
-    ALL_ARMS,
-    COSTS,
-    SEED,
-    Player,
-    as_arrays,
-    decide,
-    first,
-    in_python,
-    small_problem,
-    state_of,
-)
+from tests.engine.interpreted import ALL_ARMS, COSTS, SEED, Player, decide, first, small_problem, state_of
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -311,7 +301,7 @@ def with_one_more(state: State, name: str, problem: Problem | None = None) -> St
         first_state(Blueprint(options=policy_of(name, {}), problem=one, seed=SEED, oracle=np.full((1, 1, 30), 0.5)))
         for one in (narrow, wider(narrow))
     )
-    state = in_python(widened(as_arrays(state), before, after))
+    state = as_python(widened(as_arrays(state), before, after))
     recompute(state)
     return state
 

@@ -7,9 +7,10 @@ import pytest
 
 from doral._arrays import Floats, leaves
 from doral.engine.engine import Engine, Heard
+from doral.engine.interpret import as_arrays
 from doral.engine.options import POLICY_NAMES, policy_of
 from doral.engine.setup import Blueprint
-from tests.engine.interpreted import SEED, Player, as_arrays, first, small_problem, true_values
+from tests.engine.interpreted import SEED, Player, first, small_problem, true_values
 
 ROUNDS = 90
 MAY_DIFFER = ("values", "gamma", "allowed", "ridge.shadow", "ridge.direction", "ridge.scratch")  # scratch

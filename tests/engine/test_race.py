@@ -10,11 +10,12 @@ import pytest
 
 from doral.engine.decide import PLAYED_RACING, SKIPPED_UNAVAILABLE, Choice, pull
 from doral.engine.events import GONE, cancel, is_full, observe
+from doral.engine.interpret import as_arrays, as_python
 from doral.engine.race import ACCEPTED, RACING, REJECTED, cancel_pull, judge_race, learn_instant_delay
 from doral.engine.setup import grown
 from doral.engine.state import State
 from doral.pacing import NO_ARM
-from tests.engine.interpreted import ALL_ARMS, COSTS, Player, as_arrays, decide, in_python, small_problem, state_of
+from tests.engine.interpreted import ALL_ARMS, COSTS, Player, decide, small_problem, state_of
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -120,7 +121,7 @@ def test_room_for_delays_doubles() -> None:
     room = state.race.delays.sums.shape[1] - 1
     state.race.arms[1].pulls = room
     assert is_full(state)
-    state = in_python(grown(as_arrays(state)))
+    state = as_python(grown(as_arrays(state)))
     assert state.race.delays.sums.shape[1] - 1 == 2 * room
     assert not is_full(state)
     assert grown(as_arrays(state)).race.delays.sums is state.race.delays.sums

@@ -19,6 +19,7 @@ from doral._arrays import Misfit, array_fields, leaves, replace_leaves, shape_of
 from doral.delays import Geometric
 from doral.engine import setup
 from doral.engine.engine import Engine
+from doral.engine.interpret import as_arrays, as_python
 from doral.engine.options import policy_of
 from doral.engine.setup import (
     GROWING,
@@ -37,7 +38,7 @@ from doral.estimators import levels
 from doral.person import Category, Number
 from doral.problem import Arm, Problem
 from doral.simulation.scenario.scenario import Scenario
-from tests.engine.interpreted import Player, as_arrays, in_python
+from tests.engine.interpreted import Player
 from tests.engine.problem_kinds import CASES, KINDS, Case, Game, blueprint_of, new_player, policies
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -228,7 +229,7 @@ def test_a_stored_state_decides_alike_and_shares_nothing(case: Case) -> None:
     read = {name: np.frombuffer(data, dtype).reshape(shape).copy() for name, (data, dtype, shape) in stored.items()}
     check_state(case.blueprint, read)
     assert same_bits(read, arrays) == []
-    other = Game(Player(in_python(replace_leaves(first_state(case.blueprint), read))), problem, seed)
+    other = Game(Player(as_python(replace_leaves(first_state(case.blueprint), read))), problem, seed)
     other.rng.bit_generator.state = game.rng.bit_generator.state
     other.clock, other.pending = game.clock, list(game.pending)
     before = copied(arrays)
