@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from doral import _check
-from doral.errors import InvalidValue, UnknownName, shown
+from doral.errors import InvalidValue, shown
 from doral.problem.arm import Arm, check_alike
 from doral.problem.context import Context
 from doral.problem.limits import MAX_CONTEXTS, MAX_REWARD
@@ -74,13 +74,7 @@ def checked_baseline(
 def _known_baseline(baseline: object, contexts: tuple[Context, ...]) -> tuple[float, ...]:
     names = [context.name for context in contexts]
     if isinstance(baseline, Mapping):
-        for name in baseline:
-            if name not in names:
-                raise UnknownName("context of the baseline", name, names)
-        for name in names:
-            if name not in baseline:
-                raise InvalidValue("baseline", dict(baseline), f"lacks context {shown(name)}; give every context one")
-        values = [baseline[name] for name in names]
+        values = _check.by_name("baseline", baseline, names, kind="context")
     elif isinstance(baseline, Sequence | np.ndarray):
         values = _check.items("baseline", baseline, what="numbers, one per context", at_most=MAX_CONTEXTS)
         if len(values) != len(names):

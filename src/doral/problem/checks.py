@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Literal, get_args
 
 from doral import _check
-from doral.errors import InvalidValue, UnknownName, shown
+from doral.errors import InvalidValue, shown
 from doral.problem.arm import Arm
 from doral.problem.context import Context
 from doral.problem.limits import MAX_AGE, MAX_HORIZON, MAX_REWARD, MAX_TIERS, MIN_AGE
@@ -17,17 +17,10 @@ Paid = Literal["always", "on_answer"]
 
 def check_named_contexts(arms: tuple[Arm, ...], contexts: tuple[Context, ...]) -> None:
     """A cost by context names all of them, and nobody else."""
-    names = {context.name: None for context in contexts}
+    names = [context.name for context in contexts]
     for arm in arms:
         if isinstance(arm.cost, tuple):
-            named = dict(arm.cost)
-            field = f"cost of arm {shown(arm.name)}"
-            for name in names:
-                if name not in named:
-                    raise InvalidValue(field, named, f"lacks context {shown(name)}; give every context a cost")
-            for name in named:
-                if name not in names:
-                    raise UnknownName("context", name, names)
+            _check.by_name(f"cost of arm {shown(arm.name)}", dict(arm.cost), names, kind="context")
 
 
 def checked_end(horizon: object, until: object, expected: object) -> tuple[int, float | None, int | None]:

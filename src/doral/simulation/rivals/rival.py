@@ -11,7 +11,7 @@ from doral._given import Numbers, NumberTable
 from doral._kernel.sources import digest_of
 from doral.errors import InvalidValue, UnknownName, shown
 from doral.problem import Problem
-from doral.simulation.rivals import ab, beta_ts_lp, explore_then_lp, status_quo
+from doral.simulation.rivals import beta_ts_lp, explorers, status_quo
 from doral.simulation.rivals.plan import Settings
 from doral.simulation.world.python_policy import PythonPolicy
 
@@ -27,8 +27,8 @@ class _Kind:
 
 _KINDS: Mapping[str, _Kind] = {
     "beta-ts-lp": _Kind(beta_ts_lp.BetaTSLP, beta_ts_lp.BetaTSLPSettings),
-    "explore-then-lp": _Kind(explore_then_lp.ExploreThenLP, explore_then_lp.ExploreThenLPSettings),
-    "a/b": _Kind(ab.AB, ab.ABSettings, is_at_list_prices=True),
+    "explore-then-lp": _Kind(explorers.ExploreThenLP, explorers.ExploreThenLPSettings),
+    "a/b": _Kind(explorers.AB, explorers.ABSettings, is_at_list_prices=True),
     "status-quo": _Kind(status_quo.StatusQuo, status_quo.StatusQuoSettings, is_at_list_prices=True),
 }
 RIVALS = tuple(_KINDS)

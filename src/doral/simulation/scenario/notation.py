@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from doral import delays
+from doral import _check, delays
 from doral.delays.laws import LAWS
 from doral.errors import DoralError, InvalidValue, UnknownName, shown
 from doral.log.clock import Clock as LogClock
@@ -217,23 +217,15 @@ def _table(field: str, value: Any, contexts: list[str], arms: list[str]) -> dict
     """Rows by context, and entries by arm, in the order of the problem; what goes by no name stays as it is."""
     if not isinstance(value, Mapping):
         return {}
-    rows = _in_order(field, value, "context", contexts)
+    rows = _check.by_name(field, value, contexts, kind="context")
     return {
         field: [
-            _in_order(f"{field} of context {shown(name)}", row, "arm", arms) if isinstance(row, Mapping) else row
+            _check.by_name(f"{field} of context {shown(name)}", row, arms, kind="arm")
+            if isinstance(row, Mapping)
+            else row
             for name, row in zip(contexts, rows, strict=True)
         ]
     }
-
-
-def _in_order(field: str, value: Mapping[str, Any], what: str, names: list[str]) -> list[Any]:
-    for name in value:
-        if name not in names:
-            raise UnknownName(f"{what} in {field}", name, names)
-    for name in names:
-        if name not in value:
-            raise InvalidValue(field, dict(value), f"lacks {what} {shown(name)}")
-    return [value[name] for name in names]
 
 
 def _arrivals(value: Any, *, clock: Clock) -> Any:

@@ -83,12 +83,7 @@ def _table(field: str, value: object, shape: tuple[int, int]) -> tuple[tuple[flo
 def _by_arm(field: str, value: object, problem: Problem) -> tuple[Any, ...]:
     """One entry per arm, from one for all, a list in the order of the arms, or a mapping by name."""
     if isinstance(value, Mapping):
-        for name in value:
-            problem.arm_index(name)
-        for name in problem.arm_names:
-            if name not in value:
-                raise InvalidValue(field, sorted(value), f"lacks arm {name!r}")
-        return tuple(value[name] for name in problem.arm_names)
+        return tuple(_check.by_name(field, value, problem.arm_names, kind="arm"))
     if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
         entries = tuple(value)
         if len(entries) != problem.n_arms:
@@ -108,10 +103,11 @@ def _laws(field: str, value: object, problem: Problem) -> tuple[AnyLaw, ...]:
 def _laws_by_context(value: object, problem: Problem) -> tuple[tuple[AnyLaw, ...], ...]:
     """One row for all contexts, or one row per context where the laws depend on it."""
     if isinstance(value, Mapping) and set(value) <= set(problem.context_names) and value:
-        for name in problem.context_names:
-            if name not in value:
-                raise InvalidValue("delays", sorted(value), f"lacks context {name!r}")
-        return tuple(_laws(f"delays of context {name!r}", value[name], problem) for name in problem.context_names)
+        rows = _check.by_name("delays", value, problem.context_names, kind="context")
+        return tuple(
+            _laws(f"delays of context {name!r}", row, problem)
+            for name, row in zip(problem.context_names, rows, strict=True)
+        )
     if isinstance(value, tuple) and value and all(isinstance(row, tuple) for row in value):  # as stored
         if len(value) not in (1, problem.n_contexts):
             raise InvalidValue("rows of delays", len(value), f"must be 1 or one per context, {problem.n_contexts}")
