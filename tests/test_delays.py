@@ -27,6 +27,7 @@ from doral.delays import (
     Never,
     Pareto,
     Weibull,
+    laws,
 )
 from doral.errors import InvalidValue, UnknownName
 

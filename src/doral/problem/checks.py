@@ -16,7 +16,7 @@ Paid = Literal["always", "on_answer"]
 
 
 def check_named_contexts(arms: tuple[Arm, ...], contexts: tuple[Context, ...]) -> None:
-    """A cost by context names all of them, and nobody else."""
+    """Check that a cost by context names all contexts, and no other."""
     names = [context.name for context in contexts]
     for arm in arms:
         if isinstance(arm.cost, tuple):
@@ -64,7 +64,7 @@ def checked_reserves(reserves: object, contexts: tuple[Context, ...]) -> tuple[t
     for tier, share in pairs.items():
         tier = _check.whole_number("tier of a reserve", tier, at_least=1, at_most=MAX_TIERS - 1)
         if not any(context.tier >= tier for context in contexts):
-            raise InvalidValue("tier of a reserve", tier, "no context is of this tier or above; nobody could use it")
+            raise InvalidValue("tier of a reserve", tier, "no context is of this tier or above: it could not be used")
         checked.append((tier, _check.finite_number(f"reserve of tier {tier}", share, above=0, at_most=1)))
     total = math.fsum(share for _, share in checked)
     if total > 1:
@@ -81,6 +81,6 @@ def checked_reserve(reserve: object, *, paid: object, has_deadlines: bool) -> fl
         raise InvalidValue("paid", paid, remedy)
     checked = _check.finite_number("reserve", reserve, at_least=0.5, at_most=1, hint=", a probability")
     if checked < 1.0 and paid == "always":
-        remedy = "must be 1 where costs are always paid: nothing comes back; or say paid='on_answer'"
+        remedy = "must be 1 where costs are always paid: nothing is refunded; or say paid='on_answer'"
         raise InvalidValue("reserve", checked, remedy)
     return checked

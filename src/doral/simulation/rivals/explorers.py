@@ -76,7 +76,7 @@ class ExploreThenLPSettings(Settings):
 
 
 class ExploreThenLP:
-    """Means of cells go on following what comes back; a cell without any has the mean of all."""
+    """Means of cells follow the answers; a cell without any has the mean of all."""
 
     def __init__(self, problem: Problem, seed: int, settings: ExploreThenLPSettings) -> None:
         self._draws = np.random.default_rng(seed)

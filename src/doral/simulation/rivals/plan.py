@@ -65,7 +65,7 @@ class Plan:
         )
 
     def choose(self, arrival: Arrival, coin: float) -> int | None:
-        """What the plan says for whoever is here; where arms are missing, the best of the others at its price."""
+        """Return the planned arm for an arrival; where arms are missing, the best of the others at its price."""
         chances = self._until[arrival.context]
         if len(arrival.available) == len(self._bought):
             return next((self._bought[i] for i, chance in enumerate(chances) if coin < chance), None)

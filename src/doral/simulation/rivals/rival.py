@@ -122,7 +122,7 @@ def rival(name: RivalName, /, *, label: str | None = None, **settings: Any) -> R
     Args:
         name: "beta-ts-lp": Thompson draws from Beta posteriors, and the budget as DORAL paces it; "explore-then-lp":
             all arms alike for a while, then the best by what they earned, paced alike; "a/b": a test of all arms for a
-            while, then the winner of each context; "status-quo": what is done today, whatever comes back.
+            while, then the winner of each context; "status-quo": what is done today; nothing is learned.
         label: What it is called in results. Default: the name and, if settings were changed, those.
 
     Keyword Args:
@@ -131,7 +131,7 @@ def rival(name: RivalName, /, *, label: str | None = None, **settings: Any) -> R
         width: "beta-ts-lp": how far draws lie from the mean; 1 is Thompson's. Default: 0.5.
         shares: "status-quo": how often each arm is used, in the order of the problem, relative to each other; a coin
             makes the budget last. Default: all alike.
-        chances: "status-quo": by context, the chance with which each arm is given to whoever arrives; the rest get
+        chances: "status-quo": by context, the chance with which each arm is given to an arrival; the rest get
             nothing, and nothing paces it. Default: `shares` say it.
 
     >>> rival("beta-ts-lp", explore=0.05).name

@@ -258,7 +258,7 @@ class ReadProblem:
 
 
 def plain_problem(data: Mapping[str, Any], *, clock: str = "seconds", until: str | None = None) -> ReadProblem:
-    """Of plain values; what is wrong is told of the very value. `until` takes the place of the end that they say."""
+    """Make a problem of plain values; errors name the value. `until` replaces the end that they give."""
     found = problem_values(data, clock="rounds" if clock == "rounds" else "seconds")
     date = until or found.until
     if date is not None and found.data.get("until") is None and found.data.get("horizon") is None:

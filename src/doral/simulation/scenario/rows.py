@@ -30,7 +30,7 @@ Named: TypeAlias = Callable[[int, int], str]  # what a message calls the cell of
 class Rows(ByDigest):
     """What was observed, cell by cell: those of the first context by arm, then those of the next.
 
-    Nobody changes them: they are compared, hashed and pickled by what they are.
+    Immutable: compared, hashed and pickled by content.
     """
 
     reward: Floats
@@ -194,7 +194,7 @@ def _table(field: str, value: object) -> Floats:
 
 
 def _column(name: str, value: object, n_rows: int) -> Floats:
-    """As it is where nobody can change it, else a copy."""
+    """Return a read-only column as it is, else a copy."""
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and not value.flags.writeable:
         column: Floats = value
     else:

@@ -139,7 +139,7 @@ class CompiledPlayer:
             race_ended=race.ended,
             race_capped=race.is_capped,
             accepted=accepted(state, problem),
-            # Of a model elsewhere nobody knows how far it may be wrong.
+            # The error of an external model is not known.
             certificates=() if self._options.values == "given" else certificates(state, problem),
             explored=explored.arrivals,
             explored_loss=explored.loss,
@@ -160,7 +160,7 @@ BATCH = 512  # arrivals who are asked about at a time: a model is quicker with m
 
 
 class ExternalPlayer(CompiledPlayer):
-    """Hands the predictions in with everybody who arrives, in the place where the world keeps features."""
+    """Passes predictions in with every arrival, in the place where the world keeps features."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class ExternalPlayer(CompiledPlayer):
         n, m = self._own.shape
         self._people = np.full((n, m + self._n_arms + 1), np.nan)
         self._people[:, :m], self._people[:, -1] = self._own, np.arange(n)
-        self._asked_with = np.full(n, 0)  # after how many fits everybody was predicted
+        self._asked_with = np.full(n, 0)  # number of fits when each was predicted
         self._longest = longest(problem.deadlines)
         super().__init__(
             external.options,
@@ -217,7 +217,7 @@ class ExternalPlayer(CompiledPlayer):
         self._counts[ASK_AT] = self._external.schedule.after(int(self._counts[KNOWN]))
 
     def _known(self, round_: int) -> Known:
-        """Answers that came in time; where nobody says no, decisions that are older than the longest deadline."""
+        """Answers that came in time; with silent feedback, decisions older than the longest deadline."""
         book = self._book.tree
         entries = book.entries[: book.counts["decisions"][0]]
         rounds, delay = entries["round"], entries["delay"]
