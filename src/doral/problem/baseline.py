@@ -37,16 +37,17 @@ def with_nothing(given: list[Any]) -> list[Any]:
         if arm.name != NOTHING and len(arm.features) > n_features and arm.features[n_features] != 0.0:
             remedy = "is the feature of doing nothing: it must be 0 for all arms"
             raise InvalidValue(f"last feature of arm {shown(arm.name)}", arm.features[n_features], remedy)
-    return [arm if len(arm.features) != n_features else _widened(arm, nothing) for arm in given]
+    if not nothing.features:
+        return given
+    return [
+        arm if len(arm.features) != n_features else Arm(arm.name, features=(*arm.features, 0.0), cost=arm.cost)
+        for arm in given
+    ]
 
 
 def _mark(n_features: int) -> tuple[float, ...]:
     """Without features there is nothing to tell apart: each arm is learned by itself."""
     return (*(0.0,) * n_features, 1.0) if n_features else ()
-
-
-def _widened(arm: Arm, nothing: Arm) -> Arm:
-    return arm if not nothing.features else Arm(arm.name, features=(*arm.features, 0.0), cost=arm.cost)
 
 
 def checked_baseline(

@@ -246,7 +246,9 @@ def simulate(
     played = _played(Experiment(chosen, places, seed, bool(keep_decisions)), tasks, n_jobs=n_jobs)
     is_shown = progress if progress is not None or on_run is None else False
     lengths = (float(places[i].problem.expected_rounds) for i, _ in tasks)
-    with Progress("simulating", lengths, "runs", is_shown=is_shown, workers=_workers(n_jobs)) as shown:
+    with Progress(
+        "simulating", lengths, "runs", is_shown=is_shown, workers=n_jobs if n_jobs > 0 else os.cpu_count() or 1
+    ) as shown:
         for found in played:
             outcomes.extend(found)
             shown.advance()
@@ -263,7 +265,3 @@ def check_sizes(policies: Iterable[MadePolicy], scenarios: Iterable[Scenario]) -
                 check_size(policy=one, problem=place.problem)
             elif isinstance(one, External):
                 check_size(policy=one.options, problem=one.problem_of(place.problem))
-
-
-def _workers(n_jobs: int) -> int:
-    return n_jobs if n_jobs > 0 else os.cpu_count() or 1

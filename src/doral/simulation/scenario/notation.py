@@ -54,7 +54,9 @@ def problem_values(value: object, *, clock: Clock) -> ProblemValues:
     if isinstance(data.get("person"), Mapping):
         data["person"] = [{"name": name, "kind": kind} for name, kind in data["person"].items()]
     if isinstance(data.get("reserves"), Mapping):
-        data["reserves"] = [[_tier(tier), share] for tier, share in data["reserves"].items()]
+        data["reserves"] = [
+            [int(tier) if tier.strip().isdecimal() else tier, share] for tier, share in data["reserves"].items()
+        ]
     date = None
     if isinstance(data.get("until"), str) and _DATE.fullmatch(data["until"]):
         date = data.pop("until").strip()
@@ -111,11 +113,6 @@ def _contexts(value: object, *, clock: Clock) -> Any:
             given["deadline"] = duration(field, given["deadline"], clock=clock)
         made.append(given)
     return made
-
-
-def _tier(word: str) -> Any:
-    """Keys of JSON are texts, tiers are numbers."""
-    return int(word) if word.strip().isdecimal() else word
 
 
 def names_of(items: Any) -> list[str]:

@@ -273,7 +273,7 @@ class PythonPlayer:
         problem = scenario.problem
         if scenario.features == "drawn":
             problem = _with_features(problem, truth.features)
-        self._policy = _made(maker, name, problem, _seed_of(seed, run))
+        self._policy = _made(maker, name, problem, int(np.random.SeedSequence((seed, run)).generate_state(1)[0]))
         self._driver = Driver(scenario, seed=seed, run=run, truth=truth, keep_arrivals=keep_decisions)
         self._checkpoints = frozenset(self._driver.book.checkpoints.tolist())
 
@@ -373,8 +373,3 @@ def _with_features(problem: Problem, features: Floats) -> Problem:
         Arm(arm.name, features=row, cost=arm.cost) for arm, row in zip(problem.arms, features.tolist(), strict=True)
     )
     return dataclasses.replace(problem, arms=arms)
-
-
-def _seed_of(seed: int, run: int) -> int:
-    """Return a seed of its own for every pair of seed and run."""
-    return int(np.random.SeedSequence((seed, run)).generate_state(1)[0])
