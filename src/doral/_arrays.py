@@ -2,19 +2,20 @@
 
     class Cells(NamedTuple):
         mean: Annotated[Floats, Array("J A")]             # float64, zeros
-        arm: Annotated[Ints, Array("J", fill=-1)]         # int64
+        arm: Annotated[Ints, Array("J", fill=-1, index="A")]  # int64, below A; -1: none
         passed: Annotated[Floats, Array("J A G+1", when="silent")]
-        now: Annotated[Record, Array("1", dtype=NOW)]
+        ring: Annotated[Record, Array("ring", dtype=DECISION, index="arm:A")]
 
 A shape is a list of sizes by name; `G+1` is one more, `J*A` a product. Where the flag `when` is off the field is there,
-with no rows. Allocation, the estimate of memory, growth and the checks of a snapshot follow from this table.
+with no rows. Compiled code checks no index, so `index` names the axis that integers point into; of a record, by field.
+Allocation, the estimate of memory, growth, copies and the checks of a snapshot follow from this table.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias, get_type_hints
@@ -36,12 +37,13 @@ _STEP = re.compile(r"([+*])([A-Za-z_]+|\d+)")
 
 @dataclass(frozen=True)
 class Array:
-    """Shape, first value and dtype of a field, and the flag by which it is present."""
+    """Shape, first value and dtype of a field, the flag by which it is present, and the range of indices in it."""
 
     shape: str
     fill: float = 0.0
     dtype: Any = None  # None: float64 for `Floats`, int64 for `Ints`
     when: str = ""
+    index: str = ""  # the size below which its integers are, or `fill` for none; of a record "context:J arm:A"
 
 
 @dataclass(frozen=True)
@@ -78,13 +80,19 @@ def shape_of(array: Array, sizes: Sizes) -> tuple[int, ...]:
 
 
 def _extent(word: str, sizes: Sizes) -> int:
+    first, steps = _terms(word)
+    extent = _number(first, sizes)
+    for sign, operand in steps:
+        extent = extent + _number(operand, sizes) if sign == "+" else extent * _number(operand, sizes)
+    return extent
+
+
+@cache
+def _terms(word: str) -> tuple[str, list[tuple[str, str]]]:
     match = _SUM.fullmatch(word)
     if match is None:
         raise ValueError(f"shape {word!r} is not a sum or product of sizes")
-    extent = _number(match[1], sizes)
-    for sign, operand in _STEP.findall(match[2]):
-        extent = extent + _number(operand, sizes) if sign == "+" else extent * _number(operand, sizes)
-    return extent
+    return match[1], _STEP.findall(match[2])
 
 
 def _number(word: str, sizes: Sizes) -> int:
@@ -142,11 +150,86 @@ def replace_leaves(tree: Any, arrays: Mapping[str, Any], path: str = "") -> Any:
     )
 
 
-def ring_fields(tree: Any, path: str = "") -> Iterator[tuple[str, Any, float]]:
-    """Iterate over the arrays that are kept in step with the ring of decisions, with their first values."""
+def axis_fields(tree: Any, axis: str, path: str = "") -> Iterator[tuple[str, Any, float]]:
+    """Iterate over the arrays whose rows are along this axis (or one more), by name, with their first values."""
     kind: Any = type(tree)
     for field, value in zip(fields_of(kind), tree, strict=True):
-        if field.array is not None and field.array.shape.split()[0] in ("ring", "ring+1"):
+        if field.array is not None and field.array.shape.split()[0] in (axis, f"{axis}+1"):
             yield path + field.name, value, field.array.fill
         elif hasattr(value, "_fields"):
-            yield from ring_fields(value, f"{path}{field.name}.")
+            yield from axis_fields(value, axis, f"{path}{field.name}.")
+
+
+# --- checks of stored arrays -----------------------------------------------------------------------------------------
+
+
+class Misfit(ValueError):
+    """Stored arrays are not those of this tree."""
+
+
+def array_fields(tree: Any, path: str = "") -> Iterator[tuple[str, ArrayField]]:
+    """Iterate over the fields that hold arrays, by name as `leaves` has it."""
+    for field in fields_of(tree):
+        if field.array is not None:
+            yield path + field.name, field
+        elif field.tree is not None:
+            yield from array_fields(field.tree, f"{path}{field.name}.")
+
+
+def sizes_of_shapes(tree: type, shapes: Mapping[str, tuple[int, ...]], sizes: Sizes, growing: Sequence[str]) -> Sizes:
+    """Return the sizes of a tree with arrays of these shapes; only growing axes may differ. Misfit if others do.
+
+    Nothing is allocated: a damaged snapshot may promise any size.
+    """
+    names = [name for name, _ in array_fields(tree)]
+    if list(shapes) != names:
+        name = next((one for one in names if one not in shapes), None) or next(
+            (one for one in shapes if one not in names), "arrays in another order"
+        )
+        raise Misfit(f"{name} is missing or unknown")
+    grown = dict(sizes)
+    for axis in growing:
+        grown[axis] = max(sizes[axis], _size_of_axis(tree, shapes, sizes, axis))
+    for name, field in array_fields(tree):
+        assert field.array is not None
+        if shapes[name] != shape_of(field.array, grown):
+            raise Misfit(f"{name} has the shape {shapes[name]}, not {shape_of(field.array, grown)}")
+    return grown
+
+
+def _size_of_axis(tree: type, shapes: Mapping[str, tuple[int, ...]], sizes: Sizes, axis: str) -> int:
+    """Return the size of an axis as the first array with it shows it; 0 where none does."""
+    for name, field in array_fields(tree):
+        assert field.array is not None
+        words = field.array.shape.split()
+        if len(words) != len(shapes[name]) or (field.array.when and not sizes[field.array.when]):
+            continue
+        for word, extent in zip(words, shapes[name], strict=True):
+            start = _extent(word, {**sizes, axis: 0})
+            step = _extent(word, {**sizes, axis: 1}) - start
+            if step > 0:
+                return (extent - start) // step
+    return 0
+
+
+def check_arrays(tree: type, arrays: Mapping[str, Any], sizes: Sizes) -> None:
+    """Raise Misfit unless these are the arrays of a tree of these sizes, with every index in its range."""
+    shapes = {name: array.shape for name, array in arrays.items()}
+    sizes_of_shapes(tree, shapes, sizes, ())
+    for name, field in array_fields(tree):
+        assert field.array is not None
+        array = arrays[name]
+        if array.dtype != field.dtype:
+            raise Misfit(f"{name} has the dtype {array.dtype}, not {field.dtype}")
+        least = min(0, int(field.array.fill)) if field.array.index else 0
+        for part, end in _index_ranges(field.array):
+            values, below = array[part] if part else array, max(1, _extent(end, sizes))  # of no rows, 0 is not read
+            if values.size and not least <= values.min() <= values.max() < below:
+                raise Misfit(f"{name} {part} is not from {least} to {below - 1}")
+
+
+def _index_ranges(array: Array) -> Iterator[tuple[str, str]]:
+    """Iterate over the parts of a field that are indices, with the size below which they are."""
+    for term in array.index.split():
+        part, _, end = term.rpartition(":")
+        yield part, end

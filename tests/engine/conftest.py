@@ -1,14 +1,17 @@
-"""What tests of single pieces need."""
+"""Fixtures for tests of single kernels."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from doral._kernel import Kernel
-from tests.engine.interpreted import call_in_python
+from doral._kernel import running_python
+from doral.engine.interpret import IN_PYTHON
 
 
 @pytest.fixture
-def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Meanwhile a kernel that is called from Python is not compiled."""
-    monkeypatch.setattr(Kernel, "__call__", call_in_python)
+def interpreted() -> Iterator[None]:
+    """Run kernels as Python instead of compiling them."""
+    with running_python(IN_PYTHON):
+        yield

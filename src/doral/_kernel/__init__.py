@@ -53,7 +53,7 @@ from __future__ import annotations
 
 from doral._kernel.blocks import Block
 from doral._kernel.hooks import Composition, Hook, Slot, hook, slot
-from doral._kernel.kernels import Kernel, kernel, position, rare, shared
+from doral._kernel.kernels import Kernel, kernel, position, rare, running_python, shared
 from doral._kernel.program import Entry, Program
 from doral._kernel.templates import Template
 from doral._kernel.trees import TreeLayout, layout_of
@@ -73,6 +73,7 @@ __all__ = [
     "layout_of",
     "position",
     "rare",
+    "running_python",
     "shared",
     "slot",
 ]

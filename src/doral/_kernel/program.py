@@ -14,6 +14,7 @@ from doral._cached import cached_property
 from doral._forks import lock_across_forks
 from doral._kernel import store
 from doral._kernel.blocks import Block
+from doral._kernel.cache import is_shared
 from doral._kernel.kernels import Kernel
 from doral._kernel.key import program_key
 from doral._kernel.trees import BOOL, FLOAT, INT, UINT64, TreeLayout, layout_of, memory_class
@@ -76,6 +77,20 @@ class Program:
                 if not self._functions:
                     self._functions = self._make()
         return self._functions[entry]
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether the machine code is there already: nothing has to be compiled."""
+        return bool(self._functions) or (os.environ.get(WAY) != "plain" and store.is_there(self))
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether machine code that another process makes is found here."""
+        return os.environ.get(WAY) is None and is_shared()
+
+    def load(self) -> None:
+        """Compile it, or load what was compiled."""
+        _ = self[next(iter(self.entries))]
 
     @cached_property
     def entries(self) -> dict[str, TypedEntry]:

@@ -45,6 +45,12 @@ def load(program: Program) -> Loaded:
     return Loaded(code)
 
 
+def is_there(program: Program) -> bool:
+    """Return whether machine code of the program is kept already."""
+    folder = cache_folder()
+    return folder is not None and (folder / _name(program)).exists()
+
+
 def _name(program: Program) -> str:
     from doral._kernel.machine import cpu_features, cpu_name
 

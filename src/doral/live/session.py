@@ -19,6 +19,7 @@ from threading import RLock
 from typing import Any, TypeAlias
 
 from doral._forks import renew_in_child
+from doral.engine.interpret import MOST_EVENTS
 from doral.errors import DoralError
 from doral.live.apply import Differs, apply, replay
 from doral.live.chain import beginning, check, is_intact, seal_all
@@ -41,6 +42,8 @@ CLOCK_TOLERANCE_S = 300.0  # how far clocks may disagree
 SNAPSHOT_EVERY_EVENTS = 20_000
 SNAPSHOT_BYTES_PER_EVENT = 100  # a large state is saved less often, so that saving never dominates
 
+
+_warned: dict[str, object] = {}  # tags of the campaigns whose options are known to be gone
 
 Ask: TypeAlias = tuple[Callable[..., Planned[Any]], Sequence[Any]]  # a plan, and what was asked
 
@@ -349,6 +352,9 @@ class Session:
 
     def _catch_up(self, log: Log) -> Fold:
         fold = self._fold
+        if fold is not None and fold.engine.is_outdated:
+            logger.info("campaign %r: its program is compiled; its log is read with it", self.row.name)
+            self._fold = fold = None
         last, head = log.head()
         if fold is not None and fold.sequence == last and fold.head == head:
             return fold
@@ -372,6 +378,8 @@ class Session:
 
     def _follow(self, fold: Fold, log: Log, last: int, differs: Differs | None = None) -> Fold:
         """The state after the event `last`, or a later one; not the given one where that knows what was forgotten."""
+        if last - fold.sequence > MOST_EVENTS:
+            fold.engine.wait_for_program()
         while fold.sequence < last:
             replay(fold, log.following(fold.sequence, upto=last, limit=FOLD_EVENTS), differs)
             if fold.knows_forgotten:
@@ -416,7 +424,19 @@ class Session:
                 f"campaign {self.row.name!r}: its log is that of {fold.definition.name!r}; its name was changed"
             )
         fold.head = fold.salt = known(first[0].chain)
+        self._warn_of_gone_options(fold.definition)
         return fold
+
+    def _warn_of_gone_options(self, definition: Definition) -> None:
+        """Log that the campaign goes on without options that this version does not have; once in a process."""
+        mark = object()
+        if definition.gone and _warned.setdefault(self.row.tag, mark) is mark:
+            logger.warning(
+                "campaign %r was created with options that are gone (%s): its log is replayed as it is, and it goes on "
+                "with the nearest policy",
+                self.row.name,
+                ", ".join(definition.gone),
+            )
 
     def _restore(self, log: Log, last: int) -> Fold:
         """From the newest snapshot that can be used, whatever is wrong with the others; else from the beginning."""
@@ -467,6 +487,8 @@ class Session:
         """A snapshot only saves time: where it cannot be written, the campaign goes on without."""
         every = self.snapshot_every if every is None else every
         unsaved = fold.sequence - self._saved_at
+        if fold.engine.is_interpreted:
+            return
         if unsaved < every or unsaved < self._saved_bytes // SNAPSHOT_BYTES_PER_EVENT:
             return
         with suppress(StorageError):
