@@ -1,6 +1,6 @@
 """What is computed once, without a lock: a process that is forked just then would inherit it locked, for ever.
 
-`cached_property` is as Python 3.12 has it. Whoever asks at the same time computes the same twice.
+`cached_property` is as Python 3.12 has it. Two threads that ask at the same time compute the same twice.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def test_nobody_there(kind: str) -> None:
     assert "is it running" in done.output
 
 
-@pytest.mark.parametrize("greeting", [b"\x01", b"SSH-2.0-OpenSSH_9\r\n"])
+@pytest.mark.parametrize("greeting", [b"", b"\x01", b"SSH-2.0-OpenSSH_9\r\n", (9).to_bytes(8, "little") + b"short"])
 def test_somebody_who_is_no_scheduler(greeting: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joining, "ANSWER_S", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as other:

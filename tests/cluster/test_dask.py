@@ -18,7 +18,7 @@ from distributed import Client
 from distributed.comm.core import CommClosedError
 
 import doral
-from doral.engine.options import policy
+from doral.engine.options import make_policy
 from doral.experiments.kit.batches import Batch, run_cells
 from doral.experiments.kit.cell import Cell
 from doral.simulation.results.stream import simulate_to
@@ -169,8 +169,7 @@ class Killer:
 
 
 def test_batches_of_an_experiment_are_kept_as_they_finish(dask: Dask, tmp_path: Path) -> None:
-    policies = tuple(policy(name) for name in POLICIES)
-    cell = Cell(study="s", scenario=doral.scenario("stress/tiny"), policies=policies, runs=80)
+    cell = Cell(study="s", scenario=doral.scenario("stress/tiny"), policies=tuple(map(make_policy, POLICIES)), runs=80)
     told = Killer(dask)
     there = run_cells([cell], seed=3, n_jobs=-1, parts=tmp_path / "there", progress=told)
     here = run_cells([cell], seed=3, n_jobs=1, parts=tmp_path / "here", progress=Killer(dask))

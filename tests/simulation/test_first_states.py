@@ -11,7 +11,7 @@ from tests.small_worlds import MIXED_LAWS, make_scenario
 
 import doral
 from doral.engine import setup
-from doral.engine.options import POLICY_NAMES, PolicyOptions, policy
+from doral.engine.options import POLICY_NAMES, PolicyOptions, make_policy, policy
 from doral.engine.setup import Blueprint, FirstStates, first_state
 from doral.pacing import Pacer, solve
 from doral.simulation.scenario.scenario import Scenario
@@ -21,7 +21,7 @@ from doral.simulation.world.truth import make_truth
 DRAWN = make_scenario(theta=None, features="drawn", delays=MIXED_LAWS)
 GIVEN = make_scenario(costs=(1.0, 2.0, 1.0, 3.0, 1.0), shares=None)
 OPTIONS = [
-    *(policy(name) for name in POLICY_NAMES),
+    *(make_policy(name) for name in POLICY_NAMES),
     policy("doral-otf", features="none", label="without features"),
     policy("doral-otf", outcome_split=0.5, label="telling"),
     policy("doral-otf", half_life=100.0, label="forgetful"),

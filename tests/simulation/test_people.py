@@ -127,7 +127,7 @@ class Nearest:
 @pytest.mark.parametrize("policies", [["doral-otf", "oracle"], ["doral-otf", Nearest, "beta-ts-lp"]], ids=str)
 def test_the_number_of_workers_changes_no_bit(policies: list[Any]) -> None:
     whole = SCENARIOS["people/linear"]
-    short = dataclasses.replace(whole.problem, horizon=1_500, budget=700.0)
+    short = dataclasses.replace(whole.problem, horizon=600, budget=280.0)
     place = dataclasses.replace(whole, problem=short, population=300)
     for each in (place, place.stratified()):
         one, two = (doral.simulate(policies, each, runs=2, n_jobs=jobs, keep_decisions=True) for jobs in (1, 2))

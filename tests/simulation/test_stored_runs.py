@@ -110,9 +110,9 @@ def test_what_differs_is_named(tmp_path: Path, interrupted: Callable[[Path], lis
     problem = doral.Problem(arms=[doral.Arm("a")], contexts=["x"], budget=9, horizon=40, deadline=9)
     observed = [doral.Scenario(name="s", problem=problem, rows={"x": {"a": rows}}) for rows in (_FAST, _SLOW)]
     dearer = replace(observed[0], problem=replace(problem, budget=10.0))
-    pairs = (
+    pairs: tuple[tuple[doral.Scenario, doral.Scenario, str], ...] = (
         (paid, replace(paid, paid=[[0.9] * 5] * 10), "paid"),
-        (*observed, "rows.reward"),
+        (observed[0], observed[1], "rows.reward"),
         (observed[0], dearer, "problem.budget = 9.0 in the file, 10.0 now"),
     )
     for number, (one, other, differs) in enumerate(pairs):

@@ -1,4 +1,4 @@
-"""Scenarios in which everybody who arrives has features. People, effects and levels are drawn anew for every run.
+"""Scenarios in which arrivals have features. People, effects and levels are drawn anew for every run.
 
 Effects are in units of reward for a standard deviation of a feature, whatever unit that has. In sum, what features do
 for all arms alike, what they do for each arm, and what arms differ by on average are of the same size, 0.1; none of the
@@ -257,7 +257,7 @@ def one_class_each(
 
 
 def silent() -> Scenario:
-    """Conversions of which nobody says no, sooner with some people than with others."""
+    """Conversions with silent feedback, sooner with some people than with others."""
     return _scenario("silent", _problem(feedback="silent"), means=Conversions(), noise="bernoulli", speed=Speed())
 
 

@@ -101,7 +101,7 @@ def _wrong_features() -> Scenario:
 
 
 def _no_features() -> Scenario:
-    """Nobody describes the arms: contexts differ most, arms less, and a little is special to both together."""
+    """Arms without features: contexts differ most, arms less, and a little is special to both together."""
     arms = [Arm(f"arm-{number}") for number in range(1, 7)]
     problem = Problem(arms=arms, contexts=numbered_contexts(), budget=4_000, horizon=10_000, deadline=DEADLINE_ROUNDS)
     scores = 1.5 * spread(41, 10, 1) + spread(61, 6, 1).T + 0.7 * spread(71, 10, 6)
@@ -161,7 +161,7 @@ def only_harm(*, budget: float = 10_000, size: float = 0.4, noise_sd: float = 0.
 
 def _control() -> Scenario:
     """Rates of success of 10 to 60%, and of the same size without any arm; in every other context more than with the
-    best of them, where rates are highest: whoever counts successes serves those who need nothing.
+    best of them, where rates are highest: counting successes serves those who need nothing.
     """
     arms, contexts = _uplift_numbers[:UPLIFT_ARMS].copy(), _uplift_numbers[UPLIFT_ARMS:]
     features = np.column_stack([np.ones(UPLIFT_ARMS), arms])
@@ -216,7 +216,7 @@ def pay_on_success(reserve: float = 1.0) -> Scenario:
 
 
 def silent(scenario: Scenario) -> Scenario:
-    """The same where nobody says no."""
+    """Return the same scenario with silent feedback."""
     problem = dataclasses.replace(scenario.problem, feedback="silent")
     return dataclasses.replace(scenario, name=f"{scenario.name}@silent", problem=problem)
 

@@ -86,7 +86,7 @@ def _silent() -> Scenario:
 
 
 def _positives_first() -> Scenario:
-    """A positive answer is passed on at once, a negative one when somebody gets round to it."""
+    """A positive answer is passed on at once, a negative one late."""
     features, theta = _rate_parameters()
     problem = _problem(arms=_described(features), horizon=30_000, budget=15_000, deadline=3_000)
     law = ByOutcome(above=Geometric(150), below=Geometric(3_000), threshold=0.5)

@@ -10,7 +10,7 @@ from doral._arrays import Floats
 from doral.pages.numbers import number, spread
 
 CONFIDENCE = 0.95
-FEWEST_RUNS = 3  # two give an interval 12.7 standard errors wide to each side: nobody is helped by seeing it
+FEWEST_RUNS = 3  # two give an interval 12.7 standard errors wide to each side
 
 
 @dataclass(frozen=True, repr=False)

@@ -195,7 +195,7 @@ class SimulationResult:
         return pl.DataFrame(rows, schema=_CERTIFICATE_SCHEMA)
 
     def decisions(self) -> pl.DataFrame:
-        """Everybody who arrived, in order: one row each, served or skipped. Needs `simulate(..., keep_decisions=True)`.
+        """Return all arrivals in order: one row each, served or skipped. Needs `simulate(..., keep_decisions=True)`.
 
         Columns: scenario, policy, run, round (1 for the first who arrives), time (what the clock showed; the round
         where there is none), context, arm (null: skipped), probability (of exactly what was done; null for policies in

@@ -82,7 +82,9 @@ def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
             data[field] = value
     if scenario.availability is not None:
         data["availability"] = _listed(np.array(scenario.availability))
-    if scenario.people is None and not _says_who_comes(scenario.arrivals):
+    if scenario.people is None and not (
+        isinstance(scenario.arrivals, Calendar) and scenario.arrivals.contexts is not None
+    ):
         data["shares"] = _listed(scenario.true_shares)
     if scenario.arrivals is not None:
         data["arrivals"] = _plain_arrivals(scenario.arrivals)
@@ -131,10 +133,6 @@ def _check_data(field: str, value: object) -> None:
         if callable(one):
             remedy = "is a function, and a file holds data alone: give people and tables in its place"
             raise InvalidValue(field, one, remedy)
-
-
-def _says_who_comes(arrivals: Arrivals | Calendar | None) -> bool:
-    return isinstance(arrivals, Calendar) and arrivals.contexts is not None
 
 
 def _plain_laws(laws: list[dict[str, Any]]) -> Any:

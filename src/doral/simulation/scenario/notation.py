@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from doral import delays
+from doral import _check, delays
 from doral.delays.laws import LAWS
 from doral.errors import DoralError, InvalidValue, UnknownName, shown
 from doral.log.clock import Clock as LogClock
@@ -54,7 +54,9 @@ def problem_values(value: object, *, clock: Clock) -> ProblemValues:
     if isinstance(data.get("person"), Mapping):
         data["person"] = [{"name": name, "kind": kind} for name, kind in data["person"].items()]
     if isinstance(data.get("reserves"), Mapping):
-        data["reserves"] = [[_tier(tier), share] for tier, share in data["reserves"].items()]
+        data["reserves"] = [
+            [int(tier) if tier.strip().isdecimal() else tier, share] for tier, share in data["reserves"].items()
+        ]
     date = None
     if isinstance(data.get("until"), str) and _DATE.fullmatch(data["until"]):
         date = data.pop("until").strip()
@@ -111,11 +113,6 @@ def _contexts(value: object, *, clock: Clock) -> Any:
             given["deadline"] = duration(field, given["deadline"], clock=clock)
         made.append(given)
     return made
-
-
-def _tier(word: str) -> Any:
-    """Keys of JSON are texts, tiers are numbers."""
-    return int(word) if word.strip().isdecimal() else word
 
 
 def names_of(items: Any) -> list[str]:
@@ -217,23 +214,15 @@ def _table(field: str, value: Any, contexts: list[str], arms: list[str]) -> dict
     """Rows by context, and entries by arm, in the order of the problem; what goes by no name stays as it is."""
     if not isinstance(value, Mapping):
         return {}
-    rows = _in_order(field, value, "context", contexts)
+    rows = _check.by_name(field, value, contexts, kind="context")
     return {
         field: [
-            _in_order(f"{field} of context {shown(name)}", row, "arm", arms) if isinstance(row, Mapping) else row
+            _check.by_name(f"{field} of context {shown(name)}", row, arms, kind="arm")
+            if isinstance(row, Mapping)
+            else row
             for name, row in zip(contexts, rows, strict=True)
         ]
     }
-
-
-def _in_order(field: str, value: Mapping[str, Any], what: str, names: list[str]) -> list[Any]:
-    for name in value:
-        if name not in names:
-            raise UnknownName(f"{what} in {field}", name, names)
-    for name in names:
-        if name not in value:
-            raise InvalidValue(field, dict(value), f"lacks {what} {shown(name)}")
-    return [value[name] for name in names]
 
 
 def _arrivals(value: Any, *, clock: Clock) -> Any:
@@ -266,7 +255,7 @@ class ReadProblem:
 
 
 def plain_problem(data: Mapping[str, Any], *, clock: str = "seconds", until: str | None = None) -> ReadProblem:
-    """Of plain values; what is wrong is told of the very value. `until` takes the place of the end that they say."""
+    """Make a problem of plain values; errors name the value. `until` replaces the end that they give."""
     found = problem_values(data, clock="rounds" if clock == "rounds" else "seconds")
     date = until or found.until
     if date is not None and found.data.get("until") is None and found.data.get("horizon") is None:

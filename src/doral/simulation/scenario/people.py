@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]  # numbers, and words; what is missing is NaN, or ""
 MAX_PEOPLE = 10**7
-CONTEXT = "context"  # a column of this name says in which context somebody is
+CONTEXT = "context"  # the name of the column with contexts
 
 
 class Table(ByDigest):
-    """Numbers that nobody changes: compared, hashed and pickled by what they are."""
+    """An immutable array: compared, hashed and pickled by content."""
 
     def __init__(self, numbers: Floats) -> None:
         self.numbers = np.array(numbers, dtype=np.float64)
@@ -47,7 +47,7 @@ class Table(ByDigest):
 
 
 class Crowd(ByDigest):
-    """Everybody who may come, by feature, and their contexts by name where the problem has several."""
+    """All who may arrive, by feature, and their contexts by name where the problem has several."""
 
     def __init__(self, columns: Columns, contexts: NDArray[Any] | None) -> None:
         self.columns, self.contexts = dict(columns), contexts
@@ -68,7 +68,7 @@ class Crowd(ByDigest):
         return f"Crowd(size={self.size}, features={list(self.columns)}, digest={self.digest[:12]!r})"
 
     def traits(self, person: Sequence[Feature]) -> Floats:
-        """(N, m + 1) as policies see them, and everybody's number."""
+        """Return features as policies see them, and the number of each (N, m + 1)."""
         levels, traits = Levels(person), np.empty((self.size, len(person) + 1))
         for i, feature in enumerate(person):
             column = self.columns[feature.name]
@@ -86,7 +86,7 @@ class Crowd(ByDigest):
         return {name: None if value == "" or value != value else value for name, value in values}
 
     def table(self) -> Columns:
-        """What a law of the truth is told: the features, and the contexts."""
+        """Return what laws are called with: the features, and the contexts."""
         contexts = {} if self.contexts is None or CONTEXT in self.columns else {CONTEXT: self.contexts}
         return {**self.columns, **contexts}
 
@@ -219,20 +219,20 @@ PEOPLE, MEANS, SPEED, PAID, FREQUENCIES, NOTHING, STRATA = range(7)  # what gene
 
 @dataclass(frozen=True)
 class Drawn:
-    """Everybody in one run, and what is true of them."""
+    """All who may arrive in one run, and what is true of them."""
 
     crowd: Crowd
-    traits: Floats  # (N, features + 1) as policies see them, and everybody's number; (1, 0) where they do not
+    traits: Floats  # (N, features + 1) as policies see them, and the number of each; (1, 0) where they do not
     classes: Ints  # (N,) the numbers of their contexts
     means: Floats  # (phases, N, A)
     speed: Floats  # (N,) by which the hazard of an answer is multiplied; empty: 1
     paid: Floats  # (N, A) chances; empty where payments do not depend on them
-    shares: Floats  # (phases, N) of arrivals; (0, N): everybody comes as often
+    shares: Floats  # (phases, N) of arrivals; (0, N): all alike
     is_sample: bool  # of a law
 
     @property
     def cumulative_shares(self) -> Floats:
-        """(phases * N,), or none where everybody comes as often."""
+        """Return cumulative shares (phases * N,), or none where all are alike."""
         return np.ascontiguousarray(np.cumsum(self.shares, axis=1)).ravel()
 
 
@@ -243,7 +243,7 @@ def generator(seed: int, run: int, purpose: int) -> np.random.Generator:
 def takes_rng(law: object) -> bool:
     try:
         return callable(law) and "rng" in inspect.signature(law).parameters
-    except ValueError:  # nobody knows its arguments
+    except ValueError:  # it has no signature
         return False
 
 
@@ -408,7 +408,7 @@ def draw_crowd(scenario: Scenario, rng: np.random.Generator) -> Crowd:
 
 
 def frequencies_of(scenario: Scenario, crowd: Crowd, rng: np.random.Generator) -> Floats:
-    """(N,) the share of all arrivals that everybody makes up, over all phases."""
+    """Return the share of all arrivals that each makes up (N,), over all phases."""
 
     def told(field: str, law: Any, purpose: int) -> Floats:
         return _numbers_by(law, field, crowd.table(), scenario.problem.features, lambda: rng)
@@ -466,5 +466,5 @@ def _shares(scenario: Scenario, n: int, told: Callable[[str, Any, int], Floats])
         raise InvalidValue("shape of frequencies", given.shape, remedy)
     table = np.broadcast_to(given, (scenario.phases, n))
     if table.min() < 0.0 or not (table.sum(axis=1) > 0.0).all():
-        raise InvalidValue("frequencies", float(table.min()), "must be 0 or more, and not 0 for everybody")
+        raise InvalidValue("frequencies", float(table.min()), "must be 0 or more, and above 0 for some")
     return np.array([row / math.fsum(row.tolist()) for row in table])

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from doral import _delay_kinds
+from doral import _check, _delay_kinds
 from doral._arrays import Flags, Floats, Ints
 from doral._cached import ByDigest, cached_property
 from doral._elementary import weighted_sum
@@ -30,7 +30,7 @@ Named: TypeAlias = Callable[[int, int], str]  # what a message calls the cell of
 class Rows(ByDigest):
     """What was observed, cell by cell: those of the first context by arm, then those of the next.
 
-    Nobody changes them: they are compared, hashed and pickled by what they are.
+    Immutable: compared, hashed and pickled by content.
     """
 
     reward: Floats
@@ -155,14 +155,7 @@ def _named(field: str, kind: str, value: object, names: tuple[str, ...]) -> list
     """The entries of a mapping, in the order of the names."""
     if not isinstance(value, Mapping):
         raise InvalidValue(field, value, f"must be a mapping from {kind} to what was observed there")
-    known = set(names)
-    for name in value:
-        if name not in known:
-            raise InvalidValue(field, sorted(map(str, value)), f"names {kind} {shown(name)}, which the problem has not")
-    for name in names:
-        if name not in value:
-            raise InvalidValue(field, sorted(map(str, value)), f"lacks {kind} {shown(name)}")
-    return [value[name] for name in names]
+    return _check.by_name(field, value, names, kind=kind)
 
 
 def _from_cells(cells: list[list[Any]], named: Named, shape: tuple[int, int]) -> Rows:
@@ -201,7 +194,7 @@ def _table(field: str, value: object) -> Floats:
 
 
 def _column(name: str, value: object, n_rows: int) -> Floats:
-    """As it is where nobody can change it, else a copy."""
+    """Return a read-only column as it is, else a copy."""
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and not value.flags.writeable:
         column: Floats = value
     else:

@@ -21,7 +21,7 @@ class ClusterError(DoralError, ConnectionError):
     """A cluster does not answer, or was lost in the middle of the work."""
 
 
-ANSWER_S = 10.0  # nobody starts an experiment on a cluster that takes longer to say a word
+ANSWER_S = 10.0  # within which a cluster must respond
 STRANDED_S = 60.0  # so long without a single worker, and the work is given up
 LOOK_S = 5.0  # how often it is asked whether anybody is left
 
@@ -49,12 +49,12 @@ class Engine(Protocol):
         """What a finished task found, as `packing.work` says it, or the error that it raised."""
 
     def forget(self, handles: Iterable[Any]) -> None:
-        """Nobody waits for these any more."""
+        """Cancel these tasks."""
 
 
 def active() -> Engine | None:
     """That of `joblib.parallel_config("dask")` or `("ray")`; None: joblib computes by itself."""
-    if "joblib" not in sys.modules:  # nobody can have told it anything
+    if "joblib" not in sys.modules:  # it cannot be configured then
         return None
     from joblib.parallel import get_active_backend
 
@@ -71,6 +71,7 @@ def active() -> Engine | None:
     return None
 
 
+MOST_GREETING = 2**16  # bytes with which a Dask scheduler begins; it takes some hundred
 PORTS = {"tcp": 8786, "ray": 10001}
 RAY_NEAR = ("auto", "local")
 _EXTRAS = {"tcp": ("distributed", "Dask", "dask"), "ray": ("ray", "Ray", "ray")}
@@ -137,14 +138,30 @@ def joined(given: str) -> Iterator[None]:
 
 
 def _reach(address: Address) -> None:
-    """Check that a port is open: engines try for a long time, and say little."""
+    """Check that a cluster responds: engines try for a long time, and say little."""
     try:
-        socket.create_connection((address.host, address.port), timeout=ANSWER_S).close()
+        with socket.create_connection((address.host, address.port), timeout=ANSWER_S) as found:
+            # A Dask scheduler speaks first; its client would wait for ever for another server.
+            if address.kind == "tcp" and not _speaks(found):
+                raise ClusterError(f"cluster {address}: what answers there is no Dask scheduler; is that its port?")
+    except ClusterError:
+        raise
     except TimeoutError:
-        raise ClusterError(f"cluster {address}: nobody answers within {ANSWER_S:.0f} s; is it running?") from None
+        raise ClusterError(f"cluster {address}: no answer within {ANSWER_S:.0f} s; is it running?") from None
     except OSError as error:
         why = error.strerror or error
         raise ClusterError(f"cluster {address}: {why}; is it running, and is that its port?") from None
+
+
+def _speaks(found: socket.socket) -> bool:
+    """Whether a whole greeting comes: its length in eight bytes, then so many. Others speak first, too (SSH, mail)."""
+    found.settimeout(ANSWER_S)
+    try:
+        with found.makefile("rb") as said:
+            length = int.from_bytes(said.read(8), "little")
+            return 0 < length <= MOST_GREETING and len(said.read(length)) == length
+    except OSError:
+        return False
 
 
 @contextmanager

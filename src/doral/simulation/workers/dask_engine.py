@@ -21,12 +21,12 @@ _LOST = (CommClosedError, FutureCancelledError, FuturesCancelledError, NoValidWo
 
 
 def _held(packed: Packed) -> Packed:
-    """A task, not data that somebody has put there: when the workers that hold it die, others make it again."""
+    """A task, not data: when the workers that hold it die, others make it again."""
     return packed
 
 
 class OnDask:
-    """Through a client that somebody has connected."""
+    """Tasks on a Dask cluster, through a connected client."""
 
     def __init__(self, client: Client) -> None:
         if client.status != "running":

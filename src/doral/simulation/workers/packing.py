@@ -63,7 +63,7 @@ Play = Callable[[Any, Any], Any]  # of what is shared, and one piece of work
 
 @dataclass(frozen=True)
 class Packed:
-    """Bytes, with what whoever unpacks them must have."""
+    """Bytes, with the versions that a worker must have."""
 
     versions: dict[str, str]
     content: bytes
@@ -93,7 +93,7 @@ def work(packed: Packed, pieces: bytes) -> bytes:
     play, shared = _unpacked(packed.content)
     try:
         found = [play(shared, piece) for piece in _loaded(pieces)]
-    except SystemExit as error:  # it would end the worker, and the next one, and nobody would know why
+    except SystemExit as error:  # it would end the worker, and the next one, without a reason
         remedy = "a policy or law ends the program, which would end the worker: raise an error instead"
         raise InvalidValue("SystemExit", error.code, remedy) from error
     return pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL)

@@ -67,7 +67,7 @@ class OnRay:
 def start(address: str | None) -> None:
     """Join the Ray at an address; without one, start Ray here, for this machine alone and until this process ends.
 
-    Nothing is told to anybody else: no usage statistics, no dashboard.
+    Without usage statistics, without a dashboard.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # the first error is raised; the others are the same

@@ -139,7 +139,7 @@ class CompiledPlayer:
             race_ended=race.ended,
             race_capped=race.is_capped,
             accepted=accepted(state, problem),
-            # Of a model elsewhere nobody knows how far it may be wrong.
+            # The error of an external model is not known.
             certificates=() if self._options.values == "given" else certificates(state, problem),
             explored=explored.arrivals,
             explored_loss=explored.loss,
@@ -160,7 +160,7 @@ BATCH = 512  # arrivals who are asked about at a time: a model is quicker with m
 
 
 class ExternalPlayer(CompiledPlayer):
-    """Hands the predictions in with everybody who arrives, in the place where the world keeps features."""
+    """Passes predictions in with every arrival, in the place where the world keeps features."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class ExternalPlayer(CompiledPlayer):
         n, m = self._own.shape
         self._people = np.full((n, m + self._n_arms + 1), np.nan)
         self._people[:, :m], self._people[:, -1] = self._own, np.arange(n)
-        self._asked_with = np.full(n, 0)  # after how many fits everybody was predicted
+        self._asked_with = np.full(n, 0)  # number of fits when each was predicted
         self._longest = longest(problem.deadlines)
         super().__init__(
             external.options,
@@ -217,7 +217,7 @@ class ExternalPlayer(CompiledPlayer):
         self._counts[ASK_AT] = self._external.schedule.after(int(self._counts[KNOWN]))
 
     def _known(self, round_: int) -> Known:
-        """Answers that came in time; where nobody says no, decisions that are older than the longest deadline."""
+        """Answers that came in time; with silent feedback, decisions older than the longest deadline."""
         book = self._book.tree
         entries = book.entries[: book.counts["decisions"][0]]
         rounds, delay = entries["round"], entries["delay"]
@@ -273,7 +273,7 @@ class PythonPlayer:
         problem = scenario.problem
         if scenario.features == "drawn":
             problem = _with_features(problem, truth.features)
-        self._policy = _made(maker, name, problem, _seed_of(seed, run))
+        self._policy = _made(maker, name, problem, int(np.random.SeedSequence((seed, run)).generate_state(1)[0]))
         self._driver = Driver(scenario, seed=seed, run=run, truth=truth, keep_arrivals=keep_decisions)
         self._checkpoints = frozenset(self._driver.book.checkpoints.tolist())
 
@@ -373,8 +373,3 @@ def _with_features(problem: Problem, features: Floats) -> Problem:
         Arm(arm.name, features=row, cost=arm.cost) for arm, row in zip(problem.arms, features.tolist(), strict=True)
     )
     return dataclasses.replace(problem, arms=arms)
-
-
-def _seed_of(seed: int, run: int) -> int:
-    """Return a seed of its own for every pair of seed and run."""
-    return int(np.random.SeedSequence((seed, run)).generate_state(1)[0])

@@ -59,7 +59,7 @@ class Truth:
     times: Floats  # (rounds,) when they do; empty: one in every round
     oracle_error: float = 0.0  # standard error of U*, where people are a sample
     n_contexts: int = 0
-    people: Drawn | None = None  # everybody who may arrive, where they have features
+    people: Drawn | None = None  # all who may arrive, where they have features
 
     @property
     def classes(self) -> Ints:
@@ -178,7 +178,7 @@ def _features(scenario: Scenario, *, seed: int, run: int) -> Floats:
 
 
 def _arrivals(scenario: Scenario, *, seed: int, run: int) -> tuple[Floats, Ints]:
-    """When everybody arrives, and in which contexts where a calendar says so."""
+    """Return the clock of every arrival, and the contexts where a calendar has them."""
     until = scenario.problem.until
     if scenario.arrivals is None or until is None:
         return np.zeros(0), _NOBODY
@@ -222,7 +222,7 @@ def _world_without_means(scenario: Scenario) -> Block[World]:
         noise=_NOISE[scenario.noise] if scenario.rows is None else NOISE_ROWS,
         noise_sd=scenario.noise_sd,
         laws=_compiled_laws(scenario) if scenario.rows is None else _laws_of_rows(scenario.rows),
-        cumulative_shares=np.cumsum(scenario.true_shares),  # of nobody, where people come
+        cumulative_shares=np.cumsum(scenario.true_shares),  # empty with people
         silent=scenario.problem.feedback == "silent",
         available=np.array(available, dtype=np.float64),
         counted=np.zeros((scenario.phases, 0, 0)),
