@@ -98,8 +98,6 @@ def test_the_budget_holds_while_exploring(pacing: str) -> None:
     for explore in (0.02, 1.0):
         options = policy_of("doral-otf", {"pacing": pacing, "explore": explore})
         for outcome, arrivals, _ in play(options, scenario, runs=3):
-            policy_of("doral-otf", {"pacing": pacing, "explore": explore}), scenario, runs=3
-        ):
             assert outcome.spend <= scenario.problem.budget
             assert outcome.decisions == (arrivals.arm >= 0).sum()
             assert ((arrivals.probability > 0.0) & (arrivals.probability <= 1.0)).all()
