@@ -92,7 +92,7 @@ dist: $(DEV_READY) ## wheel and source archive into dist/, tried in an empty env
 
 wheel: setup ## a wheel for this platform that carries prepared code, into dist/
 	PYTHONPATH=src $(BIN)/python scripts/prepare_code.py
-	$(PIP) wheel --no-deps --wheel-dir dist . ; status=$$?; rm -rf src/doral/_kernel/prepared; exit $$status
+	$(PIP) wheel --no-deps --wheel-dir dist . ; status=$$?; rm -rf src/doral/compiled/prepared; exit $$status
 
 format: $(DEV_READY) ## rewrite the sources in the common style
 	$(BIN)/ruff check --fix .

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from doral._arrays import Ints
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.engine.blueprint import Blueprint
 from doral.engine.compose import first_state, grown
 from doral.engine.options import PolicyOptions

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Bits, Floats, Ints
-from doral._kernel import Entry, Program, TreeLayout, kernel, position, shared
+from doral.compiled import Entry, Program, TreeLayout, kernel, position, shared
 from doral.engine.entries import ASK, engine_entries, program_of
 from doral.engine.events import choose, commit, is_full, is_stock_due, open_round, take_stock, what_is_done
 from doral.engine.hooks import admit

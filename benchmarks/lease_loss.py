@@ -35,7 +35,7 @@ from _kernel_run import Task, new_task, play_once
 from _lease_kernels import HAIR, Tour, lease_program
 from scipy import stats
 
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.engine.compose import first_state, grown
 from doral.engine.entries import ASK
 from doral.engine.leaves import leaves, replace_leaves

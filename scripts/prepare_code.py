@@ -8,8 +8,8 @@ import numpy as np
 
 from doral import Arm, Problem
 from doral._delay_kernels import DELAYS
-from doral._kernel import Program
-from doral._kernel.prepared import FOLDER, prepare
+from doral.compiled import Program
+from doral.compiled.prepared import FOLDER, prepare
 from doral.engine.blueprint import Blueprint
 from doral.engine.compose import first_state
 from doral.engine.entries import live_entries, program_of

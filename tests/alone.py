@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from doral._kernel import Block, Entry, Kernel, Program
-from doral._kernel.blocks import Form
-from doral._kernel.trees import SCALARS
+from doral.compiled import Block, Entry, Kernel, Program
+from doral.compiled.blocks import Form
+from doral.compiled.trees import SCALARS
 
 RETURNS: dict[str, type | None] = {"int": int, "float": float, "bool": bool, "None": None}
 

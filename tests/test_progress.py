@@ -16,7 +16,7 @@ import pytest
 
 import doral
 from doral import _progress, _stderr_line
-from doral._kernel.notice import announce_compiling
+from doral.compiled.notice import announce_compiling
 from doral._progress import Progress
 from doral.pages.figure import Figure
 from tests.small_worlds import make_scenario
@@ -218,7 +218,7 @@ def test_with_a_screen_the_viewer_opens_it(monkeypatch: pytest.MonkeyPatch, tmp_
 CELLS = (
     """
 import time, doral
-from doral._kernel.notice import announce_compiling
+from doral.compiled.notice import announce_compiling
 from tests.test_progress import Sleepy
 from tests.small_worlds import make_scenario
 class Slow(Sleepy):

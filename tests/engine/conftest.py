@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from doral._kernel import Kernel
+from doral.compiled import Kernel
 from tests.engine.interpreted import call_in_python
 
 

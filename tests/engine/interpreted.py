@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 
 from doral._arrays import Bits, Floats
-from doral._kernel import Kernel
-from doral._kernel.philox import coin
+from doral.compiled import Kernel
+from doral.numerics.philox import coin
 from doral.engine.blueprint import Blueprint
 from doral.engine.choice import Choice
 from doral.engine.compose import first_state, grown

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import doral
-from doral._kernel import Hook, Kernel, Slot, kernel
+from doral.compiled import Hook, Kernel, Slot, kernel
 from doral.engine import compose as compose_module
 from doral.engine import hooks
 from doral.engine.blueprint import Blueprint

@@ -9,7 +9,7 @@ import pytest
 
 import doral
 from doral._arrays import Floats
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.engine.amend import retire
 from doral.engine.options import PolicyOptions
 from doral.engine.presets import policy

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.engine.blueprint import Blueprint
 from doral.engine.choice import PLAYED
 from doral.engine.compose import chosen_pieces

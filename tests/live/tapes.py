@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.delays import Geometric
 from doral.engine.leaves import leaves
 from doral.engine.options import PolicyOptions

@@ -9,7 +9,7 @@ import pytest
 
 from doral._arrays import Floats
 from doral._elementary import product, weighted_sum
-from doral._kernel.sources import ROOT, files_of
+from doral.compiled.sources import ROOT, files_of
 from doral.simulation.catalogue.people import LEVEL, NUMBERS, SIZE, Lines, Visitors, standardised
 from doral.simulation.workers import packing as fingerprint
 

@@ -20,7 +20,7 @@ from tests.draws import delay_in
 import doral
 from doral import delays
 from doral._arrays import Floats
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.engine.blueprint import Blueprint
 from doral.engine.compose import first_state
 from doral.engine.first_states import FirstStates

@@ -15,7 +15,7 @@ from tests.engine.test_engine_equals_twin import compare
 
 import doral
 from doral import delays
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.errors import InvalidValue
 from doral.simulation.world.tape import WORLD, new_tape
 from doral.simulation.world.truth import make_truth

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from doral._arrays import Floats, Sizes, allocate, count_bytes, leaves, replace_leaves, ring_fields
 from doral._cached import cached_property
-from doral._kernel import Block, Template
+from doral.compiled import Block, Template
 from doral.engine import state as s
 from doral.engine.budget import decimal_rest
 from doral.engine.decide import FIRST_TRIES

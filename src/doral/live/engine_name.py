@@ -7,14 +7,14 @@ from functools import cache
 
 import numpy as np
 
-from doral._kernel.sources import sources_digest
+from doral.compiled.sources import sources_digest
 from doral._version import VERSION
 
 
 @cache
 def engine_name() -> str:
     """Version, sources that decide, and processor: two that are named alike decide alike, to the bit."""
-    from doral._kernel.machine import cpu_name
+    from doral.compiled.machine import cpu_name
 
     return json.dumps(
         {"doral": VERSION, "sources": sources_digest()[:16], "processor": cpu_name(), "numpy": np.__version__}

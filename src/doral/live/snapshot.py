@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from doral._kernel.sources import sources_digest
+from doral.compiled.sources import sources_digest
 from doral.live.definition import Definition
 from doral.live.fold import Fold
 from doral.live.snapshot_checks import BadSnapshot, check_fold, check_state

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 
-from doral._kernel.cache import kernels_version
+from doral.compiled.cache import kernels_version
 from doral._version import VERSION
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.extent import Extent

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, overload
 
 from doral import _check
 from doral._given import Numbers, NumberTable
-from doral._kernel.sources import digest_of
+from doral.compiled.sources import digest_of
 from doral.errors import InvalidValue, UnknownName, shown
 from doral.problem import Problem
 from doral.simulation.rivals import ab, beta_ts_lp, explore_then_lp, status_quo

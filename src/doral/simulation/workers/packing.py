@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from doral._kernel.sources import digest_of
+from doral.compiled.sources import digest_of
 from doral._version import VERSION
 from doral.errors import InvalidValue
 

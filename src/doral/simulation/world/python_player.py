@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from doral._arrays import Floats
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.errors import DoralError, InvalidValue
 from doral.problem import Arm, Problem
 from doral.simulation.results.outcome import Outcome
