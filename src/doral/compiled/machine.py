@@ -59,7 +59,7 @@ def to_object(bitcode: bytes) -> bytes:
     module.data_layout = str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=OPTIMISATION)
     options.loop_vectorization = True
-    options.slp_vectorization = False
+    options.slp_vectorization = True
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
     code: bytes = machine.emit_object(module)
