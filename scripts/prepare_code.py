@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-
-from doral import Arm, Problem
-from doral._delay_kernels import DELAYS
-from doral.compiled import Program
 from doral.compiled.prepared import FOLDER, prepare
 from doral.engine.blueprint import Blueprint
 from doral.engine.compose import first_state
 from doral.engine.entries import live_entries, program_of
-from doral.engine.options import PolicyOptions
 from doral.engine.presets import POLICY_NAMES, policy
+
+from doral import Arm, Problem
+from doral._delay_kernels import DELAYS
+from doral.compiled import Program
+from doral.engine.options import PolicyOptions
 from doral.pacing import PACING
 from doral.simulation.world.logbook import LOGBOOK
 from doral.simulation.world.loop import simulation_program

@@ -16,8 +16,8 @@ import pytest
 
 import doral
 from doral import _progress, _stderr_line
-from doral.compiled.notice import announce_compiling
 from doral._progress import Progress
+from doral.compiled.notice import announce_compiling
 from doral.pages.figure import Figure
 from tests.small_worlds import make_scenario
 
@@ -147,7 +147,7 @@ def test_whoever_interrupts_it_sees_a_clean_line(screen: Screen) -> None:
 def test_words_that_stay_do_not_run_into_the_line(screen: Screen) -> None:
     with Progress("simulating", [1.0], "runs"):
         time.sleep(0.1)
-        announce_compiling("the engine", 20.0, is_prepared=False)
+        announce_compiling("the engine", 20.0)
         time.sleep(0.1)
     assert screen.left() == "doral: compiling the engine for this machine, once: about 20 s"
 
@@ -227,7 +227,7 @@ class Slow(Sleepy):
         return None
 result = doral.simulate([Slow, Sleepy], make_scenario(), runs=1)
 """,
-    "announce_compiling('the engine', 20.0, is_prepared=False)",
+    "announce_compiling('the engine', 20.0)",
     "result",
     "result.plot()",
     "result.plot('share').show()",

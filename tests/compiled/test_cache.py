@@ -9,12 +9,11 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from doral.compiled import Block, Program, cache, store
-from tests.compiled.tiny import High, Wide, new_program, new_tree
+from tests.compiled.tiny import new_program, new_tree, sum_up
 
 
 @pytest.fixture(autouse=True)
@@ -28,8 +27,8 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     cache.cache_folder.cache_clear()
 
 
-def walked(program: Program, tree_class: Any = Wide) -> float:
-    found: float = program["walk"](Block(new_tree(tree_class)), 0)
+def walked(program: Program) -> float:
+    found: float = program["walk"](Block(new_tree()), 0)
     return found
 
 
@@ -66,24 +65,27 @@ def test_a_folder_that_cannot_be_touched(
     assert "Operation not permitted; set DORAL_CACHE_DIR" in caplog.text
 
 
-def test_others_tidy_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DORAL_CACHE_DIR", str(tmp_path))
-    for number in range(50):
-        (tmp_path / f"kernels-{number:016x}").mkdir()
-        (tmp_path / f"kernels-{number:016x}" / cache.MADE_BY_US).touch()
+def test_old_code_is_removed_by_several_at_the_same_time(tmp_path: Path) -> None:
+    for number in range(120):
+        path = tmp_path / f"tiny-{number:024x}.code"
+        path.touch()
+        os.utime(path, (number, number))
+    (tmp_path / "notes.txt").touch()
     with ThreadPoolExecutor(8) as pool:
-        assert len(set(pool.map(lambda _: cache.cache_folder.__wrapped__(), range(8)))) == 1
-    assert len(list(tmp_path.glob("kernels-*"))) <= cache.KEPT_FOLDERS
+        list(pool.map(cache.remove_oldest, [tmp_path] * 8))
+    kept = sorted(tmp_path.glob("*.code"))
+    assert kept == [tmp_path / f"tiny-{number:024x}.code" for number in range(120 - 2 * cache.KEPT_FILES, 120)]
+    assert (tmp_path / "notes.txt").exists()
 
 
 def test_the_code_of_another_program_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "cache_folder", lambda: tmp_path)
-    right = walked(new_program(Wide))
+    right = walked(new_program())
     (mine,) = tmp_path.glob("*.code")
-    walked(new_program(High), High)
+    walked(new_program(sum_up))
     (other,) = set(tmp_path.glob("*.code")) - {mine}
     shutil.copy(other, mine)
-    assert walked(new_program(Wide)) == right
+    assert walked(new_program()) == right
 
 
 def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,5 +94,5 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(store, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(fcntl, "flock", refuse)
-    assert walked(new_program(Wide)) == walked(new_program(Wide))
+    assert walked(new_program()) == walked(new_program())
     assert len(list(tmp_path.glob("*.code"))) == 1

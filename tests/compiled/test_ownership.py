@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from doral.compiled import Block, cache, ownership, prepared, store
-from tests.compiled.tiny import High, Wide, new_program, new_tree
+from doral.compiled import Block, cache, ownership, store
+from tests.compiled.tiny import new_program, new_tree, sum_up
 
 SOMEBODY, SOMEBODY_ELSE, WITHOUT_A_NAME = 65534, 65533, 54321
 ROOT = Path(__file__).parent.parent.parent
@@ -52,7 +52,7 @@ def attack(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
         patch.setattr(store, "cache_folder", lambda: folder)
         walked()
         (name,) = (path.name for path in folder.glob("*.code"))
-        new_program(High)["walk"]
+        new_program(sum_up)["walk"]
         (other,) = (path for path in folder.glob("*.code") if path.name != name)
     code = other.read_bytes()[32:]
     return name, hashlib.sha256(name.encode() + code).digest() + code
@@ -62,7 +62,7 @@ HONEST, PLANTED = 31.0, 100.0
 
 
 def walked() -> float:
-    found: float = new_program(Wide)["walk"](Block(new_tree(Wide)), 0)
+    found: float = new_program()["walk"](Block(new_tree()), 0)
     return found
 
 
@@ -77,7 +77,7 @@ def plant(folder: Path, attack: tuple[str, bytes], owner: int = 0) -> Path:
 
 
 def kernels(root: Path) -> Path:
-    return root / f"kernels-{cache.kernels_version()}"
+    return root / "code"
 
 
 def found_folder() -> Path:
@@ -212,7 +212,7 @@ def test_what_is_made_is_for_us_alone(place: Path, monkeypatch: pytest.MonkeyPat
     finally:
         os.umask(earlier)
     made = [place / "a", *(place / "a").rglob("*")]
-    assert {path.name.split(".")[-1] for path in made} >= {"a", "b", "code", "lock", cache.MADE_BY_US}
+    assert {path.name.split(".")[-1] for path in made} >= {"a", "b", "code", "lock"}
     assert {path.stat().st_mode & 0o777 for path in made} == {0o700, 0o600}
 
 
@@ -224,48 +224,15 @@ def test_temporary_folders_have_names_that_nobody_foresees(place: Path, monkeypa
     assert str(os.getuid()) not in first.parent.name.removeprefix("doral-").split("-")
 
 
-def test_only_what_we_made_is_removed(place: Path) -> None:
-    root = place / "cache"
-
-    def make(number: int, *, is_marked: bool = True, owner: int = 0) -> Path:
-        folder = root / f"kernels-{number:016x}"
-        folder.mkdir(parents=True)
-        (folder / "x.code").touch()
-        if is_marked:
-            (folder / cache.MADE_BY_US).touch()
-        for path in (folder, *folder.iterdir()):
-            os.chown(path, owner, owner)
-            os.utime(path, (number, number))
-        return folder
-
-    old = [make(number) for number in range(10)]
-    kept = [make(20, is_marked=False), make(21, owner=SOMEBODY), root / "kernels-mine", root / "kernels-my-notes"]
-    for folder in kept[2:]:
-        folder.mkdir()
-        (folder / cache.MADE_BY_US).touch()
-    target = place / "target"
-    target.mkdir()
-    (target / cache.MADE_BY_US).touch()
-    link = root / f"kernels-{30:016x}"
-    link.symlink_to(target)
-    (old[0] / "link").symlink_to(target)
-    os.utime(old[0], (0, 0))
-    found_folder()
-    assert sum(path.exists() for path in old) == cache.KEPT_FOLDERS - 1
-    assert not old[0].exists()
-    assert all(path.is_dir() for path in kept)
-    assert (kept[0] / "x.code").exists()
-    assert link.is_symlink()
-    assert (target / cache.MADE_BY_US).exists()
-
-
 PROGRAM = """
 import os, sys, tempfile
 from doral.compiled import Block
 from doral.compiled.cache import cache_folder
-from tests.compiled.tiny import High, new_program, new_tree
+from tests.compiled.tiny import new_program, new_tree, sum_up
 
-new_program(High)["walk"](Block(new_tree(High)), 0)  # imports all that it takes: Python itself may be in root's home
+# Imports all that it takes: Python itself may be in root's home.
+new_program(sum_up)["walk"](Block(new_tree()), 0)
+sum_up(new_tree(), 0)
 cache_folder.cache_clear()
 tempfile.tempdir = None
 uid, *more = sys.argv[1:]
@@ -336,28 +303,27 @@ def test_no_folder_at_all(way: str, place: Path) -> None:
 
 
 def test_prepared_code_is_trusted_as_the_sources_beside_it_are(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "FOLDER", place / "prepared")
+    monkeypatch.setattr(store, "PREPARED", place / "prepared")
     program = new_program()
-    path = prepared.prepare(program)
-    assert prepared.prepared_bitcode(program) is not None
+    path = store.prepare(program)
+    assert store.prepared_code(program) is not None
     path.chmod(0o666)
-    assert prepared.prepared_bitcode(program) is None
+    assert store.prepared_code(program) is None
     path.chmod(0o644)
     os.chown(path, SOMEBODY, SOMEBODY)
-    assert prepared.prepared_bitcode(program) is None
+    assert store.prepared_code(program) is None
     assert walked() == HONEST
     source = place / "source.py"
     source.touch()
     os.chown(source, SOMEBODY, SOMEBODY)
-    assert ownership.read_beside(path, source) == path.read_bytes()  # whoever wrote the sources is trusted anyway
+    assert ownership.read_beside(path, source) == path.read_bytes()  # the owner of the sources is trusted anyway
     path.unlink()
     path.symlink_to("/etc/hostname")
-    assert prepared.prepared_bitcode(program) is None
+    assert store.prepared_code(program) is None
 
 
 def test_where_files_have_no_owners(place: Path, attack: tuple[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ownership, "HAS_OWNERS", False)
-    monkeypatch.setattr(cache, "HAS_OWNERS", False)
     monkeypatch.delattr(os, "geteuid")
     plant(kernels(place / "cache"), attack)
     assert walked() == PLANTED

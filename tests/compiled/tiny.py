@@ -1,14 +1,14 @@
-"""A tiny program with everything in it: trees, records, scalars, a hook, a slot, and all kinds of kernels."""
+"""A tiny program with everything in it: trees, records, scalars, and all kinds of kernels."""
 
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from doral._arrays import Floats, Record
-from doral.compiled import Composition, Entry, Program, hook, kernel, position, rare, shared, slot
+from doral.compiled import Entry, Program, kernel, position, rare, shared
 
 NOW = np.dtype([("total", np.float64), ("calls", np.int64), ("last", np.int32)])
 
@@ -26,20 +26,19 @@ class Tree(NamedTuple):
     seed: np.uint64
 
 
+class Twin(NamedTuple):
+    """A tree of another class with the same fields."""
+
+    now: Record
+    part: Part
+    scale: float
+    is_on: bool
+    seed: np.uint64
+
+
 class Extent(NamedTuple):
     low: float
     high: float
-
-
-@hook
-def on_row(tree: Tree, value: float) -> None:
-    """A row was seen."""
-
-
-@slot
-def worth(tree: Tree, extent: Extent) -> float:
-    """What a row is worth."""
-    raise NotImplementedError
 
 
 @kernel
@@ -50,13 +49,9 @@ def extent_of(table: Floats, row: int) -> Extent:
     return Extent(low, high)
 
 
-@kernel
-def add(tree: Tree, value: float) -> None:
-    tree.now[0].total += value
-
-
 @rare
 def count(tree: Tree, value: float) -> None:
+    tree.now[0].total += value
     tree.now[0].calls += 1
     tree.now[0].last = int(value)
 
@@ -67,33 +62,19 @@ def width(tree: Tree, extent: Extent) -> float:
 
 
 @kernel
-def height(tree: Tree, extent: Extent) -> float:
-    return extent.high
-
-
-class Wide(Tree):
-    __slots__ = ()
-    composition: ClassVar[Composition] = Composition("wide", {"on_row": (add, count), "worth": (width,)})
-
-
-class High(Tree):
-    __slots__ = ()
-    composition: ClassVar[Composition] = Composition("high", {"worth": (height,)})
-
-
-class Shapeless(Tree):
-    __slots__ = ()
-    composition: ClassVar[Composition] = Composition("shapeless", {"on_row": (add,)})
-
-
-@kernel
 def walk(tree: Tree, start: int) -> float:
     total = 0.0
     for row in range(start, tree.part.table.shape[0]):
-        value = worth(tree, extent_of(tree.part.table, position(row)))
-        on_row(tree, value)
+        value = width(tree, extent_of(tree.part.table, position(row)))
+        count(tree, value)
         total += value
     return total + tree.part.offset
+
+
+@kernel
+def sum_up(tree: Tree, start: int) -> float:
+    """Another program of the same shape."""
+    return tree.part.table.shape[0] + 97.0
 
 
 @kernel
@@ -102,12 +83,12 @@ def set_on(tree: Tree, value: float, seed: np.uint64) -> bool:
     return tree.seed == seed
 
 
-def new_tree(tree_class: type[Tree] = Wide, rows: int = 3) -> Tree:
+def new_tree(tree_class: type[Tree] | type[Twin] = Tree, rows: int = 3) -> Tree:
     table = np.arange(3.0 * rows).reshape(rows, 3) ** 2
-    return tree_class(np.zeros(1, dtype=NOW), Part(table, 7), 0.5, True, np.uint64(2**63 + 1))
+    return tree_class(np.zeros(1, dtype=NOW), Part(table, 7), 0.5, True, np.uint64(2**63 + 1))  # type: ignore[return-value]
 
 
-def new_program(tree_class: type[Tree] = Wide, name: str = "tiny") -> Program:
-    tree = new_tree(tree_class, 1)
-    entries = {"walk": Entry(walk, (tree, int), float), "set_on": Entry(set_on, (tree, float, np.uint64), bool)}
+def new_program(entry: object = walk, name: str = "tiny") -> Program:
+    tree = new_tree(rows=1)
+    entries = {"walk": Entry(entry, (tree, int), float), "set_on": Entry(set_on, (tree, float, np.uint64), bool)}
     return Program(name=name, entries=entries)

@@ -32,9 +32,9 @@ class Kernel:
     @cached_property
     def plain(self) -> Any:
         """The ordinary Numba function."""
-        from doral.compiled.plain import plain_dispatcher
+        from doral.compiled.plain import plain_function
 
-        return plain_dispatcher(self)
+        return plain_function(self)
 
 
 def kernel(function: Function) -> Function:

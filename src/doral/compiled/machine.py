@@ -1,65 +1,63 @@
-"""From an LLVM module to machine code in memory, with llvmlite alone."""
+"""From LLVM's assembly language to machine code in memory, with llvmlite alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
 OPTIMISATION = 2  # 3 takes a tenth longer to compile, and kernels are no faster for it
-PROCESS_SYMBOLS = ("numba_", "NRT_", "Py")  # what only Numba or Python could provide
 
 
-@cache
-def _target_machine() -> Any:
-    """This machine, with the options that Numba uses: the same bits."""
+class Target(NamedTuple):
+    """A kind of processor."""
+
+    cpu: str
+    features: str = ""
+
+
+def _host_features() -> Any:
+    try:
+        return llvm.get_host_cpu_features()
+    except RuntimeError:
+        return {}
+
+
+TRIPLE = str(llvm.get_process_triple())
+HOST = Target(str(llvm.get_host_cpu_name()), _host_features().flatten() if _host_features() else "")
+# What a wheel is made for, and which features this takes.
+_IS_X86 = TRIPLE.startswith("x86_64")
+BASELINE = Target("x86-64-v3" if _IS_X86 else "generic")
+_NEEDED = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe") if _IS_X86 else ()
+
+
+def runs_baseline() -> bool:
+    """Whether code for the baseline runs on this processor."""
+    found = _host_features()
+    return all(found.get(name, False) for name in _NEEDED)
+
+
+def _target_machine(target: Target) -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    reloc = "static" if target.name.startswith("x86") else "default"
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=cpu_features(),
+    return llvm.Target.from_triple(TRIPLE).create_target_machine(
+        cpu=target.cpu,
+        features=target.features,
         opt=OPTIMISATION,
-        reloc=reloc,
+        reloc="static" if _IS_X86 else "default",
         codemodel="jitdefault",
         jit=True,
     )
 
 
-def cpu_features() -> str:
-    try:
-        return str(llvm.get_host_cpu_features().flatten())
-    except RuntimeError:
-        return ""
-
-
-def cpu_name() -> str:
-    return str(llvm.get_host_cpu_name())
-
-
-def to_bitcode(assembly: str) -> bytes:
-    """An LLVM module, from text."""
+def to_object(assembly: str, target: Target) -> bytes:
+    """Return optimised machine code. No fast-math, and nothing is fused: every processor gives the same bits."""
+    machine = _target_machine(target)
     module = llvm.parse_assembly(assembly)
-    module.triple = llvm.get_process_triple()
+    module.triple, module.data_layout = TRIPLE, str(machine.target_data)
     module.verify()
-    for function in module.functions:
-        if function.is_declaration and function.name.startswith(PROCESS_SYMBOLS):
-            raise NotImplementedError(f"not in the subset of kernels: {function.name}")
-    bitcode: bytes = module.as_bitcode()
-    return bitcode
-
-
-def to_object(bitcode: bytes) -> bytes:
-    """Optimised machine code for this machine."""
-    machine = _target_machine()
-    module = llvm.parse_bitcode(bitcode)
-    module.data_layout = str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=OPTIMISATION)
-    options.loop_vectorization = True
-    options.slp_vectorization = True
+    options.loop_vectorization = options.slp_vectorization = True
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
     code: bytes = machine.emit_object(module)
@@ -71,8 +69,8 @@ class Loaded:
 
     def __init__(self, code: bytes) -> None:
         empty = llvm.parse_assembly("")
-        empty.triple = llvm.get_process_triple()
-        self._engine = llvm.create_mcjit_compiler(empty, _target_machine_for_engine())
+        empty.triple = TRIPLE
+        self._engine = llvm.create_mcjit_compiler(empty, _target_machine(HOST))  # which owns the target machine
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
 
@@ -81,8 +79,3 @@ class Loaded:
         if found == 0:
             raise LookupError(f"the code has no entry {name!r}")
         return found
-
-
-def _target_machine_for_engine() -> Any:
-    """One of its own: an engine owns its target machine."""
-    return _target_machine.__wrapped__()

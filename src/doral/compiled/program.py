@@ -13,10 +13,10 @@ import numpy as np
 from doral._cached import cached_property
 from doral._forks import lock_across_forks
 from doral.compiled import store
-from doral.compiled.blocks import Block
 from doral.compiled.kernels import Kernel
 from doral.compiled.key import program_key
-from doral.compiled.trees import BOOL, FLOAT, INT, UINT64, TreeLayout, layout_of, memory_class
+from doral.trees.block import Block
+from doral.trees.layout import BOOL, FLOAT, INT, UINT64, TreeLayout, layout_of, memory_class
 
 if TYPE_CHECKING:
     from doral.compiled.machine import Loaded
@@ -91,28 +91,26 @@ class Program:
         return program_key(self.name, self.entries)
 
     def _make(self) -> dict[str, Function]:
-        if os.environ.get(WAY) == "plain":
-            return self._plain()
-        try:
-            code = store.load(self)
-        except Exception as error:
-            if os.environ.get(WAY) == "lean" or _is_of_a_kernel(error):
-                raise
-            # Another Numba than the one that we know: slower, never wrong.
-            message = f"doral's compiled code runs the plain way, which is slower ({type(error).__name__}: {error})"
-            warnings.warn(message, RuntimeWarning, stacklevel=4)
-            return self._plain()
-        return {name: _c_function(code, name, entry) for name, entry in self.entries.items()}
-
-    def _plain(self) -> dict[str, Function]:
+        if os.environ.get(WAY) != "plain":
+            try:
+                code = store.load(self)
+                return {name: _c_function(code, name, entry) for name, entry in self.entries.items()}
+            except Exception as error:  # whatever it is: a mistake in a kernel is then Numba's to tell
+                if os.environ.get(WAY) == "lean":
+                    raise
+                _warn_once(error)
         return {name: _plain_function(entry) for name, entry in self.entries.items()}
 
 
-def _is_of_a_kernel(error: Exception) -> bool:
-    """Whether a kernel has a mistake: then no other way of compiling would help."""
-    from numba.core.errors import NumbaError
+_has_warned = False
 
-    return isinstance(error, NumbaError)
+
+def _warn_once(error: Exception) -> None:
+    global _has_warned
+    if not _has_warned:
+        _has_warned = True
+        message = f"doral's programs run as ordinary Numba functions, which is slower ({type(error).__name__}: {error})"
+        warnings.warn(message, RuntimeWarning, stacklevel=5)
 
 
 def _kind(argument: Any) -> Kind:

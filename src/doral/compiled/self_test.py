@@ -1,19 +1,17 @@
-"""Whether Numba is the one that we know how to use: a tiny program with everything in it, and what must come out."""
+"""Whether the machine code of this LLVM does what it must: a tiny program with everything in it."""
 
 from __future__ import annotations
 
+import ctypes
 import math
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from doral.compiled.blocks import Block
-from doral.compiled.hooks import Composition, hook, slot
-from doral.compiled.kernels import Kernel, kernel, rare, shared
-from doral.compiled.trees import INT, layout_of, memory_class
-
-_RECORD = np.dtype([("total", np.float64), ("count", np.int64), ("small", np.int32)])
+from doral.compiled.kernels import kernel, rare, shared
+from doral.trees.block import Block
+from doral.trees.layout import INT, layout_of, memory_class
 
 
 class _Part(NamedTuple):
@@ -34,25 +32,10 @@ class _Pair(NamedTuple):
     high: float
 
 
-@hook
-def _seen(tree: _Tree, value: float) -> None:
-    """A value was seen."""
-
-
-@slot
-def _weigh(tree: _Tree, value: float) -> float:
-    """What it counts."""
-    raise NotImplementedError
-
-
-@kernel
-def _add(tree: _Tree, value: float) -> None:
-    tree.now[0].total += value
-
-
 @rare
 def _count(tree: _Tree, value: float) -> None:
     now = tree.now[0]
+    now.total += value
     now.count += int(value)
     now.small = now.count
 
@@ -76,29 +59,27 @@ def _walk(tree: _Tree, start: int) -> float:
     for row in range(start, tree.part.table.shape[0]):
         bounds = _bounds(tree.part.table, row)
         spread += bounds.high - bounds.low
-        _seen(tree, _weigh(tree, bounds.high))
+        _count(tree, _scaled(tree, bounds.high))
     return spread + tree.part.limit + (tree.seed >> np.uint64(1))
-
-
-class _Composed(_Tree):
-    __slots__ = ()
-    composition: ClassVar[Composition] = Composition("self-test", {"_seen": (_add, _count), "_weigh": (_scaled,)})
 
 
 @cache
 def check_once() -> None:
-    """RuntimeError unless the lean way gives what it must."""
-    import ctypes
-
-    from doral.compiled.lean import lower_program
-    from doral.compiled.machine import Loaded, to_bitcode, to_object
+    """RuntimeError unless a program gives what it must."""
+    from doral.compiled.machine import HOST, Loaded, to_object
+    from doral.compiled.translate import translate
 
     table = np.array([[9.0, 9.0, 9.0], [1.5, -2.0, 4.0], [8.0, 0.5, 3.0]])
-    tree = _Composed(np.zeros(1, dtype=_RECORD), _Part(table, 7), 0.5, True, np.uint64(2**63 + 4))
+    tree = _Tree(
+        np.zeros(1, dtype=[("total", "f8"), ("count", "i8"), ("small", "i4")]),
+        _Part(table, 7),
+        0.5,
+        True,
+        np.uint64(2**63 + 4),
+    )
     layout = layout_of(tree)
-    code = Loaded(to_object(to_bitcode(*lower_program("self-test", {"walk": (cast(Kernel, _walk), (layout, INT))}))))
-    kind = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.POINTER(memory_class(layout)), ctypes.c_int64)
-    block = Block(tree)
-    found = kind(code.address("walk"))(block, 1), tree.now[0].item()
+    code = Loaded(to_object(translate({"walk": (_walk, (layout, INT), float)}), HOST))
+    walk = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.POINTER(memory_class(layout)), ctypes.c_int64)(code.address("walk"))
+    found = walk(Block(tree), 1), tree.now[0].item()
     if found != (6.0 + 7.5 + 7.0 + float(2**62 + 2), (6.0, 6, 6)):
         raise RuntimeError(f"the self-test of the compile layer gave {found}")

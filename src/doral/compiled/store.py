@@ -1,7 +1,7 @@
 """Compiled programs between processes: loaded where they are, compiled once where they are not.
 
-A file that is damaged, or that somebody else could have written, is compiled anew. One process compiles while the
-others wait for it.
+Code is read from the user's cache folder, or from what a wheel has brought for common processors. A file that is damaged,
+or that another user could have written, is compiled anew. One process compiles while the others wait for it.
 """
 
 from __future__ import annotations
@@ -15,87 +15,96 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from doral.compiled.cache import cache_folder
+from doral.compiled.cache import cache_folder, remove_oldest
 from doral.compiled.notice import announce_compiling, announce_waiting
-from doral.compiled.ownership import read_ours, why_not_ours
-from doral.compiled.prepared import prepared_bitcode
+from doral.compiled.ownership import read_beside, read_ours, why_not_ours
 
 if TYPE_CHECKING:
-    from doral.compiled.machine import Loaded
+    from doral.compiled.machine import Loaded, Target
     from doral.compiled.program import Program
 
+PREPARED = Path(__file__).parent / "prepared"  # what a wheel has brought
 _DIGEST_BYTES = 32
 
 
 def load(program: Program) -> Loaded:
-    """The code of a program, in memory."""
-    from doral.compiled.machine import Loaded
+    """Return the code of a program, in memory."""
+    from doral.compiled.machine import HOST, Loaded
 
     folder = cache_folder()
-    if folder is None or why_not_ours(folder) is not None:
-        return Loaded(compile_program(program))
-    path = folder / _name(program)
-    code = _read(path)
-    if code is None:
+    path = None if folder is None or why_not_ours(folder) is not None else folder / _name(program, HOST)
+    code = (None if path is None else _whole(path.name, read_ours(path))) or prepared_code(program)
+    if code is None and path is not None:
         with _only_one(path.with_suffix(".lock"), program.label):
-            code = _read(path)
+            code = _whole(path.name, read_ours(path))
             if code is None:
                 code = compile_program(program)
                 _write(path, code)
-    return Loaded(code)
+                remove_oldest(path.parent)
+    return Loaded(compile_program(program) if code is None else code)
 
 
-def _name(program: Program) -> str:
-    from doral.compiled.machine import cpu_features, cpu_name
+def _name(program: Program, target: Target) -> str:
+    from doral.compiled.machine import TRIPLE
 
-    target = f"{program.key} {cpu_name()} {cpu_features()}"
-    return f"{program.name}-{hashlib.sha256(target.encode()).hexdigest()[:24]}.code"
+    words = f"{program.key} {TRIPLE} {target.cpu} {target.features}"
+    return f"{program.name}-{hashlib.sha256(words.encode()).hexdigest()[:24]}.code"
 
 
 def compile_program(program: Program) -> bytes:
-    """Machine code, from prepared bitcode if this installation has brought some."""
+    """Return machine code for this processor."""
+    from doral.compiled.machine import HOST
+
+    announce_compiling(program.label, program.seconds)
+    return _compiled(program, HOST)
+
+
+def _compiled(program: Program, target: Target) -> bytes:
+    """A translation makes many objects that stay: to look for garbage among them would take a tenth of the time."""
     from doral.compiled.machine import to_object
+    from doral.compiled.self_test import check_once
+    from doral.compiled.translate import translate
 
-    bitcode = prepared_bitcode(program)
-    announce_compiling(program.label, program.seconds, is_prepared=bitcode is not None)
-    if bitcode is None:
-        bitcode = lower(program)
-    return to_object(bitcode)
-
-
-def lower(program: Program) -> bytes:
-    """LLVM bitcode, before it is optimised."""
-    with _without_collection():
-        from doral.compiled.machine import to_bitcode
-        from doral.compiled.translate import translate
-
-        return to_bitcode(translate(program.entries))
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """A compiler makes many objects that stay: looking for garbage among them would take a fifth of the time."""
+    check_once()
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        yield
+        return to_object(translate(program.entries), target)
     finally:
         if was_enabled:
             gc.enable()
 
 
-def _read(path: Path) -> bytes | None:
-    """The code, if the file is there, ours and whole."""
-    data = read_ours(path)
-    if data is None:
+def prepare(program: Program) -> Path:
+    """Write the code that a wheel carries: it runs on most processors of this kind of machine."""
+    from doral.compiled.machine import BASELINE
+
+    path = PREPARED / _name(program, BASELINE)
+    path.parent.mkdir(exist_ok=True)
+    code = _compiled(program, BASELINE)
+    path.write_bytes(_digest(path.name, code) + code)
+    return path
+
+
+def prepared_code(program: Program) -> bytes | None:
+    """What the wheel has brought, if it is for this processor and this code, and only those wrote it who wrote us."""
+    from doral.compiled.machine import BASELINE, runs_baseline
+
+    if not PREPARED.is_dir() or not runs_baseline():
         return None
-    code = data[_DIGEST_BYTES:]
-    return code if _digest(path, code) == data[:_DIGEST_BYTES] else None
+    path = PREPARED / _name(program, BASELINE)
+    return _whole(path.name, read_beside(path, Path(__file__)))
 
 
-def _digest(path: Path, code: bytes) -> bytes:
+def _whole(name: str, data: bytes | None) -> bytes | None:
+    """The code in a file, if that is not damaged."""
+    code = b"" if data is None else data[_DIGEST_BYTES:]
+    return code if data is not None and _digest(name, code) == data[:_DIGEST_BYTES] else None
+
+
+def _digest(name: str, code: bytes) -> bytes:
     """Of the code, and of which program's it is: that of another one must not be run in its place."""
-    return hashlib.sha256(path.name.encode() + code).digest()
+    return hashlib.sha256(name.encode() + code).digest()
 
 
 def _write(path: Path, code: bytes) -> None:
@@ -104,7 +113,7 @@ def _write(path: Path, code: bytes) -> None:
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             written = Path(file.name)
             try:
-                file.write(_digest(path, code) + code)
+                file.write(_digest(path.name, code) + code)
                 file.flush()
             except OSError:
                 written.unlink()
@@ -117,12 +126,9 @@ def _only_one(path: Path, what: str) -> Iterator[None]:
     """One process at a time; where files cannot be locked, several may compile the same."""
     try:
         import fcntl
-    except ImportError:
-        yield
-        return
-    try:
+
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError:
+    except (ImportError, OSError):
         yield
         return
     try:

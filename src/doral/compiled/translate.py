@@ -12,19 +12,19 @@ from __future__ import annotations
 import ast
 import builtins
 import itertools
+import linecache
 import math
 import operator
 import struct
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from doral.compiled.kernels import INLINED, RARE, Kernel, position, whole_product
-from doral.compiled.trees import BOOL, FLOAT, INT, SCALARS, UINT64, ArrayLeaf, TreeLayout, words_of
+from doral.trees.layout import BOOL, FLOAT, INT, SCALARS, UINT64, ArrayLeaf, TreeLayout, words_of
 
 NONE, OBJECT = "none", "object"  # types of what has no value at run time
 ATTRIBUTES = {INLINED: "inlinehint", RARE: "noinline optsize cold"}
@@ -158,12 +158,9 @@ def tuple_of(values: Sequence[Value], tuple_class: type = tuple) -> Value:
 
 @cache
 def _functions_in(path: str) -> dict[int, tuple[ast.FunctionDef, Any]]:
-    """Definitions and code of the functions in a file, by their first line."""
-    try:
-        source = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise Unsupported(f"no source: {error}") from None
-    tree = ast.parse(source)
+    """Definitions and code of the functions in a file (or a cell of a notebook), by their first line."""
+    linecache.checkcache(path)
+    tree = ast.parse("".join(linecache.getlines(path)))
     code: dict[int, Any] = {}
     open_ = [compile(tree, path, "exec", dont_inherit=True)]
     while open_:
@@ -171,18 +168,16 @@ def _functions_in(path: str) -> dict[int, tuple[ast.FunctionDef, Any]]:
             if isinstance(inner, types.CodeType):
                 code.setdefault(inner.co_firstlineno, inner)
                 open_.append(inner)
-    found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            found[first] = node, code[first]
-    return found
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    firsts = [min([node.lineno, *(one.lineno for one in node.decorator_list)]) for node in nodes]
+    return {first: (node, code[first]) for first, node in zip(firsts, nodes, strict=True) if first in code}
 
 
 def definition_of(function: Any) -> ast.FunctionDef:
     """The source of a function, if it is still what runs."""
-    node, code = _functions_in(function.__code__.co_filename).get(function.__code__.co_firstlineno, (None, None))
-    if node is None or code.co_code != function.__code__.co_code or code.co_names != function.__code__.co_names:
+    runs = function.__code__
+    node, code = _functions_in(runs.co_filename).get(runs.co_firstlineno, (None, None))
+    if node is None or code is None or (code.co_code, code.co_names) != (runs.co_code, runs.co_names):
         raise Unsupported(f"{function.__qualname__}: the source is not what was imported")
     return node
 
@@ -899,7 +894,9 @@ class _Function:
             here = self.whole(one, extent)
             at = here if axis == 0 else self.emit(f"add nsw i64 {self.emit(f'mul nsw i64 {at}, {extent}')}, {here}")
         rest = [array.part(1 + axis) for axis in range(len(values), ndim)]
-        place = self.emit(f"getelementptr [{dtype.itemsize} x i8], ptr {array.part()}, i64 {self._product([at, *rest])}")
+        place = self.emit(
+            f"getelementptr [{dtype.itemsize} x i8], ptr {array.part()}, i64 {self._product([at, *rest])}"
+        )
         return Value(ArrayType(dtype, len(rest)), [place, *rest]) if rest else Value(RecordType(dtype), [place])
 
     def _cut(self, array: Value, index: ast.Slice) -> Value:
@@ -1024,7 +1021,9 @@ class _Function:
         for other in arguments[1:]:
             kind, (one, two) = self.alike(best, other)
             slot, test = (
-                ("double", f"fcmp o{word}") if kind == FLOAT else (SLOT[kind], f"icmp {'u' if kind == UINT64 else 's'}{word}")
+                ("double", f"fcmp o{word}")
+                if kind == FLOAT
+                else (SLOT[kind], f"icmp {'u' if kind == UINT64 else 's'}{word}")
             )
             is_better = self.emit(f"{test} {slot} {two.part()}, {one.part()}")
             is_natural = (one.is_natural or two.is_natural) if word == "gt" else (one.is_natural and two.is_natural)

@@ -16,10 +16,9 @@ from doral._arrays import Bits, Floats, Ints
 from doral._delay_kernels import unit_delay, whole_delay
 from doral._delay_kinds import EXPONENTIAL, GEOMETRIC, PARETO
 from doral.compiled import Entry, Program, kernel, position, shared
+from doral.numerics.approximations import quick_log, rounded_up
 from doral.numerics.normal import make_normal
 from doral.numerics.philox import ARRIVAL, AVAILABILITY, PARAMETERS, philox, to_uniform
-from doral.numerics.approximations import quick_log
-from doral.numerics.approximations import rounded_up
 from doral.simulation.scenario.rows import cost_shares
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from doral.compiled.blocks import WORD, Block, address_of, described
+from doral.trees.block import WORD, Block, address_of, described
 
 Tree = TypeVar("Tree")
 

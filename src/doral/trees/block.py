@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from doral._cached import made_once
-from doral.compiled.trees import SCALARS, ArrayLeaf, Leaf, TreeLayout, codes_of, layout_of, memory_class, words_of
+from doral.trees.layout import SCALARS, ArrayLeaf, Leaf, TreeLayout, codes_of, layout_of, memory_class, words_of
 
 Tree = TypeVar("Tree")
 
