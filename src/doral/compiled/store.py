@@ -44,6 +44,15 @@ def load(program: Program) -> Loaded:
     return Loaded(compile_program(program) if code is None else code)
 
 
+def is_ready(program: Program) -> bool:
+    """Whether a first call has nothing to compile."""
+    from doral.compiled.machine import HOST
+
+    folder = cache_folder()
+    path = None if folder is None else folder / _name(program, HOST)
+    return prepared_code(program) is not None or (path is not None and _whole(path.name, read_ours(path)) is not None)
+
+
 def _name(program: Program, target: Target) -> str:
     from doral.compiled.machine import TRIPLE
 
