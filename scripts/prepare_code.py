@@ -6,7 +6,7 @@ import sys
 import time
 
 from doral._delay_kernels import DELAYS
-from doral.compiled.store import PREPARED, is_ready, load, prepare
+from doral.compiled.store import PREPARED, is_there, load, prepare
 from doral.engine import engine
 from doral.pacing import PACING
 from doral.simulation.world import loop
@@ -24,7 +24,7 @@ def prepare_wheel() -> None:
 
 
 def prepare_cache() -> None:
-    missing = [program for program in PROGRAMS if not is_ready(program)]
+    missing = [program for program in PROGRAMS if not is_there(program)]
     if not missing:
         print("doral's machine code for this machine is ready")
         return

@@ -38,6 +38,9 @@ from doral.simulation.world.truth import make_truth
 from tests.twin_forecast import ForecastTwin
 
 REFRESH_ROUNDS = 32  # return curves are read in rounds 1, 33, 65, ...
+CURVE_POINTS = 16  # ages of the grid
+DRAWS = 8  # of Thompson sampling, mixed for one arrival
+DELTA, TAIL_EXPONENT = 0.05, 0.5  # of the race
 REFRESH_SHARE, REFRESH_MOST = 32, 512  # curves by context once in a share of the rounds so far, at most in so many
 ORACLE_AGES = 16_384  # a known return probability is constant beyond this age
 COIN, POSTERIOR = 3, 4  # purposes of the policy's own draws
@@ -480,7 +483,6 @@ class Twin:
         self._margin = math.inf  # of the decision being made
         self._condition = 1.0  # the worst of a matrix that was inverted for it
         self._inherited = 1.0  # the same for the prior
-        self.certain_margin = math.inf  # how near it was to certify another arm, or not this one
         # the race
         self.races = options.screening == "race"
         everyone = frozenset(range(self.n_arms)) - {self.control}
@@ -527,14 +529,10 @@ class Twin:
         self.pending_weight, self.pending_seen = np.zeros(cells), np.zeros(cells)
         self.stretched = np.ones(cells)  # of the bonus, since stock was taken
         self.pending_precision = self.prior_precision.copy()
-        # what is certain
-        self.rulings: dict[tuple[int, int], Ruling] = {}
-        self.end_in_view = False  # then all are in play, and the rulings stay what they were
         self.draw = 0  # of Thompson sampling, in this round
         self._worked_out: dict[object, object] | None = None  # while a decision is made; see `_once`
         self.settled_thin: dict[int, float] = {}
         self.prices: dict[int, float] = {}  # of a unit of budget, by depth
-        self.price_then = np.zeros(self.n_contexts)  # when something was new of a context
         self.last_caps = np.zeros(len(problem.reserves) + 1)  # of the last arrival
         # what was last read
         self.tau = np.ones((self.n_contexts, self.n_arms))
@@ -555,14 +553,14 @@ class Twin:
         Where not all contexts have a deadline, up to the given cut-off or a quarter of the horizon.
         """
         finite = self.deadlines[np.isfinite(self.deadlines)]
-        cutoff, points = self.options.cutoff, self.options.curve_points
+        cutoff = self.options.cutoff
         if finite.size == self.n_contexts:
             last = float(finite.max())
         elif cutoff is None or isinstance(cutoff, str):
             last = max(4.0, (self.problem.until or self.problem.horizon) / 4)
         else:
             last = cutoff
-        ages = np.geomspace(0.01 * last, last, points)
+        ages = np.geomspace(0.01 * last, last, CURVE_POINTS)
         ages[-1] = last
         return np.array(sorted({*ages.tolist(), *finite.tolist()}))
 
@@ -631,7 +629,7 @@ class Twin:
         self.stale.add(context)
         if self.bills is not None:
             self.bills.note()
-        if self.learner == "thinned" and (not self.in_race[-1] or self.options.race_trains):
+        if self.learner == "thinned":
             i = self.made.size - 1
             self.learned.append(Lesson(i, context, arm, 0.0, 1.0, self.last_reading, pull=True, answer=False))
         if self.in_race[-1]:
@@ -641,7 +639,7 @@ class Twin:
         """The answers of this round, in the order of their decisions."""
         came = self.made + self.delays
         for i in np.flatnonzero((came > self._clock(now - 1)) & (came <= self._clock(now))).tolist():
-            if self.delays[i] > self.cutoff or (self.in_race[i] and not self.options.race_trains):
+            if self.delays[i] > self.cutoff:
                 continue
             if self.splits and self.delays[i] > self.oldest_answer:
                 continue
@@ -662,15 +660,15 @@ class Twin:
         while self.settled < self.made.size and now - self.made[self.settled] > self.cutoff:
             i = self.settled
             was_learned = self.learned_at_reading[i]
-            if self.learner == "scaled" and (self.options.race_trains or not self.in_race[i]):
+            if self.learner == "scaled":
                 self._learn(i, 1.0)
                 self.learned_at_reading[i] = self.last_reading
                 self.settled_thin[i] = float(self.thinning[self.contexts[i], self.arms[i]])
                 self.stale.add(int(self.contexts[i]))
-            elif self.learner == "early" and (self.options.race_trains or not self.in_race[i]):
+            elif self.learner == "early":
                 self.learned_at_reading[i] = self.last_reading  # a whole trial, for those who count open decisions
             leaves_norm = self.options.pending == "expected" and self.n_features == 0 and math.isnan(was_learned)
-            if leaves_norm or self.options.window_bias:
+            if leaves_norm or "window" in self.options.printed:
                 self.stale.add(int(self.contexts[i]))
             self.settled += 1
 
@@ -690,8 +688,7 @@ class Twin:
         if is_due and watches:
             self._reweigh(clock)
             self.watches.append((clock, self.last_reading))
-        drops, forgets = self.options.dropping == "certified", self.options.half_life is not None
-        reads = estimates or self.until_end or drops or forgets
+        reads = estimates or self.until_end or self.options.half_life is not None
         if self.race_ended == now or (is_due and reads and not self.racing):
             self._read(seen=seen, clock=clock)
         elif is_due:
@@ -748,8 +745,6 @@ class Twin:
             self._weigh_outcomes()
         if self.learner in ("scaled", "early") or self.splits:
             self._rethin()
-        if self.options.dropping == "certified":
-            self._certify(seen, clock)
         self._renew()
 
     def _clock(self, round_: int) -> float:
@@ -773,7 +768,7 @@ class Twin:
     def _limits(self, seen: int, clock: float) -> Floats:
         """By which age an answer has to come, context by context."""
         limits = self.deadlines.copy()
-        limits[np.isinf(limits) | (self.options.return_by == "cutoff")] = self.cutoff
+        limits[np.isinf(limits) | ("returns" in self.options.printed)] = self.cutoff
         if self.until_end and seen > 0:
             is_old = clock >= 0.1 * limits  # before, the pace of arrivals is not known
             limits = np.where(is_old, np.minimum(limits, self._clock_left(seen, clock)), limits)
@@ -819,9 +814,8 @@ class Twin:
         if self.options.cutoff == "adaptive":
             come = [sum(float(of_arm[a, 0]) * by(hazard[a], age) for a in arms) for age in self.ages.tolist()]
             if come[-1] > 0.0:
-                enough = self.options.cutoff_share * come[-1]
                 self.cutoff = next(
-                    age for age, so_far in zip(self.ages.tolist(), come, strict=True) if so_far >= enough
+                    age for age, so_far in zip(self.ages.tolist(), come, strict=True) if so_far >= come[-1]
                 )
         if self.until_end:
             waited, weight = 0.0, 0.0
@@ -872,19 +866,18 @@ class Twin:
     # --- silent feedback, learned as it comes -------------------------------------------------------------------------
 
     def _passages(self) -> tuple[Flags, Floats]:
-        """(decisions, 1 + ages) which ages a decision that teaches has passed, and how much of that still counts.
+        """(decisions, 1 + ages) which ages a decision has passed, and how much of that still counts.
 
         First of all it was made.
         """
-        trains = ~self.in_race | self.options.race_trains
         passed = np.zeros((self.made.size, 1 + self.ages.size), dtype=np.bool_)
         kept = np.zeros(passed.shape)
-        passed[:, 0], kept[:, 0] = trains, self._kept(self.decided_at_reading)
+        passed[:, 0], kept[:, 0] = True, self._kept(self.decided_at_reading)
         if self.watches:
             clocks, readings = (np.array(column) for column in zip(*self.watches, strict=True))
             for g, age in enumerate(self.ages.tolist(), start=1):
                 so_far = clocks[:, None] - self.made[None, :] > age
-                passed[:, g] = trains & so_far.any(axis=0)
+                passed[:, g] = so_far.any(axis=0)
                 kept[:, g] = self._kept(readings[so_far.argmax(axis=0)])
         return passed, np.where(passed, kept, 0.0)
 
@@ -991,8 +984,8 @@ class Twin:
         return [float(self.delays[i]) for when, i in came if when <= now]
 
     def _baskets(self, n: int) -> int:
-        enough = math.exp(1 / 8) / self.options.race_delta
-        if self.options.baskets == "printed":
+        enough = math.exp(1 / 8) / DELTA
+        if "baskets" in self.options.printed:
             return max(1, min(n, math.floor(8 * math.log(min(enough, n / 2))))) if n > 2 else 1
         return max(1, math.floor(min(8 * math.log(enough), n / 2)))
 
@@ -1015,9 +1008,8 @@ class Twin:
         n = len(self._delay_sample(arm, now))
         if n < self.options.min_answers or estimate == math.inf:
             return -math.inf, math.inf
-        alpha = self.options.tail_exponent
-        log = math.log(16 / (1 - max(self.problem.budget, 2.0) ** -alpha))
-        width = math.sqrt(2 * log / n) + 2 * estimate * n ** -min(alpha, 0.5)
+        log = math.log(16 / (1 - max(self.problem.budget, 2.0) ** -TAIL_EXPONENT))
+        width = math.sqrt(2 * log / n) + 2 * estimate * n**-TAIL_EXPONENT
         return estimate - width, estimate + width
 
     def _compare(self, now: float) -> None:
@@ -1030,7 +1022,7 @@ class Twin:
             rivals = self.racing - {a}
             slower = {b for b in rivals if bounds[a][1] < bounds[b][0]}
             faster = {b for b in rivals if bounds[a][0] > bounds[b][1]}
-            if self.options.acceptance == "printed":
+            if "acceptance" in self.options.printed:
                 accepts, rejects = len(faster) > missing, False
             else:
                 accepts, rejects = len(slower) >= len(self.racing) - missing, len(faster) >= missing
@@ -1057,7 +1049,7 @@ class Twin:
             self.cutoff = self._found_cutoff(clock)
 
     def _found_cutoff(self, now: float) -> float:
-        over = set(range(self.n_arms)) - {self.control} if self.options.cutoff_over == "all" else self.accepted
+        over = set(range(self.n_arms)) - {self.control} if "cutoff" in self.options.printed else self.accepted
         upper = [self._bounds(a, now)[1] for a in over]
         cutoff = max((u for u in upper if u < math.inf), default=math.inf)
         if self._chosen_cutoff is not None:
@@ -1428,7 +1420,7 @@ class Twin:
 
     def _still_for(self, context: int) -> Floats:
         """The root of the share of all who are expected whom each arm can still be for."""
-        if self.options.bonus != "to_come":
+        if self.options.bonus != "to_come" or not self._stretches:
             return np.ones(self.n_arms)
         costs = self.costs[context]
         left = max(self.budget_left + self._refunds(), 0.0)
@@ -1439,28 +1431,31 @@ class Twin:
         """Of the bonus of arms that are known as well as these norms say, for n of a context; in units of the noise as
         it may be while few answers tell.
         """
-        if self.options.bonus not in ("ahead", "to_come"):
+        if not self._stretches:
             return np.ones(norm.shape)
         return np.asarray(np.sqrt(np.log1p(n * norm**2 * self.noise / self.doubt / 2.3)))
+
+    @property
+    def _stretches(self) -> bool:
+        """Whether the bonus is by how many are expected."""
+        return self.options.bonus in ("ahead", "to_come") and "bonus" not in self.options.printed
 
     def _bonus(self, context: int, now: int, norm: Floats) -> float:
         """`norm` is of the answers alone: the bias is of rewards that are missing there."""
         options = self.options
         k, penalty = self.n_features, options.penalty
         mine = self.contexts == context
-        if options.bonus in ("ahead", "to_come"):
+        printed = "bonus" in options.printed
+        if self._stretches:
             return options.exploration * float(self.sigma[context])
-        if options.bonus == "calibrated":
+        if options.bonus == "calibrated" and not printed:
             return options.exploration * float(self.sigma[context]) * math.sqrt(math.log(math.e + int(mine.sum())))
-        n = now if options.bonus == "printed" else int(mine.sum())
-        confidence = penalty if options.bonus == "printed" else options.delta
+        n = now if printed else int(mine.sum())
+        confidence = penalty if printed else options.delta
         inside = 2 * math.log(1 / confidence) + k * math.log((k * penalty + n) / (k * penalty))
         f_t = math.sqrt(penalty) + math.sqrt(max(0.0, inside))
-        with_bias = options.window_bias
-        if with_bias is None:
-            with_bias = options.learner == "thinned" and not (
-                options.screening == "none" and options.cutoff is None and np.isinf(self.deadlines).any()
-            )
+        waits_for_ever = options.screening == "none" and options.cutoff is None and np.isinf(self.deadlines).any()
+        with_bias = "window" in options.printed or (options.learner == "thinned" and not waits_for_ever)
         inside_cutoff = mine & (np.arange(mine.size) >= self.settled)
         bias = float(norm[self.arms[inside_cutoff]].sum()) if with_bias else 0.0
         return options.exploration * (2 * f_t + bias)
@@ -1516,17 +1511,10 @@ class Twin:
         values = np.full(self.n_arms, -math.inf)
         values[list(arms)] = worth[list(arms)]
         self._margin = min(self._margin, gap(values.tolist()))
-        if self.options.choice == "unweighted" and arms:
+        if "choice" in self.options.printed and arms:
             best = max(arms, key=lambda a: (index[a], -a))
             self._margin = min(self._margin, gap(index[list(arms)].tolist()))
             values[[a for a in range(self.n_arms) if a != best]] = -math.inf
-        if self.options.sampling == "directed" and arms:
-            gain = tau * np.log1p(self._width(context) ** 2) / 2
-            price = self.prices.get(self.depths[context], 0.0) if special else float(self.price_then[context])
-            paid = price * self.costs[context]
-            best = self._cheapest_lesson(values - paid, values, weight * tau * mean - nothing - paid, gain)
-            cheaper = self.costs[context] < self.costs[context, best]
-            values[[a for a in range(self.n_arms) if a != best and not cheaper[a]]] = -math.inf
         return values, mean, norm
 
     def _thinks_well(self, context: int, arms: Sequence[int], mean: Floats) -> bool:
@@ -1540,19 +1528,18 @@ class Twin:
     def _doubts(self) -> bool:
         """Whether what is thought to be worthless is looked at once more."""
         options = self.options
-        is_unsure = options.bonus in ("calibrated", "ahead", "to_come")
+        is_unsure = options.bonus in ("calibrated", "ahead", "to_come") and "bonus" not in options.printed
         return is_unsure and options.sampling not in ("thompson", "oracle") and options.pacing == "lp"
 
     def _value_anew(self, context: int, now: int) -> None:
         """Those of whom something is new; and who had nothing of worth whenever one of them is here."""
         if context in self.worthless:
             self.stale.add(context)
-        goes_by_then = self.options.bonus in ("ahead", "to_come") or self.control is not None
+        goes_by_then = self._stretches or self.control is not None
         for j in sorted(self.stale) if goes_by_then else ():
             self.to_come[j], self.answers[j] = self._expected_of(j), self._answers(j)
         for j in self.stale:
-            self.price_then[j] = self.prices.get(self.depths[j], 0.0)
-            arms = self._in_play(j)
+            arms = sorted(self.accepted)
             values, mean, _ = self._valued(j, now, arms, sampled=False, special=False)
             steps, _ = hull(values, self.costs[j], [a for a in arms if values[a] > -math.inf], j)
             is_good = self.mean_square == 0.0 or self._thinks_well(j, arms, mean)
@@ -1628,30 +1615,24 @@ class Twin:
             found[highest] = hope[highest]
         return found
 
-    def _cheapest_lesson(self, upper: Floats, before_cost: Floats, mean: Floats, gain: Floats) -> int:
-        """The arm with the smallest squared loss per unit of information, after its cost at the price of the budget."""
-        lowest = 0.0 if float(before_cost.max()) > 0.0 else -math.inf
-        playable = [a for a in range(self.n_arms) if before_cost[a] > lowest]
-        losses = float(upper.max()) - mean
-        ratios = {a: float(losses[a] ** 2 / gain[a]) if gain[a] > 0.0 else math.inf for a in playable}
-        self._margin = min(self._margin, gap(ratios.values()))
-        return min(playable, key=lambda a: (ratios[a], a))
-
     # --- stage 2, what is certain ------------------------------------------------------------------------------------
 
-    def _certify(self, seen: int, clock: float) -> None:
-        """Arms that, at every price that is possible, bring less at best than another one at worst are out for now."""
-        estimates = self.options.return_probability == "estimated" and (not self.silent or self.learner == "early")
-        if self.n_learned < FEWEST_ANSWERS or (estimates and self._watched_to_the_end() < FEWEST_ANSWERS):
-            return
+    def certified(self) -> tuple[dict[tuple[int, int], Ruling], float]:
+        """Arms that, at every price that is possible, bring less at best than another one at worst; how near a tie was.
+
+        As of now, after all arrivals so far.
+        """
+        seen, clock = len(self.arrivals), self._clock(len(self.arrivals))
         options, arms = self.options, sorted(self.accepted)
-        self.certain_margin = math.inf
+        found: dict[tuple[int, int], Ruling] = {}
+        estimates = options.return_probability == "estimated" and (not self.silent or self.learner == "early")
+        if options.prior == "fixed" or self.n_learned < FEWEST_ANSWERS:
+            return found, math.inf
+        if estimates and self._watched_to_the_end() < FEWEST_ANSWERS:
+            return found, math.inf
         longest = float(self.deadlines.max())
-        self.end_in_view = (
-            self.until_end and seen > 0 and longest < math.inf and self._clock_left(seen, clock) < longest
-        )
-        if self.end_in_view:
-            return
+        if self.until_end and longest < math.inf and self._clock_left(seen, clock) < longest:
+            return found, math.inf
         certain = math.sqrt(2.0 * math.log(self.n_contexts * self.n_arms / options.delta))
         worth, width = np.zeros((self.n_contexts, self.n_arms)), np.zeros((self.n_contexts, self.n_arms))
         for j in range(self.n_contexts):
@@ -1668,20 +1649,19 @@ class Twin:
         if options.pacing == "lp" and (self.bills is not None or any(np.unique(row).size > 1 for row in self.costs)):
             low, high = self._price_range(worth[:, arms] - width[:, arms], worth[:, arms] + width[:, arms], arms, seen)
             low, high = np.minimum(low, today), np.maximum(high, today)
+        margin = math.inf
         for j in range(self.n_contexts):
             depth = self.depths[j]
             price, ends = float(today[depth]), (float(low[depth]), float(high[depth]))
             for a in arms:
                 leads = {b: min(self._lead(j, worth[j], width[j], a, b, end) for end in ends) for b in arms}
-                self.certain_margin = min([self.certain_margin, *(abs(lead) for lead in leads.values())])
+                margin = min([margin, *(abs(lead) for lead in leads.values())])
                 rival = max(leads, key=lambda b: (leads[b], -self.costs[j, b], -b))
-                if leads[rival] <= 0.0:
-                    self.rulings.pop((j, a), None)
-                    continue
-                at_most = float(worth[j, a] - price * self.costs[j, a] + width[j, a])
-                at_least = float(worth[j, rival] - price * self.costs[j, rival] - width[j, rival])
-                since = self.rulings[j, a].round if (j, a) in self.rulings else max(seen, 1)
-                self.rulings[j, a] = Ruling(since, rival, at_most, at_least, price, *ends)
+                if leads[rival] > 0.0:
+                    at_most = float(worth[j, a] - price * self.costs[j, a] + width[j, a])
+                    at_least = float(worth[j, rival] - price * self.costs[j, rival] - width[j, rival])
+                    found[j, a] = Ruling(seen, rival, at_most, at_least, price, *ends)
+        return found, margin
 
     def _lead(self, context: int, worth: Floats, width: Floats, arm: int, rival: int, price: float) -> float:
         """By how much a rival at its worst is better than an arm at its best, beyond rounding."""
@@ -1754,20 +1734,13 @@ class Twin:
         return int((self.watches[-1][0] - self.made > end).sum()) if self.watches else 0
 
     @property
-    def arms_in_play(self) -> float:
-        """By context, on average; the race still has them all."""
-        if self.racing:
-            return float(self.n_arms)
-        return sum(len(self._in_play(j)) for j in range(self.n_contexts)) / self.n_contexts
+    def arms_in_play(self) -> int:
+        """The race still has them all."""
+        return self.n_arms if self.racing else len(self.accepted)
 
-    def _in_play(self, context: int) -> list[int]:
-        return [a for a in sorted(self.accepted) if self.end_in_view or (context, a) not in self.rulings]
-
-    def _playable(self, context: int, allowed: Sequence[int]) -> list[int]:
-        """By the one who is here: where arms are missing today, nobody is ruled out by one that may be missing."""
-        if len(allowed) < self.n_bought:
-            return sorted(self.accepted & set(allowed))
-        return self._in_play(context)
+    def _playable(self, allowed: Sequence[int]) -> list[int]:
+        """By the one who is here."""
+        return sorted(self.accepted & set(allowed)) if len(allowed) < self.n_bought else sorted(self.accepted)
 
     # --- stage 2, the start ----------------------------------------------------------------------------------------
 
@@ -1804,7 +1777,7 @@ class Twin:
 
     def _rate(self, now: int) -> float:
         left, horizon = self.budget_left + self._refunds(), self.horizon
-        if self.options.rate == "printed":
+        if "rate" in self.options.printed:
             return left / (self.problem.budget if self.options.pacing == "coin" else now)
         if self.options.rate == "period" and self.problem.until is not None:
             clock, until = self._clock(now), self.problem.until
@@ -1866,7 +1839,7 @@ class Twin:
         edges: list[Edge] = []
         self._value_anew(context, now)
         for j in range(self.n_contexts):
-            arms = self._playable(j, allowed) if j == context else self._in_play(j)
+            arms = self._playable(allowed) if j == context else sorted(self.accepted)
             is_special = j == context and len(allowed) < self.n_bought
             values = self._values(j, now, arms, sampled=j == context, special=is_special)
             steps, margin = hull(values, self.costs[j], [a for a in arms if values[a] > -math.inf], j)
@@ -1897,7 +1870,7 @@ class Twin:
         return Toss(current, current, 1.0)
 
     def _best(self, context: int, allowed: Sequence[int], now: int) -> Toss:
-        arms = self._playable(context, allowed)
+        arms = self._playable(allowed)
         values = self._values(context, now, arms, sampled=True, special=True)
         playable = [a for a in arms if values[a] > -math.inf]
         if not playable:
@@ -1908,7 +1881,7 @@ class Twin:
     def _odds(self, context: int, allowed: Sequence[int], now: int) -> dict[int | None, float]:
         """What the policy does, with which probability; with Thompson sampling, what its draws say together."""
         plan = self._allocate if self.options.pacing == "lp" else self._best
-        n_draws = self.options.draws if self.options.sampling == "thompson" else 1
+        n_draws = DRAWS if self.options.sampling == "thompson" else 1
         odds: dict[int | None, float] = {}
         prices = []
         self._worked_out = {}
@@ -1963,7 +1936,7 @@ class Twin:
         if self.racing:
             self._race(now)
         self._tick(now)
-        self._margin, self._condition = self.certain_margin, 1.0
+        self._margin, self._condition = math.inf, 1.0
         self.arrivals.append(context)
         self.now = now
         costs = self.list_costs[context].tolist()
@@ -2034,7 +2007,7 @@ def follow(options: PolicyOptions, scenario: Scenario, outcome: Outcome, *, seed
         if round_ in course:
             cutoff, arms_in_play = course[round_]
             assert cutoff == twin.cutoff or math.isclose(cutoff, twin.cutoff, rel_tol=1e-12), f"round {round_}"
-            assert math.isclose(arms_in_play, twin.arms_in_play) or twin.certain_margin < wish.near, f"round {round_}"
+            assert arms_in_play == twin.arms_in_play, f"round {round_}"
         at = chosen.get(round_)
         arm = None if at is None else int(log.arm[at])
         if arm is not None and arm == problem.control:
@@ -2140,9 +2113,10 @@ def _same_ending(twin: Twin, outcome: Outcome) -> None:
         paid = np.isinf(twin.refunded_at)
         assert math.isclose(outcome.spend, reserved[paid].sum(), rel_tol=1e-12)
     assert outcome.spend <= twin.problem.budget or twin.problem.reserve < 1.0
-    if twin.certain_margin >= NEAR:
+    rulings, margin = twin.certified()
+    if margin >= NEAR:
         contexts = twin.problem.context_names
-        ours = {(contexts[j], names[a]): ruling for (j, a), ruling in twin.rulings.items()}
+        ours = {(contexts[j], names[a]): ruling for (j, a), ruling in rulings.items()}
         assert {(one.context, one.arm) for one in outcome.certificates} == set(ours)
         for one in outcome.certificates:
             ruling = ours[one.context, one.arm]

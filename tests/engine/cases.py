@@ -1,17 +1,16 @@
-"""The cases in which all decisions are compared, with those of the twin and with those of the version before."""
+"""Cases in which decisions are compared: with those of the twin, and with recorded ones."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from doral.delays import ByOutcome, Exponential, Geometric, Never, Pareto
-from doral.engine.options import PolicyOptions
-from doral.engine.presets import POLICY_NAMES, PRESETS, policy
+from doral.engine.options import POLICY_NAMES, PRESETS, PRINTED_READINGS, PolicyOptions, policy_of
 from doral.problem import Arm, Context, Problem
 from doral.simulation.scenario.arrivals import Arrivals, Bursts
 from doral.simulation.scenario.scenario import Scenario
@@ -168,59 +167,49 @@ SOME_PAID = Scenario(
     noise_sd=0.2,
     paid=_TAKE_UP,
 )
-QUICK_RACE: dict[str, Any] = {"min_answers": 4}
+QUICK_RACE: Mapping[str, Any] = {"min_answers": 4}
 
-OPTION_VALUES: dict[str, tuple[Any, ...]] = {
+OPTION_VALUES: Mapping[str, tuple[Any, ...]] = {
     "screening": ("race", "none"),
     "accept": (None, 1, 2, 5),
-    "acceptance": ("fastest", "printed"),
-    "baskets": ("corrected", "printed"),
     "censoring": ("returned", "min_age", "kaplan_meier", "instant"),
     "min_answers": (1, 10, 10**9),
-    "race_delta": (1e-12, 0.05, 0.5),
-    "tail_exponent": (0.2, 0.5, 3.0),
     "race_budget_share": (0.0, 0.1, 0.4, 1.0),
-    "race_trains": (True, False),
     "cutoff": (None, 1.0, 7.5, 30.0, 1000.0, "adaptive", "none"),
-    "cutoff_share": (0.3, 0.95, 1.0),
-    "cutoff_over": ("accepted", "all"),
     "learner": ("auto", "returned", "scaled", "thinned", "early"),
     "features": ("given", "none"),
     "prior": ("fixed", "noise", "shared", "cells"),
     "half_life": (None, 15.0, 300.0),
     "outcome_split": (None, 0.5, 0.9),
-    "sampling": ("optimism", "thompson", "directed", "oracle"),
-    "draws": (1, 2, 5),
+    "sampling": ("optimism", "thompson", "oracle"),
     "explore": (0.0, 0.1, 1.0),
     "pending": ("ignored", "expected"),
     "penalty": (0.01, 1.0, 30.0),
     "delta": (1e-12, 0.05, 1.0),
     "exploration": (0.0, 0.1, 1.0, 5.0),
-    "bonus": ("corrected", "printed", "calibrated", "ahead", "to_come"),
-    "window_bias": (None, True, False),
-    "choice": ("weighted", "unweighted"),
+    "bonus": ("corrected", "calibrated", "ahead", "to_come"),
     "return_probability": ("estimated", "oracle", "one"),
-    "return_by": ("deadline", "cutoff"),
     "return_optimism": (0.0, 0.5, 3.0),
     "curves_by": ("arm", "context"),
     "until_end": (True, False),
-    "dropping": ("never", "certified"),
     "cost": ("list", "learned"),
     "pacing": ("lp", "coin", "greedy"),
-    "rate": ("remaining", "printed", "period"),
+    "rate": ("remaining", "period"),
     "periods": (1, 7, 50),
-    "curve_points": (2, 16, 60),
     "start_share": (0.0, 0.02, 0.3),
+    "start_tries": (0, 9),
+    "printed": ((), *((reading,) for reading in PRINTED_READINGS), PRINTED_READINGS),
 }
-
-
+# Options of arrivals with features have tests of their own.
+OF_PEOPLE = {"reservoir", "basis", "products", "values"}
 IN_NOISE = ("calibrated", "ahead", "to_come")  # bonuses in units of measured noise
-NO_WORDS: Mapping[str, Any] = {}
 
 
 def completed(options: Mapping[str, Any], problem: Problem, *, option: str = "") -> dict[str, Any]:
-    """With what an option cannot do without; `option` itself stays as it is."""
+    """Return options with what they cannot do without; `option` itself stays as it is."""
     chosen = dict(options)
+    if option == "periods":
+        chosen["rate"] = "period"
     if option == "start_share" and chosen["start_share"] > 0.0:
         chosen["screening"], chosen["prior"] = "none", "noise" if chosen["prior"] == "fixed" else chosen["prior"]
     if chosen["learner"] == "early" and chosen["return_probability"] != "estimated":
@@ -232,39 +221,42 @@ def completed(options: Mapping[str, Any], problem: Problem, *, option: str = "")
         else:
             chosen["learner"] = "auto" if chosen["learner"] == "auto" else "returned"
             chosen["return_probability"], chosen["half_life"] = "estimated", None
-    if chosen["dropping"] == "certified" and chosen["choice"] == "unweighted":
-        chosen["dropping" if option == "choice" else "choice"] = "never" if option == "choice" else "weighted"
-    if chosen["sampling"] in ("directed", "oracle") and chosen["choice"] == "unweighted":
-        chosen["sampling" if option == "choice" else "choice"] = "optimism" if option == "choice" else "weighted"
-    if chosen["dropping"] == "certified" and chosen["prior"] == "fixed":
-        chosen["dropping" if option == "prior" else "prior"] = "never" if option == "prior" else "noise"
+    if chosen["rate"] == "period" and "rate" in chosen["printed"]:
+        if option == "printed":
+            chosen["rate"] = "remaining"
+        else:
+            chosen["printed"] = [reading for reading in chosen["printed"] if reading != "rate"]
+    if chosen["sampling"] == "oracle" and "choice" in chosen["printed"]:
+        if option == "printed":
+            chosen["sampling"] = "optimism"
+        else:
+            chosen["printed"] = [reading for reading in chosen["printed"] if reading != "choice"]
     if chosen["return_probability"] != "estimated" and chosen["cutoff"] == "adaptive":
         if option == "cutoff":
             chosen["return_probability"] = "estimated"
         else:
             chosen["cutoff"] = 25.0
-    if chosen["prior"] == "fixed" and (chosen["bonus"] in IN_NOISE or chosen["sampling"] == "thompson"):
+    in_noise = chosen["bonus"] in IN_NOISE and "bonus" not in chosen["printed"]
+    if chosen["prior"] == "fixed" and (in_noise or chosen["sampling"] == "thompson"):
         if option == "prior":
-            chosen["bonus"] = "corrected" if chosen["bonus"] in IN_NOISE else chosen["bonus"]
+            chosen["bonus"] = "corrected" if in_noise else chosen["bonus"]
             chosen["sampling"] = "optimism" if chosen["sampling"] == "thompson" else chosen["sampling"]
         else:
             chosen["prior"] = "noise"
-    if option == "draws":
-        chosen["sampling"], chosen["return_optimism"] = "thompson", 0.0
-        chosen["prior"] = "noise" if chosen["prior"] == "fixed" else chosen["prior"]
     if chosen["sampling"] == "thompson" and chosen["return_optimism"] > 0.0:
         chosen["return_optimism" if option == "sampling" else "sampling"] = 0.0 if option == "sampling" else "optimism"
     if chosen["learner"] == "thinned" and chosen["prior"] != "fixed":
-        if option in ("prior", "bonus", "sampling", "features", "dropping"):
+        if option in ("prior", "bonus", "sampling", "features"):
             chosen["learner"] = "returned"
         else:
-            chosen["prior"], chosen["dropping"] = "fixed", "never"
+            chosen["prior"] = "fixed"
             chosen["sampling"] = "optimism" if chosen["sampling"] == "thompson" else chosen["sampling"]
             chosen["bonus"] = "corrected" if chosen["bonus"] in IN_NOISE else chosen["bonus"]
-    asks_for_bonus = chosen["sampling"] != "thompson" or chosen["dropping"] == "certified"
-    if chosen["features"] == "none" and asks_for_bonus and chosen["bonus"] not in IN_NOISE:
+    in_noise = chosen["bonus"] in IN_NOISE and "bonus" not in chosen["printed"]
+    if chosen["features"] == "none" and chosen["sampling"] != "thompson" and not in_noise:
         if option == "features":
             chosen["bonus"], chosen["prior"] = "calibrated", "shared"
+            chosen["printed"] = [reading for reading in chosen["printed"] if reading != "bonus"]
             chosen["learner"] = "returned" if chosen["learner"] == "thinned" else chosen["learner"]
         else:
             chosen["features"] = "given"
@@ -277,9 +269,15 @@ def completed(options: Mapping[str, Any], problem: Problem, *, option: str = "")
     return chosen
 
 
-def changed(base: str, option: str, value: Any, problem: Problem, words: Mapping[str, Any] = NO_WORDS) -> PolicyOptions:
-    options = {**policy(base, **words).to_dict(), **QUICK_RACE, option: value}
+def changed(base: str, option: str, value: Any, problem: Problem) -> PolicyOptions:
+    """Return a preset with one option changed, and what that cannot do without."""
+    options = {**policy_of(base, {}).to_dict(), **QUICK_RACE, option: value}
     return PolicyOptions(**completed(options, problem, option=option))
+
+
+def quick(name: str, problem: Problem, **changes: Any) -> PolicyOptions:
+    """Return a preset whose race, if it has one, ends early."""
+    return PolicyOptions(**completed({**policy_of(name, {}).to_dict(), **QUICK_RACE, **changes}, problem))
 
 
 EVERY_VALUE = [(option, value) for option, values in OPTION_VALUES.items() for value in values]
@@ -293,71 +291,73 @@ class Case(NamedTuple):
     scenario: Scenario
 
 
-def presets(names: Iterable[str] = POLICY_NAMES, words: Mapping[str, Any] = NO_WORDS) -> Iterator[Case]:
-    """In the small worlds; those that race, also with a race that ends early."""
-    for name, scenario in itertools.product(names, SMALL_WORLDS):
-        options = PolicyOptions(**completed(policy(name, **words).to_dict(), scenario.problem))
+def presets(worlds: Sequence[Scenario] = SMALL_WORLDS, *, each: int = len(SMALL_WORLDS)) -> Iterator[Case]:
+    """Yield every preset in so many worlds in turn; those that race, also with a race that ends early."""
+    turns = itertools.cycle(worlds)
+    for name, scenario in ((name, next(turns)) for name in POLICY_NAMES for _ in range(each)):
+        options = PolicyOptions(**completed(policy_of(name, {}).to_dict(), scenario.problem))
         yield Case(f"preset {name} {scenario.name}", options, scenario)
-        if options.screening == "race":
-            yield Case(f"preset {name} quick {scenario.name}", policy(name, **QUICK_RACE, **words), scenario)
+        if options.screening == "race" and options.min_answers > QUICK_RACE["min_answers"]:
+            yield Case(f"preset {name} quick {scenario.name}", policy_of(name, QUICK_RACE), scenario)
 
 
 def option_values(
-    base: str,
-    scenarios: Iterable[Scenario],
-    values: Iterable[tuple[str, Any]] = EVERY_VALUE,
-    words: Mapping[str, Any] = NO_WORDS,
+    base: str, worlds: Sequence[Scenario], values: Iterable[tuple[str, Any]] = EVERY_VALUE, *, each: int = 1
 ) -> Iterator[Case]:
-    """One option changed at a time, of a preset with these words."""
-    for (option, value), scenario in itertools.product(values, scenarios):
-        options = changed(base, option, value, scenario.problem, words)
-        yield Case(f"option {base} {option}={value} {scenario.name}", options, scenario)
+    """Yield a preset with one option changed at a time, each in so many worlds in turn."""
+    turns = itertools.cycle(worlds)
+    for option, value in values:
+        said = "+".join(value) if isinstance(value, tuple) else value
+        for scenario in itertools.islice(turns, each):
+            options = changed(base, option, value, scenario.problem)
+            yield Case(f"option {base} {option}={said} {scenario.name}", options, scenario)
 
 
-def outcomes_told_apart(
-    priors: Iterable[str] = OPTION_VALUES["prior"], words: Mapping[str, Any] = NO_WORDS
-) -> Iterator[Case]:
-    """With every prior, with and without features, after a race or without one, and inside a cut-off that may move."""
-    told_apart = policy("doral-otf", outcome_split=0.5, cutoff=None, **QUICK_RACE, **words).to_dict()
-    chosen = itertools.product(priors, ("given", "none"), ("none", "race"), ("ignored", "expected"))
+def outcomes_told_apart() -> Iterator[Case]:
+    """Yield every prior, with and without features, after a race or without one, and cut-offs that may move."""
+    told_apart = policy_of("doral-otf", {"outcome_split": 0.5, "cutoff": None, **QUICK_RACE}).to_dict()
+    chosen = itertools.product(OPTION_VALUES["prior"], ("given", "none"), ("none", "race"), ("ignored", "expected"))
     for prior, features, screening, pending in chosen:
         changes = {"prior": prior, "features": features, "screening": screening, "pending": pending}
         if prior == "fixed":
-            changes |= {"bonus": "corrected", "features": "given", "dropping": "never"}
+            changes |= {"bonus": "corrected", "features": "given"}
         options = PolicyOptions(**completed({**told_apart, **changes}, TELLING.problem))
         yield Case(f"outcomes {prior} {features} {screening} {pending}", options, TELLING)
     for cutoff in ("adaptive", 6.0):
-        options = policy("doral-otf", outcome_split=0.5, cutoff=cutoff, **words)
+        options = policy_of("doral-otf", {"outcome_split": 0.5, "cutoff": cutoff})
         yield Case(f"outcomes cutoff={cutoff}", options, TELLING)
 
 
+def ending(scenario: Scenario) -> Scenario:
+    """Return a scenario in which only what has come by the last arrival counts."""
+    problem = dataclasses.replace(scenario.problem, counted="by_end")
+    return dataclasses.replace(scenario, problem=problem, name=f"{scenario.name}, by its end")
+
+
 def by_end() -> Iterator[Case]:
-    """Where only what has come by the last arrival counts: with and without an eye for it."""
-    for base, foresees, scenario in itertools.product(("doral-otf", "doral"), (True, False), SMALL_WORLDS):
-        problem = dataclasses.replace(scenario.problem, counted="by_end")
-        options = PolicyOptions(**completed({**policy(base).to_dict(), **QUICK_RACE, "until_end": foresees}, problem))
-        ending = dataclasses.replace(scenario, problem=problem, name=f"{scenario.name}, by its end")
-        yield Case(f"by end {base} until_end={foresees} {scenario.name}", options, ending)
+    """Yield policies that foresee the end, and that do not."""
+    for base, foresees, scenario in itertools.product(("doral-otf", "doral"), (True, False), map(ending, SMALL_WORLDS)):
+        options = quick(base, scenario.problem, until_end=foresees)
+        yield Case(f"by end {base} until_end={foresees} {scenario.name}", options, scenario)
 
 
 def baselines() -> Iterator[Case]:
-    """Doing nothing has an outcome, for every way in which arms are valued, chosen and paced."""
+    """Yield problems in which skipping has an outcome, for every way in which arms are valued, chosen and paced."""
     for name, scenario in itertools.product(PRESETS, (WATCHED, STANDARD, KNOWN, ANYWAY)):
-        options = PolicyOptions(**completed({**policy(name).to_dict(), **QUICK_RACE}, scenario.problem))
-        yield Case(f"baseline {name} {scenario.name}", options, scenario)
-    for name in ("doral-otf", "doral-ids", "eva"):
-        yield Case(f"harm {name}", policy(name), HARMFUL)
-        yield Case(f"hopeless {name}", policy(name), HOPELESS)
+        yield Case(f"baseline {name} {scenario.name}", quick(name, scenario.problem), scenario)
+    for name in ("doral-otf", "eva"):
+        yield Case(f"harm {name}", policy_of(name, {}), HARMFUL)
+        yield Case(f"hopeless {name}", policy_of(name, {}), HOPELESS)
     for words in ({"features": "none"}, {"pending": "ignored"}, {"sampling": "thompson", "return_optimism": 0.0}):
-        yield Case(f"baseline {words}", policy("doral-otf", **words), WATCHED)
+        yield Case(f"baseline {words}", policy_of("doral-otf", words), WATCHED)
 
 
 def by_date() -> Iterator[Case]:
-    """Where the end is a date: a guess that is half of the truth or none at all, nights, weekends and bursts or none.
+    """Yield ends that are dates: with a guess that is half of the truth or none, with nights and bursts or without.
 
     Days are short, so that two weeks of them are over long before the end.
     """
-    quiet, busy, lazy = (0.2,) * 12 + (1.8,) * 12, (1.0,) * 24, (1.2,) * 5 + (0.5,) * 2
+    still, busy, lazy = (0.2,) * 12 + (1.8,) * 12, (1.0,) * 24, (1.2,) * 5 + (0.5,) * 2
     named = itertools.product(("doral-otf", "doral", "eva", "oracle"), SMALL_WORLDS, ("rhythm", "even"))
     for base, scenario, pace in named:
         given = scenario.problem
@@ -372,54 +372,57 @@ def by_date() -> Iterator[Case]:
         arrivals = Arrivals(
             number=given.horizon,
             day=until / 24,
-            hours=quiet if pace == "rhythm" else busy,
+            hours=still if pace == "rhythm" else busy,
             weekdays=lazy if pace == "rhythm" else (1.0,) * 7,
             bursts=Bursts(share=0.2, arrivals=8, length=until / 50) if pace == "rhythm" else None,
         )
         name = f"{scenario.name}, {pace}, to a date"
         place = dataclasses.replace(scenario, problem=problem, arrivals=arrivals, phases=1, name=name)
-        options = PolicyOptions(**completed({**policy(base).to_dict(), **QUICK_RACE}, problem))
-        yield Case(f"by date {base} {pace} {scenario.name}", options, place)
+        yield Case(f"by date {base} {pace} {scenario.name}", quick(base, problem), place)
 
 
 def learners() -> Iterator[Case]:
-    """With every return probability, after a race or without one."""
+    """Yield every learner with every return probability, after a race or without one."""
     chosen = itertools.product(("returned", "scaled", "thinned"), ("estimated", "oracle", "one"), ("none", "race"))
     for learner, returns, screening in chosen:
-        words = {"learner": learner, "return_probability": returns, "screening": screening}
-        yield Case(f"learner {learner} {returns} {screening}", policy("doral", **QUICK_RACE, **words), UNIT)
+        options = quick("doral", UNIT.problem, learner=learner, return_probability=returns, screening=screening)
+        yield Case(f"learner {learner} {returns} {screening}", options, UNIT)
 
 
 def explorers() -> Iterator[Case]:
-    """With every pace, in a race and after it, by optimism and by draws."""
+    """Yield random options with every pace, in a race and after it, by optimism and by draws."""
     bases, places = ("doral", "doral-otf", "d-lints"), (UNIT, MIXED, URGENT)
     for pacing, base, scenario in itertools.product(("lp", "greedy", "coin"), bases, places):
-        options = PolicyOptions(
-            **completed({**policy(base).to_dict(), **QUICK_RACE, "pacing": pacing, "explore": 0.15}, scenario.problem)
-        )
+        options = quick(base, scenario.problem, pacing=pacing, explore=0.15)
         yield Case(f"explore {base} {pacing} {scenario.name}", options, scenario)
 
 
 def short_cutoffs() -> Iterator[Case]:
-    """With and without features: who leaves the cut-off without an answer no longer counts as if one would come."""
+    """Yield cut-offs, with and without features: a decision that leaves the cut-off is not pending any more."""
     for base, cutoff, scenario in itertools.product(("eva", "doral-otf"), (2.0, 6.0, 20.0), SMALL_WORLDS):
-        yield Case(f"cutoff {base} {cutoff} {scenario.name}", policy(base, cutoff=cutoff), scenario)
+        yield Case(f"cutoff {base} {cutoff} {scenario.name}", policy_of(base, {"cutoff": cutoff}), scenario)
 
 
 def offers() -> Iterator[Case]:
-    """What is paid is learned, or not; with money that is reserved for all of it, or for what is likely."""
+    """Yield costs that are paid on answer: learned or not, with money reserved for all of it or for what is likely."""
     worlds = (OFFERS, SILENT_OFFERS, SOME_PAID)
     words: tuple[dict[str, Any], ...] = ({}, {"cost": "list"}, {"curves_by": "arm"}, {"half_life": 40.0})
     for changes, scenario in itertools.product(words, worlds):
         said = ", ".join(f"{name}={word}" for name, word in changes.items())
-        yield Case(f"offers {said} {scenario.name}", policy("doral-otf", **changes), scenario)
-    for name, scenario in itertools.product(("doral-ids", "eva", "d-linucb", "random"), worlds):
-        yield Case(f"offers {name} {scenario.name}", policy(name), scenario)
+        yield Case(f"offers {said} {scenario.name}", policy_of("doral-otf", changes), scenario)
+    for name, scenario in itertools.product(("eva", "d-linucb", "random"), worlds):
+        yield Case(f"offers {name} {scenario.name}", policy_of(name, {}), scenario)
 
 
 def distinct(cases: Iterable[Case]) -> list[Case]:
-    """Without those that repeat the policy and the scenario of an earlier one under another name."""
+    """Return cases without those that repeat the policy and the scenario of an earlier one under another name."""
     found: dict[tuple[PolicyOptions, str], Case] = {}
     for case in cases:
         found.setdefault((dataclasses.replace(case.options, name="any"), case.scenario.name), case)
     return list(found.values())
+
+
+def spread(cases: Iterable[Case], n: int) -> list[Case]:
+    """Return n of the cases, evenly spread."""
+    listed = list(cases)
+    return [listed[i * len(listed) // n] for i in range(n)]

@@ -1,4 +1,4 @@
-"""What tests of single pieces need."""
+"""Fixtures for tests of single kernels."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from tests.engine.interpreted import call_in_python
 
 @pytest.fixture
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Meanwhile a kernel that is called from Python is not compiled."""
+    """Run kernels as Python instead of compiling them."""
     monkeypatch.setattr(Kernel, "__call__", call_in_python)

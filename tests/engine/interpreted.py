@@ -1,7 +1,8 @@
 """Kernels as the Python that they are: nothing is compiled, and a failure shows the line at fault.
 
-Records of a state answer by attribute, as they do in compiled code. Draws are NumPy's: in Python, products of
-words of 64 bits do not wrap around.
+Fields of records are read and written as attributes, as in compiled code, and as plain Python numbers. Random words are
+computed with Python's integers, which are cut to 64 bits here. How close this comes to compiled code is measured in
+`test_interpreted_equals_compiled.py`.
 """
 
 from __future__ import annotations
@@ -13,32 +14,43 @@ import numpy as np
 
 from doral._arrays import Bits, Floats
 from doral.compiled import Kernel
-from doral.numerics.philox import coin
-from doral.engine.blueprint import Blueprint
-from doral.engine.choice import Choice
-from doral.engine.compose import first_state, grown
-from doral.engine.entries import prepare
-from doral.engine.events import decide, is_full, is_stock_due, observe, open_round, take_stock, tick
-from doral.engine.options import PolicyOptions
-from doral.engine.presets import policy
+from doral.numerics.philox import philox
+from doral.engine.budget import list_cost
+from doral.engine.decide import Choice
+from doral.engine.events import action_of, choose, commit, is_full, observe, pass_time, prepare, welcome
+from doral.engine.options import PolicyOptions, policy_of
+from doral.engine.setup import Blueprint, first_state, grown
 from doral.engine.state import State
-from doral.estimators import ridge
 from doral.problem import Arm, Context, Problem
-from tests import twin
 
 ALL_ARMS: Bits = np.zeros(0, dtype=np.uint8)
+NO_TRAITS: Floats = np.zeros(0)
+
+_MULTIPLIERS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
+_WEYL = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
+_BITS, _WORD = 64, 2**64 - 1
 
 
-def _normal(seed: int, run: int, round_: int, lane: int) -> float:
-    return float(twin.normals(seed, run, round_, lane + 1)[lane])
+def _philox(
+    seed: int, run: int, index: int, purpose: int, lane: int
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    """Return the four words of `philox`."""
+    c0, c1, c2, c3 = int(index), int(purpose), int(lane), 0
+    k0, k1 = int(seed), int(run)
+    for _ in range(10):
+        first, second = _MULTIPLIERS[0] * c0, _MULTIPLIERS[1] * c2
+        c0, c1 = (second >> _BITS) ^ c1 ^ k0, second & _WORD
+        c2, c3 = (first >> _BITS) ^ c3 ^ k1, first & _WORD
+        k0, k1 = (k0 + _WEYL[0]) & _WORD, (k1 + _WEYL[1]) & _WORD
+    return np.uint64(c0), np.uint64(c1), np.uint64(c2), np.uint64(c3)
 
 
-DRAWS: dict[object, Callable[..., Any]] = {coin: twin.coin, ridge._normal: _normal}
+_IN_PYTHON: dict[object, Callable[..., Any]] = {philox: _philox}
 
 
 def call_in_python(kernel: Kernel, *arguments: Any) -> Any:
-    """What a call of a kernel means here; see the fixture `interpreted`."""
-    function: Callable[..., Any] = DRAWS.get(kernel, kernel.function)
+    """Call a kernel without compiling it; the fixture `interpreted` puts this in the place of `Kernel.__call__`."""
+    function: Callable[..., Any] = _IN_PYTHON.get(kernel, kernel.function)
     return function(*arguments)
 
 
@@ -68,7 +80,7 @@ class Rows:
 
 
 def in_python(tree: Any) -> Any:
-    """The same tree, on the same arrays, for kernels that run in Python."""
+    """Return the same tree, on the same arrays, for kernels that run in Python."""
     return tree._make(_readable(value) for value in tree)
 
 
@@ -79,7 +91,7 @@ def _readable(value: Any) -> Any:
 
 
 def as_arrays(tree: Any) -> Any:
-    """Back again."""
+    """Return the tree that `in_python` was made of."""
     return tree._make(
         as_arrays(value) if hasattr(value, "_fields") else value.records if isinstance(value, Rows) else value
         for value in tree
@@ -96,7 +108,7 @@ SHARES = np.array([0.6, 0.4])
 
 
 def small_problem(**changes: Any) -> Problem:
-    """Two contexts, three arms, two features."""
+    """Return a problem of two contexts, three arms and two features, with these changes."""
     words: dict[str, Any] = {"budget": 50.0, "horizon": 100, "deadline": 20.0, **changes}
     return Problem(
         arms=[
@@ -110,13 +122,13 @@ def small_problem(**changes: Any) -> Problem:
 
 
 def true_values(options: PolicyOptions, problem: Problem) -> Floats | None:
-    """Some, for those who are given them."""
+    """Return true values for a policy that is given them, None for others."""
     shape = (1, problem.n_contexts, problem.n_arms)
     return np.random.default_rng(SEED).uniform(0.1, 1.0, shape) if options.sampling == "oracle" else None
 
 
-def first(options: PolicyOptions, problem: Problem | None = None, *, oracle: Any = None) -> State:
-    """A first state, in Python."""
+def first(options: PolicyOptions, problem: Problem | None = None, *, oracle: Floats | None = None) -> State:
+    """Return a prepared first state for kernels that run in Python."""
     problem = problem or small_problem()
     blueprint = Blueprint(
         options=options, problem=problem, seed=SEED, oracle=oracle, true_values=true_values(options, problem)
@@ -127,34 +139,50 @@ def first(options: PolicyOptions, problem: Problem | None = None, *, oracle: Any
 
 
 def state_of(base: str, problem: Problem | None = None, **options: Any) -> State:
-    """A first state of a preset with options changed."""
-    return first(policy(base, **options), problem)
+    """Return the first state of a preset with options changed."""
+    return first(policy_of(base, options), problem)
 
 
 # --- events ----------------------------------------------------------------------------------------------------------
 
 
+def decide(state: State, row: int, available: Bits = ALL_ARMS) -> Choice:
+    """Choose for a row of values and commit what is played, now."""
+    choice = choose(state, row, available)
+    arm = action_of(state, choice)
+    if arm >= 0:
+        commit(state, row, arm, list_cost(state, row, arm), state.now[0].clock)
+    return choice
+
+
 class Player:
-    """Events in their order, on a state that grows where it must."""
+    """Play events in their order, on a state that grows where it must."""
 
     def __init__(self, state: State) -> None:
         self.state = state
 
-    def decide(self, context: int, clock: float, available: Bits = ALL_ARMS) -> Choice:
+    def decide(
+        self,
+        context: int,
+        clock: float,
+        available: Bits = ALL_ARMS,
+        *,
+        traits: Floats = NO_TRAITS,
+        weight: float = np.nan,
+        deadline: float = np.nan,
+    ) -> Choice:
+        """Decide for an arrival, and commit what is played."""
         self._make_room()
-        open_round(self.state, clock)
-        if is_stock_due(self.state):
-            take_stock(self.state)
-        return decide(self.state, context, available)
+        return decide(self.state, welcome(self.state, context, traits, weight, deadline, clock), available)
 
-    def answer(self, decision: int, reward: float, clock: float) -> int:
+    def answer(self, number: int, reward: float, clock: float) -> int:
+        """Take in an answer; return its outcome."""
         self._make_room()
-        return observe(self.state, decision, reward, clock)
+        return observe(self.state, number, reward, clock)
 
     def pass_time(self, clock: float) -> None:
-        tick(self.state, clock)
-        if is_stock_due(self.state):
-            take_stock(self.state)
+        """Let time pass without an arrival."""
+        pass_time(self.state, clock)
 
     def _make_room(self) -> None:
         if is_full(self.state):

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from doral._arrays import Floats
-from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Decided, Engine, Heard, Who
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import policy
+from doral.engine.options import policy_of as named_policy
+from doral.engine.setup import Blueprint
 from doral.person import Category, Number
 from doral.problem import Arm, Context, Problem
 
@@ -41,7 +41,7 @@ def problem_of(**changes: Any) -> Problem:
 
 
 def policy_of(**changes: Any) -> PolicyOptions:
-    return policy("doral-otf", **{"reservoir": 24, "start_share": 0.0, **changes})
+    return named_policy("doral-otf", {"reservoir": 24, "start_share": 0.0, **changes})
 
 
 @dataclasses.dataclass
@@ -139,8 +139,8 @@ def usual_reward(rng: Any, traits: Floats, arm: int) -> float:
 
 
 def amended(campaign: Campaign, made: Made) -> None:
-    """Who it was is said first, as live campaigns do."""
-    campaign.engine.greet(made.number, made.context, made.who)
+    """Set the features of a decision first, as live campaigns do."""
+    campaign.engine.recall_features(made.number, made.context, made.who)
 
 
 __all__ = ["ALL_ARMS", "Campaign", "Made", "amended", "policy_of", "problem_of", "usual_reward"]

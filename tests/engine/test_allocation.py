@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from doral._arrays import Floats
 from doral.engine.choice import (
     PLAYED,
     PLAYED_MARGINAL,
@@ -18,9 +16,11 @@ from doral.engine.choice import (
     SKIPPED_WORTHLESS,
     Choice,
 )
-from doral.engine.events import decide
 from doral.engine.hooks import rate, spend
 from doral.engine.pieces.pace import lp
+
+from doral._arrays import Floats
+from doral.engine.events import decide
 from doral.engine.state import CAP, SPENT, TIER_PRICE, State
 from doral.pacing import NO_ARM
 from doral.problem import Context

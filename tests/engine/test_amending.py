@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from doral.engine import amend
 from doral.engine.blueprint import Blueprint
 from doral.engine.compose import first_state
-from doral.engine.events import decide, observe, take_stock, tick
 from doral.engine.hooks import watch
 from doral.engine.leaves import leaves, replace_leaves
 from doral.engine.presets import POLICY_NAMES, policy
+from doral.racing import ACCEPTED, RACING
+
+from doral.engine import amend
+from doral.engine.events import decide, observe, take_stock, tick
 from doral.engine.state import RESERVED, SPENT, State
 from doral.problem import Arm, Context, Problem
-from doral.racing import ACCEPTED, RACING
 from tests.engine.interpreted import ALL_ARMS, COSTS, SEED, Player, as_arrays, first, in_python, small_problem, state_of
 
 pytestmark = pytest.mark.usefixtures("interpreted")

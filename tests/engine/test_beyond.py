@@ -13,10 +13,9 @@ import doral
 from doral._arrays import Floats
 from doral.compiled import Block
 from doral.delays import ByOutcome, Geometric
-from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine, Heard
-from doral.engine.options import PolicyOptions
-from doral.engine.presets import policy
+from doral.engine.options import PolicyOptions, policy, policy_of
+from doral.engine.setup import Blueprint
 from doral.problem import Arm, Context, Problem
 from doral.simulation.catalogue.paper import SCENARIOS as PAPER
 from doral.simulation.catalogue.stress import SCENARIOS as STRESS
@@ -127,9 +126,11 @@ def test_early_answers_mislead_unless_outcomes_are_told_apart() -> None:
     rates = 1.1 * np.array([0.3, 0.4, 0.35, 0.2])
     positive, negative = (law.return_probability(500.0) for law in (Geometric(30), Geometric(400)))
     truth = rates * positive / (rates * positive + (1.0 - rates) * negative)
-    # all arms are tried much: nothing is ruled out, and the bonus dwarfs what is learned
-    words: dict[str, Any] = {"exploration": 50.0, "dropping": "never", "until_end": False}
-    plain, told_apart = (learned_means(policy("doral-otf", outcome_split=split, **words), 700) for split in (None, 0.5))
+    # all arms are tried much: the bonus dwarfs what is learned
+    plain, told_apart = (
+        learned_means(policy("doral-otf", outcome_split=split, exploration=50.0, until_end=False), 700)
+        for split in (None, 0.5)
+    )
     assert (plain - truth > 0.03).all()  # negatives are still on their way
     assert (np.abs(told_apart - truth) < 0.03).all()
 
@@ -175,7 +176,7 @@ def test_decisions_do_not_depend_on_the_currency_of_rewards(factor: float, chang
     paper = shortened(PAPER["paper/diverse-geometric"], 5_000)
     rng = np.random.default_rng(2)
     scenario = dataclasses.replace(paper, theta=rng.uniform(0.0, 1.0, (paper.problem.n_contexts, 5)).tolist())
-    options = policy("doral-otf", **changes)
+    options = policy_of("doral-otf", changes)
     assert decisions(options, scaled(scenario, factor)) == decisions(options, scenario)
 
 
@@ -262,13 +263,3 @@ def test_an_urgent_scenario_serves_the_urgent_more() -> None:
     assert served[0] > 1.2 * served[1]
     reserved = dict(problem.reserves)[2] * problem.budget
     assert served[0] >= 0.95 * min(reserved, 0.2 * problem.horizon)
-
-
-def test_who_is_directed_falls_back_on_what_is_free() -> None:
-    """A dear arm that nobody can pay for everybody keeps no one from a free one that is good, too."""
-    arms, contexts = [Arm("free", cost=0), Arm("dear", cost=5)], {"x": 0.5, "y": 0.5}
-    problem = Problem(arms=arms, contexts=contexts, budget=20, horizon=300, deadline=20)
-    scenario = Scenario(name="free", problem=problem, means=[[1.0, 3.0]] * 2, delays=Geometric(5))
-    played = doral.simulate(["doral-otf", "doral-ids"], scenario, runs=5, keep_decisions=True)
-    served = played.decisions().drop_nulls("arm").group_by("policy", "run").len()
-    assert (served["len"] >= 290).all()

@@ -1,23 +1,29 @@
-"""All decisions are those of the version before the engine was made of pieces, bit for bit.
+"""All decisions are those of the version before the engine became one state machine, bit for bit.
 
-`decisions.json` was written by that version (commit 3d6b941), from the same cases: every decision with its reward and
-delay, the curves, and how the run ended, in 16 hexadecimal digits each. That version counted what had come by the last
-arrival, and so do the cases here. A change that is meant to decide otherwise removes the cases that it concerns, or
-writes them anew, and says so. Written anew since: who rules arms out where costs differ, because the price is now known
-within a range only; Thompson sampling, which mixes several draws; and 75 cases, with 102 of those below, where ages and
-chances are no longer NumPy's, which on processors with vectors of 512 bits rounds the last bit otherwise. Where a
-preset has changed, its cases are played with the words that it had: the pieces that it was made of decide as they did.
+`decisions.json` holds what commit b3b751d decides in these cases, in 16 hexadecimal digits each: every decision with
+its reward and delay, the curves, and how the run ended. Of 1,230 runs that were recorded then those stay that differ in
+kind, and runs are added for kinds that had none:
 
-What the presets that learn on the fly decide since they learn cells, look ahead and start by plan is in
-`decisions_on_the_fly.json`, written by the version that made them so.
+- every preset, corrected and literal, in two of four small worlds, and with a race that ends early where it has one;
+- every other value of every option, once, in a world in turn: options of the race and printed readings from `doral`,
+  all others from `doral-otf`;
+- what options do together: outcomes that return at different speeds, learners with return probabilities, random
+  options with every pace, short cut-offs;
+- what problems ask for: baselines, ends that are dates, costs that are paid on answer, arrivals with features;
+- every scenario of the catalogue once, shortened, with presets in turn.
+
+Runs of the first three kinds and of the catalogue count what has come by the last arrival, as they were recorded. That
+version could rule arms out (`dropping`); it is recorded without. A change that is meant to decide otherwise writes the
+cases that it concerns anew, and says so.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,105 +31,110 @@ import numpy as np
 import pytest
 
 import doral
-from doral.engine.presets import POLICY_NAMES, policy
+from doral.engine.options import policy_of
 from doral.simulation.catalogue import paper as paper_scenarios
+from doral.simulation.catalogue import people as people_scenarios
 from doral.simulation.catalogue import stress as stress_scenarios
 from doral.simulation.results.outcome import Outcome
 from doral.simulation.scenario.scenario import Scenario
 from tests.engine.cases import (
-    EVERY_VALUE,
-    NO_WORDS,
+    MIXED,
+    OFFERS,
     OPTION_VALUES,
-    SMALL_WORLDS,
+    SILENT,
+    UNIT,
+    URGENT,
     Case,
+    baselines,
+    by_date,
     distinct,
+    ending,
+    explorers,
+    learners,
+    offers,
     option_values,
     outcomes_told_apart,
     presets,
+    short_cutoffs,
+    spread,
 )
 
-ON_THE_FLY = ("doral-otf", "doral-ids")
 DIGESTS: dict[str, str] = json.loads((Path(__file__).parent / "decisions.json").read_text())
-DIGESTS_NOW: dict[str, str] = json.loads((Path(__file__).parent / "decisions_on_the_fly.json").read_text())
-
-# What the version before could not do yet.
-OLD_NAMES = [name for name in POLICY_NAMES if name not in (*ON_THE_FLY, "oracle")]
-SHARES = [("start_share", share) for share in OPTION_VALUES["start_share"]]
-NEW_VALUES = [("learner", "early"), ("prior", "cells"), ("bonus", "ahead"), *SHARES]
-NEWER_VALUES = [("sampling", "directed"), ("sampling", "oracle"), ("bonus", "to_come"), *NEW_VALUES]
-OLD_VALUES = [one for one in EVERY_VALUE if one not in NEWER_VALUES and one[0] not in ("draws", "explore", "cost")]
-# What doral-otf was before; its learner of silent feedback was `scaled`.
-FORMER: dict[str, Any] = {"cutoff_share": 0.95, "prior": "shared", "bonus": "calibrated", "start_share": 0.0}
-# What is meant to be decided otherwise: the last unit that the budget can pay is bought, to the last decimal
-# (or, with the same decisions, what was spent is told to that digit), ...
-LAST_UNIT = {
-    "catalogue doral-otf stress/costs",
-    "catalogue wait-linucb stress/costs",
-    "option doral bonus=printed silent",
-    "option doral censoring=instant silent",
-    "option doral cutoff=7.5 silent",
-    "option doral delta=1.0 silent",
-    "option doral dropping=certified silent",
-    "option doral learner=auto silent",
-    "option doral learner=scaled silent",
-    "option doral min_answers=1 silent",
-    "option doral penalty=0.01 silent",
-    "option doral prior=noise silent",
-}
-# ... and nobody pays for the hope that harm may not return.
-NO_HOPE_IN_HARM = {"option doral-otf cutoff=1.0 silent"}
-# ... Where every arm of a context is thought to do harm, it is tried only as far as those still to come are worth it.
-NO_LESSON_WITHOUT_PUPILS = {"outcomes noise given none ignored"}
-MOST_ROUNDS = 20_000  # of a scenario of the catalogue
+WORLDS = (URGENT, SILENT, UNIT, MIXED)  # in this order fewest runs are alike
+MOST_ROUNDS, MOST_PEOPLE = 20_000, 1_500  # of a scenario of the catalogue
+OF_THE_RACE = ("screening", "accept", "censoring", "min_answers", "race_budget_share", "cutoff", "delta", "penalty")
+OF_DORAL = (*OF_THE_RACE, "printed", "return_probability")
+CATALOGUE_POLICIES = ("doral-otf", "doral", "eva", "wait-linucb", "d-lints", "d-linucb", "doral/literal")
+PEOPLE = ("people/linear", "people/drift", "people/categories", "people/one-class-each", "people/silent")
+PEOPLE_OPTIONS = (
+    {"basis": "splines"},
+    {"products": "age*distance_km"},
+    {"reservoir": 40},
+    {"prior": "noise", "bonus": "calibrated"},
+    {"sampling": "thompson", "return_optimism": 0.0},
+    {"half_life": 300.0, "curves_by": "arm"},
+)
 
 
-def _shortened(scenario: Scenario) -> Scenario:
+def _other_values(base: str) -> Iterator[tuple[str, Any]]:
+    """Yield the words of every option that are not the preset's; of numbers the smallest and the largest."""
+    preset = policy_of(base, {})
+    for option, values in OPTION_VALUES.items():
+        others = [value for value in values if value != getattr(preset, option)]
+        is_number = all(isinstance(value, int | float) or value is None for value in others)
+        yield from ((option, value) for value in ([others[0], others[-1]] if is_number and others[1:] else others))
+
+
+def _one_value_at_a_time() -> Iterator[Case]:
+    of_otf = [one for one in _other_values("doral-otf") if one[0] not in OF_DORAL]
+    yield from option_values("doral", WORLDS, [one for one in _other_values("doral") if one[0] in OF_DORAL])
+    yield from option_values("doral-otf", WORLDS, [one for one in of_otf if one[0] != "cost"])
+    yield from option_values("doral-otf", [OFFERS], [one for one in of_otf if one[0] == "cost"])
+
+
+def _shortened(scenario: Scenario, most: int) -> Scenario:
     problem = scenario.problem
-    horizon = min(problem.horizon, MOST_ROUNDS)
+    horizon = min(problem.horizon, most)
     shorter = dataclasses.replace(problem, horizon=horizon, budget=problem.budget * horizon / problem.horizon)
     return dataclasses.replace(scenario, problem=shorter)
 
 
-def _catalogue(names: Iterable[str], words: Mapping[str, Any] = NO_WORDS) -> Iterator[Case]:
+def _catalogue() -> Iterator[Case]:
+    names = itertools.cycle(CATALOGUE_POLICIES)
     for place, scenario in {**paper_scenarios.SCENARIOS, **stress_scenarios.SCENARIOS}.items():
-        shorter = _shortened(scenario)
-        yield from (Case(f"catalogue {name} {place}", policy(name, **words), shorter) for name in names)
+        name = next(names)
+        yield Case(f"catalogue {name} {place}", policy_of(name, {}), _shortened(scenario, MOST_ROUNDS))
 
 
-def _formerly(case: Case) -> Case:
-    if case.options.learner == "auto" and case.scenario.problem.feedback == "silent":
-        return case._replace(options=dataclasses.replace(case.options, learner="scaled", outcome_split=None))
-    return case
+def _people() -> Iterator[Case]:
+    places = {place: _shortened(people_scenarios.SCENARIOS[place], MOST_PEOPLE) for place in PEOPLE}
+    for place, scenario in places.items():
+        yield Case(f"people doral-otf {place}", policy_of("doral-otf", {}), scenario)
+    for options in PEOPLE_OPTIONS:
+        said = ", ".join(f"{option}={value}" for option, value in options.items())
+        yield Case(f"people {said}", policy_of("doral-otf", options), places[PEOPLE[0]])
 
 
-CASES = [
-    case
-    for case in distinct(
-        [
-            *presets(OLD_NAMES),
-            *presets(["doral-otf"], FORMER),
-            *option_values("doral", SMALL_WORLDS, OLD_VALUES),
-            *option_values("doral-otf", SMALL_WORLDS, OLD_VALUES, FORMER),
-            *outcomes_told_apart(("fixed", "noise", "shared"), FORMER),
-            *_catalogue(OLD_NAMES),
-            *_catalogue(["doral-otf"], FORMER),
-        ]
-    )
-    if case.name not in LAST_UNIT | NO_HOPE_IN_HARM | NO_LESSON_WITHOUT_PUPILS
-]
-CASES_NOW = distinct(
+CASES = distinct(
     [
-        *presets(ON_THE_FLY),
-        *option_values("doral", SMALL_WORLDS, NEW_VALUES),
-        *option_values("doral-otf", SMALL_WORLDS),
-        *outcomes_told_apart(),
-        *_catalogue(ON_THE_FLY),
+        *(
+            case._replace(scenario=ending(case.scenario))
+            for case in (
+                *presets(each=2),
+                *_one_value_at_a_time(),
+                *spread(outcomes_told_apart(), 6),
+                *spread(short_cutoffs(), 3),
+                *_catalogue(),
+            )
+        ),
+        *spread(learners(), 4),
+        *spread(explorers(), 4),
+        *spread(baselines(), 10),
+        *spread(by_date(), 6),
+        *spread(offers(), 6),
+        *_people(),
     ]
 )
-
-
-def _by_end(scenario: Scenario) -> Scenario:
-    return dataclasses.replace(scenario, problem=dataclasses.replace(scenario.problem, counted="by_end"))
 
 
 def _digest(outcome: Outcome) -> str:
@@ -132,7 +143,7 @@ def _digest(outcome: Outcome) -> str:
     digest = hashlib.sha256()
     for numbers in (log.round, log.context, log.arm, log.reward, log.delay, outcome.curve, outcome.course):
         digest.update(np.ascontiguousarray(numbers.astype(np.float64)).tobytes())
-    ending = (
+    end = (
         outcome.rewards,
         outcome.spend,
         outcome.race_rounds,
@@ -141,27 +152,21 @@ def _digest(outcome: Outcome) -> str:
         outcome.race_capped,
         outcome.accepted,
         outcome.cutoff,
-        [dataclasses.astuple(one)[:7] for one in outcome.certificates],  # the range of prices came later
+        [],  # arms that are ruled out: none
     )
-    digest.update(repr(ending).encode())
+    digest.update(repr(end).encode())
     return digest.hexdigest()[:16]
 
 
-def _played(case: Case) -> str:
-    result = doral.simulate(case.options, _by_end(case.scenario), runs=1, seed=1, keep_decisions=True)
+def _play(case: Case) -> str:
+    result = doral.simulate(case.options, case.scenario, runs=1, seed=1, keep_decisions=True)
     return _digest(result.outcomes[0])
 
 
-def test_nothing_is_left_out() -> None:
+def test_every_recorded_run_is_compared() -> None:
     assert {case.name for case in CASES} == set(DIGESTS)
-    assert {case.name for case in CASES_NOW} == set(DIGESTS_NOW)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.name))
-def test_decisions_are_those_of_the_version_before(case: Case) -> None:
-    assert _played(_formerly(case)) == DIGESTS[case.name]
-
-
-@pytest.mark.parametrize("case", CASES_NOW, ids=lambda case: str(case.name))
-def test_decisions_are_those_of_the_version_that_changed_them(case: Case) -> None:
-    assert _played(case) == DIGESTS_NOW[case.name]
+def test_decisions_are_those_recorded(case: Case) -> None:
+    assert _play(case) == DIGESTS[case.name]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import doral
 from doral.engine.blueprint import Blueprint
 from doral.engine.choice import PLAYED_FIRST
+
+import doral
 from doral.engine.engine import Engine, Heard
 from doral.errors import InvalidValue
 from doral.estimators.positives import BY

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from typing import Any, get_args
 
 import numpy as np
@@ -28,19 +27,19 @@ from doral.delays import (
     Pareto,
     Weibull,
 )
-from doral.engine import options as options_module
-from doral.engine.blueprint import MAX_SEED
-from doral.engine.options import OPTION_NAMES, PolicyOptions
-from doral.engine.presets import policy
+from doral.engine.options import OPTION_NAMES, PRINTED_READINGS, PolicyOptions, option_words, policy_of
+from doral.engine.setup import MAX_SEED
 from doral.problem import Arm, Context, Problem
 from doral.simulation.scenario.scenario import Noise, Scenario
 from tests.engine.cases import (
     EVERY_VALUE,
     MIXED,
+    OF_PEOPLE,
     OPTION_VALUES,
     QUICK_RACE,
     SILENT,
     SILENT_OFFERS,
+    SMALL_WORLDS,
     UNIT,
     URGENT,
     Case,
@@ -57,12 +56,12 @@ from tests.engine.cases import (
     outcomes_told_apart,
     presets,
     short_cutoffs,
+    spread,
 )
 from tests.small_worlds import make_scenario
 from tests.twin import Agreement, follow
 
 IS_TORTURE = "DORAL_TORTURE" in os.environ
-DIRECTED = [("sampling", "directed"), ("sampling", "oracle")]
 # Rounds that rounding may decide; more would mean that the comparison hides something.
 NEAR_TIES_ALLOWED = 1
 # The same while a first conversion is all that is known of the noise, and V all but singular.
@@ -80,13 +79,9 @@ def compare(options: PolicyOptions, scenario: Scenario, *, seed: int = 1, run: i
     return agreement
 
 
-# Those of people have oracles of their own: test_people.py, test_predicted.py.
-OF_PEOPLE = {"reservoir", "basis", "products", "values", "start_tries"}
-
-
 def test_every_value_of_every_option_is_compared() -> None:
     assert set(OPTION_VALUES) | OF_PEOPLE == set(OPTION_NAMES)
-    for option, words in options_module.option_words().items():
+    for option, words in option_words().items():
         assert option in OF_PEOPLE or set(OPTION_VALUES[option]) == set(words), option
     for option, value in EVERY_VALUE:
         for base in ("doral", "doral-otf"):
@@ -94,29 +89,26 @@ def test_every_value_of_every_option_is_compared() -> None:
             assert getattr(options, option) == value
 
 
-def every_value(base: str, scenarios: Sequence[Scenario]) -> Iterator[Case]:
-    """Each in one scenario after another, with `make torture` in every one; with the other base it is in another."""
-    turns = itertools.cycle(scenarios)
-    for one in EVERY_VALUE:
-        yield from option_values(base, scenarios if IS_TORTURE else [next(turns)], [one])
+def some(cases: Iterable[Case], n: int) -> list[Case]:
+    """Return n of the cases, and with `make torture` all of them."""
+    return list(cases) if IS_TORTURE else spread(cases, n)
 
 
+ALL_WORLDS = len(SMALL_WORLDS)
 CASES = distinct(
     [
-        *presets(),
-        *every_value("doral", [UNIT, MIXED]),
-        *every_value("doral-otf", [URGENT, SILENT]),
-        *option_values("doral", [URGENT, SILENT], DIRECTED),
-        *option_values("doral-otf", [UNIT, MIXED], DIRECTED),
-        *option_values("doral-otf", [MIXED, SILENT_OFFERS], [("bonus", "to_come")]),
-        *learners(),
-        *outcomes_told_apart(),
-        *short_cutoffs(),
-        *by_end(),
-        *baselines(),
-        *explorers(),
-        *offers(),
-        *by_date(),
+        *presets(each=ALL_WORLDS if IS_TORTURE else 2),
+        *option_values("doral", [UNIT, MIXED, URGENT, SILENT], each=ALL_WORLDS if IS_TORTURE else 1),
+        *option_values("doral-otf", [URGENT, SILENT, UNIT, MIXED], each=ALL_WORLDS if IS_TORTURE else 1),
+        *option_values("doral-otf", [MIXED, SILENT_OFFERS], [("bonus", "to_come")], each=2),
+        *some(learners(), 9),
+        *some(outcomes_told_apart(), 15),
+        *some(short_cutoffs(), 8),
+        *some(by_end(), 8),
+        *some(baselines(), 21),
+        *some(explorers(), 9),
+        *some(offers(), 12),
+        *some(by_date(), 12),
     ]
 )
 
@@ -131,12 +123,12 @@ def test_the_twin_wants_the_same(case: Case) -> None:
 def test_without_a_deadline_every_answer_counts(name: str) -> None:
     """And the bonus has no term for a window that never ends."""
     assert np.isinf(MIXED.problem.deadlines).all()
-    assert compare(policy(name), MIXED).decisions > 100
+    assert compare(policy_of(name, {}), MIXED).decisions > 100
 
 
 def test_a_long_run() -> None:
     scenario = dataclasses.replace(UNIT, problem=dataclasses.replace(UNIT.problem, horizon=2500, budget=1400.0))
-    agreement = compare(policy("doral"), scenario)
+    agreement = compare(policy_of("doral", {}), scenario)
     assert agreement.decisions > 1300
 
 
@@ -144,8 +136,8 @@ def test_a_budget_that_runs_out_early_and_one_that_never_does() -> None:
     poor = dataclasses.replace(MIXED, problem=dataclasses.replace(MIXED.problem, budget=17.3))
     rich = dataclasses.replace(MIXED, problem=dataclasses.replace(MIXED.problem, budget=1e6))
     for name in ("doral", "doral/literal"):
-        compare(policy(name, **QUICK_RACE), poor)
-        compare(policy(name, **QUICK_RACE), rich)
+        compare(policy_of(name, QUICK_RACE), poor)
+        compare(policy_of(name, QUICK_RACE), rich)
 
 
 def test_open_decisions_that_nobody_expected_to_be_answered() -> None:
@@ -163,27 +155,7 @@ def test_open_decisions_that_nobody_expected_to_be_answered() -> None:
         "exploration": 5.0,
     }
     for seed in range(3):
-        compare(policy("doral-otf", pacing="greedy", **changes), scenario, seed=seed)
-
-
-def test_certificates_are_given_and_withdrawn() -> None:
-    """Arms that are far apart, and a world that changes: who was out for certain comes back."""
-    scenario = dataclasses.replace(
-        UNIT,
-        problem=dataclasses.replace(UNIT.problem, horizon=900, budget=700.0),
-        delays=((Geometric(3), Geometric(4), Geometric(5), Geometric(6), Geometric(7)),),
-        theta=None,
-        phases=3,
-    )
-    given = withdrawn = 0
-    for run in range(3):
-        options = policy("doral-otf", half_life=150.0)
-        compare(options, scenario, run=run)
-        course = doral.simulate(options, scenario, runs=1, seed=1, first_run=run).outcomes[0].course[:, 1]
-        given += int((np.diff(course) < 0.0).sum())
-        withdrawn += int((np.diff(course) > 0.0).sum())
-    assert given > 0
-    assert withdrawn > 0
+        compare(policy_of("doral-otf", {"pacing": "greedy", **changes}), scenario, seed=seed)
 
 
 def test_certificates_where_the_price_counts() -> None:
@@ -208,7 +180,7 @@ def test_certificates_where_the_price_counts() -> None:
             noise_sd=0.05,
             shares=(0.3, 0.4, 0.3),
         )
-        options = policy("doral-otf", until_end=False)
+        options = policy_of("doral-otf", {"until_end": False})
         compare(options, scenario)
         found = doral.simulate(options, scenario, runs=1, seed=1).certificates()
         assert found.height > 3
@@ -296,10 +268,12 @@ def _choices(option: str) -> st.SearchStrategy[Any]:
 
 @st.composite
 def policies(draw: st.DrawFn, scenario: Scenario) -> PolicyOptions:
-    others = {"accept", "min_answers"} | OF_PEOPLE
+    others = {"accept", "min_answers", "printed", "start_tries"} | OF_PEOPLE
     chosen = {option: draw(_choices(option)) for option in OPTION_NAMES if option not in others}
     chosen["accept"] = draw(st.none() | st.integers(1, scenario.problem.n_arms))
     chosen["min_answers"] = draw(st.sampled_from([1, 3, 8]))
+    chosen["printed"] = draw(st.just([]) | st.lists(st.sampled_from(PRINTED_READINGS), unique=True))
+    chosen["start_tries"] = draw(st.sampled_from([0, 0, 0, 9]))
     # outcomes that are told apart leave little else to choose
     chosen["outcome_split"] = draw(st.sampled_from([None, None, None, 0.5, 0.9]))
     return PolicyOptions(**completed({"name": "random", **chosen}, scenario.problem))

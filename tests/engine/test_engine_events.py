@@ -12,18 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import doral
-from doral._arrays import Bits
+from doral._arrays import Bits, leaves
 from doral.delays import Fixed, Geometric
-from doral.engine import compose
-from doral.engine.blueprint import Blueprint
+from doral.engine import setup
 from doral.engine.engine import Engine, Heard
 from doral.engine.events import AFTER_CUTOFF, GONE, LEARNED, REPEATED
-from doral.engine.leaves import leaves
-from doral.engine.options import PolicyOptions
-from doral.engine.pieces import race
-from doral.engine.presets import policy
+from doral.engine.explain import view_race
+from doral.engine.options import PolicyOptions, policy
+from doral.engine.setup import Blueprint
 from doral.engine.state import State
-from doral.engine.view import view_race
 from doral.problem import Arm, Problem
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world import players
@@ -60,9 +57,8 @@ def flat(state: State) -> dict[str, bytes]:
 
 
 def start_with_room_for(capacity: int, patch: pytest.MonkeyPatch) -> None:
-    """So many open decisions, and delays of an arm, in a first state."""
-    for module in (compose, race):
-        patch.setattr(module, "FIRST_CAPACITY", capacity)
+    """Let first states have room for so many decisions, and delays of an arm."""
+    patch.setattr(setup, "FIRST_CAPACITY", capacity)
 
 
 class Due(NamedTuple):
@@ -232,7 +228,7 @@ def test_growing_in_the_simulator_where_many_answers_come_in_one_round(
 
     def grown(state: State) -> State:
         growths.append(state)
-        return compose.grown(state)
+        return setup.grown(state)
 
     def played() -> doral.SimulationResult:
         # a scenario of its own: first states are kept with it
@@ -259,7 +255,7 @@ def test_all_open_pulls_of_an_arm_may_answer_in_one_tick(monkeypatch: pytest.Mon
     for decision in range(1, driver.engine.played):
         assert driver.answer(decision, 1.0, 300) == LEARNED
     assert driver.state is with_room  # it did not have to grow meanwhile
-    delays = driver.state.race.field.delays
+    delays = driver.state.race.delays
     for arm in range(N_ARMS):
         answered = [300.0 - clock for clock in range(1, 201) if driver.choices[clock - 1] == arm]
         n = len(answered)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from doral.engine.choice import SKIPPED_EXPLORING
+from doral.engine.presets import policy
 
 import doral
 from doral._arrays import Floats
 from doral.delays import Geometric
-from doral.engine.choice import SKIPPED_EXPLORING
-from doral.engine.presets import policy
 from doral.live.reasons import in_words
 from doral.simulation.results.outcome import ArrivalLog, Outcome
 from doral.simulation.scenario.scenario import Scenario

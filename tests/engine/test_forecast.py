@@ -6,15 +6,15 @@ import dataclasses
 
 import numpy as np
 import pytest
+from doral.engine.blueprint import Blueprint
+from doral.engine.choice import SKIPPED_OVER
+from doral.engine.compose import chosen_pieces
+from doral.engine.presets import policy
 
 import doral
 from doral._arrays import Floats
 from doral.delays import Geometric
-from doral.engine.blueprint import Blueprint
-from doral.engine.choice import SKIPPED_OVER
-from doral.engine.compose import chosen_pieces
 from doral.engine.engine import Engine
-from doral.engine.presets import policy
 from doral.problem import Arm, Problem
 from doral.simulation.catalogue.real_life import HOURS, WEEKDAYS, until
 from doral.simulation.scenario.arrivals import Arrivals, Bursts

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from doral._arrays import Floats
-from doral.engine.blueprint import Blueprint
+from doral._arrays import Floats, leaves
 from doral.engine.engine import Engine, Heard
-from doral.engine.leaves import leaves
-from doral.engine.presets import POLICY_NAMES, policy
+from doral.engine.options import POLICY_NAMES, policy_of
+from doral.engine.setup import Blueprint
 from tests.engine.interpreted import SEED, Player, as_arrays, first, small_problem, true_values
 
 ROUNDS = 90
@@ -20,7 +19,7 @@ ORACLE: Floats = np.linspace(0.1, 0.9, 200).reshape(1, 1, -1).repeat(3, axis=1)
 @pytest.mark.usefixtures("interpreted")
 @pytest.mark.parametrize("name", POLICY_NAMES)
 def test_a_campaign_goes_the_same_way(name: str) -> None:
-    options = policy(name, min_answers=3)
+    options = policy_of(name, {"min_answers": 3})
     oracle = ORACLE if options.return_probability == "oracle" else None
     problem = small_problem()
     truth = true_values(options, problem)

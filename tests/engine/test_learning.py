@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from doral.engine.hooks import fade, follow_answers, norm_row, relearn, remembered, renew, window_bias
 
 from doral._arrays import Floats
 from doral.engine.events import AFTER_CUTOFF, GONE, LEARNED, REPEATED, decide, observe, tick
-from doral.engine.hooks import fade, follow_answers, norm_row, relearn, remembered, renew, window_bias
 from doral.engine.state import State
 from doral.estimators.ridge import padded
 from doral.estimators.shrinkage import NOISE

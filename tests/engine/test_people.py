@@ -12,28 +12,23 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from doral._arrays import Floats
-from doral.engine import compose as compose_module
-from doral.engine.choice import PLAYED_FIRST, SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE
-from doral.engine.compose import chosen_pieces
-from doral.engine.engine import Decided, Heard, Who
-from doral.engine.entries import ASK
-from doral.engine.events import LEARNED, decide, is_stock_due, open_round, take_stock
-from doral.engine.hooks import admit
-from doral.engine.pieces.people import CAME, ROUND_THEN
-from doral.engine.presets import policy
-from doral.engine.state import CAP, State, has
+from doral.engine.decide import PLAYED_FIRST, SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE
+from doral.engine.engine import ASK, Decided, Heard, Who
+from doral.engine.events import LEARNED
+from doral.engine.options import policy_of as named_policy
+from doral.engine.people import CAME, ROUND_THEN
+from doral.engine.state import CAP, State
 from doral.errors import InvalidValue
 from doral.estimators.design import FARTHEST
 from doral.estimators.shrinkage import DOUBT, NOISE
 from doral.person import Category
 from doral.problem import Arm
-from tests.engine.interpreted import ALL_ARMS as NO_BITS
 from tests.engine.interpreted import Player, first
 from tests.engine.people_campaigns import ALL_ARMS, Campaign, Made, amended, policy_of, problem_of, usual_reward
 
 
 class Told:
-    """What the sums say of everybody in the reservoir, right after lines were looked at and one was decided for."""
+    """What the sums say of everybody in the reservoir, right after a refresh of the lines and a decision."""
 
     def __init__(self, state: State, context: int, done: int) -> None:
         self.state, self.people = state, state.people
@@ -61,7 +56,7 @@ class Told:
     def _open(self) -> Floats:
         """Without the decision that was made after the look."""
         line_open = self.people.line.open.copy()
-        if self.done >= 0 and has(self.state, "people_pending"):
+        if self.done >= 0 and self.state.rules.has_pending:
             slot = int(self.state.now["next"][0] - 1) & (self.state.ring.size - 1)
             x = self.people.ring_columns[slot]
             line_open[self.done] -= self.state.ring["expected"][slot] * np.outer(x, x)
@@ -131,7 +126,7 @@ class Told:
         rows, n = self.rows, self.n_arms
         assert state.ridge.estimate[rows, :n] == pytest.approx(estimate, rel=1e-6, abs=1e-8)
         assert state.ridge.norm[rows, :n] == pytest.approx(np.sqrt(variance / scale[NOISE]), rel=1e-6, abs=1e-8)
-        norm = np.sqrt((narrow if has(state, "people_pending") else variance) / scale[NOISE])
+        norm = np.sqrt((narrow if state.rules.has_pending else variance) / scale[NOISE])
         assert state.people.kin[rows] == pytest.approx(kin, rel=1e-6)
         tau, error = state.tau[rows, :n], state.tau_error[rows, :n]
         weight = state.contexts["weight"][rows][:, None]
@@ -145,13 +140,13 @@ class Told:
             return np.sqrt(of_reward**2 + (doubts * error * np.maximum(estimate, 0.0)) ** 2)
 
         values = weight * (tau * estimate + both(norm))
-        if has(state, "uplift"):
-            control = state.uplift.control
+        if state.rules.has_baseline:
+            control = state.rules.control
             if control < 0:
-                values -= weight * state.uplift.known[state.people.context[rows]][:, None]
+                values -= weight * state.baseline[state.people.context[rows]][:, None]
             else:
                 gram, waiting = self.people.line.gram[control, 0, 0], self._open()[control, 0, 0]
-                alike = kin * (gram + (waiting if has(state, "people_pending") else 0.0))
+                alike = kin * (gram + (waiting if state.rules.has_pending else 0.0))
                 width = np.maximum(norm, (1.0 / np.sqrt(1.0 + alike))[:, None])
                 benefit = (weight * both(width))[:, control][:, None]
                 values -= (weight * tau * estimate)[:, control][:, None]
@@ -161,7 +156,7 @@ class Told:
 
     def is_reconsidered(self) -> bool:
         """Whether somebody is thought to be worth nothing, and looked at once more (`doubt`)."""
-        return has(self.state, "doubt") and bool(self.state.doubt[0, self.rows].any())
+        return self.state.rules.has_doubt and bool(self.state.doubt[0, self.rows].any())
 
     def solve(self, allowed: Any) -> tuple[float, Floats]:
         """The price for the one who is here, and with which probability they get each arm."""
@@ -238,7 +233,7 @@ def check(campaign: Campaign, decided: Decided, context: int, offered: Any, left
     price, play = told.solve(allowed)
     assert decided.price == pytest.approx(price, rel=1e-5, abs=1e-7)
     right = float(play[decided.arm]) if decided.arm >= 0 else 1.0 - float(play.sum())
-    if has(state, "explore"):
+    if state.rules.explore > 0.0:
         options = np.flatnonzero(allowed)
         here = state.hulls.costs[told.row if len(state.hulls.costs) > 1 else 0]
         n_options = options.size + 1
@@ -287,8 +282,7 @@ def test_the_same_calls_lead_to_the_same_bits_also_from_a_snapshot(name: str) ->
 def test_growth_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither that of the ring nor that of the levels."""
     roomy = campaign_of(name, seed=4).play(220)
-    for module in ("doral.engine.compose", "doral.engine.pieces.people", "doral.engine.pieces.costs"):
-        monkeypatch.setattr(f"{module}.FIRST_CAPACITY", 4, raising=False)
+    monkeypatch.setattr("doral.engine.setup.FIRST_CAPACITY", 4)
     monkeypatch.setattr("doral.estimators.levels.FIRST_LEVELS", 2)
     tight = campaign_of(name, seed=4)
     assert tight.engine.state.ring.size == 4
@@ -402,7 +396,7 @@ def test_a_corrected_reward_is_learned_as_if_it_had_been_right_at_once(feedback:
         if i == which + 2 + after:
             amended(wrong.campaign, wrong.made(which))
             wrong.engine.correct(
-                number=wrong.numbers[which], context=0, arm=wrong.arms[which], reason=0, previous=70.0, reward=1.5
+                number=wrong.numbers[which], context=0, arm=wrong.arms[which], previous=70.0, reward=1.5
             )
     assert_same(wrong.sums(), right.sums())
     for facts in (wrong, right):  # variances were learned anew: they meet again
@@ -426,9 +420,7 @@ def test_the_only_reward_turns_out_to_be_none() -> None:
                 one.tell(5, reward)
         if i == 20:
             amended(facts.campaign, facts.made(5))
-            facts.engine.correct(
-                number=facts.numbers[5], context=0, arm=facts.arms[5], reason=0, previous=1e9, reward=0.0
-            )
+            facts.engine.correct(number=facts.numbers[5], context=0, arm=facts.arms[5], previous=1e9, reward=0.0)
     ours, theirs = facts.engine.state.ridge, untold.engine.state.ridge
     assert (ours.estimate == 0.0).all()
     assert ours.norm == pytest.approx(theirs.norm, rel=1e-9)
@@ -447,7 +439,7 @@ def test_an_answer_that_is_told_late_is_learned_with_who_it_is_from(feedback: st
             facts.step(i)
         if i == math.ceil(due) + after:
             heard = Heard(
-                late.numbers[which], late.rewards[which], due, ASK, True, 0, late.arms[which], True, late.delay[which]
+                late.numbers[which], late.rewards[which], due, ASK, True, 0, late.arms[which], late.delay[which]
             )
             assert late.engine.answer([heard], who=[late.who[which]]) == [LEARNED]
             late.is_open[which] = False
@@ -608,7 +600,7 @@ ODD: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "silent, equal": ({"feedback": "silent"}, {}, {"reward": _equal}),
     "keys": (numbers(3, person=["n0", Category("key"), "n2"]), {}, {"traits": _keys}),
     "thompson": ({}, {"sampling": "thompson", "return_optimism": 0.0}, {}),
-    "paper": ({}, {"prior": "fixed", "bonus": "corrected", "dropping": "never", "window_bias": True}, {}),
+    "paper": ({}, {"prior": "fixed", "bonus": "corrected", "printed": ["window"]}, {}),
     "short memory": ({}, {"half_life": 2.0}, {}),
     "short memory, silent": ({"feedback": "silent"}, {"half_life": 2.0}, {}),
 }
@@ -650,30 +642,18 @@ def test_five_thousand_levels_that_are_each_seen_once() -> None:
     assert np.isfinite(levels.mean).all()
 
 
-def test_the_program_of_a_composition_decides_as_the_one_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where people have features, policies run in the program for all; in one of their own they decide alike."""
-    any_program = campaign_of("all at once", seed=5).play(200)
-    pieces = chosen_pieces(policy_of(), any_program.problem)
-    monkeypatch.delenv("DORAL_COMPOSE", raising=False)
-    monkeypatch.setattr(compose_module, "_preset_compositions", lambda *_: {pieces: "doral-otf"})
-    own = campaign_of("all at once", seed=5)
-    assert type(own.engine.state) is not type(any_program.engine.state)
-    own.play(200)
-    assert own.decided == any_program.decided
-
-
 # --- in Python, where an index that is out of bounds is an error -----------------------------------------------------
 
 POLICIES: list[tuple[str, dict[str, Any]]] = [
-    *((name, {}) for name in ("doral-otf", "doral-ids", "d-alp", "wait-linucb", "d-lints", "eva")),
+    *((name, {}) for name in ("doral-otf", "d-alp", "wait-linucb", "d-lints", "eva")),
     ("doral", {"min_answers": 2}),
     ("doral", {"min_answers": 2, "learner": "auto", "prior": "cells"}),
-    ("eva", {"window_bias": True}),
+    ("eva", {"printed": ["window"]}),
     ("doral-otf", {"pacing": "greedy"}),
     ("doral-otf", {"pacing": "coin"}),
     ("doral-otf", {"learner": "early"}),
     ("doral-otf", {"half_life": 10.0, "basis": "splines"}),
-    ("doral-otf", {"bonus": "printed", "window_bias": True}),
+    ("doral-otf", {"printed": ["bonus", "window"]}),
     ("doral-otf", {"rate": "period", "curves_by": "arm"}),
 ]
 
@@ -684,7 +664,10 @@ POLICIES: list[tuple[str, dict[str, Any]]] = [
 )
 @pytest.mark.parametrize(("base", "options"), POLICIES, ids=str)
 def test_every_policy_stays_inside_its_arrays(base: str, options: dict[str, Any], changes: dict[str, Any]) -> None:
-    chosen, problem = policy(base, reservoir=6, **options), problem_of(**{**changes, "horizon": 60, "budget": 40.0})
+    chosen, problem = (
+        named_policy(base, {"reservoir": 6, **options}),
+        problem_of(**{**changes, "horizon": 60, "budget": 40.0}),
+    )
     is_deaf = problem.feedback == "silent" and chosen.return_probability == "estimated"
     if is_deaf and (chosen.learner == "returned" or chosen.prior == "fixed"):
         with pytest.raises(InvalidValue):
@@ -696,12 +679,9 @@ def test_every_policy_stays_inside_its_arrays(base: str, options: dict[str, Any]
         for due, number in waiting:
             if clock - 1.0 < due <= clock:
                 player.answer(number, float(rng.normal(1.0)), due)
-        open_round(player.state, clock)
-        if is_stock_due(player.state):
-            take_stock(player.state)
         traits = np.array([rng.normal(), rng.normal(), float(rng.integers(3)), math.nan])
         before = player.state.now[0].next
-        choice = decide(player.state, admit(player.state, int(rng.integers(2)), traits, math.nan, math.nan), NO_BITS)
+        choice = player.decide(int(rng.integers(2)), clock, traits=traits)
         assert 0.0 <= choice.probability <= 1.0
         assert math.isfinite(choice.value + choice.price)
         if player.state.now[0].next > before:

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from doral.engine.options import PolicyOptions
-from doral.engine.presets import POLICY_NAMES, policy
+from doral.engine.options import POLICY_NAMES, PolicyOptions, policy
 from doral.problem import Problem
 from doral.simulation.api import AnyPolicy
 from doral.simulation.rivals.rival import RIVALS

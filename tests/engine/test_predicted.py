@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import doral
-from doral.engine.blueprint import Blueprint
-from doral.engine.choice import PLAYED_FIRST
+from doral.engine.decide import PLAYED_FIRST
 from doral.engine.engine import Engine, Who
-from doral.engine.pieces.predicted import PREFIX
-from doral.engine.presets import policy as policy_by_name
+from doral.engine.options import policy as policy_by_name
+from doral.engine.setup import PREDICTION_PREFIX, Blueprint
 from doral.errors import InvalidValue
 from doral.simulation.scenario.scenario import Scenario
 from tests.engine.cases import MIXED, SILENT, UNIT
@@ -94,7 +93,7 @@ def test_an_arm_without_a_prediction_is_valued_as_it_is_on_average() -> None:
 def test_predictions_are_named_by_their_arms() -> None:
     policy = doral.external(Nothing())
     problem = doral.Problem(arms=TWO, person=["age"], budget=50, horizon=400, deadline=10)
-    assert policy.problem_of(problem).person_names == ("age", f"{PREFIX}a", f"{PREFIX}b")
+    assert policy.problem_of(problem).person_names == ("age", f"{PREDICTION_PREFIX}a", f"{PREDICTION_PREFIX}b")
     with pytest.raises(InvalidValue, match="needs features that hold predictions"):
         Engine(Blueprint(options=policy.options, problem=problem, seed=1))
     cases: list[dict[str, Any]] = [

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from doral.engine.blueprint import Blueprint
+from doral.engine.entries import ASK
 
 import doral
-from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine, Heard
-from doral.engine.entries import ASK
 from doral.engine.events import AFTER_CUTOFF, GONE, LEARNED, REPEATED
 from doral.estimators.shrinkage import REWARD
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from doral._arrays import Floats
 from doral.engine.answer_limit import answer_limit
-from doral.engine.events import decide, observe, tick
 from doral.engine.hooks import answer_weight, read_returns, relearn, watch, watched
 from doral.engine.pieces import outcomes
 from doral.engine.pieces.defaults import ENOUGH
 from doral.engine.pieces.returns.silent import FACTOR_PRIOR_SD
 from doral.engine.presets import policy
+
+from doral._arrays import Floats
+from doral.engine.events import decide, observe, tick
 from doral.engine.state import State
 from doral.estimators.outcomes import BY, HIGH, INSIDE, LOW, WEIGHT
 from doral.problem import Context

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from doral.engine.blueprint import Blueprint
+from doral.engine.compose import chosen_pieces, first_state
+from doral.engine.leaves import leaves
+from doral.engine.presets import POLICY_NAMES, policy
+from doral.engine.room import machine_bytes, state_bytes
 
 import doral
 from doral.delays import Geometric
 from doral.engine import room
-from doral.engine.blueprint import Blueprint
-from doral.engine.compose import chosen_pieces, first_state
-from doral.engine.leaves import leaves
 from doral.engine.options import PolicyOptions
-from doral.engine.presets import POLICY_NAMES, policy
-from doral.engine.room import machine_bytes, state_bytes
 from doral.errors import InvalidValue
 from doral.person import Category, Number
 from doral.problem import Arm, Paid, Problem

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from doral._arrays import Floats
 from doral.engine.hooks import bonus, norm_row, on_renewed, score, stretch, stretched
 from doral.engine.pieces.bonus import ahead, printed
 from doral.engine.pieces.index import directed, doubtful
+
+from doral._arrays import Floats
 from doral.engine.state import TIER_PRICE, State
 from doral.estimators.ridge import refactor
 from doral.estimators.shrinkage import DOUBT, NOISE

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from doral.engine.choice import PLAYED_RACING, SKIPPED_UNAVAILABLE, Choice
-from doral.engine.events import GONE, decide, is_full, observe
 from doral.engine.hooks import before_arrival, on_cancel, on_delay_known, pull
 from doral.engine.pieces import race
+from doral.racing import ACCEPTED, RACING, REJECTED
+
+from doral.engine.events import GONE, decide, is_full, observe
 from doral.engine.state import State
 from doral.pacing import NO_ARM
-from doral.racing import ACCEPTED, RACING, REJECTED
 from tests.engine.interpreted import ALL_ARMS, COSTS, Player, as_arrays, in_python, small_problem, state_of
 
 pytestmark = pytest.mark.usefixtures("interpreted")

@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from doral.engine import schedule
 from doral.engine.blueprint import Blueprint
 from doral.engine.compose import _limits, chosen_pieces
-from doral.engine.events import is_stock_due, take_stock
 from doral.engine.hooks import bonus, examine
 from doral.engine.presets import POLICY_NAMES, policy
 from doral.engine.schedule import (
@@ -22,6 +19,9 @@ from doral.engine.schedule import (
     set_next_reading,
     stock_rounds,
 )
+
+from doral.engine import schedule
+from doral.engine.events import is_stock_due, take_stock
 from doral.engine.state import FEWEST_ANSWERS, TIER_PRICE, State
 from doral.problem import Problem
 from tests.engine.interpreted import COSTS, Player, first, small_problem, state_of

@@ -8,14 +8,14 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from doral.engine.blueprint import Blueprint
+from doral.engine.presets import PRESETS, policy
+from doral.engine.view import certificates
 
 import doral
 from doral._arrays import Floats
 from doral.delays import Geometric
-from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine, Heard
-from doral.engine.presets import PRESETS, policy
-from doral.engine.view import certificates
 from doral.problem import Arm, Problem
 from doral.simulation.catalogue.real_life import SCENARIOS, only_harm
 from doral.simulation.scenario.scenario import Scenario

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doral._arrays import Flags, Floats, Ints
-from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine, Heard
-from doral.engine.presets import policy
+from doral.engine.options import policy
+from doral.engine.setup import Blueprint
 from doral.estimators.outcomes import (
     BY,
     HEAVIEST,
@@ -193,7 +193,7 @@ def test_the_mean_of_answers_in_hand_is_biased_and_the_weighted_one_is_not(
 def learned_mean(outcome_split: float | None, seed: int) -> float:
     """What a young policy takes the mean reward for, half of which are 1 and soon here, and half 0 and late."""
     problem = Problem(arms=[Arm("a", features=[1.0])], contexts=["x"], budget=400, horizon=400, deadline=DEADLINE)
-    options = policy("doral-otf", cutoff=None, dropping="never", until_end=False, outcome_split=outcome_split)
+    options = policy("doral-otf", cutoff=None, until_end=False, outcome_split=outcome_split)
     engine = Engine(Blueprint(options=options, problem=problem, seed=seed))
     rng = np.random.default_rng(seed)
     due: list[tuple[int, int, float]] = []

@@ -24,7 +24,7 @@ or with DORAL_COMPILE=plain, programs run as ordinary Numba functions: slower, w
 
 from __future__ import annotations
 
-from doral.compiled.kernels import Kernel, kernel, position, rare, shared
+from doral.compiled.kernels import Kernel, kernel, position, rare, running_python, shared
 from doral.compiled.program import Entry, Program
 from doral.trees.block import Block
 from doral.trees.layout import TreeLayout, layout_of
@@ -41,5 +41,6 @@ __all__ = [
     "layout_of",
     "position",
     "rare",
+    "running_python",
     "shared",
 ]

@@ -35,6 +35,12 @@ def cache_folder() -> Path | None:
         return None
 
 
+def is_shared() -> bool:
+    """Return whether other processes of this user keep their code in the same folder."""
+    folder = cache_folder()
+    return folder is not None and folder.parent == _wanted_root().resolve()
+
+
 def _wanted_root() -> Path:
     given = os.environ.get("DORAL_CACHE_DIR")
     return Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "doral"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -13,6 +16,8 @@ from doral._cached import cached_property
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 INLINED, SHARED, RARE = "inlined", "shared", "rare"
+
+_here = threading.local()  # of this thread: the functions of kernels that run as Python
 
 
 class Kernel:
@@ -26,8 +31,11 @@ class Kernel:
         return f"<kernel {self.function.__module__}.{self.function.__qualname__}>"
 
     def __call__(self, *arguments: Any) -> Any:
-        """Compiled the plain way, for these types of arguments: for tests and small tools."""
-        return self.plain(*arguments)
+        """Call it compiled the plain way, for these types of arguments; as Python inside of `running_python`."""
+        functions = getattr(_here, "functions", None)
+        if functions is None:
+            return self.plain(*arguments)
+        return functions.get(self, self.function)(*arguments)
 
     @cached_property
     def plain(self) -> Any:
@@ -35,6 +43,17 @@ class Kernel:
         from doral.compiled.plain import plain_function
 
         return plain_function(self)
+
+
+@contextmanager
+def running_python(functions: Mapping[Any, Callable[..., Any]] = MappingProxyType({})) -> Iterator[None]:
+    """Run kernels that this thread calls as Python: their own functions, or those given for them."""
+    before = getattr(_here, "functions", None)
+    _here.functions = functions
+    try:
+        yield
+    finally:
+        _here.functions = before
 
 
 def kernel(function: Function) -> Function:

@@ -13,6 +13,7 @@ import numpy as np
 from doral._cached import cached_property
 from doral._forks import lock_across_forks
 from doral.compiled import store
+from doral.compiled.cache import is_shared
 from doral.compiled.kernels import Kernel
 from doral.compiled.key import program_key
 from doral.trees.block import Block
@@ -76,6 +77,20 @@ class Program:
                 if not self._functions:
                     self._functions = self._make()
         return self._functions[entry]
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether the machine code is there already: nothing has to be compiled."""
+        return bool(self._functions) or (os.environ.get(WAY) != "plain" and store.is_there(self))
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether machine code that another process makes is found here."""
+        return os.environ.get(WAY) is None and is_shared()
+
+    def load(self) -> None:
+        """Compile it, or load what was compiled."""
+        _ = self[next(iter(self.entries))]
 
     @cached_property
     def entries(self) -> dict[str, TypedEntry]:

@@ -44,8 +44,8 @@ def load(program: Program) -> Loaded:
     return Loaded(compile_program(program) if code is None else code)
 
 
-def is_ready(program: Program) -> bool:
-    """Whether a first call has nothing to compile."""
+def is_there(program: Program) -> bool:
+    """Return whether machine code of the program is kept already, or came with the wheel."""
     from doral.compiled.machine import HOST
 
     folder = cache_folder()

@@ -33,6 +33,7 @@ from doral.engine.events import (
     recall,
     welcome,
 )
+from doral.engine.interpret import MOST_EVENTS, Interpreter
 from doral.engine.options import PolicyOptions
 from doral.engine.people import recall_arrival
 from doral.engine.setup import Blueprint, first_state, grown, mark_every_row_stale, widened
@@ -212,6 +213,8 @@ def _entries() -> dict[str, Entry]:
 
 PROGRAM = Program(name="policy", entries=_entries, seconds=COMPILE_SECONDS, label="the policy engine")
 
+INTERPRETER = Interpreter(PROGRAM, f"from {__name__} import PROGRAM; PROGRAM.load()")
+
 # --- the engine ------------------------------------------------------------------------------------------------------
 
 
@@ -263,8 +266,23 @@ class Engine:
         """Start with a state that knows nothing."""
         self.blueprint = blueprint
         self._block = Block(first_state(blueprint))
-        self._program = PROGRAM
+        n_cells = blueprint.n_rows * blueprint.problem.n_arms
+        self.is_interpreted = INTERPRETER.is_wanted(n_cells, blueprint.n_columns)
+        self._program: Program | Interpreter = INTERPRETER if self.is_interpreted else PROGRAM
         self._program["prepare"](self._block)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether decisions were interpreted and the compiled program is there: the log is to be read with that."""
+        return self.is_interpreted and INTERPRETER.is_over
+
+    def wait_for_program(self) -> None:
+        """Go on with the compiled program, for what takes long."""
+        if self.is_interpreted:
+            PROGRAM.load()
+            self._program = PROGRAM
+            if self.state.now["round"][0] == 0 and self.played == 0:
+                self.start(self.blueprint)
 
     # --- events -----------------------------------------------------------------------------------------------------
 
@@ -332,7 +350,10 @@ class Engine:
         return arrivals.decided
 
     def _arrive(self, arrivals: Block[Arrivals]) -> None:
-        arrive, done, n = self._program["arrive"], 0, arrivals.tree.contexts.size
+        n = arrivals.tree.contexts.size
+        if n > MOST_EVENTS:
+            self.wait_for_program()
+        arrive, done = self._program["arrive"], 0
         while (done := arrive(self._block, arrivals, done)) < n:
             self._block.tree = grown(self.state)
 

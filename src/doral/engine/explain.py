@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats
+from doral.compiled import running_python
 from doral.engine.forecast import rhythm_until
 from doral.engine.people import CAME
 from doral.engine.race import ACCEPTED, REJECTED
@@ -237,7 +238,8 @@ def _by_feature(design: Design, parts: Floats, n_traits: int) -> Floats:
 def columns_of(design: Design, traits: Floats) -> Floats:
     """Of a person, whatever the engine is about to do with its own."""
     columns = np.zeros(design.first.size)
-    set_columns(design._replace(z=np.zeros(design.z.size)), traits, columns)
+    with running_python():
+        set_columns(design._replace(z=np.zeros(design.z.size)), traits, columns)
     return columns
 
 

@@ -148,7 +148,7 @@ DECISION = np.dtype(  # 64 bytes, a line of the cache
         ("reading", np.int64),  # the last refresh before it: what is forgotten since
         ("context", np.int32),
         ("arm", np.int32),
-        ("position", np.int32),  # in the race's delay record (`min_age`)
+        ("position", np.int64),  # in the race's delay record (`min_age`); 8 bytes, so that nothing is padded
     ],
     align=True,
 )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doral import _check
-from doral.compiled import Block
+from doral.compiled import Block, running_python
 from doral.engine.setup import MAX_SEED
 from doral.errors import InvalidValue
 from doral.gym.observation import Layout, Observer, Statistics
@@ -166,7 +166,8 @@ class Episode:
         )
         worth = reward * weight if is_counted and delay <= deadline else 0.0
         if truth.world.nothing.shape[1] > 0:
-            worth -= float(truth.world.nothing[phase_of(truth.world, decided), person])
+            with running_python():
+                worth -= float(truth.world.nothing[phase_of(truth.world, decided), person])
         return worth
 
     @property

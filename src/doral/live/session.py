@@ -19,6 +19,7 @@ from threading import RLock
 from typing import Any, TypeAlias
 
 from doral._forks import renew_in_child
+from doral.engine.interpret import MOST_EVENTS
 from doral.errors import DoralError
 from doral.live.apply import Differs, apply, replay
 from doral.live.chain import beginning, check, is_intact, seal_all
@@ -349,6 +350,9 @@ class Session:
 
     def _catch_up(self, log: Log) -> Fold:
         fold = self._fold
+        if fold is not None and fold.engine.is_outdated:
+            logger.info("campaign %r: its program is compiled; its log is read with it", self.row.name)
+            self._fold = fold = None
         last, head = log.head()
         if fold is not None and fold.sequence == last and fold.head == head:
             return fold
@@ -372,6 +376,8 @@ class Session:
 
     def _follow(self, fold: Fold, log: Log, last: int, differs: Differs | None = None) -> Fold:
         """The state after the event `last`, or a later one; not the given one where that knows what was forgotten."""
+        if last - fold.sequence > MOST_EVENTS:
+            fold.engine.wait_for_program()
         while fold.sequence < last:
             replay(fold, log.following(fold.sequence, upto=last, limit=FOLD_EVENTS), differs)
             if fold.knows_forgotten:
@@ -467,6 +473,8 @@ class Session:
         """A snapshot only saves time: where it cannot be written, the campaign goes on without."""
         every = self.snapshot_every if every is None else every
         unsaved = fold.sequence - self._saved_at
+        if fold.engine.is_interpreted:
+            return
         if unsaved < every or unsaved < self._saved_bytes // SNAPSHOT_BYTES_PER_EVENT:
             return
         with suppress(StorageError):

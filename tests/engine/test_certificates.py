@@ -1,4 +1,4 @@
-"""Arms are ruled out for good reasons: what a certificate says is true, and nobody is ruled out who is needed."""
+"""Certificates: what one says is true, and no arm is ruled out that the oracle needs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import pytest
 import doral
 from doral._arrays import Floats
 from doral.compiled import Block
-from doral.engine.amend import retire
-from doral.engine.options import PolicyOptions
-from doral.engine.presets import policy
-from doral.engine.view import Certificate, certificates
+from doral.engine.certificates import Certificate, certificates
+from doral.engine.options import PolicyOptions, policy
 from doral.pacing import solve
 from doral.simulation.catalogue.stress import SCENARIOS as STRESS
 from doral.simulation.scenario.scenario import Scenario
@@ -149,32 +147,20 @@ def test_a_certificate_in_words() -> None:
         price_high=0.25,
     )
     assert str(said) == (
-        "b is out in adult since round 1,200: it brings at most 0.104 after its cost, a at least 0.311 "
+        "b is ruled out for adult as of round 1,200: after its cost it brings at most 0.104, a at least 0.311 "
         "(a unit of budget is worth 0.25)"
     )
     assert str(dataclasses.replace(said, price_low=0.2, price_high=0.3)).endswith(
-        "(a unit of budget is worth 0.25, and it holds from 0.2 to 0.3)"
+        "(a unit of budget is worth 0.25, known as 0.2 to 0.3)"
+    )
+    region = dataclasses.replace(said, price=0.0, price_low=0.0, price_high=np.inf)
+    assert str(region) == (
+        "b is ruled out for adult: it brings at most 0.104 where a, which costs no more, brings at least 0.311, "
+        "and that is the closest case"
     )
 
 
-def test_where_the_rival_is_missing_today_the_arm_is_back() -> None:
-    """A certificate names a rival; without it the arm may be the best that there is."""
-    always = dataclasses.replace(shortened("stress/never-30", 8_000), delays=((doral.delays.Geometric(20),) * 10,))
-    often = dataclasses.replace(always, availability=(0.5,) * 10)
-    for place in (always, often):
-        log = doral.simulate("doral-otf", place, runs=1, seed=SEED, keep_decisions=True).outcomes[0]
-        assert log.log is not None
-        ruled_out = {(one.context, one.arm): one.round for one in log.certificates}
-        played_later = sum(
-            round_ > ruled_out.get((f"context-{context + 1}", f"arm-{arm + 1}"), place.problem.horizon)
-            for round_, context, arm in zip(
-                log.log.round.tolist(), log.log.context.tolist(), log.log.arm.tolist(), strict=True
-            )
-        )
-        assert (played_later > 0) == (place is often)
-
-
-def test_who_was_ruled_out_by_an_arm_that_is_retired_is_back() -> None:
+def test_a_retired_arm_rules_nobody_out_and_needs_no_ruling() -> None:
     scenario = shortened("stress/never-30", 8_000)
     truth = make_truth(scenario, seed=SEED, run=0)
     player = CompiledPlayer(policy("doral-otf"), scenario, truth, seed=SEED, run=0, true_returns=None)
@@ -184,9 +170,8 @@ def test_who_was_ruled_out_by_an_arm_that_is_retired_is_back() -> None:
     problem, state = scenario.problem, player.state.tree
     before = certificates(state, problem)
     rival = max({one.rival for one in before}, key=lambda name: sum(one.rival == name for one in before))
-    retire(state, problem.arm_index(rival))
+    state.barrier[:, problem.arm_index(rival)] = -np.inf
     after = certificates(state, problem)
-    assert set(after) == {one for one in before if rival not in (one.rival, one.arm)}
-    for one in before:
-        is_out = state.barrier[problem.context_index(one.context), problem.arm_index(one.arm)] == -np.inf
-        assert is_out == (one in after or one.arm == rival)
+    assert after
+    assert not any(rival in (one.rival, one.arm) for one in after)
+    assert {(one.context, one.arm) for one in after} < {(one.context, one.arm) for one in before}

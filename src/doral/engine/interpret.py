@@ -1,0 +1,163 @@
+"""The same kernels as plain Python: a live campaign decides at once, while a child process compiles the program.
+
+An interpreted decision takes a fraction of a millisecond on a small problem; the program takes seconds to compile. So
+where no machine code is at hand, the entries of the program run as Python on the arrays of the state. The campaign then
+reads its log again with the compiled program, so a last bit that was rounded otherwise does not stay.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from doral._arrays import leaves
+from doral.compiled import Block, Program, running_python
+from doral.numerics.philox import philox
+
+MOST_CELLS = 20_000  # rows of values times arms: beyond, a refresh in Python takes longer than a caller waits
+MOST_COLUMNS = 50
+MOST_EVENTS = 200  # in one call: a log that is read
+
+logger = logging.getLogger("doral")
+
+_MULTIPLIERS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
+_WEYL = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
+_BITS, _WORD = 64, 2**64 - 1
+
+
+class Interpreter:
+    """The entries of a program as Python functions, until the program is compiled.
+
+    `command` is Python code with which a child process prepares the program.
+    """
+
+    def __init__(self, program: Program, command: str) -> None:
+        self._program, self._command = program, command
+        self._child: subprocess.Popen[bytes] | None = None
+        self._starting = Lock()
+
+    def is_wanted(self, n_cells: int, n_columns: int) -> bool:
+        """Return whether decisions on a state of this size are to be interpreted for now; a child then compiles."""
+        if n_cells > MOST_CELLS or n_columns > MOST_COLUMNS or self._program.is_at_hand or not self._program.is_kept:
+            return False
+        with self._starting:
+            if self._child is None:
+                self._child = _started(self._command)
+        return not self.is_over
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the program is compiled, or no child compiles it."""
+        return self._program.is_at_hand or self._child is None or self._child.poll() is not None
+
+    def __getitem__(self, entry: str) -> Callable[..., Any]:
+        """Return the function of an entry; it takes blocks, as those of the program do."""
+        if self.is_over:
+            return self._program[entry]
+        kernel = self._program.entries[entry].kernel
+
+        def call(*arguments: Any) -> Any:
+            blocks = [one.tree for one in arguments if isinstance(one, Block)]
+            saved = [(array, array.copy()) for tree in blocks for _, array in leaves(tree)]
+            try:
+                with running_python(IN_PYTHON), np.errstate(all="ignore"):
+                    return kernel(*(as_python(one.tree) if isinstance(one, Block) else one for one in arguments))
+            except Exception as error:  # noqa: BLE001  (where Python raises, compiled code may have an infinity)
+                logger.info("%s: waits for the compiled program (%s: %s)", entry, type(error).__name__, error)
+            for array, values in saved:
+                array[...] = values
+            return self._program[entry](*arguments)
+
+        return call
+
+
+def _started(command: str) -> subprocess.Popen[bytes] | None:
+    """Start a child with the modules of this process. It outlives this process: the next one finds its code."""
+    if not sys.executable:
+        return None
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    nothing = subprocess.DEVNULL
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-c", command],
+            env=environment,
+            stdin=nothing,
+            stdout=nothing,
+            stderr=nothing,
+            start_new_session=True,
+        )
+    except OSError:
+        return None
+
+
+# --- trees, as kernels in Python see them ----------------------------------------------------------------------------
+
+
+class Row:
+    """One record, with plain numbers as attributes."""
+
+    __slots__ = ("_record",)
+
+    def __init__(self, record: Any) -> None:
+        object.__setattr__(self, "_record", record)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._record[name].item()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._record[name] = value
+
+
+class Rows:
+    """Records, of which each is a `Row`."""
+
+    __slots__ = ("records", "shape", "size")
+
+    def __init__(self, records: Any) -> None:
+        self.records, self.size, self.shape = records, records.size, records.shape
+
+    def __getitem__(self, index: Any) -> Row:
+        return Row(self.records[index])
+
+
+def as_python(tree: Any) -> Any:
+    """Return the same tree, on the same arrays, for kernels that run as Python."""
+    return tree._make(_readable(value) for value in tree)
+
+
+def _readable(value: Any) -> Any:
+    if hasattr(value, "_fields"):
+        return as_python(value)
+    return Rows(value) if isinstance(value, np.ndarray) and value.dtype.names else value
+
+
+def as_arrays(tree: Any) -> Any:
+    """Return the tree that `as_python` was made of."""
+    return tree._make(
+        as_arrays(value) if hasattr(value, "_fields") else value.records if isinstance(value, Rows) else value
+        for value in tree
+    )
+
+
+def _philox(
+    seed: int, run: int, index: int, purpose: int, lane: int
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    """Return the four words of `philox`, by Python's integers, which are cut to 64 bits."""
+    c0, c1, c2, c3 = int(index), int(purpose), int(lane), 0
+    k0, k1 = int(seed), int(run)
+    for _ in range(10):
+        first, second = _MULTIPLIERS[0] * c0, _MULTIPLIERS[1] * c2
+        c0, c1 = (second >> _BITS) ^ c1 ^ k0, second & _WORD
+        c2, c3 = (first >> _BITS) ^ c3 ^ k1, first & _WORD
+        k0, k1 = (k0 + _WEYL[0]) & _WORD, (k1 + _WEYL[1]) & _WORD
+    return np.uint64(c0), np.uint64(c1), np.uint64(c2), np.uint64(c3)
+
+
+IN_PYTHON: dict[Any, Callable[..., Any]] = {philox: _philox}  # kernels that run otherwise as Python
