@@ -8,8 +8,8 @@
     Template(tree)     where many start alike: each `template.block()` is a block with a copy of the tree
     Program(...)       entries compiled together into one piece of machine code, kept in the cache folder
 
-A kernel is plain Python in the part that `translate.py` knows: numbers, arrays, records, trees, tuples, branches, loops,
-calls of kernels. It allocates nothing and raises nothing. A program names its entries and what they take: `int`,
+A kernel is plain Python in the part that `translate.py` knows: numbers, arrays, records, trees, tuples, branches, loops
+and calls of kernels. It allocates nothing and raises nothing. A program names its entries and what they take: `int`,
 `float`, `bool`, `np.uint64`, or a tree that stands for all of its type (only its classes, dtypes and numbers of axes
 matter, so tiny arrays do).
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from doral.compiled.kernels import kernel, rare, shared
+from doral.compiled.kernels import Kernel, kernel, rare, shared
 from doral.trees.block import Block
 from doral.trees.layout import INT, layout_of, memory_class
 
@@ -78,7 +78,7 @@ def check_once() -> None:
         np.uint64(2**63 + 4),
     )
     layout = layout_of(tree)
-    code = Loaded(to_object(translate({"walk": (_walk, (layout, INT), float)}), HOST))
+    code = Loaded(to_object(translate({"walk": (cast(Kernel, _walk), (layout, INT), float)}), HOST))
     walk = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.POINTER(memory_class(layout)), ctypes.c_int64)(code.address("walk"))
     found = walk(Block(tree), 1), tree.now[0].item()
     if found != (6.0 + 7.5 + 7.0 + float(2**62 + 2), (6.0, 6, 6)):

@@ -1,7 +1,8 @@
 """Compiled programs between processes: loaded where they are, compiled once where they are not.
 
-Code is read from the user's cache folder, or from what a wheel has brought for common processors. A file that is damaged,
-or that another user could have written, is compiled anew. One process compiles while the others wait for it.
+Code is read from the user's cache folder, or from what a wheel has brought for common processors. A damaged file,
+or one that another user could have written, is compiled anew. One process compiles while the
+others wait for it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Translate kernels to LLVM's assembly language.
 
 Kernels are written in a small part of Python: numbers, arrays, records of arrays, trees, tuples, branches, loops, and
-calls of other kernels. Each function is translated once per types of its arguments, straight from its source. A name has
-one type in a function: where an integer meets a float, it is a float. What is outside of this part raises `Unsupported`.
+calls of other kernels. Each function is translated once per types of its arguments, from its source. A name has one
+type in a function: where an integer meets a float, it is a float. Whatever is outside of this part raises `Unsupported`.
 
-Semantics are those of `numba.njit` with `error_model="numpy"`: nothing raises, a division of integers by zero gives 0.
+The semantics are those of `numba.njit` with `error_model="numpy"`: nothing raises, and a division of integers by zero
+gives 0. A function's variables are slots in memory (`alloca`), which LLVM's first pass turns into registers.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ def constant_of(value: Any) -> Value:
     if isinstance(value, np.uint64):
         return Value(UINT64, [str(int(value.view(np.int64)))], value)
     if isinstance(value, (int, np.integer)):
-        return Value(INT, [str(int(value))], int(value), value >= 0)
+        return Value(INT, [str(int(value))], int(value), bool(value >= 0))
     if isinstance(value, (float, np.floating)):
         return Value(FLOAT, [f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"], float(value))
     if isinstance(value, tuple):
@@ -190,7 +191,6 @@ class Unit:
         self._known: dict[Any, tuple[str, Any] | None] = {}
         self._tags: dict[str, int] = {}
         self._declared: dict[str, str] = {}
-        self._constants: dict[tuple[Any, ...], str] = {}
         self.n_metadata = 3  # !0: empty, !1: the root of kinds of memory, !2: loops are short
         self.metadata = ["!0 = !{}", '!1 = !{!"doral"}', '!2 = !{!"llvm.loop.unroll.runtime.disable"}']
 
@@ -213,15 +213,6 @@ class Unit:
     def declare(self, name: str, signature: str) -> str:
         self._declared[name] = signature
         return f"@{name}"
-
-    def table(self, numbers: tuple[Any, ...], slot: str, words: Sequence[str]) -> str:
-        """A constant array."""
-        if numbers not in self._constants:
-            name = f"@table.{len(self._constants)}"
-            listed = ", ".join(f"{slot} {word}" for word in words)
-            self._constants[numbers] = name
-            self.functions.append(f"{name} = private unnamed_addr constant [{len(words)} x {slot}] [{listed}]")
-        return self._constants[numbers]
 
     def function_of(self, kernel: Kernel, kinds: tuple[Any, ...]) -> tuple[str, Any]:
         """The name and the returned type of a kernel for these types."""
@@ -312,7 +303,10 @@ class _Function:
         self.outer = {name: cell.cell_contents for name, cell in zip(code.co_freevars, closure, strict=True)}
         self.bound: dict[str, list[ast.AST]] = {}
         self._find_bindings(self.node.body)
-        self.naturals = {name for name, at in self.bound.items() if all(self._counts_up(one) for one in at)}
+        given = {one.arg for one in self.node.args.args}
+        self.naturals = {
+            name for name, at in self.bound.items() if name not in given and all(self._counts_up(one) for one in at)
+        }
 
     # --- text --------------------------------------------------------------------------------------------------------
 
@@ -398,13 +392,15 @@ class _Function:
             return False
         given = node.iter.args
         numbers = [self._known_integer(one) for one in given]
-        if len(given) == 3 and isinstance(numbers[2], int) and numbers[2] < 0:
-            return isinstance(numbers[1], int) and numbers[1] >= -1
+        if len(given) == 3 and not (isinstance(numbers[2], int) and numbers[2] > 0):
+            is_down = isinstance(numbers[2], int) and numbers[2] < 0
+            return is_down and isinstance(numbers[1], int) and numbers[1] >= -1
         return len(given) == 1 or (isinstance(numbers[0], int) and numbers[0] >= 0)
 
     def _known_integer(self, node: ast.expr) -> Any:
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-            return -node.operand.value
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            known = self._known_integer(node.operand)
+            return -known if isinstance(known, int) else None
         if isinstance(node, ast.Name) and node.id not in self.bound:
             return self.kernel.function.__globals__.get(node.id)
         return node.value if isinstance(node, ast.Constant) else None
@@ -522,7 +518,7 @@ class _Function:
             return
         given = [self.convert(self.value(one), INT) for one in node.iter.args]
         if node.iter.func.id != "range" or not isinstance(node.target, ast.Name):
-            self.refuse(node)
+            raise Unsupported(f"line {node.lineno}: a loop over {node.iter.func.id}")
         start, stop = (constant_of(0), given[0]) if len(given) == 1 else given[:2]
         step = given[2] if len(given) == 3 else constant_of(1)
         counter = f"%counter.{next(self.numbers)}"
@@ -729,9 +725,8 @@ class _Function:
             return tuple_of(fields, kind.tuple_class)
         if isinstance(kind, ArrayType) and isinstance(given, ArrayType):
             return self.strided(value)
-        if value.constant is not None and given in (INT, BOOL, FLOAT) and kind in (FLOAT, INT, BOOL) and kind != given:
-            if given != FLOAT or kind == BOOL:
-                return constant_of({FLOAT: float, INT: int, BOOL: bool}[kind](value.constant))
+        if value.constant is not None and given in (INT, BOOL) and kind in (FLOAT, INT, BOOL):
+            return constant_of({FLOAT: float, INT: int, BOOL: bool}[kind](value.constant))
         wanted = (given, kind)
         words = {
             (INT, FLOAT): "sitofp i64 {} to double",
@@ -810,13 +805,13 @@ class _Function:
         """The address of an element or of a record's field, its dtype, and its kind of memory."""
         if isinstance(node, ast.Attribute):
             record = self.value(node.value) if base is None else base
-            if not isinstance(record.kind, RecordType) or node.attr not in (record.kind.dtype.fields or {}):
+            if not isinstance(record.kind, RecordType) or node.attr not in (record.kind.dtype.names or ()):
                 raise Unsupported(f"line {node.lineno}: {record.kind} has no {node.attr}")
-            dtype, offset = record.kind.dtype.fields[node.attr][:2]
+            dtype, offset = dict(record.kind.dtype.fields)[node.attr][:2]
             place = self.emit(f"getelementptr inbounds i8, ptr {record.part()}, i64 {offset}")
             return place, dtype, f"{record.kind.dtype}.{node.attr}"
         if not isinstance(node, ast.Subscript):
-            self.refuse(node)
+            raise Unsupported(f"line {node.lineno}: {type(node).__name__} on the left")
         array = self.value(node.value)
         found = self.element(array, node.slice)
         if not isinstance(found.kind, RecordType) or found.kind.dtype.names:
@@ -850,19 +845,11 @@ class _Function:
         return found
 
     def _item(self, base: Value, index: Value) -> Value:
-        """An item of a tuple; where the index is not known, of a table."""
         kinds = self.fields(base)
-        if index.constant is not None:
-            i = range(len(kinds))[index.constant]
-            return self.field(base, i, kinds[i])
-        parts = base.parts()
-        if len(set(kinds)) != 1 or kinds[0] not in (INT, FLOAT) or any(part.startswith("%") for part in parts):
+        if index.constant is None:
             raise Unsupported("an item of a tuple that is not constant")
-        slot = SLOT[kinds[0]]
-        table = self.unit.table((slot, *parts), slot, parts)
-        at = self.whole(index, str(len(parts)))
-        place = self.emit(f"getelementptr {slot}, ptr {table}, i64 {at}")
-        return Value(kinds[0], [self.emit(f"load {slot}, ptr {place}, !invariant.load !0")])
+        i = range(len(kinds))[index.constant]
+        return self.field(base, i, kinds[i])
 
     def whole(self, index: Value, extent: str) -> str:
         """An index from the start: below 0 it counts from the end."""
