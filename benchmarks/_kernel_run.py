@@ -8,16 +8,15 @@ from typing import NamedTuple
 
 from doral._arrays import Ints
 from doral.compiled import Block
-from doral.engine.blueprint import Blueprint
-from doral.engine.compose import first_state, grown
+from doral.engine.explain import view_race
 from doral.engine.options import PolicyOptions
+from doral.engine.setup import Blueprint, first_state, grown
 from doral.engine.state import State
-from doral.engine.view import view_race
 from doral.simulation.results import outcome
 from doral.simulation.results.outcome import WITHIN_DEADLINE
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.logbook import Logbook, new_logbook
-from doral.simulation.world.loop import simulation_program
+from doral.simulation.world.loop import PROGRAM
 from doral.simulation.world.tape import WORLD, Tape, new_tape
 from doral.simulation.world.truth import Truth, make_truth
 
@@ -81,11 +80,10 @@ def checkpoints(task: Task) -> Ints:
 def play_once(task: Task) -> Played:
     """Play the whole tape; only the loop is timed, in processor time, so that a busy machine does not enter."""
     state = Block(first_state(task.blueprint))
-    program = simulation_program(state.tree)
-    program["prepare"](state)
+    PROGRAM["prepare"](state)
     book = Block(new_logbook(task.scenario, task.truth.times, task.truth.classes))
     book.tree.entries.view("u1").fill(0)  # the C program's memory is touched before its clock starts too
-    play, world, tape = program["play"], task.truth.block, Block(task.tape)
+    play, world, tape = PROGRAM["play"], task.truth.block, Block(task.tape)
     start, played = time.thread_time(), 0
     while (played := play(state, world, tape, book, 1, played)) < task.horizon:
         state.tree = grown(state.tree)

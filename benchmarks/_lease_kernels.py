@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Bits, Floats, Ints
-from doral.compiled import Entry, Program, TreeLayout, kernel, position, shared
-from doral.engine.entries import ASK, engine_entries, program_of
-from doral.engine.events import choose, commit, is_full, is_stock_due, open_round, take_stock, what_is_done
-from doral.engine.hooks import admit
-from doral.engine.purse import list_cost
+from doral.compiled import Entry, Program, kernel, position, shared
+from doral.engine.budget import list_cost
+from doral.engine.engine import ASK, state_layout
+from doral.engine.events import action_of, choose, commit, is_full, prepare, welcome
 from doral.engine.state import State
 from doral.simulation.world.logbook import Logbook, clock_of, enter, example_logbook
 from doral.simulation.world.loop import _hear, _lapse
@@ -37,11 +36,9 @@ class Tour(NamedTuple):
 def _arrive(state: State, world: World, tape: Tape, book: Logbook, round_: int) -> int:
     """Somebody is there; the context, or the row of values of the person."""
     who = position(tape.context[position(round_ - 1)])
-    open_round(state, clock_of(book, round_))
-    if is_stock_due(state):
-        take_stock(state)
     traits = world.people[min(who, world.people.shape[0] - 1)]
-    return admit(state, position(class_of_arrival(world, who)), traits, math.nan, math.nan)
+    context, clock = position(class_of_arrival(world, who)), clock_of(book, round_)
+    return welcome(state, context, traits, math.nan, math.nan, clock)
 
 
 @shared
@@ -72,7 +69,7 @@ def follow(state: State, world: World, tape: Tape, book: Logbook, tour: Tour, st
         asked = tour.arms[i] == ASK
         choice = choose(state, context, tour.affordable if asked else tape.available[i])
         if asked:
-            tour.arms[i] = what_is_done(state, choice)
+            tour.arms[i] = action_of(state, choice)
         arm = tour.arms[i]
         if arm >= 0:
             arm = position(arm)
@@ -96,7 +93,7 @@ def lead(state: State, world: World, tape: Tape, book: Logbook, tour: Tour, star
         i = position(tour.mine[k])
         context = position(_arrive(state, world, tape, book, i + 1))
         choice = choose(state, context, tape.available[i])
-        arm = what_is_done(state, choice)
+        arm = action_of(state, choice)
         tour.arms[i] = arm
         if arm >= 0:
             arm = position(arm)
@@ -112,17 +109,16 @@ def example_tour() -> Tour:
     return Tour(whole, whole, np.zeros(1), whole, np.zeros(2), np.zeros(0, dtype=np.uint8), whole)
 
 
-def lease_program(state: State) -> Program:
-    """What a study of leases calls, for states like this one."""
-    return program_of("leases", state, _entries)
-
-
-def _entries(state: TreeLayout) -> dict[str, Entry]:
+def _entries() -> dict[str, Entry]:
     world, tape = example()
+    state = state_layout()
     taken = (state, world, tape, example_logbook(), example_tour(), int, int)
     return {
-        **engine_entries(state),
+        "prepare": Entry(prepare, (state,)),
         "listen": Entry(listen, taken, int),
         "follow": Entry(follow, taken, int),
         "lead": Entry(lead, taken, int),
     }
+
+
+LEASES = Program(name="leases", entries=_entries, label="the study of leases")

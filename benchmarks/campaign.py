@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 import doral
-from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine
+from doral.engine.setup import Blueprint
 from doral.live.campaign import Campaign
 from doral.live.chain import check, seal
 from doral.live.events import known

@@ -22,9 +22,9 @@ import numpy as np
 from _kernel_run import Played, Task, checkpoints, new_task, play_once
 
 import doral
-from doral.engine.schedule import REFRESH_ROUNDS
+from doral.engine.learn import REFRESH_ROUNDS
+from doral.engine.race import DELTA, TAIL_EXPONENT, width_constant
 from doral.estimators.ridge import REFACTOR_EVERY
-from doral.racing import width_constant
 from doral.simulation.catalogue.paper import BUDGET, HORIZON
 
 HERE = Path(__file__).resolve().parent
@@ -83,7 +83,7 @@ def write_input(task: Task, policy: str, path: Path) -> None:
     ]
     real = [
         *(problem.budget, blueprint.cutoff, problem.deadline, options.penalty, options.delta, options.exploration),
-        *(options.race_delta, options.tail_exponent, width_constant(problem.budget, options.tail_exponent)),
+        *(DELTA, TAIL_EXPONENT, width_constant(problem.budget)),
         *(options.race_budget_share, task.truth.world.noise_sd),
     ]
     by_cost = np.argsort(problem.costs, kind="stable").astype(np.int64)

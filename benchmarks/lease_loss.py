@@ -32,14 +32,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from _kernel_run import Task, new_task, play_once
-from _lease_kernels import HAIR, Tour, lease_program
+from _lease_kernels import HAIR, LEASES, Tour
 from scipy import stats
 
+from doral._arrays import leaves, replace_leaves
 from doral.compiled import Block
-from doral.engine.compose import first_state, grown
-from doral.engine.entries import ASK
-from doral.engine.leaves import leaves, replace_leaves
-from doral.engine.presets import policy
+from doral.engine.engine import ASK
+from doral.engine.options import policy
+from doral.engine.setup import first_state, grown
 from doral.engine.state import State
 from doral.simulation.catalogue.lookup import named_scenario as scenario_of
 from doral.simulation.world.logbook import new_logbook
@@ -91,7 +91,7 @@ def go(task: Task, *, workers: int, rule: Rule, same_coins: bool = False) -> Tri
     dearest, held = float(costs.max()), np.zeros(workers)
     arms, nothing, everything = np.full(n, ASK), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint8)
     known = Block(first_state(task.blueprint))  # what the log says
-    program = lease_program(known.tree)
+    program = LEASES
     program["prepare"](known)
     coins = [
         np.uint64(task.blueprint.run if same_coins else task.blueprint.run + ((1 + worker) << 32))

@@ -20,7 +20,7 @@ from engine_vs_c import BUILD, HERE, one_core
 
 import doral
 from doral._delay_kernels import PARETO
-from doral.engine.compose import first_state
+from doral.engine.setup import first_state
 from doral.simulation.catalogue.people import many
 
 # Decisions need not be the same to the bit: C may fuse.
@@ -59,7 +59,8 @@ def compile_program() -> Path:
 def write_input(task: Task, path: Path) -> None:
     """The file that `read_input` of people.c reads: a header, then arrays of 8-byte numbers."""
     world, problem, options = task.truth.world, task.scenario.problem, task.blueprint.options
-    people, laws = first_state(task.blueprint).people, world.laws
+    state, laws = first_state(task.blueprint), world.laws
+    people = state.people
     if people.line.common.shape[1] != 1 or people.categories.size or np.unique(problem.costs).size > 1:
         raise AssertionError("people.c knows neither features of arms nor categories nor several prices")
     if not (laws.kind == PARETO).all() or laws.never.any():
@@ -67,7 +68,7 @@ def write_input(task: Task, path: Path) -> None:
     n_people, n_numbers = world.people.shape[0], problem.n_traits
     whole = [
         *(MAGIC, n_people, n_numbers, problem.n_arms, task.horizon, task.blueprint.ages.size),
-        *(options.reservoir, people.look_rounds, task.blueprint.run),
+        *(options.reservoir, state.rules.look_rounds, task.blueprint.run),
     ]
     real = [
         *(problem.budget, float(problem.deadlines[0]), world.noise_sd),

@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("-p", "--policy", action="append")
     arguments = parser.parse_args()
-    for policy in arguments.policy or ["doral-otf", "doral-ids", "eva"]:
+    for policy in arguments.policy or ["doral-otf", "doral", "eva"]:
         for kind in (*FIXED, "any"):
             found = 100 * shares(policy, kind, arguments.runs)
             below = 100 * float((found < FAR_BELOW * found.mean()).mean())

@@ -67,7 +67,7 @@ def test_bad_costs(cost: Any) -> None:
 
 
 def test_a_cost_by_context_names_all_contexts_and_nobody_else() -> None:
-    with pytest.raises(InvalidValue, match="lacks context 'far'; give every context a cost"):
+    with pytest.raises(InvalidValue, match="lacks context 'far'; give one to every context"):
         make(arms=[Arm("a", features=[1.0], cost={"near": 1})])
     with pytest.raises(UnknownName, match="farr"):
         make(arms=[Arm("a", features=[1.0], cost={"near": 1, "far": 1, "farr": 1})])

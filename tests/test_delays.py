@@ -27,7 +27,7 @@ from doral.delays import (
     Never,
     Pareto,
     Weibull,
-    stored,
+    laws,
 )
 from doral.errors import InvalidValue, UnknownName
 
@@ -315,8 +315,8 @@ def test_dictionaries_round_trip_through_json_exactly(law: delays.AnyLaw) -> Non
 
 def test_every_law_has_a_name_in_dictionaries() -> None:
     own = [law for law in Law.__subclasses__() if law.__module__.startswith("doral.delays")]  # not what rows make of it
-    laws = {law.__name__ for law in own} | {"ByOutcome"}
-    assert set(stored._CLASSES) == laws
+    names = {law.__name__ for law in own} | {"ByOutcome"}
+    assert set(laws.LAWS) == names
 
 
 def test_bad_dictionaries() -> None:

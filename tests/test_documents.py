@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -17,6 +16,8 @@ from typer.main import get_command
 
 import doral
 from doral.cli.app import app
+from doral.cli.problem_files import read_problem
+from doral.simulation.scenario.files import read_scenario
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -67,14 +68,16 @@ def test_what_programs_show_is_asked_of_pages_that_have_some() -> None:
     assert set(SHOWN) <= set(PROGRAMS)
 
 
-def test_problems_and_scenarios_in_json_are_such() -> None:
-    found = [json.loads(text) for page in PAGES for text in blocks(page, "json")]
-    assert found
-    for one in found:
-        if "problem" in one:
-            doral.Scenario.from_dict(one)
+def test_problem_files_are_read(tmp_path: Path) -> None:
+    found = [text for page in PAGES for text in blocks(page, "toml")]
+    assert len(found) >= 3
+    for number, text in enumerate(found):
+        file = tmp_path / f"{number}.toml"
+        file.write_text(text)
+        if "[problem]" in text:
+            read_scenario(file)
         else:
-            doral.Problem.from_dict(one)
+            read_problem(file)
 
 
 def commands() -> Iterator[str]:

@@ -17,9 +17,19 @@ import griffe
 import pytest
 
 import doral
-from doral.engine.option_types import OptionsBesideModel, PolicyName, PolicyOptionsDict, ReadingName
-from doral.engine.options import OPTION_NAMES, PolicyOptions, option_words
-from doral.engine.presets import POLICY_NAMES, policy_of
+from doral.engine.options import (
+    OPTION_NAMES,
+    POLICY_NAMES,
+    PRINTED_READINGS,
+    OptionsBesideModel,
+    PolicyName,
+    PolicyOptions,
+    PolicyOptionsDict,
+    Printed,
+    ReadingName,
+    option_words,
+    policy_of,
+)
 from doral.log.option_types import ReadOptions
 from doral.prediction import external
 from doral.simulation.catalogue.lookup import SCENARIOS, STRATA, ScenarioName
@@ -195,6 +205,7 @@ def test_types_of_options_do_not_drift() -> None:
 
 def test_names_that_are_written_out_do_not_drift() -> None:
     assert typing.get_args(PolicyName) == POLICY_NAMES
+    assert typing.get_args(Printed) == PRINTED_READINGS
     assert set(typing.get_args(ReadingName)) == {"corrected", "literal"}
     assert typing.get_args(RivalName) == RIVALS
     strata = [name + STRATA for name in SCENARIOS if name.startswith("people/")]
@@ -211,5 +222,5 @@ def test_names_that_are_written_out_do_not_drift() -> None:
 
 def test_where_documents_read_sources_alone_options_are_described_too(tmp_path: Path) -> None:
     package = griffe.load("doral", search_paths=[Path(doral.__file__).parent.parent], allow_inspection=False)
-    text = package["engine.policy.policy"].docstring.value
+    text = package["engine.options.policy"].docstring.value
     assert all(option in Documented("policy", text, ()).says for option in OPTION_NAMES)

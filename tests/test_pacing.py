@@ -455,7 +455,7 @@ def check_same(blocks: Pace, one: Pace, course: Course, context: int) -> None:
         assert ours.price == pytest.approx(wanted.price, abs=1e-12)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(course=courses())
 def test_blocks_say_what_one_block_says(course: Course) -> None:
     n_contexts, n_depths = course.weights.size, course.caps.size

@@ -464,7 +464,7 @@ def test_a_problem_without_a_baseline_is_written_as_before() -> None:
         (ARMS[:2], "usual", "^baseline = 'usual': must be a number, one for each context, 'observed', or the name"),
         (ARMS[:2], "b", "^baseline = 'b': .*its cost must be 0, not 2$"),
         (ARMS[2:], "usual", "^baseline = 'usual': is the only arm"),
-        (ARMS[:2], {"adult": 1}, "^baseline = {'adult': 1}: lacks context 'elderly'; give every context one$"),
+        (ARMS[:2], {"adult": 1}, "^baseline = {'adult': 1}: lacks context 'elderly'; give one to every context$"),
         (ARMS[:2], {"adult": 1, "elderly": 1, "adlut": 2}, "adlut"),
         (ARMS[:2], [1.0], "^number of baselines = 1: must be one per context, 2$"),
         (

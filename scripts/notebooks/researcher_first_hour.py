@@ -5,7 +5,7 @@
 #
 # You work on bandits, budgets or delayed feedback, and want to know what this library can do for you. In this notebook
 # you play a scenario of the paper, make one of your own, take a policy apart, write a policy in 20 lines, and compare
-# all of them fairly. It runs in about a minute; the first call of every policy compiles it, once per machine.
+# all of them fairly. It runs in about a minute; the first call makes machine code, once per machine.
 
 # %%
 import matplotlib.pyplot as plt

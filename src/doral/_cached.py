@@ -1,6 +1,6 @@
 """What is computed once, without a lock: a process that is forked just then would inherit it locked, for ever.
 
-`cached_property` is as Python 3.12 has it. Whoever asks at the same time computes the same twice.
+`cached_property` is as Python 3.12 has it. Two threads that ask at the same time compute the same twice.
 """
 
 from __future__ import annotations
@@ -25,6 +25,21 @@ def made_once(make: Callable[..., Made]) -> Callable[..., Made]:
         return made[arguments]
 
     return ask
+
+
+class ByDigest:
+    """Compared and hashed by the digest of the content; nothing changes it."""
+
+    @property
+    def digest(self) -> str:
+        """A hash of the content, equal for equal content."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (self.digest == other.digest if isinstance(other, type(self)) else NotImplemented)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
 
 
 if TYPE_CHECKING:

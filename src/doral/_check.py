@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from doral.errors import InvalidValue, shown
+from doral.errors import InvalidValue, UnknownName, shown
 
 MAX_NAME_CHARACTERS = 200
 
@@ -117,6 +117,18 @@ def keys(field: str, value: object, *, required: Iterable[str], optional: Iterab
         if key not in known:
             raise InvalidValue(field, value, f"has the unknown key {shown(key)}; known: {', '.join(sorted(known))}")
     return dict(value)
+
+
+def by_name(field: str, value: Mapping[str, Any], names: Iterable[str], *, kind: str) -> list[Any]:
+    """Return the entries of a mapping in the order of the names, each of which must be there, and no other."""
+    known = dict.fromkeys(names)
+    for each in value:
+        if each not in known:
+            raise UnknownName(f"{kind} in {field}", each, known)
+    for each in known:
+        if each not in value:
+            raise InvalidValue(field, dict(value), f"lacks {kind} {shown(each)}; give one to every {kind}")
+    return [value[each] for each in known]
 
 
 def set_fields(instance: object, **values: object) -> None:

@@ -24,7 +24,7 @@ def replacing(path: Path | str, *, is_private: bool = False) -> Iterator[BinaryI
     """
     # A link stays a link: what it points to is replaced.
     target = Path(path).resolve()
-    if target.exists() and not (target.is_file() or target.is_dir()):  # root could replace /dev/null for everybody
+    if target.exists() and not (target.is_file() or target.is_dir()):  # root could replace /dev/null
         raise OSError(errno.EINVAL, "Not a regular file; name another to write to", str(path))
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(8)}{UNFINISHED_SUFFIX}")
     try:

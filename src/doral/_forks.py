@@ -1,6 +1,6 @@
-"""Forks while other threads work. A child has only the thread that forked: what the others held, nobody gives back.
+"""Forks while other threads work. A child has only the thread that forked: what the others held is never released.
 
-A lock of the whole process is held across a fork, which waits until whoever has it is done. What belongs to an object
+A lock of the whole process is held across a fork, which waits until it is released. What belongs to an object
 is made anew in the child.
 """
 
@@ -38,7 +38,7 @@ def _renew_all() -> None:
 def lock_across_forks() -> Lock:
     """A lock that no other thread has when a process is forked.
 
-    Forks take such locks in the reverse order of their making: whoever takes two takes the younger one first.
+    Forks take such locks in the reverse order of their making: a thread that takes two takes the younger one first.
     """
     lock = RLock()
     if hasattr(os, "register_at_fork"):

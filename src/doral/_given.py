@@ -43,5 +43,5 @@ class Series(Protocol):
 Column: TypeAlias = list[Any] | tuple[Any, ...] | range | NDArray[Any] | Series
 Columns: TypeAlias = Mapping[str, Column]
 
-Duration: TypeAlias = str | float | timedelta  # "14d", or a number in the unit that is told
+Duration: TypeAlias = str | float | timedelta  # "14d", or a number in the unit that is given
 FilePath: TypeAlias = str | os.PathLike[str]

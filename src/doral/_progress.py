@@ -1,4 +1,4 @@
-"""How far a long call is: one line on standard error, where somebody is looking, gone when it ends."""
+"""How far a long call is: one line on standard error, in a terminal or a notebook, gone when it ends."""
 
 from __future__ import annotations
 

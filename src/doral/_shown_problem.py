@@ -1,6 +1,6 @@
 """What a problem, its arms and its contexts show of themselves: a line, and a card in a notebook.
 
-Below the problem, which shows itself with it: what is asked of it here is what everybody can see.
+Below the problem, which shows itself with it: it uses public attributes alone.
 """
 
 from __future__ import annotations

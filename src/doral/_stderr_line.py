@@ -16,7 +16,7 @@ _line = ""  # what stands there now
 
 
 def is_watched() -> bool:
-    """Whether somebody is looking: at a terminal, or at a notebook."""
+    """Return whether standard error is a terminal or a notebook."""
     if sys.stderr is None:
         return False
     try:
@@ -62,7 +62,7 @@ def _rubber() -> str:
 
 
 def _write(text: str) -> None:
-    with suppress(OSError, ValueError):  # whoever closed it does not want to hear more
+    with suppress(OSError, ValueError):  # it was closed
         if sys.stderr is not None:
             sys.stderr.write(text)
             sys.stderr.flush()

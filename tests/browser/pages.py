@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import doral
-from doral.engine.presets import policy
+from doral.engine.options import make_policy
 from doral.experiments.beyond import experiment as beyond
 from doral.experiments.beyond.cells import BeyondExtent
 from doral.experiments.kit.conduct import conduct
@@ -45,7 +45,7 @@ def _reproduction(once: Once) -> Path:
 def _comparison(folder: Path) -> Path:
     names = ("paper/diverse-pareto", "stress/drift", "stress/context-delays")
     extent = BeyondExtent(
-        policies=tuple(policy(name) for name in ("doral-otf", "doral", "d-alp", "d-linucb", "random")),
+        policies=tuple(make_policy(name) for name in ("doral-otf", "doral", "d-alp", "d-linucb", "random")),
         scenarios=tuple(CLASS_SCENARIOS[name] for name in names),
         runs=3,
         side_runs=2,

@@ -21,7 +21,7 @@ import doral
 from doral.cli import main
 from doral.cli.app import app
 from doral.cli.policy_words import parse_policy
-from doral.engine.options import OPTION_NAMES, PolicyOptions
+from doral.engine.options import OPTION_NAMES, PRESETS, PolicyOptions
 from doral.errors import InvalidValue, UnknownName
 from tests.cli.processes import environment
 
@@ -298,7 +298,6 @@ def test_a_narrow_terminal_gets_whole_columns(columns: int, monkeypatch: pytest.
     from rich.console import Console
 
     from doral.cli import heat_table, terminal
-    from doral.engine.presets import PRESETS
     from doral.experiments.beyond.analysis import BeyondFindings, shares_table
     from doral.experiments.kit.batches import CellResult
     from doral.experiments.kit.cell import Cell
@@ -327,22 +326,23 @@ def test_a_narrow_terminal_gets_whole_columns(columns: int, monkeypatch: pytest.
 
 
 def test_policy_words() -> None:
-    one = parse_policy("doral/literal:accept=none,window_bias=no, exploration=5e-1,censoring=min_age,cutoff=300")
+    one = parse_policy("doral/literal:accept=none,until_end=yes, exploration=5e-1,censoring=min_age,cutoff=300")
     assert isinstance(one, PolicyOptions)
-    assert (one.accept, one.window_bias, one.exploration, one.censoring, one.cutoff) == (
-        None,
-        False,
-        0.5,
-        "min_age",
-        300,
-    )
+    assert (one.accept, one.until_end, one.exploration, one.censoring, one.cutoff) == (None, True, 0.5, "min_age", 300)
+    few, none = parse_policy("doral:printed=window+rate"), parse_policy("doral/literal:printed=none")
+    assert isinstance(few, PolicyOptions)
+    assert isinstance(none, PolicyOptions)
+    assert (few.printed, few.name, none.printed) == (("rate", "window"), "doral(printed=window+rate)", ())
+    with pytest.raises(InvalidValue, match="^printed = 'rat': must be among acceptance"):
+        parse_policy("doral:printed=window+rat")
     assert parse_policy("d-alp").name == "d-alp"
 
 
 @pytest.mark.parametrize("option", OPTION_NAMES)
 def test_every_option_can_be_given_in_words(option: str) -> None:
     default = getattr(parse_policy("doral"), option)
-    assert getattr(parse_policy(f"doral:{option}={default}"), option) == default
+    word = "none" if default == () else default
+    assert getattr(parse_policy(f"doral:{option}={word}"), option) == default
 
 
 @pytest.mark.parametrize(
@@ -386,7 +386,7 @@ def on_a_terminal(variables: dict[str, str], until: str) -> str:
 def test_compiling_is_announced_on_a_terminal(tmp_path: Path) -> None:
     said = on_a_terminal({**environment(), "DORAL_CACHE_DIR": str(tmp_path)}, until="\n")
     assert re.search(  # on a busy machine, after a line about progress
-        r"\bdoral: compiling all pieces, for policies that are no presets, for this machine, once: about \d+ s\r?\n$",
+        r"\bdoral: compiling the simulator for this machine, once: about \d+ s\r?\n$",
         said,
     )
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from doral.cli.app import app
 from doral.cli.initial import content
 from doral.cli.problem_files import read_problem
-from doral.engine.presets import POLICY_NAMES
+from doral.engine.options import POLICY_NAMES
 from doral.simulation.catalogue.descriptions import PRESET_WORDS, RIVAL_WORDS, SCENARIO_WORDS
 from doral.simulation.catalogue.lookup import SCENARIOS
 from doral.simulation.rivals.rival import RIVALS
@@ -116,7 +116,7 @@ def test_lists_as_json() -> None:
     assert (paper["deadline"], paper["clock"], paper["n_arms"]) == (500.0, "rounds", 10)
     assert paper["delays"][0][0] == {"type": "Pareto", "minimum": 200.0, "shape": 2.0}
     policies = {one["name"]: one for one in json.loads(said("policies", "--json"))}
-    assert policies["doral"]["pieces"]["screening"] == "race"
+    assert policies["doral"]["options"]["screening"] == "race"
     assert "did you mean 'doral-otf'" in said("policies", "doral-oft", code=2)
     assert "did you mean 'stress/tiny'" in said("scenarios", "stress/tyni", code=2)
 
@@ -186,7 +186,7 @@ def test_completion_of_values(tmp_path: Path) -> None:
     assert completed("doral simulate stress/t", folder=tmp_path) == ["stress/tiny"]
     (tmp_path / "mi$(touch owned).json").write_text("{}")
     assert completed("doral simulate mi", folder=tmp_path) == ["mine.json"]
-    assert completed("doral simulate stress/tiny -p doral-", folder=tmp_path) == ["doral-otf", "doral-ids"]
+    assert completed("doral simulate stress/tiny -p doral-", folder=tmp_path) == ["doral-otf"]
     assert completed("doral po", folder=tmp_path) == ["policies"]
     assert "status-quo" not in completed("doral campaign create x -p s", folder=tmp_path)
     for shell in ("zsh", "fish"):

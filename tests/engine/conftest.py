@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from doral.compiled import Kernel
-from tests.engine.interpreted import call_in_python
+from doral.compiled import running_python
+from doral.engine.interpret import IN_PYTHON
 
 
 @pytest.fixture
-def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+def interpreted() -> Iterator[None]:
     """Run kernels as Python instead of compiling them."""
-    monkeypatch.setattr(Kernel, "__call__", call_in_python)
+    with running_python(IN_PYTHON):
+        yield

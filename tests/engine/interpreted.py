@@ -1,102 +1,40 @@
-"""Kernels as the Python that they are: nothing is compiled, and a failure shows the line at fault.
-
-Fields of records are read and written as attributes, as in compiled code, and as plain Python numbers. Random words are
-computed with Python's integers, which are cut to 64 bits here. How close this comes to compiled code is measured in
-`test_interpreted_equals_compiled.py`.
-"""
+"""A small problem and its events, for kernels that run as Python: a failure shows the line at fault."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 
 from doral._arrays import Bits, Floats
-from doral.compiled import Kernel
-from doral.numerics.philox import philox
 from doral.engine.budget import list_cost
 from doral.engine.decide import Choice
 from doral.engine.events import action_of, choose, commit, is_full, observe, pass_time, prepare, welcome
+from doral.engine.interpret import as_arrays, as_python
 from doral.engine.options import PolicyOptions, policy_of
 from doral.engine.setup import Blueprint, first_state, grown
 from doral.engine.state import State
 from doral.problem import Arm, Context, Problem
 
+__all__ = [
+    "ALL_ARMS",
+    "COSTS",
+    "FEATURES",
+    "SEED",
+    "SHARES",
+    "WEIGHTS",
+    "Player",
+    "as_arrays",
+    "as_python",
+    "decide",
+    "first",
+    "small_problem",
+    "state_of",
+    "true_values",
+]
+
 ALL_ARMS: Bits = np.zeros(0, dtype=np.uint8)
 NO_TRAITS: Floats = np.zeros(0)
-
-_MULTIPLIERS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
-_WEYL = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
-_BITS, _WORD = 64, 2**64 - 1
-
-
-def _philox(
-    seed: int, run: int, index: int, purpose: int, lane: int
-) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Return the four words of `philox`."""
-    c0, c1, c2, c3 = int(index), int(purpose), int(lane), 0
-    k0, k1 = int(seed), int(run)
-    for _ in range(10):
-        first, second = _MULTIPLIERS[0] * c0, _MULTIPLIERS[1] * c2
-        c0, c1 = (second >> _BITS) ^ c1 ^ k0, second & _WORD
-        c2, c3 = (first >> _BITS) ^ c3 ^ k1, first & _WORD
-        k0, k1 = (k0 + _WEYL[0]) & _WORD, (k1 + _WEYL[1]) & _WORD
-    return np.uint64(c0), np.uint64(c1), np.uint64(c2), np.uint64(c3)
-
-
-_IN_PYTHON: dict[object, Callable[..., Any]] = {philox: _philox}
-
-
-def call_in_python(kernel: Kernel, *arguments: Any) -> Any:
-    """Call a kernel without compiling it; the fixture `interpreted` puts this in the place of `Kernel.__call__`."""
-    function: Callable[..., Any] = _IN_PYTHON.get(kernel, kernel.function)
-    return function(*arguments)
-
-
-class Row:
-    """One record, with plain numbers as attributes."""
-
-    __slots__ = ("_record",)
-
-    def __init__(self, record: Any) -> None:
-        object.__setattr__(self, "_record", record)
-
-    def __getattr__(self, name: str) -> Any:
-        return self._record[name].item()
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self._record[name] = value
-
-
-class Rows:
-    """Records, of which each is a `Row`."""
-
-    def __init__(self, records: Any) -> None:
-        self.records, self.size, self.shape = records, records.size, records.shape
-
-    def __getitem__(self, index: Any) -> Row:
-        return Row(self.records[index])
-
-
-def in_python(tree: Any) -> Any:
-    """Return the same tree, on the same arrays, for kernels that run in Python."""
-    return tree._make(_readable(value) for value in tree)
-
-
-def _readable(value: Any) -> Any:
-    if hasattr(value, "_fields"):
-        return in_python(value)
-    return Rows(value) if isinstance(value, np.ndarray) and value.dtype.names else value
-
-
-def as_arrays(tree: Any) -> Any:
-    """Return the tree that `in_python` was made of."""
-    return tree._make(
-        as_arrays(value) if hasattr(value, "_fields") else value.records if isinstance(value, Rows) else value
-        for value in tree
-    )
-
 
 # --- a small problem -------------------------------------------------------------------------------------------------
 
@@ -133,7 +71,7 @@ def first(options: PolicyOptions, problem: Problem | None = None, *, oracle: Flo
     blueprint = Blueprint(
         options=options, problem=problem, seed=SEED, oracle=oracle, true_values=true_values(options, problem)
     )
-    state = cast(State, in_python(first_state(blueprint)))
+    state = cast(State, as_python(first_state(blueprint)))
     prepare(state)
     return state
 
@@ -186,4 +124,4 @@ class Player:
 
     def _make_room(self) -> None:
         if is_full(self.state):
-            self.state = in_python(grown(as_arrays(self.state)))
+            self.state = as_python(grown(as_arrays(self.state)))

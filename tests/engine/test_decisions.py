@@ -143,7 +143,7 @@ def _digest(outcome: Outcome) -> str:
     digest = hashlib.sha256()
     for numbers in (log.round, log.context, log.arm, log.reward, log.delay, outcome.curve, outcome.course):
         digest.update(np.ascontiguousarray(numbers.astype(np.float64)).tobytes())
-    end = (
+    end: tuple[object, ...] = (
         outcome.rewards,
         outcome.spend,
         outcome.race_rounds,

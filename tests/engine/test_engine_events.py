@@ -18,7 +18,7 @@ from doral.engine import setup
 from doral.engine.engine import Engine, Heard
 from doral.engine.events import AFTER_CUTOFF, GONE, LEARNED, REPEATED
 from doral.engine.explain import view_race
-from doral.engine.options import PolicyOptions, policy
+from doral.engine.options import PolicyOptions, policy, policy_of
 from doral.engine.setup import Blueprint
 from doral.engine.state import State
 from doral.problem import Arm, Problem
@@ -223,7 +223,7 @@ def test_growing_in_the_simulator_where_many_answers_come_in_one_round(
     """From room for a single delay on, with several answers of one arm in many rounds."""
     problem = make_problem(budget=5_000.0, horizon=3_000)
     delays = (Fixed(30), Fixed(29), Geometric(20), Geometric(19))
-    options = policy("doral", censoring=censoring, accept=1, min_answers=10)
+    options = policy_of("doral", {"censoring": censoring, "accept": 1, "min_answers": 10})
     growths: list[State] = []
 
     def grown(state: State) -> State:

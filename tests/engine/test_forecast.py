@@ -6,15 +6,14 @@ import dataclasses
 
 import numpy as np
 import pytest
-from doral.engine.blueprint import Blueprint
-from doral.engine.choice import SKIPPED_OVER
-from doral.engine.compose import chosen_pieces
-from doral.engine.presets import policy
 
 import doral
 from doral._arrays import Floats
 from doral.delays import Geometric
+from doral.engine.decide import SKIPPED_OVER
 from doral.engine.engine import Engine
+from doral.engine.options import policy
+from doral.engine.setup import Blueprint, rules_of
 from doral.problem import Arm, Problem
 from doral.simulation.catalogue.real_life import HOURS, WEEKDAYS, until
 from doral.simulation.scenario.arrivals import Arrivals, Bursts
@@ -53,7 +52,7 @@ def _play(engine: Engine, times: Floats) -> None:
 
 
 def _ahead(engine: Engine) -> int:
-    """Who is expected after the last one who came."""
+    """Return how many are expected after the last arrival."""
     return engine.horizon - int(engine.state.now["round"][0])
 
 
@@ -97,7 +96,7 @@ def test_recent_arrivals_count_for_more_where_the_pace_has_changed_and_only_ther
     assert level > 1.3 * grown.size / 600.0
 
 
-def test_after_the_date_nobody_is_served() -> None:
+def test_after_the_date_no_arrival_is_served() -> None:
     engine = _engine(_problem())
     _play(engine, np.linspace(0.0, 28 * DAY, 200))
     assert engine.decide(0, ALL, 28 * DAY).reason != SKIPPED_OVER  # the last moment is not after the end
@@ -126,7 +125,7 @@ def test_the_budget_lasts_to_the_date(times_expected: float, name: str) -> None:
 
 
 def test_a_budget_that_may_be_spent_at_any_pace_is_not_held_back_by_bursts() -> None:
-    """Nobody expected anything, half of the arrivals come in bursts, and nobody knows how long a day is."""
+    """Without a guess, with half of the arrivals in bursts, and without a known length of the day."""
     problem = _problem(expected_arrivals=None, budget=300.0)
     arrivals = Arrivals(number=1_500, bursts=Bursts(share=0.5, arrivals=30, length=2.0))
     place = Scenario(name="bursts", problem=problem, delays=Geometric(3), arrivals=arrivals)
@@ -137,16 +136,16 @@ def test_a_budget_that_may_be_spent_at_any_pace_is_not_held_back_by_bursts() -> 
 
 
 def test_a_horizon_is_what_it_was() -> None:
-    """No piece of the forecast in a policy for a number of arrivals."""
+    """A number of arrivals needs no forecast."""
     problem = _problem(until=None, expected_arrivals=None, horizon=2_000)
-    assert "forecast" not in chosen_pieces(policy("doral-otf"), problem)
-    assert "forecast" in chosen_pieces(policy("doral-otf"), _problem())
+    for one, is_forecast in ((problem, False), (_problem(), True)):
+        assert rules_of(Blueprint(options=policy("doral-otf"), problem=one, seed=1)).has_forecast == is_forecast
     assert dataclasses.replace(problem, budget=1.0).horizon == 2_000
 
 
 @pytest.mark.parametrize("at_once", [1, 71, 400])
 def test_many_at_once_in_the_beginning_are_no_pace(at_once: int) -> None:
-    """Typed in by hand, or a file of the morning: they came within a second, and nobody expects as many in the next."""
+    """As typed in by hand, or from a file: they came within a second, and as many are not expected in the next."""
     engine = _engine(_problem())
     _play(engine, np.linspace(1e-4, 3e-4, at_once))
     assert 2_000 * 0.9 < _ahead(engine) < 2_000 * 1.7

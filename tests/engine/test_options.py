@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import doral
-from doral._arrays import fields_of
+from doral._arrays import fields_of, leaves
 from doral.engine import state as s
 from doral.engine.options import POLICY_NAMES, PRESETS, PolicyOptions, policy_of, read_stored
 from doral.engine.setup import Blueprint, check_fit, first_state, rules_of, sizes_of
@@ -58,7 +58,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, Any, str]] = [
     ("eva", {"printed": ["rate"]}, "printed", "rate", "contradicts rate='period'"),
     ("eva", {"printed": ["bonus"]}, "features", "none", "bonus='calibrated'"),
     ("doral", {"printed": ["bonuses"]}, "printed", "bonuses", "must be among acceptance, baskets"),
-    ("doral", {"printed": "bonus"}, "printed", "bonus", "must be a list"),
+    ("doral", {"printed": 3}, "printed", 3, "must be a list of some of acceptance, baskets"),
     ("doral", {"until_end": 1}, "until_end", 1, "True or False"),
     ("doral", {"start_tries": -1}, "start_tries", -1, "from 0 to 1,000,000,000"),
     ("doral", {"pacing": "fast"}, "pacing", "fast", "must be one of coin, greedy, lp"),
@@ -94,6 +94,11 @@ def test_a_misspelt_option_names_the_nearest() -> None:
 
 
 # --- presets, and options that are gone ------------------------------------------------------------------------------
+
+
+def test_printed_readings_are_words_in_any_order() -> None:
+    assert policy_of("doral", {"printed": "window+bonus"}).printed == ("bonus", "window")
+    assert policy_of("doral", {"printed": {"window", "bonus"}}).printed == ("bonus", "window")
 
 
 def test_no_two_presets_are_alike() -> None:
@@ -192,7 +197,8 @@ def test_branches_follow_from_options_and_problem(
 
 def _optional_arrays(tree: Any, path: str = "") -> Iterator[tuple[str, str, Any]]:
     """Yield the arrays that some policies have, with the flag by which they are present."""
-    for field, value in zip(fields_of(type(tree)), tree, strict=True):
+    kind: Any = type(tree)
+    for field, value in zip(fields_of(kind), tree, strict=True):
         if field.array is not None and field.array.when:
             yield path + field.name, field.array.when, value
         elif hasattr(value, "_fields"):
@@ -207,3 +213,10 @@ def test_a_part_that_a_policy_does_not_have_takes_no_room(name: str) -> None:
     assert len(found) > 20
     for path, flag, array in found:
         assert sizes[flag] or array.shape[0] == 0, path
+
+
+def test_records_of_a_state_have_no_padding() -> None:
+    """NumPy leaves it as it is when it copies: bytes of equal states would differ."""
+    for name, array in leaves(first_state(blueprint(policy_of("doral-otf", {})))):
+        if array.dtype.names:
+            assert array.dtype.itemsize == sum(array.dtype[field].itemsize for field in array.dtype.names), name

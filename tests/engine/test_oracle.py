@@ -16,7 +16,7 @@ from tests.engine.test_engine_equals_twin import compare
 
 
 def test_it_earns_what_the_oracle_expects() -> None:
-    """In expectation: where money is scarce and everybody knows the shares, all but the last few units."""
+    """In expectation: with a scarce budget and known shares, all but the last few units."""
     scenario = dataclasses.replace(
         UNIT, problem=dataclasses.replace(UNIT.problem, horizon=20_000, budget=9_000.0), theta=None, features="drawn"
     )

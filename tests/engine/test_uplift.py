@@ -8,14 +8,14 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from doral.engine.blueprint import Blueprint
-from doral.engine.presets import PRESETS, policy
-from doral.engine.view import certificates
 
 import doral
 from doral._arrays import Floats
 from doral.delays import Geometric
+from doral.engine.certificates import certificates
 from doral.engine.engine import Engine, Heard
+from doral.engine.options import PRESETS, policy
+from doral.engine.setup import Blueprint
 from doral.problem import Arm, Problem
 from doral.simulation.catalogue.real_life import SCENARIOS, only_harm
 from doral.simulation.scenario.scenario import Scenario
@@ -30,16 +30,16 @@ def with_budget(scenario: Scenario, budget: float, horizon: int) -> Scenario:
 
 
 def served_share(scenario: Scenario, name: str = "doral-otf") -> Floats:
-    """(J,) of those who arrive in the second half, how many are served."""
+    """Return the share of arrivals in the second half that are served, by context."""
     result = doral.simulate(name, scenario, runs=1, seed=2, keep_decisions=True)
     log = result.outcomes[0].log
     assert log is not None
     late = log.round > scenario.problem.horizon // 2
-    everybody, served = (
+    arrivals, served = (
         np.bincount(log.context[chosen], minlength=scenario.problem.n_contexts)
         for chosen in (late, late & (log.arm != scenario.problem.control))
     )
-    return np.asarray(served / everybody)
+    return np.asarray(served / arrivals)
 
 
 def test_the_budget_goes_where_arms_are_better_than_nothing() -> None:
@@ -49,8 +49,8 @@ def test_the_budget_goes_where_arms_are_better_than_nothing() -> None:
     assert share[::2].mean() > 0.4  # 5,000 for 10,000 of them
 
 
-def test_with_money_for_all_those_are_skipped_who_need_nothing() -> None:
-    """Nobody has to be skipped for want of money: the control is learned all the same."""
+def test_with_budget_for_all_arrivals_without_benefit_are_skipped() -> None:
+    """No skip is for want of budget: the control is learned all the same."""
     share = served_share(with_budget(CONTROL, 20_000.0, 20_000))
     assert (share[::2] > 0.8).all()
     assert share[1::2].mean() < 0.5  # the best arm lacks 0.03 to be as good, where a single reward is off by 0.5
@@ -58,7 +58,7 @@ def test_with_money_for_all_those_are_skipped_who_need_nothing() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_known_baseline_of_0_changes_no_decision(name: str) -> None:
-    """For every preset: the piece takes off nothing, and what is worth something is what was."""
+    """For every preset: nothing is subtracted, and what is worth something is what was."""
     plain = SCENARIOS["stress/harm"]
     short = dataclasses.replace(plain, problem=dataclasses.replace(plain.problem, horizon=1_500, budget=700.0))
     zero = dataclasses.replace(short, problem=dataclasses.replace(short.problem, baseline=(0.0,) * 6))
@@ -83,7 +83,7 @@ def test_what_brings_less_than_a_known_baseline_is_not_bought() -> None:
 
 
 def test_a_known_baseline_may_be_in_any_unit() -> None:
-    """Before the first answer nobody knows how large rewards are: a large baseline is no reason not to try."""
+    """Before the first answer the size of rewards is unknown: a large baseline is no reason not to try."""
     arms = [Arm("a", features=[1, 0]), Arm("b", features=[0, 1])]
     problem = Problem(arms=arms, contexts={"x": 0.5, "y": 0.5}, budget=300, horizon=1_500, deadline=50, baseline=5e3)
     theta = np.array([[6e3, 4e3], [4.5e3, 4e3]])
@@ -97,14 +97,14 @@ def engine_of(problem: Problem) -> Engine:
     return Engine(Blueprint(options=policy("doral-otf"), problem=problem, seed=0))
 
 
-def test_who_is_skipped_has_a_number_and_can_be_answered() -> None:
+def test_a_skip_has_a_number_and_can_be_answered() -> None:
     arms = [Arm("a", features=[1.0]), Arm("b", features=[0.5])]
     problem = Problem(arms=arms, contexts=["x"], budget=20, horizon=100, deadline=20, baseline="observed")
     engine = engine_of(problem)
     first = engine.decide(0, ALL_ARMS, 1.0)
     later = [engine.decide(0, ALL_ARMS, float(clock)) for clock in range(2, 30)]
     numbers = [one.number for one in (first, *later)]
-    assert numbers == list(range(29))  # everybody has one
+    assert numbers == list(range(29))  # skips have one, too
     served = sum(one.arm >= 0 for one in (first, *later))
     assert 0 < served < 29
     assert engine.budget_left == 20.0 - served
@@ -114,7 +114,7 @@ def test_who_is_skipped_has_a_number_and_can_be_answered() -> None:
     assert engine.state.ridge.weight[0, 2] == 1.0
 
 
-def test_nobody_is_done_nothing_with_after_the_end() -> None:
+def test_after_the_end_skips_have_no_number() -> None:
     problem = Problem(
         arms=[Arm("a", features=[1.0])], contexts=["x"], budget=1.0, horizon=3, deadline=20, baseline="observed"
     )
@@ -132,7 +132,7 @@ def test_certificates_are_never_about_doing_nothing() -> None:
     assert certificates(engine_of(engine_problem).state, engine_problem) == ()
 
 
-# --- harm -----------------------------------------------------------------------------------------------------------
+# --- harm ------------------------------------------------------------------------------------------------------------
 
 
 def test_what_does_harm_is_soon_left_alone() -> None:
@@ -173,7 +173,7 @@ def optimal_boundary(total: int, at: tuple[int, ...]) -> dict[int, float]:
 
 
 @pytest.mark.parametrize("feedback", ["explicit", "silent"])
-def test_where_nothing_comes_of_nothing_somebody_is_served(feedback: str) -> None:
+def test_where_skipping_brings_nothing_arms_are_tried(feedback: str) -> None:
     """Without features, and with too little budget for planned tries: skips alone must not tell of the arms."""
     problem = dataclasses.replace(HOPELESS.problem, feedback=feedback)  # type: ignore[arg-type]
     means = [[0.3, 0.6]] * 2

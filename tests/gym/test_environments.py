@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -240,6 +242,40 @@ def test_where_nothing_costs_anything_the_budget_is_enough_for_all() -> None:
         assert env.observation_space.contains(seen)
         assert seen[env.layout["left"]][2] == 1.0
         seen, *_ = env.step(0)
+
+
+def test_many_runs_side_by_side_are_those_of_single_environments() -> None:
+    scenario = short("stress/tiny")
+    many: Any = gymnasium.make_vec("doral/Scenario-v0", num_envs=3, scenario=scenario)
+    single = ScenarioEnv(scenario)
+    seen, info = many.reset(seed=4)
+    for i in range(3):
+        assert np.array_equal(seen[i], single.reset(seed=4 + i)[0])
+    assert info["action_mask"].shape == (3, 5)
+    for action in (0, 1, 4, 2):
+        seen, rewards, *_ = many.step(np.full(3, action))
+        alone, reward, *_ = single.step(action)
+        assert np.array_equal(seen[2], alone)
+        assert rewards[2] == reward
+    begun, _ = many.reset(options={"reset_mask": np.array([False, True, False])})
+    assert np.array_equal(begun[[0, 2]], seen[[0, 2]])
+    assert np.array_equal(begun[1], single.reset(seed=5, options={"run": 1})[0])
+
+
+@pytest.mark.parametrize("name", ["stress/until", "stress/pay-on-success", "people/linear"])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_a_copy_in_the_middle_of_a_run_continues_by_itself(name: str, copied: Callable[[Any], Any]) -> None:
+    env = ScenarioEnv(short(name))
+    env.reset(seed=3)
+    actions = np.random.default_rng(0).integers(0, env.scenario.problem.n_arms + 1, size=900)
+    for one in actions[:300]:
+        env.step(one)
+    other = copied(env)
+    for action in actions[300:]:
+        mine, theirs = env.step(action), other.step(action)
+        assert np.array_equal(mine[0], theirs[0])
+        assert mine[1:3] == theirs[1:3]
+    pickle.dumps(ScenarioEnv(short(name)))
 
 
 def said(code: str) -> str:

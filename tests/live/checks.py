@@ -52,7 +52,8 @@ def log_is_whole(campaign: Campaign) -> None:
         again.head = again.salt = events[0].chain or b""
         if events[1:]:
             replay(again, events[1:])
-        assert same_bits(again.engine.state, fold.engine.state) == []
+        differ = same_bits(again.engine.state, fold.engine.state)
+        assert not differ, differ
         assert again.to_json() == fold.to_json()
 
     campaign._session.read(look)

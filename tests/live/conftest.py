@@ -92,8 +92,7 @@ def other_zygote(once: Once) -> Iterator[Zygote]:
     assert cache is not None
     own_cache = cache / "tests-other-engine"  # kept: compiling takes a while
     own_cache.mkdir(mode=0o700, exist_ok=True)
-    # The composition of its one policy decides as that of all pieces does, and is compiled in half the time.
-    one = Zygote(PYTHONPATH=str(folder), DORAL_CACHE_DIR=str(own_cache), DORAL_COMPOSE="")
+    one = Zygote(PYTHONPATH=str(folder), DORAL_CACHE_DIR=str(own_cache))
     yield one
     one.close()
 

@@ -23,10 +23,9 @@ from typing import Any
 from unittest import mock
 
 import doral
+from doral._arrays import leaves, replace_leaves
 from doral.engine import engine
-from doral.engine.blueprint import Blueprint
-from doral.engine.compose import coin_of, first_state
-from doral.engine.leaves import leaves, replace_leaves
+from doral.engine.setup import Blueprint, coin_of, first_state
 from doral.errors import DoralError
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision

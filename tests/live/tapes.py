@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from doral._arrays import leaves
 from doral.compiled import Block
 from doral.delays import Geometric
-from doral.engine.leaves import leaves
-from doral.engine.options import PolicyOptions
-from doral.engine.presets import POLICY_NAMES, policy
+from doral.engine.options import POLICY_NAMES, PolicyOptions, make_policy
 from doral.engine.state import State
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
@@ -106,19 +105,19 @@ def live_policies(scenario: Scenario) -> dict[str, PolicyOptions]:
     found: dict[str, PolicyOptions] = {}
     for name in POLICY_NAMES:
         options: dict[str, Any] = {}
-        if policy(name).return_probability == "oracle":
+        if make_policy(name).return_probability == "oracle":
             options["return_probability"] = "estimated"
-        if policy(name).sampling == "oracle":
+        if make_policy(name).sampling == "oracle":
             continue
-        if policy(name).screening == "none" and policy(name).cutoff is None:
+        if make_policy(name).screening == "none" and make_policy(name).cutoff is None:
             options |= needed
-        found[name] = policy(name, **options)
-        if policy(name).screening == "race":
-            found[f"{name}, quick race"] = policy(name, **options, min_answers=4)
-    found["min_age"] = policy("doral", min_answers=4, censoring="min_age", learner="scaled")
-    found["kaplan_meier"] = policy("doral", min_answers=4, censoring="kaplan_meier", learner="thinned")
-    found["untrained"] = policy("doral", min_answers=4, race_trains=False, window_bias=True)
-    found["no race"] = policy("doral", screening="none", **needed)
+        found[name] = make_policy(name, **options)
+        if make_policy(name).screening == "race":
+            found[f"{name}, quick race"] = make_policy(name, **options, min_answers=4)
+    found["min_age"] = make_policy("doral", min_answers=4, censoring="min_age", learner="scaled")
+    found["kaplan_meier"] = make_policy("doral", min_answers=4, censoring="kaplan_meier", learner="thinned")
+    found["window"] = make_policy("doral", min_answers=4, printed=["window"])
+    found["no race"] = make_policy("doral", screening="none", **needed)
     return found
 
 

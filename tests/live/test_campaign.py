@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import doral
-from doral.engine.leaves import leaves
+from doral._arrays import leaves
 from doral.errors import InvalidValue, UnknownName
 from doral.live.campaign import Campaign
 from doral.live.errors import CampaignClosed, CampaignExists, KeyReused, UnknownDecision, WrongState
@@ -465,7 +465,7 @@ def test_all_arms_paused(store: Store) -> None:
 def test_cancelling_leaves_no_trace_in_curves_and_estimates(open_store: Callable[[str], Store]) -> None:
     """A campaign in which some decisions were cancelled at once knows what one without them knows."""
     for learner in ("returned", "thinned"):
-        policy = doral.policy("doral", screening="none", learner=learner, window_bias=False, pacing="greedy")
+        policy = doral.policy("doral", screening="none", learner=learner, pacing="greedy")
         with_some, without = (make(open_store("memory://"), policy, budget=10**6) for _ in range(2))
         for i in range(300):
             arm = ["abc"[i % 3]]

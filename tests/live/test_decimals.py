@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import doral
 from doral.delays import Fixed
-from doral.engine.presets import policy
+from doral.engine.options import make_policy
 from doral.simulation.scenario.scenario import Scenario
 
-GREEDY = policy("d-linucb")
+GREEDY = make_policy("d-linucb")
 
 
 def problem_of(budget: float, costs: list[float], horizon: int) -> doral.Problem:

@@ -10,7 +10,7 @@ import pytest
 
 import doral
 from doral.compiled import Block
-from doral.engine.pieces.predicted import PREFIX
+from doral.engine.setup import PREDICTION_PREFIX
 from doral.errors import DoralError, InvalidValue
 from doral.live.decision import Decision
 from doral.live.external import ExternalCampaign
@@ -49,10 +49,10 @@ def test_predictions_are_stored_and_the_log_needs_no_model(tmp_path: Any) -> Non
         first, last = decisions[0].features, decisions[-1].features
         assert first is not None
         assert last is not None
-        assert {name: first[name] for name in first if name.startswith(PREFIX)} == dict.fromkeys(
-            [f"{PREFIX}a0", f"{PREFIX}a1", f"{PREFIX}a2"]
+        assert {name: first[name] for name in first if name.startswith(PREDICTION_PREFIX)} == dict.fromkeys(
+            [f"{PREDICTION_PREFIX}a0", f"{PREDICTION_PREFIX}a1", f"{PREDICTION_PREFIX}a2"]
         )
-        assert any(isinstance(last[f"{PREFIX}{arm}"], float) for arm in ("a0", "a1", "a2"))
+        assert any(isinstance(last[f"{PREDICTION_PREFIX}{arm}"], float) for arm in ("a0", "a1", "a2"))
     with doral.open(url) as store:
         plain = store.campaign("kits")
         assert [one.arm for one in plain.decisions()] == [one.arm for one in decisions]
@@ -110,8 +110,15 @@ def test_predictions_can_be_given_by_hand() -> None:
         made(store)
         campaign = store.campaign("kits")
         person = {"age": 50, "clinic": "west", "km": 3}
-        told = campaign.decide(features={**person, f"{PREFIX}a0": 0.5, f"{PREFIX}a1": 0.25}).features
-        assert told == {**person, f"{PREFIX}a0": 0.5, f"{PREFIX}a1": 0.25, f"{PREFIX}a2": None}
+        told = campaign.decide(
+            features={**person, f"{PREDICTION_PREFIX}a0": 0.5, f"{PREDICTION_PREFIX}a1": 0.25}
+        ).features
+        assert told == {
+            **person,
+            f"{PREDICTION_PREFIX}a0": 0.5,
+            f"{PREDICTION_PREFIX}a1": 0.25,
+            f"{PREDICTION_PREFIX}a2": None,
+        }
 
 
 def test_what_is_refused() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import doral
-from doral.engine.presets import POLICY_NAMES, policy
+from doral.engine.options import POLICY_NAMES, make_policy
 from doral.errors import InvalidValue
 
 EXTREME = [5e-324, 1e-310, 1e-200, 1e-12, 1e-9, 1e-6, 1e-3, 1.0, 1e3, 1e6, 1e9, 1e12, 1e15, 1e100, 1e200, 1e308]
@@ -66,7 +66,7 @@ def run(name: str, numbers: dict[str, Any], feedback: Any = "explicit") -> None:
         reserves={1: 0.3},
     )
     with doral.open("memory://") as store:
-        campaign = store.create("one", problem, policy=policy(name, **options), seed=1, clock="rounds")
+        campaign = store.create("one", problem, policy=make_policy(name, **options), seed=1, clock="rounds")
         for _ in range(12):
             for decision in campaign.decide_many(["c", "d", "c"]):
                 assert math.isfinite(decision.probability or 0.0)

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import doral
-from doral.engine.options import PolicyOptions
-from doral.engine.presets import policy
+from doral.engine.options import PolicyOptions, make_policy
 from doral.live.apply import replay
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
@@ -150,7 +149,7 @@ def test_restored_from_any_snapshot(place: str, name: str, open_store: Callable[
 
 def test_snapshots_are_written_and_used(durable_url: str, open_store: Callable[[str], Store]) -> None:
     scenario = short(SCENARIOS["unit"], 120)
-    options = policy("doral", min_answers=4)
+    options = make_policy("doral", min_answers=4)
     campaign = make(open_store(durable_url), scenario, options)
     campaign._session.snapshot_every = 25
     feed = Feed(scenario)
@@ -168,8 +167,8 @@ def test_snapshots_are_written_and_used(durable_url: str, open_store: Callable[[
 def test_batches_are_the_same_as_one_at_a_time(open_store: Callable[[str], Store]) -> None:
     scenario = SCENARIOS["unit"]
     contexts = [scenario.problem.context_names[j] for j in Feed(scenario).tape.context.tolist()]
-    one_by_one = make(open_store("memory://"), scenario, policy("doral"))
-    together = make(open_store("memory://"), scenario, policy("doral"))
+    one_by_one = make(open_store("memory://"), scenario, make_policy("doral"))
+    together = make(open_store("memory://"), scenario, make_policy("doral"))
     for start in range(0, len(contexts), 50):
         some = contexts[start : start + 50]
         alone = [one_by_one.decide(context) for context in some]
@@ -184,7 +183,7 @@ def test_batches_are_the_same_as_one_at_a_time(open_store: Callable[[str], Store
 
 def test_a_file_can_be_moved_while_nobody_has_it_open(tmp_path: Path, open_store: Callable[[str], Store]) -> None:
     store = open_store(f"sqlite:///{tmp_path / 'one.db'}")
-    made = make(store, UNIT, policy("d-linucb")).decide("ann")
+    made = make(store, UNIT, make_policy("d-linucb")).decide("ann")
     store.close()
     (tmp_path / "one.db").rename(tmp_path / "two.db")
     assert open_store(f"sqlite:///{tmp_path / 'two.db'}").campaign("tape").decision(made.id) == made
@@ -192,4 +191,4 @@ def test_a_file_can_be_moved_while_nobody_has_it_open(tmp_path: Path, open_store
 
 def test_sessions_are_not_shared_between_stores(open_store: Callable[[str], Store]) -> None:
     assert open_store("memory://").list() == open_store("memory://").list() == []
-    assert isinstance(make(open_store("memory://"), UNIT, policy("random"))._session, Session)
+    assert isinstance(make(open_store("memory://"), UNIT, make_policy("random"))._session, Session)

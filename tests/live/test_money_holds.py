@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from doral.engine.presets import policy
+from doral.engine.options import make_policy
 from doral.live.campaign import Campaign
 from doral.live.errors import KeyReused, WrongState
 from doral.live.store import Store
@@ -162,7 +162,7 @@ def test_a_free_arm_is_added(changes: dict[str, Any], open_store: Callable[[str]
 
 def test_with_a_half_life_what_was_paid_long_ago_is_forgotten(open_store: Callable[[str], Store]) -> None:
     """First every offer is taken up, then none."""
-    options = policy("doral-otf", half_life=50.0)
+    options = make_policy("doral-otf", half_life=50.0)
     problem = Problem(
         arms=[Arm("small", cost=1)], contexts=["x"], budget=1e6, horizon=2000, deadline=5, paid="on_answer"
     )

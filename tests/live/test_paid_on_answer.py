@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from doral.delays import Geometric
-from doral.engine.presets import policy
+from doral.engine.options import make_policy
 from doral.errors import InvalidValue
 from doral.live.apply import replay
 from doral.live.campaign import Campaign
@@ -25,7 +25,11 @@ from tests.live.checks import fold_of
 from tests.live.tapes import SEED, Feed, same_bits, simulated
 
 SCENARIOS = {"offers": OFFERS, "silent": SILENT_OFFERS, "some paid": SOME_PAID}
-POLICIES = {"learned": policy("doral-otf"), "list": policy("doral-otf", cost="list"), "d-linucb": policy("d-linucb")}
+POLICIES = {
+    "learned": make_policy("doral-otf"),
+    "list": make_policy("doral-otf", cost="list"),
+    "d-linucb": make_policy("d-linucb"),
+}
 
 
 class PayingFeed(Feed):

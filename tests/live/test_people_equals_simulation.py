@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import doral
-from doral.engine.options import PolicyOptions
-from doral.engine.presets import policy
+from doral.engine.options import PolicyOptions, make_policy
 from doral.engine.state import State
 from doral.live.campaign import Campaign
 from doral.live.decision import Decision
@@ -23,9 +22,9 @@ from tests.live.tapes import RUN, SEED, Feed, same_bits, simulated
 
 ROUNDS = 600
 POLICIES = {
-    "doral-otf": policy("doral-otf"),
-    "doral, quick race": policy("doral", min_answers=4),
-    "splines": policy("doral-otf", basis="splines", reservoir=64),
+    "doral-otf": make_policy("doral-otf"),
+    "doral, quick race": make_policy("doral", min_answers=4),
+    "splines": make_policy("doral-otf", basis="splines", reservoir=64),
 }
 
 

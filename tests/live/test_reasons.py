@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import doral
-from doral.engine.choice import PLAYED, PLAYED_MARGINAL, SKIPPED_PACED
+from doral.engine.decide import PLAYED, PLAYED_MARGINAL, SKIPPED_PACED
 from doral.live.reasons import in_words
 
 START = 1_700_000_000.0

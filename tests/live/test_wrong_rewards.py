@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import doral
-from doral.engine.presets import policy
+from doral.engine.options import make_policy
 from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.fold import Fold
@@ -74,18 +74,17 @@ def test_a_reward_outside_of_the_range_is_refused_and_changes_nothing() -> None:
 # --- corrections -----------------------------------------------------------------------------------------------------
 
 LEARNERS = {
-    "otf": policy("doral-otf"),
-    "ids": policy("doral-ids"),
-    "cells": policy("doral-otf", features="none"),
-    "scaled": policy("doral-otf", learner="scaled", cutoff=120.0),
-    "thinned": policy("d-linucb"),
-    "fixed": policy("doral", screening="none", cutoff=5_000.0),
-    "thompson": policy("d-lints", cutoff=5_000.0),
-    "outcomes": policy("doral-otf", outcome_split=0.4),
-    "forgetting": policy("doral-otf", half_life=50.0),
-    "forgetting fast": policy("doral-otf", half_life=0.1),
-    "forgetting, scaled": policy("doral-otf", half_life=50.0, learner="scaled", cutoff=120.0),
-    "forgetting, thinned": policy("d-linucb", half_life=50.0),
+    "otf": make_policy("doral-otf"),
+    "cells": make_policy("doral-otf", features="none"),
+    "scaled": make_policy("doral-otf", learner="scaled", cutoff=120.0),
+    "thinned": make_policy("d-linucb"),
+    "fixed": make_policy("doral", screening="none", cutoff=5_000.0),
+    "thompson": make_policy("d-lints", cutoff=5_000.0),
+    "outcomes": make_policy("doral-otf", outcome_split=0.4),
+    "forgetting": make_policy("doral-otf", half_life=50.0),
+    "forgetting fast": make_policy("doral-otf", half_life=0.1),
+    "forgetting, scaled": make_policy("doral-otf", half_life=50.0, learner="scaled", cutoff=120.0),
+    "forgetting, thinned": make_policy("d-linucb", half_life=50.0),
 }
 
 
@@ -160,9 +159,8 @@ def test_a_first_reward_corrected_to_zero_is_as_if_nothing_but_zeros_had_come() 
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "one arm": {"n_arms": 1, "n_features": 1},
-    "one cell": {"n_arms": 1, "chosen": policy("doral-otf", features="none")},
+    "one cell": {"n_arms": 1, "chosen": make_policy("doral-otf", features="none")},
     "many arms": {"n_arms": 10, "n_contexts": 3},
-    "directed": {"chosen": "doral-ids"},
     "eva": {"chosen": "eva"},
     "silent": {"feedback": "silent"},
     "short": {"deadline": 500.0},
@@ -188,7 +186,7 @@ def test_nothing_but_zeros_for_a_long_time_and_one_bad_among_good() -> None:
         assert None not in arms(decided(one, 500))
 
 
-@pytest.mark.parametrize("chosen", ["doral-otf", "doral-ids", "eva"])
+@pytest.mark.parametrize("chosen", ["doral-otf", "eva"])
 @pytest.mark.parametrize("delay", [1, 25])
 def test_what_is_harmful_is_soon_left_alone(chosen: str, delay: int) -> None:
     one, draw, open_, played = campaign(chosen, n_arms=3, n_contexts=2, deadline=200.0), random.Random(0), [], []

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import doral
+from doral.engine.engine import PROGRAM
 from doral.live.campaign import Campaign
 
 PROBLEM = doral.Problem(
@@ -226,7 +227,8 @@ def say(text: object) -> None:
 
 
 def warm_up() -> None:
-    """Load the compiled code, before the first fork."""
+    """Load the compiled code, before the first fork: no campaign of these tests begins interpreted."""
+    PROGRAM.load()
     with doral.open("memory://") as store:
         campaign = store.create("warm", PROBLEM, policy=POLICY, seed=1, clock="rounds")
         answered = campaign.feedback(campaign.decide("old").id, 1.0)

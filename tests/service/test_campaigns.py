@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import html
+import logging
 import threading
 import time
 from decimal import Decimal
@@ -15,6 +17,7 @@ import httpx2
 import pytest
 
 import doral
+from doral.live import session
 from doral.live.campaign import Campaign
 from doral.service import service as service_module
 from doral.service.app import make_app
@@ -380,3 +383,21 @@ def test_what_administrators_do_is_noted(client: httpx2.Client, campaign: Campai
     acts = [one for one in client.get("/v1/acts").json()["acts"] if one["campaign"] == campaign.name]
     told = ["arm added", "arm paused", "budget topped up", "campaign extended", "decisions expired", "campaign closed"]
     assert [one["act"] for one in reversed(acts)] == told
+
+
+def test_options_that_are_gone_are_said_once_whatever_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    packed = Path(__file__).parents[1] / "live" / "gone_options" / "campaigns.db.gz"
+    (tmp_path / "campaigns.db").write_bytes(gzip.decompress(packed.read_bytes()))
+    monkeypatch.setattr(session, "_warned", {})
+    caplog.set_level(logging.WARNING, "doral")
+    with serving(f"sqlite:///{tmp_path / 'campaigns.db'}") as running, running.client() as client:
+        for _ in range(3):
+            assert client.get("/v1/campaigns").status_code == 200
+            assert client.get("/v1/campaigns/ids/ledger").status_code == 200
+            assert client.post("/v1/campaigns/ids/decisions", json={"context": "x"}).status_code in (200, 201)
+    said = [one.partition(" was created with options that are gone ")[::2] for one in caplog.messages]
+    gone = [(campaign, words.partition(":")[0]) for campaign, words in said if words]
+    assert ("campaign 'ids'", "(sampling=directed)") in gone
+    assert len(gone) == len(set(gone)) == 7

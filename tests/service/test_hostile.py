@@ -207,8 +207,9 @@ OPTIONS: tuple[Any, ...] = (
     {"self": 1},
     {"until_end": 3},
     {"sampling": "oracle"},
-    {"curve_points": 10**12},
-    {"draws": 10**12},
+    {"printed": 3},
+    {"printed": ["window", "rat"]},
+    {"min_answers": 10**12},
     {"periods": 0},
 )
 

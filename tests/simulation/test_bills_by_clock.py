@@ -12,7 +12,7 @@ import doral
 from doral._arrays import Floats
 from doral.compiled import Block
 from doral.delays import ByOutcome, Geometric, Never
-from doral.engine.presets import policy
+from doral.engine.options import make_policy
 from doral.simulation.results.outcome import DecisionLog
 from doral.simulation.world.players import CompiledPlayer
 from doral.simulation.world.python_policy import Answer, Arrival
@@ -145,7 +145,7 @@ def test_a_policy_in_python_has_what_the_ledger_says(kind: str, feedback: str) -
 def test_a_compiled_policy_has_what_the_ledger_says(name: str, kind: str, feedback: str) -> None:
     scenario = make(kind, feedback)
     truth = make_truth(scenario, seed=2, run=0)
-    player = CompiledPlayer(policy(name), scenario, truth, seed=2, run=0, true_returns=None)
+    player = CompiledPlayer(make_policy(name), scenario, truth, seed=2, run=0, true_returns=None)
     tape = new_tape(truth.world, truth.rounds)
     WORLD["record"](Block(tape), truth.block, 2, 0, 1)
     player.play(tape, 1)
@@ -163,7 +163,7 @@ def test_shares_that_are_paid_are_learned_by_the_clock() -> None:
     """Ages are on the clock: what policies know of payments is what is true, within its error."""
     scenario = make("rows", arrivals=doral.Arrivals(number=6000), budget=6000.0)
     truth = make_truth(scenario, seed=1, run=0)
-    player = CompiledPlayer(policy("doral-otf"), scenario, truth, seed=1, run=0, true_returns=None)
+    player = CompiledPlayer(make_policy("doral-otf"), scenario, truth, seed=1, run=0, true_returns=None)
     tape = new_tape(truth.world, truth.rounds)
     WORLD["record"](Block(tape), truth.block, 1, 0, 1)
     player.play(tape, 1)

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 import doral
 from doral.compiled import Block
-from doral.engine.pieces.predicted import KNOWN
+from doral.engine.people import KNOWN
 from doral.errors import InvalidValue, UnknownName
 from doral.prediction.columns import Columns
 from doral.prediction.external import External
@@ -183,7 +183,7 @@ def test_models_are_fitted_when_they_are_due_and_on_answers_in_time() -> None:
     deadline = float(scenario.problem.deadlines.max())
     in_time = [one for one in entries.tolist() if one[1] <= deadline and one[2] + one[1] <= 4_000]
     assert known.rewards.tolist() == [one[0] for one in in_time]
-    assert player.state.tree.predicted.counts[KNOWN] == len(in_time)
+    assert player.state.tree.predictions.counts[KNOWN] == len(in_time)
     most = 10 * (1 + math.log(len(in_time) / 30) / math.log(1.5))
     assert 10 <= len(model.seen) <= most
 
@@ -195,7 +195,7 @@ def test_silence_is_known_when_it_is_older_than_the_deadline() -> None:
     entries = player._book.tree.entries[: player._book.tree.counts["decisions"][0]].tolist()
     old = [one for one in entries if 4_000 - one[2] > deadline]
     assert player._known(4_000).rewards.tolist() == [one[0] if one[1] <= deadline else 0.0 for one in old]
-    assert player.state.tree.predicted.counts[KNOWN] == len(old)
+    assert player.state.tree.predictions.counts[KNOWN] == len(old)
 
 
 def test_every_arm_is_tried_before_there_are_models() -> None:

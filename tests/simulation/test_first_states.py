@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,9 @@ import pytest
 from tests.small_worlds import MIXED_LAWS, make_scenario
 
 import doral
-from doral.engine import first_states
-from doral.engine.blueprint import Blueprint
-from doral.engine.compose import first_state
-from doral.engine.first_states import FirstStates
-from doral.engine.options import PolicyOptions
-from doral.engine.presets import POLICY_NAMES, policy
+from doral.engine import setup
+from doral.engine.options import POLICY_NAMES, PolicyOptions, make_policy, policy
+from doral.engine.setup import Blueprint, FirstStates, first_state
 from doral.pacing import Pacer, solve
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.returns import true_return_table
@@ -25,7 +21,7 @@ from doral.simulation.world.truth import make_truth
 DRAWN = make_scenario(theta=None, features="drawn", delays=MIXED_LAWS)
 GIVEN = make_scenario(costs=(1.0, 2.0, 1.0, 3.0, 1.0), shares=None)
 OPTIONS = [
-    *(policy(name) for name in POLICY_NAMES),
+    *(make_policy(name) for name in POLICY_NAMES),
     policy("doral-otf", features="none", label="without features"),
     policy("doral-otf", outcome_split=0.5, label="telling"),
     policy("doral-otf", half_life=100.0, label="forgetful"),
@@ -74,18 +70,11 @@ def test_a_copy_is_what_would_be_made(options: PolicyOptions, scenario: Scenario
 def test_given_return_probabilities_are_not_copied() -> None:
     blueprint = _blueprint(policy("doral/literal"), GIVEN, seed=0, run=0)
     states = FirstStates()
-    assert states.block(blueprint).tree.oracle is states.block(blueprint).tree.oracle is blueprint.oracle
-
-
-def test_the_composition_is_the_one_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    blueprint, states = _blueprint(policy("doral-otf"), GIVEN, seed=0, run=0), FirstStates()
-    for way in ("any", "", "any"):
-        monkeypatch.setenv("DORAL_COMPOSE", way)
-        assert type(states.block(blueprint).tree) is type(first_state(blueprint))
+    assert states.block(blueprint).tree.known_returns is blueprint.oracle
 
 
 def test_no_more_policies_are_remembered_than_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_states, "MOST_POLICIES", 3)
+    monkeypatch.setattr(setup, "MOST_POLICIES", 3)
     states = FirstStates()
     for penalty in (1.0, 2.0, 3.0, 4.0, 1.0):
         blueprint = _blueprint(policy("doral-otf", penalty=penalty), DRAWN, seed=1, run=2)
@@ -93,7 +82,6 @@ def test_no_more_policies_are_remembered_than_said(monkeypatch: pytest.MonkeyPat
         assert len(states._templates) <= 3
 
 
-@pytest.mark.skipif(os.environ.get("DORAL_COMPOSE") != "any", reason="would compile presets of their own")
 def test_runs_are_the_same_one_by_one_in_any_order_and_in_threads() -> None:
     names = ["doral-otf", "doral", "d-lints"]
     together = doral.simulate(names, DRAWN, runs=6, n_jobs=3).runs()

@@ -11,7 +11,7 @@ import pytest
 import doral
 from doral.compiled import Block
 from doral.delays import AnyLaw, ByOutcome, Geometric, Never
-from doral.engine.presets import policy
+from doral.engine.options import policy
 from doral.errors import InvalidValue
 from doral.problem import Arm, Problem
 from doral.simulation.catalogue.real_life import pay_on_success, silent
@@ -95,7 +95,7 @@ def most_reserved(scenario: Scenario, outcome: Outcome) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("feedback", ["explicit", "silent"])
-@pytest.mark.parametrize("name", ["doral-otf", "doral-ids", "d-linucb", "eva"])
+@pytest.mark.parametrize("name", ["doral-otf", "d-linucb", "eva"])
 def test_a_hard_reserve_is_never_overdrawn(name: str, feedback: str) -> None:
     scenario = make(feedback=feedback)
     for outcome in doral.simulate(name, scenario, runs=5, seed=3, keep_decisions=True).outcomes:

@@ -21,9 +21,7 @@ import doral
 from doral import delays
 from doral._arrays import Floats
 from doral.compiled import Block
-from doral.engine.blueprint import Blueprint
-from doral.engine.compose import first_state
-from doral.engine.first_states import FirstStates
+from doral.engine.setup import Blueprint, FirstStates, first_state
 from doral.experiments.kit.settings import describe_scenario
 from doral.simulation.catalogue.people import NUMBERS, SCENARIOS, Visitors, one_class_each
 from doral.simulation.world.tape import WORLD, new_tape
@@ -129,7 +127,7 @@ class Nearest:
 @pytest.mark.parametrize("policies", [["doral-otf", "oracle"], ["doral-otf", Nearest, "beta-ts-lp"]], ids=str)
 def test_the_number_of_workers_changes_no_bit(policies: list[Any]) -> None:
     whole = SCENARIOS["people/linear"]
-    short = dataclasses.replace(whole.problem, horizon=1_500, budget=700.0)
+    short = dataclasses.replace(whole.problem, horizon=600, budget=280.0)
     place = dataclasses.replace(whole, problem=short, population=300)
     for each in (place, place.stratified()):
         one, two = (doral.simulate(policies, each, runs=2, n_jobs=jobs, keep_decisions=True) for jobs in (1, 2))

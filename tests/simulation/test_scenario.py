@@ -45,7 +45,7 @@ def scenario(**changes: Any) -> doral.Scenario:
     [
         ({"delays": [delays.Geometric(5)]}, "number of delays = 1: must be one per arm, 2"),
         ({"delays": {"a": delays.Geometric(5)}}, "lacks arm 'b'"),
-        ({"delays": {"a": delays.Fixed(1), "c": delays.Fixed(1)}}, "unknown arm 'c'"),
+        ({"delays": {"a": delays.Fixed(1), "c": delays.Fixed(1)}}, "unknown arm in delays 'c'"),
         ({"delays": {"x": delays.Fixed(1)}}, "lacks context 'y'"),
         ({"delays": 5}, "must be delay laws"),
         ({"theta": [[1.0, 2.0]]}, r"shape of theta = \(1, 2\): must be \(2, 2\)"),

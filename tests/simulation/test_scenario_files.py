@@ -17,8 +17,6 @@ from doral.compiled import Block
 from doral.cli.app import app
 from doral.errors import InvalidValue
 from doral.simulation.catalogue.lookup import CLASS_SCENARIOS, SCENARIOS
-from doral.simulation.scenario.files import READABLE, packed, unpacked
-from doral.simulation.scenario.rows import Rows
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.tape import WORLD, new_tape
 from doral.simulation.world.truth import make_truth
@@ -173,31 +171,6 @@ def test_whatever_is_data_comes_back(name: str) -> None:
     assert again.to_dict() == CASES[name].to_dict()
 
 
-def test_short_files_can_be_read_and_long_ones_are_small() -> None:
-    text = json.dumps(CASES["weights"].to_dict())
-    assert '"reward": [1.0, 0.0, 0.333' in text
-    assert "packed" not in text
-    n = 100_000
-    rng = np.random.default_rng(1)
-    rows = Rows.from_arrays(
-        reward=(rng.random(n) < 0.2).astype(float),
-        delay=np.ceil(rng.exponential(10.0, n)),
-        starts=np.arange(4).reshape(2, 2) * 1000,
-    )
-    big = Scenario(name="big", problem=problem(paid="always"), rows=rows)
-    assert len(json.dumps(big.to_dict())) < 4 * n
-    assert through_a_file(big) == big
-
-
-@pytest.mark.parametrize("shape", [(), (3,), (2, 2), (READABLE + 1,), (30, 4, 5)])
-def test_arrays_come_back_to_the_bit(shape: tuple[int, ...]) -> None:
-    array = np.random.default_rng(0).standard_normal(shape)
-    plain = json.loads(json.dumps(packed(np.array(array)), allow_nan=False))
-    assert np.array(unpacked("x", plain)).tobytes() == np.array(array).tobytes()
-    strange = np.where(np.arange(READABLE + 5) % 3 == 0, np.nan, -0.0)
-    assert unpacked("x", packed(strange)).tobytes() == strange.tobytes()
-
-
 HAND_WRITTEN: dict[str, Any] = {
     "name": "mine",
     "problem": {
@@ -240,10 +213,6 @@ def test_a_file_that_somebody_writes_by_hand() -> None:
         ({"means": [[0.2, "x"]]}, "means = .*: must be numbers"),
         ({"means": [[0.2], [0.1, 0.3]]}, "means = .*: must be numbers"),
         ({"means": [[0.2, None]]}, "means = .*: must hold finite numbers"),
-        ({"means": {"packed": "!!"}}, "means = .*: must be a list of numbers, or what"),
-        ({"means": {"packed": "!!", "kind": "float64", "shape": [1, 2]}}, "cannot be unpacked"),
-        ({"means": {"packed": "eJw=", "kind": "float64", "shape": [10**6, 10**6]}}, "means = .*must be a list"),
-        ({"means": {"packed": "eJwDAAAAAAE=", "kind": "float64", "shape": [1, 2]}}, "does not hold as many numbers"),
         ({"delays": {"type": "Slow"}}, "unknown delay law 'Slow'"),
         ({"delays": {"a": {"type": "Fixed", "delay": 1}}}, "lacks arm 'b'"),
         ({"delays": 3}, "must be delay laws"),

@@ -14,7 +14,7 @@ from doral import delays
 from doral.errors import InvalidValue, UnknownName
 from doral.simulation.results.plots import colour_of, dash_of
 from doral.simulation.results.result import PlotKind
-from doral.simulation.world.python_player import BadDecision
+from doral.simulation.world.players import BadDecision
 from doral.simulation.world.truth import make_truth
 
 ALL = ["doral", "d-alp", "d-linucb", "random"]
@@ -198,7 +198,6 @@ def test_python_policies_run_in_processes_too() -> None:
         (lambda: doral.PolicyOptions.named("doral", {"learner": "thin"}), InvalidValue, "learner = 'thin'"),
         (lambda: doral.policy("doral", exploration=math.nan), InvalidValue, "exploration = nan"),
         (lambda: doral.policy("doral", accept=0), InvalidValue, "accept = 0"),
-        (lambda: doral.PolicyOptions.named("doral", {"race_trains": 1}), InvalidValue, "race_trains = 1"),
         (lambda: doral.PolicyOptions.named("doral/lit"), UnknownName, "doral/literal"),
         (lambda: doral.simulate(doral.policy("doral", accept=9), scenario()), InvalidValue, "number of arms, 4"),
         (

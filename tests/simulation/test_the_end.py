@@ -10,8 +10,8 @@ import pytest
 
 import doral
 from doral import delays
-from doral.engine.blueprint import Blueprint
 from doral.engine.engine import Engine, Heard
+from doral.engine.setup import Blueprint
 from doral.errors import InvalidValue
 from doral.simulation.world.returns import true_return_table
 from doral.simulation.world.truth import make_truth

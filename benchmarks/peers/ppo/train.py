@@ -12,10 +12,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
+from gymnasium.vector import SyncVectorEnv
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 HERE = Path(__file__).resolve().parent
@@ -25,7 +27,7 @@ from arm_policy import PER_ARM, SHARED, ArmPolicy  # noqa: E402
 from sb3_contrib import MaskablePPO  # noqa: E402
 from scenarios import shortened  # noqa: E402
 
-from doral.gym import ScenarioVectorEnv  # noqa: E402
+from doral.gym import ScenarioEnv  # noqa: E402
 
 PAPER = ("paper/similar-geometric", "paper/similar-pareto", "paper/diverse-geometric", "paper/diverse-pareto")
 RUNS_OF_EACH = 32
@@ -42,7 +44,7 @@ SETTINGS = {
 class SideBySide(VecEnv):
     """Vectorised environments of several scenarios, as the library asks for them; runs are at different rounds."""
 
-    def __init__(self, parts: list[ScenarioVectorEnv]) -> None:
+    def __init__(self, parts: list[SyncVectorEnv]) -> None:
         self.parts, self.ends = parts, np.cumsum([part.num_envs for part in parts])
         super().__init__(int(self.ends[-1]), parts[0].single_observation_space, parts[0].single_action_space)
         self._actions = np.zeros(self.num_envs, dtype=np.int64)
@@ -58,16 +60,16 @@ class SideBySide(VecEnv):
         rng, seen = np.random.default_rng(FIRST_SEED), []
         for number, part in enumerate(self.parts):
             part.reset(seed=FIRST_SEED + 1_000 * number)
-        horizon = self.parts[0].scenario.problem.horizon
+        horizon = self.parts[0].envs[0].scenario.problem.horizon
         starts = np.linspace(1, horizon - 1, RUNS_OF_EACH).astype(int)
         for round_ in range(horizon):
-            now = [part.step(_any_of(part.action_masks(), rng))[0] for part in self.parts]
+            now = [part.step(_any_of(np.array(part.call("action_masks")), rng))[0] for part in self.parts]
             for part in self.parts:
                 if (starts == round_).any():
                     part.reset(options={"reset_mask": starts == round_})
             if round_ % 50 == 0:
                 seen.append(np.concatenate(now))
-        return [*seen, np.concatenate([part._runs.seen.copy() for part in self.parts])]
+        return [*seen, np.concatenate(now)]
 
     def step_async(self, actions) -> None:
         self._actions = actions
@@ -87,7 +89,7 @@ class SideBySide(VecEnv):
         return seen, rewards, over, infos
 
     def env_method(self, method_name, *args, indices=None, **kwargs):
-        return list(np.concatenate([getattr(part, method_name)() for part in self.parts]))
+        return [one for part in self.parts for one in part.call(method_name)]
 
     def has_attr(self, attr_name: str) -> bool:
         return attr_name == "action_masks"
@@ -121,9 +123,11 @@ def train(setting: str, steps: int, out: Path) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     chosen = SETTINGS[setting]
-    parts = [ScenarioVectorEnv(shortened(name), num_envs=RUNS_OF_EACH, reward=chosen["reward"]) for name in PAPER]
+    parts = [
+        SyncVectorEnv([partial(ScenarioEnv, shortened(name), reward=chosen["reward"])] * RUNS_OF_EACH) for name in PAPER
+    ]
     envs = SideBySide(parts)
-    places = {name: parts[0].layout[name] for name in (*PER_ARM, *SHARED)}
+    places = {name: parts[0].envs[0].layout[name] for name in (*PER_ARM, *SHARED)}
     shift, scale = normalising(envs.staggered(), places)
     agent = MaskablePPO(
         ArmPolicy,

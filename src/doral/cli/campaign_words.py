@@ -24,8 +24,8 @@ _TIME_FORM = "must be seconds since 1970 (or a round), or a time such as 2026-03
 def parse_option(word: str) -> tuple[str, Any]:
     """An option of a policy: a value of JSON, or else a word.
 
-    >>> parse_option("accept=3"), parse_option("bonus=printed")
-    (('accept', 3), ('bonus', 'printed'))
+    >>> parse_option("accept=3"), parse_option("printed=rate+window")
+    (('accept', 3), ('printed', 'rate+window'))
     """
     name, is_there, value = word.partition("=")
     if not is_there:

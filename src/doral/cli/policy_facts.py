@@ -7,6 +7,7 @@ import inspect
 import re
 import types
 import typing
+from collections.abc import Sequence
 from typing import Any
 
 from rich.text import Text
@@ -15,24 +16,20 @@ from doral.cli import terminal
 from doral.cli.campaign_words import json_line
 from doral.cli.listing import POLICY_WORDS, about
 from doral.cli.policy_words import parse_policy
-from doral.engine.options import OPTION_NAMES, PolicyOptions, option_words, policy
+from doral.engine.options import OPTION_NAMES, PLUS, PolicyOptions, option_words, policy
 from doral.errors import UnknownName
 from doral.simulation.policies import NamedPolicy
 from doral.simulation.rivals.rival import AT_LIST_PRICES, RIVALS, rival
 from doral.simulation.rivals.rival import make_rival as rival_of
-
-_PIECES = ("screening", "learner", "return_probability", "pacing", "sampling", "cutoff")
 
 
 def policy_facts(one: NamedPolicy) -> dict[str, Any]:
     """What JSON says of it."""
     if isinstance(one, PolicyOptions):
         options = {option: getattr(one, option) for option in OPTION_NAMES}
-        pieces = {piece: options[piece] for piece in _PIECES}
-        return {"kind": "engine", "pieces": pieces, "options": options, "in_campaigns": True}
+        return {"kind": "engine", "options": options, "in_campaigns": True}
     return {
         "kind": "python",
-        "pieces": {},
         "options": dataclasses.asdict(one.settings),
         "in_campaigns": False,
         "knows_payments": one.kind not in AT_LIST_PRICES,
@@ -109,8 +106,10 @@ def _kinds(hint: Any) -> str:
         return " ".join(typing.get_args(hint))
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         return ", ".join(said for said in map(_kinds, typing.get_args(hint)) if said)
+    if typing.get_origin(hint) is Sequence and all(typing.get_origin(one) is typing.Literal for one in hint.__args__):
+        return f"some of {' '.join(map(_kinds, hint.__args__))}"
     known = {bool: "true false", int: "a whole number", float: "a number", str: "a word", type(None): "none"}
-    return known.get(hint, "several of them" if typing.get_origin(hint) is tuple else "")
+    return known.get(hint, "")
 
 
 def _kind(value: object) -> str:
@@ -122,4 +121,6 @@ def _kind(value: object) -> str:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return PLUS.join(map(str, value)) or "none"
     return str(value).lower() if isinstance(value, bool) else "none" if value is None else str(value)

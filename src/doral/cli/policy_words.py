@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from doral.engine.options import PolicyOptions, check_option_names, option_words
@@ -48,11 +49,13 @@ def _parse(option: str, value: str) -> object:
         return value
     if value.lower() == "none" and type(None) in kinds:
         return None
+    if value.lower() == "none" and typing.get_origin(hint) is Sequence:
+        return ()
     for kind in kinds:
         if kind is bool:
             return _flag(option, value)
-        if kind is str:
-            return value
+        if kind is str or typing.get_origin(kind) is Sequence:
+            return value  # words with + between them: the options read them
         if kind in (int, float):
             return _number(option, value, kind)
     raise AssertionError(f"option {option} has a type that the command line cannot read")

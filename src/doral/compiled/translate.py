@@ -2,7 +2,7 @@
 
 Kernels are written in a small part of Python: numbers, arrays, records of arrays, trees, tuples, branches, loops, and
 calls of other kernels. Each function is translated once per types of its arguments, from its source. A name has one
-type in a function: where an integer meets a float, it is a float. Whatever is outside of this part raises `Unsupported`.
+type in a function: where an integer meets a float, it is a float. All else raises `Unsupported`.
 
 The semantics are those of `numba.njit` with `error_model="numpy"`: nothing raises, and a division of integers by zero
 gives 0. A function's variables are slots in memory (`alloca`), which LLVM's first pass turns into registers.

@@ -15,6 +15,7 @@ from __future__ import annotations
 from doral.delays.law import Law, LawCode
 from doral.delays.laws import (
     MAX_EMPIRICAL_VALUES,
+    MAX_NESTED_LAWS,
     AnyLaw,
     ByOutcome,
     Empirical,
@@ -25,8 +26,8 @@ from doral.delays.laws import (
     Never,
     Pareto,
     Weibull,
+    from_dict,
 )
-from doral.delays.stored import MAX_NESTED_LAWS, from_dict
 
 __all__ = [
     "MAX_EMPIRICAL_VALUES",

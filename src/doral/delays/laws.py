@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from doral import _check, _delay_kinds
 from doral._arrays import Floats
 from doral._elementary import expm1, log, raised
 from doral.delays.law import Law, LawCode, law_code, plain_values
-from doral.errors import InvalidValue
+from doral.errors import InvalidValue, UnknownName
 
 MAX_EMPIRICAL_VALUES = 10**7
 _FEW = 8  # which are shown in full
@@ -323,3 +324,44 @@ def _checked_delay(value: object) -> float:
     return _check.finite_number(
         "values of Empirical", value, at_least=0, hint="; math.inf for an answer that never came"
     )
+
+
+_KINDS: tuple[type[AnyLaw], ...] = (
+    Geometric, Pareto, Lognormal, Weibull, Exponential, Fixed, Empirical, Never, ByOutcome
+)  # fmt: skip
+LAWS: dict[str, type[AnyLaw]] = {law.__name__: law for law in _KINDS}
+MAX_NESTED_LAWS = 8
+
+
+def from_dict(data: Mapping[str, Any]) -> AnyLaw:
+    """The law that `to_dict` wrote, with every check made again.
+
+    Args:
+        data: A mapping with the name of the law as "type", and its parameters.
+
+    >>> from_dict({"type": "Pareto", "minimum": 400, "shape": 2})
+    Pareto(minimum=400.0, shape=2.0)
+    """
+    return _from_dict(data, levels_left=MAX_NESTED_LAWS)
+
+
+def _from_dict(data: object, *, levels_left: int) -> AnyLaw:
+    if not isinstance(data, Mapping) or "type" not in data:
+        raise InvalidValue("delay law", data, 'must be a mapping with a "type"')
+    if levels_left == 0:
+        raise InvalidValue("delay law", data, f"must not be nested deeper than {MAX_NESTED_LAWS} levels")
+    type_name = data["type"]
+    if not isinstance(type_name, str) or type_name not in LAWS:
+        raise UnknownName("delay law", type_name, LAWS)
+    law = LAWS[type_name]
+    names = [field.name for field in fields(law)]
+    given = _check.keys(type_name, data, required=("type", *names))
+    arguments: dict[str, Any] = {}
+    for name in names:
+        value = given[name]
+        if isinstance(value, Mapping):
+            value = _from_dict(value, levels_left=levels_left - 1)
+        elif isinstance(value, list):
+            value = [math.inf if item is None else item for item in value]
+        arguments[name] = value
+    return law(**arguments)

@@ -36,7 +36,7 @@ from doral.engine.events import (
 from doral.engine.interpret import MOST_EVENTS, Interpreter
 from doral.engine.options import PolicyOptions
 from doral.engine.people import recall_arrival
-from doral.engine.setup import Blueprint, first_state, grown, mark_every_row_stale, widened
+from doral.engine.setup import Blueprint, check_state, first_state, grown, mark_every_row_stale, widened
 from doral.engine.state import RESERVED, SPENT, State, is_racing
 from doral.problem import Arm, Problem
 
@@ -526,7 +526,8 @@ class Engine:
         return list(leaves(self.state))
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
-        """Put these in the place of the state's arrays."""
+        """Put these in the place of the state's arrays. Misfit, a ValueError, if they do not fit."""
+        check_state(self.blueprint, arrays)
         self._block.tree = replace_leaves(self.state, arrays)
 
 

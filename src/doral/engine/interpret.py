@@ -40,7 +40,7 @@ class Interpreter:
 
     def __init__(self, program: Program, command: str) -> None:
         self._program, self._command = program, command
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
         self._starting = Lock()
 
     def is_wanted(self, n_cells: int, n_columns: int) -> bool:
@@ -78,14 +78,21 @@ class Interpreter:
         return call
 
 
-def _started(command: str) -> subprocess.Popen[bytes] | None:
+class Child(subprocess.Popen[bytes]):
+    """A process that may outlive its parent: no warning when the parent ends first."""
+
+    def __del__(self) -> None:
+        """Leave it running."""
+
+
+def _started(command: str) -> Child | None:
     """Start a child with the modules of this process. It outlives this process: the next one finds its code."""
     if not sys.executable:
         return None
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     nothing = subprocess.DEVNULL
     try:
-        return subprocess.Popen(
+        return Child(
             [sys.executable, "-c", command],
             env=environment,
             stdin=nothing,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, get_args, get_origin, get_type_hints
@@ -192,9 +192,9 @@ def _check_values(options: PolicyOptions) -> None:
 
 def _checked_printed(printed: object) -> tuple[str, ...]:
     """Return readings as printed in alphabetical order."""
-    if isinstance(printed, str) or not isinstance(printed, Iterable):
+    if not isinstance(printed, Sequence | Set):  # not any iterable: one may be endless
         raise InvalidValue("printed", printed, f"must be a list of some of {', '.join(PRINTED_READINGS)}")
-    words = list(printed)
+    words = [word for word in printed.split(PLUS) if word] if isinstance(printed, str) else list(printed)
     for word in words:
         if not _check.is_among(word, PRINTED_READINGS):
             raise InvalidValue("printed", word, f"must be among {', '.join(PRINTED_READINGS)}")
@@ -602,7 +602,8 @@ def policy(
         printed: Readings of the paper that are taken as printed instead of corrected, for ablations: "acceptance" (the
             race keeps slow arms), "baskets" (their number in the median of means), "bonus" (n is the round), "choice"
             (the index alone chooses the arm), "cutoff" (over all arms), "rate" (budget left per round gone),
-            "returns" (in time means by the cut-off), "window" (the bias term with every learner). Default: none.
+            "returns" (in time means by the cut-off), "window" (the bias term with every learner). On the command line
+            as `rate+window`. Default: ().
 
     Returns:
         The options, complete and checked; `dataclasses.replace` changes them further.

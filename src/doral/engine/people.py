@@ -96,7 +96,8 @@ def _join_demand(state: State, row: int, context: int) -> None:
     """Expect one more arrival like this one, at the costs and with the urgency of the context."""
     demand = state.demand
     if demand.depth[row] != demand.depth[context]:
-        reweigh(state.hulls, demand, row, 0.0)
+        if demand.weight[row] > 0.0:
+            reweigh(state.hulls, demand, row, 0.0)
         demand.depth[row] = demand.depth[context]
     if demand.weight[row] == 0.0:
         reweigh(state.hulls, demand, row, 1.0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doral._arrays import Floats, Sizes, allocate, count_bytes, leaves, replace_leaves, ring_fields
+from doral._arrays import (
+    Floats,
+    Misfit,
+    Sizes,
+    allocate,
+    axis_fields,
+    check_values,
+    count_bytes,
+    leaves,
+    replace_leaves,
+    sizes_of_shapes,
+)
 from doral._cached import cached_property
 from doral.compiled import Block, Template
 from doral.engine import state as s
@@ -38,7 +49,7 @@ from doral.engine.race import (
 from doral.engine.state import FIRST_CAPACITY, RESERVED, Confidence, Limits, RaceRules, Rules, State, is_racing
 from doral.errors import InvalidValue, UnknownName
 from doral.estimators.design import Design, new_design
-from doral.estimators.levels import NO_LEVEL, grown_levels, level_sizes, start_levels
+from doral.estimators.levels import EMPTY, NO_LEVEL, grown_levels, level_sizes, pairs_of, start_levels
 from doral.estimators.line import n_pairs, start_line
 from doral.estimators.median_of_means import delay_sizes, with_double_room
 from doral.estimators.outcomes import WEIGHT
@@ -447,12 +458,17 @@ def sizes_of(blueprint: Blueprint, rules: Rules) -> Sizes:
     }
 
 
+def first_sizes(blueprint: Blueprint) -> Sizes:
+    """Return the sizes of a first state of this policy for this problem."""
+    return sizes_of(blueprint, rules_of(blueprint))
+
+
 # --- memory ----------------------------------------------------------------------------------------------------------
 
 
 def state_bytes(blueprint: Blueprint) -> int:
     """Return what the arrays of a first state take, in bytes; nothing is allocated."""
-    return count_bytes(State, sizes_of(blueprint, rules_of(blueprint)))
+    return count_bytes(State, first_sizes(blueprint))
 
 
 def machine_bytes() -> int | None:
@@ -712,6 +728,57 @@ class FirstStates:
         return template
 
 
+# --- stored states ---------------------------------------------------------------------------------------------------
+
+GROWING = ("ring", "delays", "L", "Lp")  # axes that double when they are full
+
+
+def grown_sizes(blueprint: Blueprint, shapes: Mapping[str, tuple[int, ...]]) -> Sizes:
+    """Return the sizes of a state with arrays of these shapes. Misfit unless it is one of this blueprint, grown."""
+    first = first_sizes(blueprint)
+    sizes = sizes_of_shapes(State, shapes, first, GROWING)
+    for axis in GROWING:
+        times, rest = divmod(sizes[axis], first[axis])
+        if rest or times & (times - 1):
+            raise Misfit(f"{axis} has grown from {first[axis]} to {sizes[axis]}, which is no doubling")
+    return sizes
+
+
+def check_state(blueprint: Blueprint, arrays: Mapping[str, Any]) -> None:
+    """Raise Misfit unless these are the arrays of a state of this blueprint: compiled code checks no index."""
+    shapes = {name: array.shape for name, array in arrays.items()}
+    check_values(State, arrays, grown_sizes(blueprint, shapes))
+    now, start, size = arrays["now"][0], arrays["hulls.edges.start"], arrays["hulls.edges.size"]
+    cursor = arrays["curves.cursor"]
+    if not 0 <= now["first"] <= now["settled"] <= now["next"] <= now["first"] + arrays["ring"].size:
+        raise Misfit("now: the decisions in the ring are not in order")
+    if not 0 <= cursor.min() <= cursor.max() <= now["next"]:
+        raise Misfit("curves.cursor is beyond the last decision")
+    if np.count_nonzero(arrays["contexts"]["is_stale"]) != now["n_stale"]:
+        raise Misfit("stale does not list the contexts that are")
+    if (start + size > arrays["hulls.edges.slope"].size).any():
+        raise Misfit("hulls.edges.size has no room")
+    if (arrays["race.arms"]["pulls"] < arrays["race.delays.held"][: arrays["race.arms"].size]).any():
+        raise Misfit("race.delays.held is more than was pulled")
+    if not arrays["forecast.pace"]["span"][0] > 0.0:  # time is divided by it
+        raise Misfit("forecast.pace has no span of time")
+    if blueprint.problem.person:
+        _check_people(blueprint, arrays)
+
+
+def _check_people(blueprint: Blueprint, arrays: Mapping[str, Any]) -> None:
+    """Raise Misfit unless tables of levels can be searched, and hold levels and arms that there are."""
+    if arrays["people.counts"].min() < 0:
+        raise Misfit("people.counts is below 0")
+    for name in ("people.levels.keys", "people.levels.pair_keys"):
+        if not (arrays[name] == EMPTY).any():
+            raise Misfit(f"{name} has no free place")
+    n_levels, n_arms = arrays["people.levels.n"][0], blueprint.problem.n_arms
+    for one, other, arm in pairs_of(arrays["people.levels.pair_keys"]):
+        if not (0 <= one < n_levels and 0 <= other < n_levels and 0 <= arm < n_arms):
+            raise Misfit("people.levels.pair_keys names a level or an arm that does not exist")
+
+
 # --- states that grow ------------------------------------------------------------------------------------------------
 
 
@@ -721,7 +788,7 @@ def grown(state: State) -> State:
     if now["next"] - now["first"] >= capacity:
         sequence = np.arange(now["first"], now["next"])
         arrays: dict[str, Any] = {}
-        for name, array, fill in ring_fields(state):
+        for name, array, fill in axis_fields(state, "ring"):
             if array.shape[0]:
                 more = array.shape[0] - capacity
                 larger = np.zeros((2 * capacity + more, *array.shape[1:]), dtype=array.dtype)

@@ -266,7 +266,7 @@ class Race(NamedTuple):
     """Stage 1: present with `has_race`."""
 
     rules: RaceRules
-    arms: Annotated[Record, Array("A", dtype=RUNNER, when="race")]
+    arms: Annotated[Record, Array("A", dtype=RUNNER, when="race", index="standing:3 pulls:delays+1")]
     delays: DelayRecord
     progress: Annotated[Record, Array("1", dtype=PROGRESS)]
 
@@ -286,8 +286,8 @@ class Costs(NamedTuple):
     totals: Annotated[Floats, Array("7")]  # see `budget`
     deadlines: Annotated[Floats, Array("K", when="costs")]  # that there are
     lapsed: Annotated[Ints, Array("K", when="costs")]  # the first decision that is not older than this deadline
-    deadline_of: Annotated[Ints, Array("J", when="costs")]  # its place among those; K: none
-    last_age: Annotated[Ints, Array("J", when="costs")]  # the grid age that is the deadline, or the last
+    deadline_of: Annotated[Ints, Array("J", when="costs", index="K+1")]  # its place among those; K: none
+    last_age: Annotated[Ints, Array("J", when="costs", index="G")]  # the grid age that is the deadline, or the last
 
 
 class Silence(NamedTuple):
@@ -334,7 +334,7 @@ class TrueValues(NamedTuple):
 class Predictions(NamedTuple):
     """Values of arms from a model outside: present with `has_predictions`."""
 
-    column: Annotated[Ints, Array("A", fill=-1)]  # where the prediction for an arm is among the features; -1: none
+    column: Annotated[Ints, Array("A", fill=-1, index="m")]  # its prediction, among the features; -1: none
     counts: Annotated[Ints, Array("2")]  # KNOWN, ASK_AT of `people`
 
 
@@ -345,16 +345,16 @@ class People(NamedTuple):
     design: Design
     traits: Annotated[Floats, Array("rows m", fill=math.nan, when="people")]
     columns: Annotated[Floats, Array("rows p", when="people")]
-    context: Annotated[Ints, Array("rows", when="people")]
+    context: Annotated[Ints, Array("rows", when="people", index="J")]
     who: Annotated[Ints, Array("rows", when="people")]  # in simulation, the number of the arrival
     ring_columns: Annotated[Floats, Array("ring+1 p", when="people")]  # in step with the ring; last: a decision outside
     counts: Annotated[Ints, Array("5")]  # CAME, NEXT_LOOK, ... of `people`
     by_age: Annotated[Floats, Array("A G+1 p p", when="aged")]  # decisions made and past each age, if silence counts
     sorted: Annotated[Floats, Array("rows", when="people")]  # scratch
     levels: LevelEffects  # of the context, if there are several, and of categories
-    categories: Annotated[Ints, Array("C")]  # where they are among the features; NO_LEVEL for the context
-    own_levels: Annotated[Ints, Array("rows C", fill=NO_LEVEL, when="people")]
-    ring_levels: Annotated[Ints, Array("ring+1 C", fill=NO_LEVEL, when="people")]  # as `ring_columns`
+    categories: Annotated[Ints, Array("C", fill=NO_LEVEL, index="m")]  # among the features; NO_LEVEL: the context
+    own_levels: Annotated[Ints, Array("rows C", fill=NO_LEVEL, when="people", index="L")]
+    ring_levels: Annotated[Ints, Array("ring+1 C", fill=NO_LEVEL, when="people", index="L")]  # as `ring_columns`
     narrowed: Annotated[Floats, Array("Ap")]  # scratch
     kin: Annotated[
         Floats, Array("rows", fill=1.0, when="people")
@@ -374,7 +374,7 @@ class State(NamedTuple):
     limits: Limits
     confidence: Confidence
     coin: Coin
-    now: Annotated[Record, Array("1", dtype=NOW)]
+    now: Annotated[Record, Array("1", dtype=NOW, index="n_stale:rows+1 racing:2")]
     contexts: Annotated[Record, Array("rows", dtype=CONTEXT)]
     demand: Demand  # pi, and how many reserves are closed to each context
     tiers: Annotated[Floats, Array("5 D")]  # rows RESERVED, SPENT, CAP, SLACK, TIER_PRICE
@@ -390,10 +390,10 @@ class State(NamedTuple):
         Floats, Array("Rc A")
     ]  # what is reserved for one use, in one row for all contexts or one each
     cost_rest: Annotated[Floats, Array("Rc A")]  # what such a cost lacks to be the decimal that is meant, see `budget`
-    dearest: Annotated[Ints, Array("Rc")]  # the arm with the largest
+    dearest: Annotated[Ints, Array("Rc", index="A")]  # the arm with the largest
     barrier: Annotated[Floats, Array("rows+1 Ap", fill=-math.inf)]  # 0 for arms in play; last row: whoever arrives
-    stale: Annotated[Ints, Array("rows")]  # the first `n_stale` are rows whose hull must be rebuilt before it is used
-    ring: Annotated[Record, Array("ring", dtype=DECISION)]
+    stale: Annotated[Ints, Array("rows", index="rows")]  # the first `n_stale`: their hulls are rebuilt before use
+    ring: Annotated[Record, Array("ring", dtype=DECISION, index="context:J arm:A position:delays")]
     values: Annotated[Floats, Array("Ap")]  # scratch
     gamma: Annotated[Floats, Array("Ap")]  # scratch
     allowed: Annotated[Ints, Array("A")]  # scratch

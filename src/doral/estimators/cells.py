@@ -188,13 +188,13 @@ def _follow_residuals(prior: Prior, ridge: Ridge, guess: float, most: float) -> 
                 one = _residual(ridge, j, a, noise)
                 unit = square / one.error  # of the variance of deviations, in the variance of this cell
                 cell_score += unit * (one.away * one.away / (noise * one.error) - one.rest)
-                cell_information += (one.rest * unit) ** 2
+                cell_information += (one.rest * unit) * (one.rest * unit)
                 known += one.precision
                 says += one.says
         if known > 0.0:
-            error = square * of_arms + 1.0 / known
-            arm_score += square / error * ((says / known) ** 2 / (noise * error) - 1.0)
-            arm_information += (square / error) ** 2
+            error, mean = square * of_arms + 1.0 / known, says / known
+            arm_score += square / error * (mean * mean / (noise * error) - 1.0)
+            arm_information += (square / error) * (square / error)
         _set_effect(ridge, a, known, says, square * of_arms, noise)
     deviation = noise * above_zero(of_cells + cell_score / cell_information, cell_information)
     effect = noise * above_zero(of_arms + arm_score / arm_information, arm_information)

@@ -29,11 +29,11 @@ LINEAR = -math.inf  # in place of a knot: the number itself
 class Design(NamedTuple):
     """Of p columns, the first of which is 1, from n numbers."""
 
-    number: Annotated[Ints, Array("n")]  # where each number is among the features of a person
+    number: Annotated[Ints, Array("n", index="m")]  # where each number is among the features of a person
     centre: Annotated[Floats, Array("n")]
     scale: Annotated[Floats, Array("n")]  # 0: not known yet
-    first: Annotated[Ints, Array("p")]  # the number that a column is made of; -1 for the constant
-    second: Annotated[Ints, Array("p")]  # the number that it is multiplied with; -1 for none
+    first: Annotated[Ints, Array("p", fill=-1, index="n")]  # the number that a column is made of; -1: the constant
+    second: Annotated[Ints, Array("p", fill=-1, index="n")]  # the number that it is multiplied with; -1: none
     knot: Annotated[Floats, Array("p")]  # LINEAR, or the rank of the knot, and then where it is
     shift: Annotated[Floats, Array("p")]  # the mean of the column
     unit: Annotated[Floats, Array("p", fill=1.0)]  # its scale

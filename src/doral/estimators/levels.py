@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Array, Floats, Ints, allocate
+from doral._arrays import Array, Floats, Ints, allocate, axis_fields
 from doral.compiled import kernel, position, rare
 from doral.estimators.line import (
     FLOOR,
@@ -37,7 +37,7 @@ FIRST_LEVELS = 16  # there is room for; it doubles when full
 FIRST_PAIRS = 4096
 SWEEPS = 2  # over categories, each time that lines are looked at
 NO_LEVEL = -1
-_EMPTY = -1
+EMPTY = -1  # a free place of a table
 _COLUMN = 2**40  # keys are of a category and its level
 _PLACES, _ARMS = 2**22, 2**17  # those of pairs, of two places in the list and an arm
 
@@ -46,9 +46,9 @@ class LevelEffects(NamedTuple):
     """Of C categories, all their levels in one list, for A arms and p columns of the line."""
 
     keys: Annotated[Ints, Array("2*L")]  # a table that finds levels by category and code
-    places: Annotated[Ints, Array("2*L")]  # where they are in the list
-    n: Annotated[Ints, Array("1")]  # levels so far
-    category: Annotated[Ints, Array("L")]
+    places: Annotated[Ints, Array("2*L", index="L")]  # where they are in the list
+    n: Annotated[Ints, Array("1", index="L+1")]  # levels so far
+    category: Annotated[Ints, Array("L", index="C")]
     came: Annotated[Floats, Array("L")]  # how many of a level have come
     answers: Annotated[Floats, Array("L A")]
     told: Annotated[Floats, Array("L A")]  # the sum of their rewards
@@ -61,7 +61,7 @@ class LevelEffects(NamedTuple):
     explained: Annotated[Floats, Array("2 A")]  # of the squares of rewards, by levels; and how many numbers that takes
     pair_keys: Annotated[Ints, Array("Lp")]  # a table of levels of two categories and an arm
     pair_answers: Annotated[Floats, Array("Lp")]  # how many of its answers are from people who have both
-    n_pairs: Annotated[Ints, Array("1")]
+    n_pairs: Annotated[Ints, Array("1", index="Lp")]
 
 
 def new_level_effects(n_categories: int, n_arms: int, p: int, variance: float) -> LevelEffects:
@@ -82,7 +82,7 @@ def level_sizes(n_categories: int) -> dict[str, int]:
 
 def start_levels(levels: LevelEffects, variance: float) -> None:
     """Set empty tables and the prior variance."""
-    levels.keys[:] = levels.pair_keys[:] = _EMPTY
+    levels.keys[:] = levels.pair_keys[:] = EMPTY
     levels.own[:] = variance
 
 
@@ -90,9 +90,8 @@ def grown_levels(levels: LevelEffects) -> LevelEffects:
     """With room for twice as many of what is full."""
     changes: dict[str, Any] = {}
     if levels.n[0] + levels.common.size > levels.category.size:
-        for name in ("category", "came", "answers", "told", "reward", "x", "mean", "variance"):
-            old = getattr(levels, name)
-            changes[name] = np.concatenate([old, np.zeros_like(old)])
+        for name, array, _ in axis_fields(levels, "L"):
+            changes[name] = np.concatenate([array, np.zeros_like(array)])
         changes["keys"], changes["places"] = _rehashed(levels.keys, levels.places)
     if _are_pairs_full(levels):
         changes["pair_keys"], changes["pair_answers"] = _rehashed(levels.pair_keys, levels.pair_answers)
@@ -103,11 +102,11 @@ def grown_levels(levels: LevelEffects) -> LevelEffects:
 def _rehashed(keys: Ints, values: Any) -> tuple[Ints, Any]:
     """The same table, twice as large."""
     size = 2 * keys.size
-    larger, theirs = np.full(size, _EMPTY, dtype=np.int64), np.zeros(size, dtype=values.dtype)
+    larger, theirs = np.full(size, EMPTY, dtype=np.int64), np.zeros(size, dtype=values.dtype)
     for key, value in zip(keys.tolist(), values.tolist(), strict=True):
-        if key != _EMPTY:
+        if key != EMPTY:
             at = _hash(key, size)
-            while larger[at] != _EMPTY:
+            while larger[at] != EMPTY:
                 at = (at + 1) % size
             larger[at], theirs[at] = key, value
     return larger, theirs
@@ -121,12 +120,12 @@ def _are_pairs_full(levels: LevelEffects) -> bool:
 def level_places(levels: LevelEffects) -> dict[tuple[int, int], int]:
     """Where the level of a category and a code is in the list."""
     pairs = zip(levels.keys.tolist(), levels.places.tolist(), strict=True)
-    return {(key // _COLUMN, key % _COLUMN): place for key, place in pairs if key != _EMPTY}
+    return {(key // _COLUMN, key % _COLUMN): place for key, place in pairs if key != EMPTY}
 
 
 def pairs_of(keys: Ints) -> list[tuple[int, int, int]]:
     """The two places in the list, and the arm, of every pair in a table."""
-    found = [divmod(key, _ARMS) for key in keys.tolist() if key != _EMPTY]
+    found = [divmod(key, _ARMS) for key in keys.tolist() if key != EMPTY]
     return [(*divmod(both, _PLACES), arm) for both, arm in found]
 
 
@@ -149,7 +148,7 @@ def find_level(levels: LevelEffects, category: int, code: int) -> int:
     """NO_LEVEL where it was never seen."""
     key, size = category * _COLUMN + code, levels.keys.size
     at = _hashed(key, size)
-    while levels.keys[at] != _EMPTY:
+    while levels.keys[at] != EMPTY:
         if levels.keys[at] == key:
             return levels.places[at]
         at = (at + 1) % size
@@ -164,7 +163,7 @@ def add_level(levels: LevelEffects, category: int, code: int) -> int:
         return found
     key, size, place = category * _COLUMN + code, levels.keys.size, levels.n[0]
     at = _hashed(key, size)
-    while levels.keys[at] != _EMPTY:
+    while levels.keys[at] != EMPTY:
         at = (at + 1) % size
     levels.keys[at], levels.places[at] = key, place
     levels.n[0] += 1
@@ -225,12 +224,12 @@ def learn_levels(levels: LevelEffects, own: Ints, arm: int, x: Floats, weight: f
 def _count_pair(levels: LevelEffects, one: int, two: int, arm: int, weight: float) -> None:
     key, size = (one * _PLACES + two) * _ARMS + arm, levels.pair_keys.size
     at, tried = _hashed(key, size), 0
-    while levels.pair_keys[at] != _EMPTY and levels.pair_keys[at] != key:
+    while levels.pair_keys[at] != EMPTY and levels.pair_keys[at] != key:
         at = (at + 1) % size
         tried += 1
         if tried >= size:  # a full table forgets who came together: it is never so, it doubles long before
             return
-    if levels.pair_keys[at] == _EMPTY:
+    if levels.pair_keys[at] == EMPTY:
         levels.pair_keys[at] = key
         levels.n_pairs[0] += 1
     levels.pair_answers[at] += weight
@@ -302,7 +301,7 @@ def _leave_others_out(levels: LevelEffects, category: int) -> None:
                 levels.reward[place, a] = levels.told[place, a]
     for at in range(levels.pair_keys.size):
         key = levels.pair_keys[at]
-        if key != _EMPTY:
+        if key != EMPTY:
             arm, both = key % _ARMS, key // _ARMS
             one, two = both // _PLACES, both % _PLACES
             if levels.category[one] == category:

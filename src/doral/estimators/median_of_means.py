@@ -20,8 +20,8 @@ class DelayRecord(NamedTuple):
     """The delays of A arms, in the order in which they were learned (or, for `min_age`, pulled)."""
 
     sums: Annotated[Floats, Array("A delays+1", when="race")]  # prefix sums, or Fenwick nodes
-    open_counts: Annotated[Floats, Array("A opens", when="race")]  # Fenwick nodes: open pulls; empty unless `min_age`
-    held: Annotated[Ints, Array("A")]  # delays held
+    open_counts: Annotated[Floats, Array("A delays+1", when="opens")]  # Fenwick nodes: open pulls, for `min_age`
+    held: Annotated[Ints, Array("A", index="delays+1")]  # delays held
     baskets: Annotated[Floats, Array("baskets")]  # scratch: one mean per basket
 
 
@@ -36,7 +36,7 @@ def new_delay_record(n_arms: int, capacity: int, delta: float, with_open: bool) 
 def delay_sizes(*, capacity: int, delta: float, with_open: bool) -> dict[str, int]:
     """Return the sizes of a record with room for so many delays of each arm."""
     most_baskets = int(8.0 * math.log(math.exp(0.125) / delta)) + 2
-    return {"delays": capacity, "opens": capacity + 1 if with_open else 1, "baskets": most_baskets}
+    return {"delays": capacity, "opens": with_open, "baskets": most_baskets}
 
 
 def with_double_room(record: DelayRecord) -> DelayRecord:
@@ -113,7 +113,7 @@ def close_pull(record: DelayRecord, arm: int, position: int, pulled_at: float, d
 
 @rare
 def _sum_of_first(record: DelayRecord, arm: int, length: int, clock: float) -> float:
-    if record.open_counts.shape[1] == 1:
+    if record.open_counts.shape[0] == 0:
         return record.sums[arm, length]
     return _fenwick_sum(record.sums[arm], length) + clock * _fenwick_sum(record.open_counts[arm], length)
 

@@ -142,7 +142,7 @@ def feature_size(ridge: Ridge) -> float:
     total = 0.0
     for a in range(n_arms):
         for i in range(n_features):
-            total += ridge.features[a, i] ** 2
+            total += ridge.features[a, i] * ridge.features[a, i]
     return total / n_arms if total > 0.0 else 1.0
 
 
@@ -326,7 +326,7 @@ def share_cells(prior: Prior, ridge: Ridge) -> None:
         for j in range(n_contexts):
             share = 1.0 / (1.0 + ridge.weight[j, a] / penalty)
             away = share * ridge.target[j, a] / penalty - (1.0 - share) * mean_of / known
-            total += away * away + noise * (share / penalty + (1.0 - share) ** 2 / known)
+            total += away * away + noise * (share / penalty + (1.0 - share) * (1.0 - share) / known)
             others = max(known - penalty * (1.0 - share), least)
             ridge.offset[j, a] = (mean_of - share * ridge.target[j, a]) / others
             ridge.precision[j, a, 0] = 1.0 / (1.0 / penalty + 1.0 / others)

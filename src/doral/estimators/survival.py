@@ -280,14 +280,14 @@ def shrink_to_others(curves: ReturnCurves, row: int, tau: Floats, error: Floats)
         if known_decisions(curves, row, a) >= WELL_KNOWN:
             n += 1.0
             mean += tau[a]
-            square += tau[a] ** 2
-            noise += error[a] ** 2
+            square += tau[a] * tau[a]
+            noise += error[a] * error[a]
     if n < 3.0:
         return
     mean /= n
     excess = max(square - n * mean * mean - (n - 1.0) * noise / n, 0.0)
     spread = (excess + SPREAD_PRIOR_SD**2) / n
     for a in range(n_arms):
-        keep = spread / (spread + error[a] ** 2)
+        keep = spread / (spread + error[a] * error[a])
         tau[a] = mean + keep * (tau[a] - mean)
         error[a] *= math.sqrt(keep)

@@ -22,20 +22,8 @@ except ModuleNotFoundError as error:
 
 from doral.gym.environment import ANY, ScenarioEnv, environment_name, environments
 from doral.gym.observation import Layout
-from doral.gym.vector import ScenarioVectorEnv
 
-__all__ = ["Layout", "ScenarioEnv", "ScenarioVectorEnv", "environment_name", "environments"]
+__all__ = ["Layout", "ScenarioEnv", "environment_name", "environments"]
 
-
-def _register(name: str, scenario: str | None) -> None:
-    gymnasium.register(
-        name,
-        entry_point="doral.gym.environment:ScenarioEnv",
-        vector_entry_point="doral.gym.vector:ScenarioVectorEnv",
-        kwargs={"scenario": scenario},
-    )
-
-
-for _name, _scenario in environments().items():
-    _register(_name, _scenario)
-_register(ANY, None)  # whoever gives none is told to
+for _name, _scenario in [*environments().items(), (ANY, None)]:
+    gymnasium.register(_name, entry_point="doral.gym.environment:ScenarioEnv", kwargs={"scenario": _scenario})

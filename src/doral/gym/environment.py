@@ -57,7 +57,7 @@ def run_of(options: dict[str, Any] | None) -> int | None:
 
 
 class ScenarioEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
-    """A scenario as an environment of Gymnasium: one step for everybody who arrives.
+    """A scenario as an environment of Gymnasium: one step for each arrival.
 
     An action is the number of an arm; the last one, `n_arms`, is to skip. What cannot be had or paid is a skip, and
     `info["refused"]` says so; `info["action_mask"]` and `action_masks()` tell before. Observations: `layout`.
@@ -70,7 +70,7 @@ class ScenarioEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     Args:
         scenario: A name (`doral scenarios` lists them) or a `doral.Scenario`.
-        reward: "returned": an answer within its deadline is rewarded in the step in which it comes back.
+        reward: "returned": an answer within its deadline is rewarded in the step in which it returns.
             "at_decision": in the step of its decision, before anybody could know; the sum is the same. That is for
             training in a simulator alone. Default: "returned".
         render_mode: None: there is nothing to be drawn.

@@ -111,7 +111,7 @@ class Observer:
     def observe(
         self, known: Statistics, *, context: int, traits: Floats, mask: NDArray[np.uint8], left: tuple[float, ...]
     ) -> NDArray[np.float32]:
-        """Return the observation when somebody of a context has arrived.
+        """Return the observation of an arrival.
 
         Args:
             known: What has come of earlier decisions.

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from doral import _check
 from doral.engine.options import PolicyOptions, read_stored
 from doral.engine.options import make_policy as policy_by_name
 from doral.engine.setup import MAX_SEED, check_fit
-from doral.errors import InvalidValue
+from doral.errors import InvalidValue, UnknownName
 from doral.live.engine_name import engine_name
 from doral.live.errors import NewerDatabase
 from doral.problem import Problem
@@ -33,6 +32,7 @@ class Definition:
     clock: ClockKind
     engine: str  # that made it, see `engine_name`
     created_at: float  # seconds since 1970: where the clock starts, which may be before it was made
+    gone: tuple[str, ...] = ()  # options that it was created with, and that this version does not have
 
     @property
     def is_in_seconds(self) -> bool:
@@ -67,33 +67,20 @@ class Definition:
             )
         try:
             policy, lost = read_stored(stored["policy"])
-        except LookupError as error:
+        except UnknownName as error:
             raise NewerDatabase(f"the campaign's policy was written by another doral: {error}") from None
-        if lost:
-            _warn_once(str(stored.get("name")), lost)
+        problem = Problem.from_dict(stored["problem"])
+        if policy.products and not problem.person:  # accepted once, without effect
+            policy = replace(policy, products="")
         return cls(
             name=stored.get("name"),
-            problem=Problem.from_dict(stored["problem"]),
+            problem=problem,
             policy=policy,
             seed=stored["seed"],
             clock=stored["clock"],
             created_at=stored["created_at"],
             engine=stored.get("engine", OLD_ENGINE),
-        )
-
-
-_warned: set[tuple[str, tuple[str, ...]]] = set()
-
-
-def _warn_once(campaign: str, lost: tuple[str, ...]) -> None:
-    """Log that a campaign goes on without options that this version does not have; once in a process."""
-    if (campaign, lost) not in _warned:
-        _warned.add((campaign, lost))
-        logging.getLogger("doral").warning(
-            "campaign %r was created with options that are gone (%s): its log is replayed as it is, and it goes on "
-            "with the nearest policy",
-            campaign,
-            ", ".join(lost),
+            gone=lost,
         )
 
 

@@ -43,6 +43,8 @@ SNAPSHOT_EVERY_EVENTS = 20_000
 SNAPSHOT_BYTES_PER_EVENT = 100  # a large state is saved less often, so that saving never dominates
 
 
+_warned: dict[str, object] = {}  # tags of the campaigns whose options are known to be gone
+
 Ask: TypeAlias = tuple[Callable[..., Planned[Any]], Sequence[Any]]  # a plan, and what was asked
 
 
@@ -422,7 +424,19 @@ class Session:
                 f"campaign {self.row.name!r}: its log is that of {fold.definition.name!r}; its name was changed"
             )
         fold.head = fold.salt = known(first[0].chain)
+        self._warn_of_gone_options(fold.definition)
         return fold
+
+    def _warn_of_gone_options(self, definition: Definition) -> None:
+        """Log that the campaign goes on without options that this version does not have; once in a process."""
+        mark = object()
+        if definition.gone and _warned.setdefault(self.row.tag, mark) is mark:
+            logger.warning(
+                "campaign %r was created with options that are gone (%s): its log is replayed as it is, and it goes on "
+                "with the nearest policy",
+                self.row.name,
+                ", ".join(definition.gone),
+            )
 
     def _restore(self, log: Log, last: int) -> Fold:
         """From the newest snapshot that can be used, whatever is wrong with the others; else from the beginning."""

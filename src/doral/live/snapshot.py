@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
+from doral.engine.setup import GROWING, first_sizes, grown_sizes
 from doral.live.definition import Definition
 from doral.live.engine_name import decisions_digest
 from doral.live.fold import Fold
-from doral.live.snapshot_checks import BadSnapshot, check_fold, check_state
+from doral.live.snapshot_checks import BadSnapshot, check_fold
 
 VERSION = 4
 _MAGIC = b"DORAL SNAPSHOT\n"
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 8
 _HEAD = len(_MAGIC) + _DIGEST_BYTES + _LENGTH_BYTES
-_GROW = ("ring", "race.", "costs.claims", "people.ring_", "people.levels.")  # with the log
 _ROOM = 4  # arrays that grow with the log have room for at most so many times what is in it
 
 
@@ -93,7 +93,6 @@ def _decoded(data: bytes, definition: Definition, tag: str, sequence: int | None
         array.flags.writeable = template.flags.writeable  # part of the type for which kernels are compiled
         arrays[name] = array
         offset += count * template.dtype.itemsize
-    check_state(arrays, fold.problem)
     fold.engine.restore(arrays)
     fold.check()
     return fold
@@ -116,16 +115,17 @@ def _read(data: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def _shapes(fold: Fold, stored: list[Any]) -> Mapping[str, tuple[int, ...]]:
-    """Those of the engine's arrays; only what grows with the log may be longer than at the beginning."""
+    """Return the shapes of the arrays by name; axes that double with the log have room for what it may hold."""
     found: dict[str, tuple[int, ...]] = {}
-    for (name, template), (stored_name, shape) in zip(fold.engine.arrays(), stored, strict=True):
-        if name != stored_name or len(shape) != template.ndim or not all(type(length) is int for length in shape):
-            raise BadSnapshot(f"does not have {name} in its place")
-        grows = name.startswith(_GROW)
-        most = [_ROOM * (length + fold.sequence) if grows else length for length in template.shape]
-        if not all(least <= length <= limit for least, length, limit in zip(template.shape, shape, most, strict=True)):
-            raise BadSnapshot(f"{name} has an impossible size")
+    for name, shape in stored:
+        if not isinstance(shape, list) or not all(type(length) is int for length in shape):
+            raise BadSnapshot(f"{name!r:.40} has no shape")
         found[name] = tuple(shape)
+    if len(found) != len(stored):
+        raise BadSnapshot("an array is there twice")
+    first, grown = first_sizes(fold.engine.blueprint), grown_sizes(fold.engine.blueprint, found)
+    if any(grown[axis] > _ROOM * (first[axis] + fold.sequence) for axis in GROWING):
+        raise BadSnapshot("an array has an impossible size")
     return found
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-import numpy as np
-
-from doral.estimators.levels import pairs_of
 from doral.live.events import STATE_NAMES
 from doral.live.roster import ARM_STATUS_NAMES
 from doral.person import MAX_LEVELS, Category
@@ -102,40 +98,3 @@ def _check_counts(counts: Any, arms: Any) -> None:
         _require(_is_count(counts[name]), name)
     for name in ("reward", "late_reward"):
         _require(_is_exact(counts[name]), name)
-
-
-def _check_rows_of_people(arrays: Mapping[str, Any], problem: Problem, size: int) -> None:
-    context, room = arrays["people.context"], arrays["people.levels.category"].size
-    _require(bool(np.all((context >= 0) & (context < problem.n_contexts))), "context of a person")
-    _require(bool(arrays["people.counts"][0] >= 0), "the number of the people")
-    _require(
-        arrays["people.ring_columns"].shape[0] == arrays["people.ring_levels"].shape[0] == size + 1, "room for people"
-    )
-    n_levels, n_categories = int(arrays["people.levels.n"][0]), arrays["people.levels.common"].size
-    _require(0 <= n_levels <= room, "the number of levels")
-    for name in ("category", "came", "answers", "reward", "x", "mean", "variance"):
-        _require(arrays[f"people.levels.{name}"].shape[0] == room, "room for levels")
-    category, keys, places = (arrays[f"people.levels.{name}"] for name in ("category", "keys", "places"))
-    _require(keys.size == places.size >= 2 * room, "room for levels")
-    _require(bool((keys == -1).any()) and bool(np.all((places >= 0) & (places < max(room, 1)))), "the table of levels")
-    _require(n_categories == 0 or bool(np.all((category >= 0) & (category < n_categories))), "category of a level")
-    _require(arrays["people.levels.pair_keys"].size == arrays["people.levels.pair_answers"].size, "room for pairs")
-    for one, two, arm in pairs_of(arrays["people.levels.pair_keys"]):
-        _require(0 <= one < n_levels and 0 <= two < n_levels and 0 <= arm < problem.n_arms, "a pair of levels")
-    for name in ("people.own_levels", "people.ring_levels"):
-        _require(bool(np.all((arrays[name] >= -1) & (arrays[name] < room))), "level of a person")
-
-
-def check_state(arrays: Mapping[str, Any], problem: Problem) -> None:
-    """Compiled code checks no index: those by which it finds its decisions, contexts and arms must be there."""
-    now, ring = arrays["now"][0], arrays["ring"]
-    size = ring.size
-    _require(size & (size - 1) == 0, "room for decisions")
-    _require(0 <= now["first"] <= now["next"] <= now["first"] + size, "the first of the decisions")
-    open_ones = ring[np.arange(now["first"], now["next"]) & (size - 1)]
-    if "forecast.pace" in arrays:  # where the end is a date: time is divided by it
-        _require(bool(arrays["forecast.pace"]["span"][0] > 0.0), "a span of time")
-    if problem.person:
-        _check_rows_of_people(arrays, problem, size)
-    for name, count in (("context", problem.n_contexts), ("arm", problem.n_arms)):
-        _require(bool(np.all((open_ones[name] >= 0) & (open_ones[name] < count))), f"{name} of a decision")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from doral._arrays import Floats
+from doral._arrays import Flags, Floats
 
 
 class Weighed(NamedTuple):
@@ -21,6 +21,20 @@ class Weighed(NamedTuple):
     weight: Floats  # by row; 0 where there is no answer
     never: float  # the rest: later than anybody was watched, or never
     longest: float  # how long a row was watched at most: of what is later nothing is known
+
+
+def event_weights(is_event: Flags, mass: Floats | None = None) -> Floats:
+    """Return the product-limit weight of every event; rows are sorted by the age at which they left, `mass` is 1 each.
+
+    >>> event_weights(np.array([True, False, True, False]))
+    array([0.25 , 0.   , 0.375, 0.   ])
+    """
+    mass = np.ones(is_event.size) if mass is None else mass
+    at_risk = np.cumsum(mass[::-1])[::-1]
+    hazard = np.where(is_event, np.divide(mass, at_risk, out=np.zeros(mass.size), where=at_risk > 0.0), 0.0)
+    weight = hazard.copy()
+    weight[1:] *= np.cumprod(1.0 - hazard)[:-1]
+    return weight
 
 
 def weigh_answers(delay: Floats, watched: Floats, own: Floats | None = None) -> Weighed:
@@ -35,12 +49,6 @@ def weigh_answers(delay: Floats, watched: Floats, own: Floats | None = None) -> 
     is_answered = np.isfinite(delay)
     left = np.where(is_answered, delay, watched)
     order = np.lexsort((~is_answered, left))  # of those who leave at the same age, answers come first
-    mass = np.full(n, 1.0) if own is None else own[order]
-    at_risk = np.cumsum(mass[::-1])[::-1]
-    answered = is_answered[order]
-    hazard = np.where(answered, np.divide(mass, at_risk, out=np.zeros(n), where=at_risk > 0.0), 0.0)
-    survival = np.cumprod(1.0 - hazard)
-    before = np.concatenate([[1.0], survival[:-1]])
     weight = np.empty(n)
-    weight[order] = before * hazard
+    weight[order] = event_weights(is_answered[order], None if own is None else own[order])
     return Weighed(weight, float(max(0.0, 1.0 - weight.sum())), float(watched.max()))

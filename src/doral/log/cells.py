@@ -8,6 +8,7 @@ import numpy as np
 
 from doral._arrays import Flags, Floats, Ints
 from doral._cached import cached_property
+from doral.log.answers import event_weights
 from doral.log.log import Log
 from doral.log.open_ends import open_ends
 
@@ -48,11 +49,7 @@ class Cells:
             own, is_settled = mass[here], self.is_settled[here]
             if not is_settled.any():
                 continue
-            at_risk = np.cumsum(own[::-1])[::-1]
-            hazard = np.where(is_settled, own / at_risk, 0.0)
-            left = np.cumprod(1.0 - hazard)
-            some = hazard
-            some[1:] *= left[:-1]
+            some = event_weights(is_settled, own)
             weight[here] = some / some.sum()
         return weight
 

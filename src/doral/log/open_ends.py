@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Flags, Floats, Ints
+from doral.log.answers import event_weights
 
 _STRIDE = 0.6180339887498949  # multiples of it, less whole numbers, are spread evenly however many they are
 
@@ -60,10 +61,7 @@ class _Pool:
         self._rows = rows[np.lexsort((rank, left[rows]))]
         self._left, settled = left[self._rows], is_settled[self._rows]
         self.is_closed = bool(settled.size) and bool(settled[-1])
-        at_risk = np.arange(self._rows.size, 0, -1, dtype=np.float64)
-        hazard = np.where(settled, 1.0 / at_risk, 0.0)
-        before = np.concatenate([[1.0], np.cumprod(1.0 - hazard)])
-        self._weight = hazard * before[:-1]
+        self._weight = event_weights(settled)
         self._upto = np.concatenate([[0.0], np.cumsum(self._weight)])
         self._came = np.concatenate([[0.0], np.cumsum(self._weight * is_in_time[self._rows])])
 

@@ -18,7 +18,7 @@ class Demand(NamedTuple):
     weight: Annotated[Floats, Array("rows")]  # pi_j = weight / total
     total: Annotated[Floats, Array("1")]
     share: Annotated[Floats, Array("rows", when="shares")]  # pi_j; empty where many weights change
-    depth: Annotated[Ints, Array("rows")]  # how many reserves are closed to the context
+    depth: Annotated[Ints, Array("rows", index="D")]  # how many reserves are closed to the context
     of_depth: Annotated[Floats, Array("D")]  # the sum of their weights
 
 

@@ -27,16 +27,16 @@ class Edges(NamedTuple):
 
     slope: Annotated[Floats, Array("E")]
     cost: Annotated[Floats, Array("E")]
-    context: Annotated[Ints, Array("E")]
+    context: Annotated[Ints, Array("E", index="rows")]
     room: Annotated[Ints, Array("1")]  # R
-    n_blocks: Annotated[Ints, Array("1", fill=1)]
-    start: Annotated[Ints, Array("Bk")]  # where the edges of the block are; after those of the blocks, free places
-    size: Annotated[Ints, Array("Bk")]  # edges of the block
+    n_blocks: Annotated[Ints, Array("1", fill=1, index="Bk+1")]
+    start: Annotated[Ints, Array("Bk", index="E")]  # where the block begins; after those of the blocks, free places
+    size: Annotated[Ints, Array("Bk", index="E+1")]  # edges of the block
     last_slope: Annotated[Floats, Array("Bk")]  # its last edge
-    last_context: Annotated[Ints, Array("Bk")]
+    last_context: Annotated[Ints, Array("Bk", index="rows")]
     need: Annotated[Floats, Array("Bk D")]  # sum of weight * cost of its edges, by depth of their context
     changes: Annotated[Ints, Array("Bk")]  # of `need`, since it was summed
-    n_placed: Annotated[Ints, Array("rows")]  # edges of a context
+    n_placed: Annotated[Ints, Array("rows", index="H+1")]  # edges of a context
     placed: Annotated[Floats, Array("rows H")]  # their slopes
 
 

@@ -29,10 +29,10 @@ class Hulls(NamedTuple):
     """Hulls of J contexts, and one spare row for a context whose arms are restricted in this round only."""
 
     costs: Annotated[Floats, Array("Rh A")]  # of one row for all contexts, or of one row per context
-    by_cost: Annotated[Ints, Array("Rh A")]  # arms in ascending order of cost
+    by_cost: Annotated[Ints, Array("Rh A", index="A")]  # arms in ascending order of cost
     floor: Annotated[Floats, Array("1")]  # what a unit of cost must bring at least
-    length: Annotated[Ints, Array("rows+1")]  # vertices of each hull, "skip" not counted
-    arm: Annotated[Ints, Array("rows+1 H")]
+    length: Annotated[Ints, Array("rows+1", index="H+1")]  # vertices of each hull, "skip" not counted
+    arm: Annotated[Ints, Array("rows+1 H", index="A")]
     cost: Annotated[Floats, Array("rows+1 H")]
     value: Annotated[Floats, Array("rows+1 H")]
     edges: Edges  # of rows 0..J-1

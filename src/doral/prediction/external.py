@@ -1,7 +1,7 @@
 """`doral.external`: rewards as a model from outside predicts them; delays, budget and ledger as ours.
 
 Nothing of the model is in the engine. Whoever drives it keeps the models (`models.py`), fits them on decisions whose
-fate is known, and hands in a prediction for each arm with everybody who arrives (`engine/pieces/predicted.py`).
+fate is known, and hands in a prediction for each arm with every arrival (`engine/people.py`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from doral import _check
-from doral.errors import InvalidValue, UnknownName, shown
+from doral.errors import InvalidValue, shown
 from doral.problem.arm import Arm, check_alike
 from doral.problem.context import Context
 from doral.problem.limits import MAX_CONTEXTS, MAX_REWARD
@@ -37,16 +37,17 @@ def with_nothing(given: list[Any]) -> list[Any]:
         if arm.name != NOTHING and len(arm.features) > n_features and arm.features[n_features] != 0.0:
             remedy = "is the feature of doing nothing: it must be 0 for all arms"
             raise InvalidValue(f"last feature of arm {shown(arm.name)}", arm.features[n_features], remedy)
-    return [arm if len(arm.features) != n_features else _widened(arm, nothing) for arm in given]
+    if not nothing.features:
+        return given
+    return [
+        arm if len(arm.features) != n_features else Arm(arm.name, features=(*arm.features, 0.0), cost=arm.cost)
+        for arm in given
+    ]
 
 
 def _mark(n_features: int) -> tuple[float, ...]:
     """Without features there is nothing to tell apart: each arm is learned by itself."""
     return (*(0.0,) * n_features, 1.0) if n_features else ()
-
-
-def _widened(arm: Arm, nothing: Arm) -> Arm:
-    return arm if not nothing.features else Arm(arm.name, features=(*arm.features, 0.0), cost=arm.cost)
 
 
 def checked_baseline(
@@ -74,13 +75,7 @@ def checked_baseline(
 def _known_baseline(baseline: object, contexts: tuple[Context, ...]) -> tuple[float, ...]:
     names = [context.name for context in contexts]
     if isinstance(baseline, Mapping):
-        for name in baseline:
-            if name not in names:
-                raise UnknownName("context of the baseline", name, names)
-        for name in names:
-            if name not in baseline:
-                raise InvalidValue("baseline", dict(baseline), f"lacks context {shown(name)}; give every context one")
-        values = [baseline[name] for name in names]
+        values = _check.by_name("baseline", baseline, names, kind="context")
     elif isinstance(baseline, Sequence | np.ndarray):
         values = _check.items("baseline", baseline, what="numbers, one per context", at_most=MAX_CONTEXTS)
         if len(values) != len(names):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Literal, get_args
 
 from doral import _check
-from doral.errors import InvalidValue, UnknownName, shown
+from doral.errors import InvalidValue, shown
 from doral.problem.arm import Arm
 from doral.problem.context import Context
 from doral.problem.limits import MAX_AGE, MAX_HORIZON, MAX_REWARD, MAX_TIERS, MIN_AGE
@@ -16,18 +16,11 @@ Paid = Literal["always", "on_answer"]
 
 
 def check_named_contexts(arms: tuple[Arm, ...], contexts: tuple[Context, ...]) -> None:
-    """A cost by context names all of them, and nobody else."""
-    names = {context.name: None for context in contexts}
+    """Check that a cost by context names all contexts, and no other."""
+    names = [context.name for context in contexts]
     for arm in arms:
         if isinstance(arm.cost, tuple):
-            named = dict(arm.cost)
-            field = f"cost of arm {shown(arm.name)}"
-            for name in names:
-                if name not in named:
-                    raise InvalidValue(field, named, f"lacks context {shown(name)}; give every context a cost")
-            for name in named:
-                if name not in names:
-                    raise UnknownName("context", name, names)
+            _check.by_name(f"cost of arm {shown(arm.name)}", dict(arm.cost), names, kind="context")
 
 
 def checked_end(horizon: object, until: object, expected: object) -> tuple[int, float | None, int | None]:
@@ -71,7 +64,7 @@ def checked_reserves(reserves: object, contexts: tuple[Context, ...]) -> tuple[t
     for tier, share in pairs.items():
         tier = _check.whole_number("tier of a reserve", tier, at_least=1, at_most=MAX_TIERS - 1)
         if not any(context.tier >= tier for context in contexts):
-            raise InvalidValue("tier of a reserve", tier, "no context is of this tier or above; nobody could use it")
+            raise InvalidValue("tier of a reserve", tier, "no context is of this tier or above: it could not be used")
         checked.append((tier, _check.finite_number(f"reserve of tier {tier}", share, above=0, at_most=1)))
     total = math.fsum(share for _, share in checked)
     if total > 1:
@@ -88,6 +81,6 @@ def checked_reserve(reserve: object, *, paid: object, has_deadlines: bool) -> fl
         raise InvalidValue("paid", paid, remedy)
     checked = _check.finite_number("reserve", reserve, at_least=0.5, at_most=1, hint=", a probability")
     if checked < 1.0 and paid == "always":
-        remedy = "must be 1 where costs are always paid: nothing comes back; or say paid='on_answer'"
+        remedy = "must be 1 where costs are always paid: nothing is refunded; or say paid='on_answer'"
         raise InvalidValue("reserve", checked, remedy)
     return checked

@@ -20,7 +20,7 @@ MIN_AGE, MAX_AGE = 1e-9, 1e12  # of deadlines and cut-offs: a nanosecond of a cl
 # The largest reward, either way. Two things limit it. Over the longest horizon, sums of squares reach 1e18 * 1e10, and
 # with features and weights squared 1e58: finite. And sums are kept in two floats of 53 bits each, so that a wrong
 # reward of 1e9, whose square is 1e18, leaves an error of 1e18 * 2^-106, about 1e-14, when it is taken back: rewards
-# around 1 come out of that with 14 digits. Whoever counts in smaller units than millionths should scale them.
+# around 1 come out of that with 14 digits. Units smaller than millionths should be scaled.
 MAX_REWARD = 1e9
 
 MAX_TIERS = 100

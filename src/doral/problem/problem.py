@@ -60,8 +60,8 @@ class Problem:
         arms: What the budget can be spent on: `Arm` objects; or names, where each costs 1 and has no features; or a
             mapping from name to cost.
         contexts: Who arrives: a mapping from name to share, names alone (the shares are then learned), or `Context`
-            objects. Given shares have to sum to 1 within 1e-6 and are kept as given, not rescaled. None: nobody is
-            told apart but by `person`.
+            objects. Given shares have to sum to 1 within 1e-6 and are kept as given, not rescaled. None: arrivals
+            differ by `person` alone.
         budget: What can be spent in all, in the unit of the costs.
         horizon: How many arrive: rounds, one arrival each. Or give `until`.
         deadline: An answer counts only if it comes within this time: rounds (arrivals) in a simulation, seconds in a
@@ -89,7 +89,7 @@ class Problem:
         until: In place of `horizon` where the end is a date: how long it lasts, in the unit of the deadline.
         expected_arrivals: With `until`: a first guess of how many will arrive, which is then learned from the pace.
             None: twice as many as the budget can serve.
-        person: What is known of everybody who arrives, beside a context or instead of one: names of numbers, `Number`
+        person: What is known of every arrival, beside a context or instead of one: names of numbers, `Number`
             and `Category` objects, or a mapping from name to "number" or "category". Default: nothing.
         missing: "error": all of `person` has to be given; "mean": what is missing is taken to be as on average.
             Default: "error".
@@ -372,19 +372,7 @@ class Problem:
             "problem",
             data,
             required=("arms", "budget"),
-            optional=(
-                "contexts",
-                "person",
-                "horizon",
-                "until",
-                "expected_arrivals",
-                "deadline",
-                "feedback",
-                "reserves",
-                "reward_range",
-                "baseline",
-                *_LATER,
-            ),
+            optional=[field.name for field in fields(cls)],
         )
         arms = _check.items(
             "arms", given.pop("arms"), what="mappings such as {'name': 'kit-a', 'cost': 4}", at_most=MAX_ARMS

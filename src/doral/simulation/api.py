@@ -23,8 +23,7 @@ from doral.simulation.results.result import SimulationResult
 from doral.simulation.rivals.rival import Rival
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.workers.tasks import Prefer, run_work, spread
-from doral.simulation.world.players import CompiledPlayer, ExternalPlayer, Player
-from doral.simulation.world.python_player import PythonPlayer
+from doral.simulation.world.players import CompiledPlayer, ExternalPlayer, Player, PythonPlayer
 from doral.simulation.world.python_policy import PolicyMaker
 from doral.simulation.world.returns import true_return_table
 from doral.simulation.world.tape import CHUNK_ROUNDS, WORLD, new_tape
@@ -79,7 +78,7 @@ def make_player(
     true_returns: Floats | None = None,
     keep_decisions: bool = False,
 ) -> Player:
-    """Whoever plays this policy; one that cannot play this scenario says so here."""
+    """Return the player of a policy; one that cannot play this scenario is refused here."""
     if isinstance(one, PolicyOptions):
         return CompiledPlayer(
             one, scenario, truth, seed=seed, run=run, true_returns=true_returns, keep_decisions=keep_decisions
@@ -92,7 +91,7 @@ def make_player(
 def _check_curves(policies: Sequence[MadePolicy]) -> None:
     for one in policies:
         if isinstance(one, PolicyOptions) and one.return_probability == "oracle":
-            remedy = "is one curve for everybody, and people differ in speed; choose estimated or one"
+            remedy = "is one curve for all, and people differ in speed; choose estimated or one"
             raise InvalidValue(f"return_probability of {one.name}", "oracle", remedy)
 
 
@@ -223,12 +222,12 @@ def simulate(
         n_jobs: Parallel workers, as scikit-learn counts them (-1: all cores). Results do not depend on it.
         first_run: The number of the first run, to continue an earlier experiment: runs 50 to 99 of a seed are the same
             whether or not 0 to 49 were played.
-        keep_decisions: Whether to keep everybody who arrived, what was done and what came of it, for `.decisions()`;
+        keep_decisions: Whether to keep all arrivals, what was done and what came of it, for `.decisions()`;
             about 80 bytes for each, policy and run.
         on_run: Called without arguments after each finished run.
-        progress: Whether to say on standard error, in one line, how far it is and how long it will take. None: where
-            somebody is looking (a terminal or a notebook), if it takes longer than a second, and nobody counts runs
-            with `on_run`. DORAL_PROGRESS=0 in the environment turns that off.
+        progress: Whether to show on standard error, in one line, how far it is and how long it will take. None: in a
+            terminal or a notebook, if it takes longer than a second and `on_run` is not given. DORAL_PROGRESS=0 in the
+            environment turns that off.
     """
     chosen, places = made_policies(policies), made_scenarios(scenario)
     runs = _check.whole_number("runs", runs, at_least=1, at_most=MAX_RUNS)
@@ -238,7 +237,7 @@ def simulate(
     if not isinstance(keep_decisions, bool | np.bool_):
         raise InvalidValue("keep_decisions", keep_decisions, "must be True or False")
     if not isinstance(progress, bool | np.bool_ | None):
-        raise InvalidValue("progress", progress, "must be True, False, or None: where somebody is looking")
+        raise InvalidValue("progress", progress, "must be True, False, or None: in a terminal or a notebook")
     if on_run is not None and not callable(on_run):
         raise InvalidValue("on_run", on_run, "must be a function without arguments, or None")
     check_sizes(chosen, places)
@@ -247,7 +246,9 @@ def simulate(
     played = _played(Experiment(chosen, places, seed, bool(keep_decisions)), tasks, n_jobs=n_jobs)
     is_shown = progress if progress is not None or on_run is None else False
     lengths = (float(places[i].problem.expected_rounds) for i, _ in tasks)
-    with Progress("simulating", lengths, "runs", is_shown=is_shown, workers=_workers(n_jobs)) as shown:
+    with Progress(
+        "simulating", lengths, "runs", is_shown=is_shown, workers=n_jobs if n_jobs > 0 else os.cpu_count() or 1
+    ) as shown:
         for found in played:
             outcomes.extend(found)
             shown.advance()
@@ -264,7 +265,3 @@ def check_sizes(policies: Iterable[MadePolicy], scenarios: Iterable[Scenario]) -
                 check_size(policy=one, problem=place.problem)
             elif isinstance(one, External):
                 check_size(policy=one.options, problem=one.problem_of(place.problem))
-
-
-def _workers(n_jobs: int) -> int:
-    return n_jobs if n_jobs > 0 else os.cpu_count() or 1

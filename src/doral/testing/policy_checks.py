@@ -1,4 +1,4 @@
-"""What every policy should keep to, whoever wrote it: one small check per promise, all of them by `check_policy`.
+"""Checks that every policy should pass: one small check per promise, all of them by `check_policy`.
 
 A policy is anything that `doral.simulate` takes: a name, options from `doral.policy(...)`, or a class in Python.
 """
@@ -156,7 +156,7 @@ def check_independent_of_jobs(policy: AnyPolicy) -> None:
 
 
 def check_inputs_are_not_changed(policy: AnyPolicy) -> None:
-    """The problem, the scenario, and what a policy in Python is told, are the same afterwards."""
+    """The problem, the scenario, and what a policy in Python receives, are the same afterwards."""
     scenario = _scenario(availability=0.8)
     problem = scenario.problem
     before = copy.deepcopy(scenario)
@@ -221,7 +221,7 @@ def check_policy(policy: AnyPolicy) -> None:
 
 
 class _Watched:
-    """Passes everything on, and sees whether what was told came back as it was."""
+    """Passes everything on, and checks that arguments were not changed."""
 
     def __init__(self, inner: PythonPolicy) -> None:
         self._inner = inner

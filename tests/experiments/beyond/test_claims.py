@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from doral._arrays import Floats
-from doral.engine.presets import policy
+from doral.engine.options import make_policy
 from doral.experiments.beyond import analysis
 from doral.experiments.beyond import claims as targets
 from doral.experiments.kit.batches import CellResult
@@ -44,7 +44,7 @@ def check(
             cell=Cell(
                 study="table",
                 scenario=SCENARIOS[name],
-                policies=tuple(policy(one) for one in rewards),
+                policies=tuple(make_policy(one) for one in rewards),
                 runs=STEADY.size,
             ),
             result=result,

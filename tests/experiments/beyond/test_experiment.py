@@ -16,7 +16,7 @@ import pytest
 from matplotlib import image
 from matplotlib.colors import LinearSegmentedColormap
 
-from doral.engine.presets import PRESETS, policy
+from doral.engine.options import PRESETS, make_policy
 from doral.errors import InvalidValue
 from doral.experiments.beyond import altered_scenarios
 from doral.experiments.beyond.analysis import BeyondFindings, mean_cutoff, shares_table
@@ -44,7 +44,7 @@ from tests.once import Once
 
 NAMES = ("paper/diverse-pareto", "stress/drift")
 TINY = BeyondExtent(
-    policies=tuple(policy(name) for name in ("doral-otf", "doral", "random")),
+    policies=tuple(make_policy(name) for name in ("doral-otf", "doral", "random")),
     scenarios=tuple(SCENARIOS[name] for name in NAMES),
     runs=3,
     side_runs=2,
@@ -86,7 +86,7 @@ def test_shares_are_those_of_the_simulator(made: tuple[Path, BeyondFindings]) ->
 
 def test_what_an_ingredient_is_worth_is_the_paired_loss_without_it(made: tuple[Path, BeyondFindings]) -> None:
     place = shrunk(SCENARIOS["stress/drift"], TINY.shrink)
-    result = simulate([policy("doral-otf"), policy("doral-otf", pending="ignored")], place, runs=2, seed=1)
+    result = simulate([make_policy("doral-otf"), make_policy("doral-otf", pending="ignored")], place, runs=2, seed=1)
     shares = [
         np.array([100 * one.rewards[0] / one.oracle for one in result.of(place.name, name)]) for name in result.policies
     ]
@@ -102,11 +102,10 @@ def test_what_an_ingredient_is_worth_is_the_paired_loss_without_it(made: tuple[P
 
 
 def test_points_of_sweeps_are_those_of_the_simulator(made: tuple[Path, BeyondFindings]) -> None:
-    rows = [row for row in rows_of(made[0], "choices") if row["choice"] == "cutoff"]
-    assert {row["line"] for row in rows} == {"diverse-pareto"}
-    row = next(row for row in rows if row["x"] == "0.5")
+    rows = [row for row in rows_of(made[0], "choices") if row["choice"] == "exploration"]
+    row = next(row for row in rows if row["x"] == "0.5" and row["line"] == "diverse-pareto")
     place = shrunk(SCENARIOS["paper/diverse-pareto"], TINY.shrink)
-    outcomes = simulate(policy("doral-otf", cutoff_share=0.5), place, runs=2, seed=1).outcomes
+    outcomes = simulate(make_policy("doral-otf", exploration=0.5), place, runs=2, seed=1).outcomes
     assert float(row["share_percent"]) == pytest.approx(
         np.mean([100 * one.rewards[0] / one.oracle for one in outcomes])
     )
@@ -167,7 +166,7 @@ def test_two_runs_have_no_interval_anywhere(made: tuple[Path, BeyondFindings]) -
 
 
 def test_without_doral_otf_there_is_only_the_table(tmp_path: Path) -> None:
-    extent = dataclasses.replace(TINY, policies=(policy("random"),), scenarios=TINY.scenarios[1:])
+    extent = dataclasses.replace(TINY, policies=(make_policy("random"),), scenarios=TINY.scenarios[1:])
     assert {cell.study for cell in cells(extent)} == {"table"}
     found = make(tmp_path, extent)
     assert found.claims == []
@@ -183,7 +182,7 @@ def table_of(make_result: MakeResult, rewards: dict[str, list[float]]) -> pl.Dat
     cell = Cell(
         study="table",
         scenario=SCENARIOS["stress/drift"],
-        policies=tuple(policy(name) for name in rewards),
+        policies=tuple(make_policy(name) for name in rewards),
         runs=4,
     )
     return shares_table([CellResult(cell=cell, result=result)])
@@ -336,7 +335,7 @@ def test_depths_of_colour() -> None:
 
 
 def test_every_ingredient_changes_something_and_has_its_own_words() -> None:
-    default = policy("doral-otf").to_dict()
+    default = make_policy("doral-otf").to_dict()
     for variant in INGREDIENTS:
         own = variant.policy.to_dict()
         assert {key for key in own if own[key] != default[key]} > {"name"}, variant.policy.name
@@ -348,7 +347,7 @@ def test_every_ingredient_changes_something_and_has_its_own_words() -> None:
 def test_every_sweep_shows_the_default_and_each_point_once(sweep: Sweep) -> None:
     places = [(point.panel, point.line, point.x) for point in sweep.points]
     assert len(set(places)) == len(places)
-    default = dataclasses.replace(policy("doral-otf"), name="any")
+    default = dataclasses.replace(make_policy("doral-otf"), name="any")
     is_default = [dataclasses.replace(point.policy, name="any") == default for point in sweep.points]
     assert any(is_default)
     if sweep.default is not None:
@@ -395,8 +394,8 @@ def test_the_full_extent_is_every_policy_on_every_scenario() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (dataclasses.replace(TINY, policies=(policy("doral", accept=11),)), "accept = 11"),
-        (dataclasses.replace(TINY, policies=(policy("doral"), policy("doral"))), "policy = 'doral'"),
+        (dataclasses.replace(TINY, policies=(make_policy("doral", accept=11),)), "accept = 11"),
+        (dataclasses.replace(TINY, policies=(make_policy("doral"), make_policy("doral"))), "policy = 'doral'"),
         (dataclasses.replace(TINY, scenarios=TINY.scenarios[1:] * 2), "scenario = 'stress/drift'"),
     ],
 )

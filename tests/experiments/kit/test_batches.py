@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from doral.engine.presets import policy
+from doral.engine.options import make_policy
 from doral.errors import InvalidValue
 from doral.experiments.kit.batches import BATCH_POLICIES, BATCH_RUNS, Batch, Finished, batches_of, run_cells
 from doral.experiments.kit.cell import Cell
@@ -118,7 +118,7 @@ def test_keys_tell_everything_apart() -> None:
         dataclasses.replace(batch, first_run=1),
         dataclasses.replace(batch, runs=6),
         dataclasses.replace(batch, policies=cell.policies[:3]),
-        dataclasses.replace(batch, policies=(policy("doral", accept=4),)),
+        dataclasses.replace(batch, policies=(make_policy("doral", accept=4),)),
         dataclasses.replace(batch, cell=dataclasses.replace(cell, keep_curves=False)),
         dataclasses.replace(batch, cell=dataclasses.replace(cell, scenario=other_scenario)),
     ]

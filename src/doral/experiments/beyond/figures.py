@@ -18,7 +18,7 @@ from doral.experiments.beyond.cells import BeyondExtent
 from doral.experiments.beyond.heatmaps import ingredients_heatmap, shares_heatmap
 from doral.experiments.beyond.names import PAPER_SCENARIOS, short_name
 from doral.experiments.beyond.reward_figure import reward_figure, shown_policies
-from doral.experiments.beyond.sweeps import SWEEPS, Measure, Sweep
+from doral.experiments.beyond.sweeps import SWEEPS, Sweep
 from doral.experiments.kit.drawing import banded_curve, banded_line, ends_of, runs_words
 from doral.experiments.kit.shares import oracle_rewards, regret
 from doral.pages.images import as_bytes
@@ -27,10 +27,6 @@ from doral.simulation.results.plots import clean, colour_of, dash_of
 
 WIDTH_INCHES = 5.8  # narrow enough for its words to be read on a phone
 _MARKERS = ("o", "s", "^", "D", "v", "P")
-_MEASURES: dict[Measure, tuple[str, str]] = {
-    "share": ("share_percent", "% of the oracle's reward"),
-    "cutoff": ("cutoff_rounds", "cut-off m at the end, rounds"),
-}
 _DARK_GRID = "#353d46"
 _DARK: dict[Any, str] = {
     **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "#14181d"),
@@ -143,32 +139,29 @@ def _dot(axes: Axes, found: Interval, y: float, *, position: int, label: str | N
 
 
 def _sweep_figure(sweep: Sweep, frame: pl.DataFrame) -> Figure:
-    """Panels side by side, measures of the same points below each other."""
+    """Panels side by side."""
     panels = list(dict.fromkeys(point.panel for point in sweep.points))
     widths = [max(2, len({point.x for point in sweep.points if point.panel == panel})) for panel in panels]
-    figure = Figure(figsize=(WIDTH_INCHES, 1.0 + 3.0 * len(sweep.measures)), layout="constrained")
+    figure = Figure(figsize=(WIDTH_INCHES, 4.0), layout="constrained")
     figure.suptitle(f"{sweep.question}\n({runs_words(frame['runs'][0])})", fontsize="medium", x=0.01, ha="left")
-    grid = figure.subplots(len(sweep.measures), len(panels), squeeze=False, width_ratios=widths)
-    for row, measure in zip(grid, sweep.measures, strict=True):
-        for axes, panel in zip(row, panels, strict=True):
-            _panel(axes, sweep, frame.filter(panel=panel), measure)
-            axes.set_title(panel, fontsize="medium")
-        row[0].set_ylabel(_MEASURES[measure][1])
-    for axes in grid[-1]:
+    row = figure.subplots(1, len(panels), squeeze=False, width_ratios=widths)[0]
+    for axes, panel in zip(row, panels, strict=True):
+        _panel(axes, sweep, frame.filter(panel=panel))
+        axes.set_title(panel, fontsize="medium")
         axes.set_xlabel(sweep.x_label)
-    _legend_below(figure, grid[0, 0], columns=3)
+    row[0].set_ylabel("% of the oracle's reward")
+    _legend_below(figure, row[0], columns=3)
     return figure
 
 
-def _panel(axes: Axes, sweep: Sweep, frame: pl.DataFrame, measure: Measure) -> None:
-    column, _ = _MEASURES[measure]
+def _panel(axes: Axes, sweep: Sweep, frame: pl.DataFrame) -> None:
     places = {x: place for place, x in enumerate(dict.fromkeys(frame["x"].to_list()))}
     lines = list(dict.fromkeys(frame["line"].to_list()))
     draw: Callable[..., None] = _joined if sweep.is_ordered else _side_by_side
     for position, line in enumerate(lines):
         own = frame.filter(line=line)
         at = np.array([places[x] for x in own["x"].to_list()], dtype=np.float64)
-        draw(axes, at, ends_of(own, column), label=line, position=position, lines=len(lines))
+        draw(axes, at, ends_of(own, "share_percent"), label=line, position=position, lines=len(lines))
     if sweep.default in places:
         axes.axvline(places[sweep.default], color="#8a8a8a", linewidth=1, linestyle=":", zorder=0)
     axes.set_xticks(range(len(places)), [_tick(x, sweep) for x in places])

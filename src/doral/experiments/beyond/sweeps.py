@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from doral.engine.options import PolicyOptions
 from doral.engine.options import make_policy as policy
@@ -19,8 +19,6 @@ from doral.experiments.beyond.altered_scenarios import (
 from doral.experiments.beyond.names import DIVERSE_PARETO, PAPER_SCENARIOS, REFERENCE, short_name
 from doral.simulation.catalogue.lookup import SCENARIOS
 from doral.simulation.scenario.scenario import Scenario
-
-Measure = Literal["share", "cutoff"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +42,6 @@ class Sweep:
     points: tuple[Point, ...]
     default: str | None = None
     """The x of the default, where x is the setting."""
-    measures: tuple[Measure, ...] = ("share",)
     is_ordered: bool = True
     """Whether neighbours on the axis are neighbours in the matter, so that a line may join them."""
 

@@ -105,21 +105,18 @@ def sweep_table(sweep: Sweep, frame: pl.DataFrame) -> str:
     rows = []
     for panel, x in places:
         cells = [shown.get((panel, line, x)) for line in lines]
-        rows.append(Row(data=[text(x, look="short", is_head=True), *(_point(cell, sweep) for cell in cells)]))
+        rows.append(Row(data=[text(x, look="short", is_head=True), *(_point(cell) for cell in cells)]))
     few = none_words(frame["runs"][0])
-    caption = f"% of the oracle's reward, {few or 'with its 95% interval'}" + (
-        "; in brackets, the cut-off m at the end in rounds." if "cutoff" in sweep.measures else "."
-    )
+    caption = f"% of the oracle's reward, {few or 'with its 95% interval'}."
     heads = [sweep.x_label.partition(":")[0], *lines]
     return table(name=f"choice-{sweep.name}-table", caption=caption, heads=heads, rows=rows)
 
 
-def _point(row: dict[str, Any] | None, sweep: Sweep) -> Datum:
+def _point(row: dict[str, Any] | None) -> Datum:
     if row is None:
         return Datum(html="", look="number")
-    cutoff = f" ({number(row['cutoff_rounds'])})" if "cutoff" in sweep.measures else ""
     bounds = f" <small>{spread(row['share_percent_low'], row['share_percent_high'], 2)}</small>"
-    html = f"{number(row['share_percent'], 2)}{cutoff}{'' if none_words(row['runs']) else bounds}"
+    html = f"{number(row['share_percent'], 2)}{'' if none_words(row['runs']) else bounds}"
     return Datum(html=html, sort=row["share_percent"], look="number")
 
 

@@ -1,9 +1,13 @@
-"""The paper's four scenarios and its sweeps, as data. What the paper leaves open is fixed in `docs/paper.md`."""
+"""The paper's four scenarios and its sweeps, as data (`docs/paper.md`), and numbers that other scenarios share."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
+import numpy as np
+
+from doral._arrays import Floats
 from doral.delays import Geometric, Law, Pareto
 from doral.problem import Arm, Context, Problem
 from doral.simulation.scenario.scenario import Scenario
@@ -25,26 +29,42 @@ SWEEP_HORIZONS = (100_000, 130_000, 170_000, 255_000)
 SWEEP_ACCEPTED = (1, 2, 3, 4, 5, 6, 7, 8, 9)
 
 
-def _geometric(means: tuple[int, ...]) -> tuple[Law, ...]:
-    return tuple(Geometric(mean) for mean in means)
-
-
-def _pareto(minima: tuple[int, ...]) -> tuple[Law, ...]:
-    return tuple(Pareto(minimum, PARETO_SHAPE) for minimum in minima)
-
-
-_DELAYS = {
-    "paper/similar-geometric": _geometric(SIMILAR),
-    "paper/similar-pareto": _pareto(SIMILAR),
-    "paper/diverse-geometric": _geometric(DIVERSE_GEOMETRIC_MEANS),
-    "paper/diverse-pareto": _pareto(DIVERSE_PARETO_MINIMA),
+DIVERSE_PARETO = tuple(Pareto(minimum, PARETO_SHAPE) for minimum in DIVERSE_PARETO_MINIMA)
+_DELAYS: dict[str, tuple[Law, ...]] = {
+    "paper/similar-geometric": tuple(map(Geometric, SIMILAR)),
+    "paper/similar-pareto": tuple(Pareto(minimum, PARETO_SHAPE) for minimum in SIMILAR),
+    "paper/diverse-geometric": tuple(map(Geometric, DIVERSE_GEOMETRIC_MEANS)),
+    "paper/diverse-pareto": DIVERSE_PARETO,
 }
+_ROOTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0])
+
+
+def spread(first: int, rows: int, columns: int) -> Floats:
+    """Return fixed numbers (rows, columns), spread over (0, 1): fractions of multiples of square roots."""
+    return np.asarray(np.modf(np.outer(np.arange(first, first + rows), _ROOTS[:columns]))[0])
+
+
+def numbered_arms(features: Floats, costs: Sequence[float] | None = None) -> list[Arm]:
+    """Return arms "arm-1", "arm-2" and so on, of which each costs 1 by default."""
+    prices = [1.0] * len(features) if costs is None else costs
+    rows = zip(features.tolist(), prices, strict=True)
+    return [Arm(f"arm-{number}", features=row, cost=cost) for number, (row, cost) in enumerate(rows, start=1)]
+
+
+def drawn_arms(costs: Sequence[float]) -> list[Arm]:
+    """Return arms at these costs, whose features are drawn for every run."""
+    return numbered_arms(np.full((len(costs), N_FEATURES), 0.5), costs)
+
+
+def numbered_contexts(shares: Sequence[float] = SHARES) -> list[Context]:
+    """Return contexts "context-1", "context-2" and so on."""
+    return [Context(f"context-{number}", share) for number, share in enumerate(shares, start=1)]
 
 
 def _scenario(name: str, delays: tuple[Law, ...]) -> Scenario:
     problem = Problem(
-        arms=[Arm(f"arm-{number}", features=[0.5] * N_FEATURES) for number in range(1, len(delays) + 1)],
-        contexts=[Context(f"context-{number}", share) for number, share in enumerate(SHARES, start=1)],
+        arms=drawn_arms([1.0] * len(delays)),
+        contexts=numbered_contexts(),
         budget=BUDGET,
         horizon=HORIZON,
         deadline=DEADLINE_ROUNDS,

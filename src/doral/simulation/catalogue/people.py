@@ -1,4 +1,4 @@
-"""Scenarios in which everybody who arrives has features. People, effects and levels are drawn anew for every run.
+"""Scenarios in which arrivals have features. People, effects and levels are drawn anew for every run.
 
 Effects are in units of reward for a standard deviation of a feature, whatever unit that has. In sum, what features do
 for all arms alike, what they do for each arm, and what arms differ by on average are of the same size, 0.1; none of the
@@ -17,15 +17,16 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral._elementary import exp, product
-from doral.delays import AnyLaw, Pareto
 from doral.person import Category, Number
 from doral.problem import Arm, Problem
 from doral.simulation.catalogue.paper import (
     DEADLINE_ROUNDS,
-    DIVERSE_PARETO_MINIMA,
-    N_FEATURES,
+    DIVERSE_PARETO,
     NOISE_SD,
     SHARES,
+    drawn_arms,
+    numbered_arms,
+    spread,
 )
 from doral.simulation.catalogue.paper import SCENARIOS as PAPER
 from doral.simulation.scenario.people import Columns
@@ -36,7 +37,6 @@ N_ARMS = 10
 SIZE = 0.1  # of each part of what arms bring, as a standard deviation
 LEVEL = 0.5
 REWARD_SD = 0.3
-DELAYS: tuple[AnyLaw, ...] = tuple(Pareto(minimum, 2) for minimum in DIVERSE_PARETO_MINIMA)
 
 # Mean and standard deviation of each, so that an effect is one for a standard deviation.
 NUMBERS: Mapping[str, tuple[float, float]] = {
@@ -210,14 +210,8 @@ def _problem(**changes: Any) -> Problem:
 
 
 def _scenario(name: str, problem: Problem, **changes: Any) -> Scenario:
-    given: dict[str, Any] = {"people": Visitors(), "means": Lines(), "delays": DELAYS, "noise_sd": REWARD_SD}
+    given: dict[str, Any] = {"people": Visitors(), "means": Lines(), "delays": DIVERSE_PARETO, "noise_sd": REWARD_SD}
     return Scenario(name=f"people/{name}", problem=problem, **(given | changes))
-
-
-def _described_arms(n_features: int) -> list[Arm]:
-    """Fixed numbers, spread over (0, 1)."""
-    numbers = np.modf(np.outer(np.arange(1, N_ARMS + 1), np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0])))[0][:, :n_features]
-    return [Arm(f"arm-{number}", features=row) for number, row in enumerate(numbers.tolist(), start=1)]
 
 
 def many(noise: int = 45) -> Scenario:
@@ -249,11 +243,10 @@ def one_class_each(
 ) -> Scenario:
     """A scenario of the paper whose classes are told by one 0 or 1 for each; stratified, it is the class model's."""
     classes = np.eye(len(SHARES))
-    arms = [Arm(f"arm-{number}", features=[0.5] * N_FEATURES) for number in range(1, N_ARMS + 1)]
     person = [f"is_{context}" for context in PAPER[paper].problem.context_names]
     return _scenario(
         name,
-        _problem(arms=arms, person=person, horizon=horizon, budget=budget),
+        _problem(arms=drawn_arms([1.0] * N_ARMS), person=person, horizon=horizon, budget=budget),
         people=classes,
         means=OneThetaEach(),
         frequencies=SHARES,
@@ -264,7 +257,7 @@ def one_class_each(
 
 
 def silent() -> Scenario:
-    """Conversions of which nobody says no, sooner with some people than with others."""
+    """Conversions with silent feedback, sooner with some people than with others."""
     return _scenario("silent", _problem(feedback="silent"), means=Conversions(), noise="bernoulli", speed=Speed())
 
 
@@ -272,7 +265,7 @@ SCENARIOS = {
     scenario.name: scenario
     for scenario in (
         _scenario("linear", _problem()),
-        _scenario("hybrid", _problem(arms=_described_arms(4)), means=OfArmFeatures()),
+        _scenario("hybrid", _problem(arms=numbered_arms(spread(1, N_ARMS, 4))), means=OfArmFeatures()),
         _scenario("nonlinear", _problem(), means=StepsAndProducts()),
         drift(),
         many(),

@@ -6,7 +6,6 @@ Their numbers are fixed here, spread over their ranges by fractions of square ro
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,17 +13,19 @@ import numpy as np
 from doral._arrays import Floats
 from doral._elementary import power, product
 from doral.delays import AnyLaw, Geometric, Pareto
-from doral.problem import Arm, Context, Problem
-from doral.simulation.catalogue.paper import DEADLINE_ROUNDS, DIVERSE_PARETO_MINIMA, N_FEATURES, SHARES
+from doral.problem import Arm, Problem
+from doral.simulation.catalogue.paper import (
+    DEADLINE_ROUNDS,
+    DIVERSE_PARETO,
+    DIVERSE_PARETO_MINIMA,
+    SHARES,
+    drawn_arms,
+    numbered_arms,
+    numbered_contexts,
+    spread,
+)
 from doral.simulation.scenario.arrivals import Arrivals, Bursts
 from doral.simulation.scenario.scenario import Scenario
-
-_ROOTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0])
-
-
-def _spread(first: int, rows: int, columns: int) -> Floats:
-    """Fixed numbers, spread over (0, 1)."""
-    return np.asarray(np.modf(np.outer(np.arange(first, first + rows), _ROOTS[:columns]))[0])
 
 
 def _between(low: float, high: float, scores: Floats) -> list[list[float]]:
@@ -32,18 +33,6 @@ def _between(low: float, high: float, scores: Floats) -> list[list[float]]:
     share = (scores - scores.min()) / (scores.max() - scores.min())
     rates: list[list[float]] = (low * power(high / low, share)).tolist()
     return rates
-
-
-def _arms(features: Floats, costs: Sequence[float] | None = None) -> list[Arm]:
-    prices = [1.0] * len(features) if costs is None else costs
-    return [
-        Arm(f"arm-{number}", features=row, cost=cost)
-        for number, (row, cost) in enumerate(zip(features.tolist(), prices, strict=True), start=1)
-    ]
-
-
-def _contexts(shares: Sequence[float]) -> list[Context]:
-    return [Context(f"context-{number}", share) for number, share in enumerate(shares, start=1)]
 
 
 def _with_constant(features: Floats) -> Floats:
@@ -56,10 +45,10 @@ def _scenario(name: str, problem: Problem, delays: Any, means: Any, **changes: A
 
 def _silent_slow() -> Scenario:
     """Conversions of 2 to 15% that come from the first days on, and a deadline of a sixth of the horizon."""
-    features, tastes = _spread(1, 8, 4), _spread(31, 6, 4)
+    features, tastes = spread(1, 8, 4), spread(31, 6, 4)
     problem = Problem(
-        arms=_arms(_with_constant(features)),
-        contexts=_contexts((0.1, 0.15, 0.15, 0.2, 0.2, 0.2)),
+        arms=numbered_arms(_with_constant(features)),
+        contexts=numbered_contexts((0.1, 0.15, 0.15, 0.2, 0.2, 0.2)),
         budget=15_000,
         horizon=30_000,
         deadline=5_000,
@@ -73,12 +62,12 @@ def _silent_slow() -> Scenario:
 def _dear_is_right() -> Scenario:
     """Per unit of cost the dearest arm earns most in three of four contexts, and the cheapest in the last."""
     costs = (1.0, 1.0, 1.5, 2.0, 3.0, 4.0)
-    per_cost = 0.1 + 0.08 * _spread(11, 4, 6)
+    per_cost = 0.1 + 0.08 * spread(11, 4, 6)
     per_cost[:3, 5] = (0.24, 0.22, 0.2)
     per_cost[3, 0] = 0.22
     problem = Problem(
-        arms=_arms(np.eye(6), costs),
-        contexts=_contexts((0.3, 0.3, 0.2, 0.2)),
+        arms=numbered_arms(np.eye(6), costs),
+        contexts=numbered_contexts((0.3, 0.3, 0.2, 0.2)),
         budget=2_500,
         horizon=5_000,
         deadline=400,
@@ -89,7 +78,9 @@ def _dear_is_right() -> Scenario:
 
 def _tiny() -> Scenario:
     """Eight hundred arrivals, four arms of which each is the best somewhere or nearly so."""
-    problem = Problem(arms=_arms(np.eye(4)), contexts=_contexts((0.5, 0.3, 0.2)), budget=400, horizon=800, deadline=60)
+    problem = Problem(
+        arms=numbered_arms(np.eye(4)), contexts=numbered_contexts((0.5, 0.3, 0.2)), budget=400, horizon=800, deadline=60
+    )
     means = [[0.15, 0.45, 0.3, 0.25], [0.4, 0.2, 0.1, 0.35], [0.3, 0.25, 0.5, 0.1]]
     laws: list[AnyLaw] = [Geometric(mean) for mean in (10, 20, 30, 40)]
     return _scenario("tiny", problem, laws, means, noise="bernoulli")
@@ -98,32 +89,32 @@ def _tiny() -> Scenario:
 def _wrong_features() -> Scenario:
     """Five features for each arm, none of which has to do with what it brings."""
     problem = Problem(
-        arms=_arms(_spread(1, 8, 5)),
-        contexts=_contexts((0.1, 0.15, 0.15, 0.2, 0.2, 0.2)),
+        arms=numbered_arms(spread(1, 8, 5)),
+        contexts=numbered_contexts((0.1, 0.15, 0.15, 0.2, 0.2, 0.2)),
         budget=10_000,
         horizon=20_000,
         deadline=DEADLINE_ROUNDS,
     )
-    means = 0.1 + 0.6 * _spread(101, 6, 8)
+    means = 0.1 + 0.6 * spread(101, 6, 8)
     laws: list[AnyLaw] = [Pareto(minimum, 2) for minimum in DIVERSE_PARETO_MINIMA[:8]]
     return _scenario("wrong-features", problem, laws, means.tolist(), noise="bernoulli")
 
 
 def _no_features() -> Scenario:
-    """Nobody describes the arms: contexts differ most, arms less, and a little is special to both together."""
+    """Arms without features: contexts differ most, arms less, and a little is special to both together."""
     arms = [Arm(f"arm-{number}") for number in range(1, 7)]
-    problem = Problem(arms=arms, contexts=_contexts(SHARES), budget=4_000, horizon=10_000, deadline=DEADLINE_ROUNDS)
-    scores = 1.5 * _spread(41, 10, 1) + _spread(61, 6, 1).T + 0.7 * _spread(71, 10, 6)
+    problem = Problem(arms=arms, contexts=numbered_contexts(), budget=4_000, horizon=10_000, deadline=DEADLINE_ROUNDS)
+    scores = 1.5 * spread(41, 10, 1) + spread(61, 6, 1).T + 0.7 * spread(71, 10, 6)
     laws: list[AnyLaw] = [Geometric(mean) for mean in (40, 70, 100, 130, 160, 190)]
     return _scenario("no-features", problem, laws, _between(0.05, 0.5, scores), noise="bernoulli")
 
 
 def _rare() -> Scenario:
     """Conversions of 1 to 4%: no news and no conversion look the same."""
-    features, tastes = _spread(1, 10, 5), _spread(21, 10, 5)
+    features, tastes = spread(1, 10, 5), spread(21, 10, 5)
     problem = Problem(
-        arms=_arms(_with_constant(features)),
-        contexts=_contexts(SHARES),
+        arms=numbered_arms(_with_constant(features)),
+        contexts=numbered_contexts(),
         budget=30_000,
         horizon=60_000,
         deadline=DEADLINE_ROUNDS,
@@ -138,16 +129,13 @@ UPLIFT_ARMS, UPLIFT_CONTEXTS = 8, 6
 _UPLIFT_DELAYS = tuple(Geometric(float(mean)) for mean in np.linspace(40, 320, UPLIFT_ARMS))
 
 
-def _uplift_numbers() -> tuple[Any, Any]:
-    """Of arms and of contexts: fixed, spread over (0, 1)."""
-    numbers = np.modf(np.outer(np.arange(1, UPLIFT_ARMS + UPLIFT_CONTEXTS + 1), np.sqrt([2.0, 3.0, 5.0, 7.0])))[0]
-    return numbers[:UPLIFT_ARMS], numbers[UPLIFT_ARMS:]
+_uplift_numbers = spread(1, UPLIFT_ARMS + UPLIFT_CONTEXTS, 4)
 
 
 def _uplift_problem(features: Any, **changes: Any) -> Problem:
     return Problem(
-        arms=[Arm(f"arm-{number}", features=row) for number, row in enumerate(features.tolist(), start=1)],
-        contexts=[Context(f"context-{number}", 1.0 / UPLIFT_CONTEXTS) for number in range(1, UPLIFT_CONTEXTS + 1)],
+        arms=numbered_arms(features),
+        contexts=numbered_contexts([1.0 / UPLIFT_CONTEXTS] * UPLIFT_CONTEXTS),
         horizon=20_000,
         deadline=500,
         **changes,
@@ -156,7 +144,7 @@ def _uplift_problem(features: Any, **changes: Any) -> Problem:
 
 def _harm() -> Scenario:
     """Half of the arms do harm; in two contexts it is the other half."""
-    arms, contexts = _uplift_numbers()
+    arms, contexts = _uplift_numbers[:UPLIFT_ARMS].copy(), _uplift_numbers[UPLIFT_ARMS:]
     arms[UPLIFT_ARMS // 2 :] *= -1.0
     theta = 0.4 * contexts
     theta[-2:] *= -1.0
@@ -166,16 +154,16 @@ def _harm() -> Scenario:
 
 def only_harm(*, budget: float = 10_000, size: float = 0.4, noise_sd: float = 0.5) -> Scenario:
     """Every arm does harm, everywhere: nothing is worth its cost."""
-    arms, contexts = _uplift_numbers()
+    arms, contexts = _uplift_numbers[:UPLIFT_ARMS].copy(), _uplift_numbers[UPLIFT_ARMS:]
     problem = _uplift_problem(arms, budget=budget)
     return Scenario(name="only-harm", problem=problem, delays=_UPLIFT_DELAYS, theta=-size * contexts, noise_sd=noise_sd)
 
 
 def _control() -> Scenario:
     """Rates of success of 10 to 60%, and of the same size without any arm; in every other context more than with the
-    best of them, where rates are highest: whoever counts successes serves those who need nothing.
+    best of them, where rates are highest: counting successes serves those who need nothing.
     """
-    arms, contexts = _uplift_numbers()
+    arms, contexts = _uplift_numbers[:UPLIFT_ARMS].copy(), _uplift_numbers[UPLIFT_ARMS:]
     features = np.column_stack([np.ones(UPLIFT_ARMS), arms])
     rates = 0.1 + 0.6 * product(contexts, arms.T) / 4
     rates[1::2] += 0.15
@@ -196,28 +184,21 @@ MEAN_DELAYS = (150.0, 250.0, 200.0, 350.0, 300.0)
 
 def _take_up() -> list[list[float]]:
     """Rates between 2% and 22%: dearer offers are taken up more often, though not in proportion, nor everywhere."""
-    numbers = np.modf(np.outer(np.arange(1, len(SHARES) + 1), np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0])))[0]
+    numbers = spread(1, len(SHARES), 5)
     appeal = 0.2 + 0.4 * np.sqrt(np.array(LIST_PRICES) / max(LIST_PRICES))
     rates: list[list[float]] = (0.02 + 0.2 * appeal * (0.3 + 1.4 * numbers) / 1.02).round(4).tolist()
     return rates
-
-
-def _offer_features() -> list[list[float]]:
-    """Which offer it is: rates follow no line."""
-    rows: list[list[float]] = np.eye(len(LIST_PRICES)).tolist()
-    return rows
 
 
 def pay_on_success(reserve: float = 1.0) -> Scenario:
     """A bonus that is paid when it is claimed. What open offers would cost at most ties up much of the budget."""
     arms = [
         Arm(f"offer-{price:g}", features=row, cost=price)
-        for price, row in zip(LIST_PRICES, _offer_features(), strict=True)
+        for price, row in zip(LIST_PRICES, np.eye(len(LIST_PRICES)).tolist(), strict=True)  # rates follow no line
     ]
-    contexts = [Context(f"context-{number}", share) for number, share in enumerate(SHARES, start=1)]
     problem = Problem(
         arms=arms,
-        contexts=contexts,
+        contexts=numbered_contexts(),
         budget=9_000,
         horizon=20_000,
         deadline=1_500,
@@ -235,7 +216,7 @@ def pay_on_success(reserve: float = 1.0) -> Scenario:
 
 
 def silent(scenario: Scenario) -> Scenario:
-    """The same where nobody says no."""
+    """Return the same scenario with silent feedback."""
     problem = dataclasses.replace(scenario.problem, feedback="silent")
     return dataclasses.replace(scenario, name=f"{scenario.name}@silent", problem=problem)
 
@@ -249,10 +230,9 @@ WEEKDAYS = (1.3, 1.2, 1.1, 1.1, 1.2, 0.7, 0.4)
 
 def until(times_expected: float = 2.0) -> Scenario:
     """So many times as many arrive as are expected, a tenth of them in bursts of half an hour."""
-    n_arms = len(DIVERSE_PARETO_MINIMA)
     problem = Problem(
-        arms=[Arm(f"arm-{number}", features=[0.5] * N_FEATURES) for number in range(1, n_arms + 1)],
-        contexts=[Context(f"context-{number}", share) for number, share in enumerate(SHARES, start=1)],
+        arms=drawn_arms([1.0] * len(DIVERSE_PARETO_MINIMA)),
+        contexts=numbered_contexts(),
         budget=10_000,
         until=UNTIL,
         expected_arrivals=EXPECTED,
@@ -268,7 +248,7 @@ def until(times_expected: float = 2.0) -> Scenario:
     return Scenario(
         name="stress/until" if times_expected == 2.0 else f"stress/until@x{times_expected:g}",
         problem=problem,
-        delays=[Pareto(minimum, 2) for minimum in DIVERSE_PARETO_MINIMA],
+        delays=DIVERSE_PARETO,
         features="drawn",
         arrivals=arrivals,
     )

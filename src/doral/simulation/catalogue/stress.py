@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from doral._arrays import Floats
 from doral._elementary import product
 from doral.delays import AnyLaw, ByOutcome, Geometric, Never, Pareto
 from doral.problem import Arm, Context, Problem
-from doral.simulation.catalogue.paper import DEADLINE_ROUNDS, DIVERSE_PARETO_MINIMA, N_FEATURES, SHARES
+from doral.simulation.catalogue.paper import (
+    DEADLINE_ROUNDS,
+    DIVERSE_PARETO,
+    DIVERSE_PARETO_MINIMA,
+    N_FEATURES,
+    drawn_arms,
+    numbered_arms,
+    numbered_contexts,
+    spread,
+)
 from doral.simulation.scenario.scenario import Scenario
 
 HORIZON = 60_000
@@ -22,18 +31,10 @@ NEVER_SHARES = tuple(float(share) for share in np.linspace(0.0, 0.6, N_ARMS))  #
 HEAVY_SHAPE = 1.1
 
 
-def _arms(costs: Sequence[float] = (1.0,) * N_ARMS) -> list[Arm]:
-    return [Arm(f"arm-{number}", features=[0.5] * N_FEATURES, cost=cost) for number, cost in enumerate(costs, start=1)]
-
-
-def _contexts() -> list[Context]:
-    return [Context(f"context-{number}", share) for number, share in enumerate(SHARES, start=1)]
-
-
 def _problem(**changes: Any) -> Problem:
     given: dict[str, Any] = {
-        "arms": _arms(),
-        "contexts": _contexts(),
+        "arms": drawn_arms((1.0,) * N_ARMS),
+        "contexts": numbered_contexts(),
         "budget": BUDGET,
         "horizon": HORIZON,
         "deadline": DEADLINE_ROUNDS,
@@ -45,15 +46,12 @@ def _scenario(name: str, problem: Problem, delays: Any, **changes: Any) -> Scena
     return Scenario(name=f"stress/{name}", problem=problem, delays=delays, **({"features": "drawn"} | changes))
 
 
-_DIVERSE: tuple[AnyLaw, ...] = tuple(Pareto(minimum, 2) for minimum in DIVERSE_PARETO_MINIMA)
-
-
 def _context_delays() -> dict[str, list[AnyLaw]]:
     """The arms that answer half of the contexts at once keep the other half waiting, and the other way round."""
     quick, slow = Geometric(60), Geometric(900)
     return {
         context.name: [quick if (number + arm) % 2 == 0 else slow for arm in range(N_ARMS)]
-        for number, context in enumerate(_contexts())
+        for number, context in enumerate(numbered_contexts())
     }
 
 
@@ -70,27 +68,27 @@ def _urgent() -> Problem:
 
 def _rate_parameters() -> tuple[Any, Any]:
     """Features and thetas whose products, over the number of features, are rates: linear, as the learner believes."""
-    numbers = np.modf(np.outer(np.arange(1, 21), np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0])))[0]  # fixed, spread over (0, 1)
+    numbers = spread(1, 2 * N_ARMS, N_FEATURES)
     return numbers[:N_ARMS], numbers[N_ARMS:]
 
 
-def _arms_with_constant(features: Any) -> list[Arm]:
-    """One more feature, always 1, since rates do not start at 0."""
-    return [Arm(f"arm-{number}", features=[1.0, *row]) for number, row in enumerate(features.tolist(), start=1)]
+def _described(features: Floats) -> list[Arm]:
+    """Return arms with one more feature, always 1, since rates do not start at 0."""
+    return numbered_arms(np.column_stack([np.ones(N_ARMS), features]))
 
 
 def _silent() -> Scenario:
     """Conversion rates between 1% and 12%."""
     features, theta = _rate_parameters()
-    problem = _problem(arms=_arms_with_constant(features), feedback="silent")
+    problem = _problem(arms=_described(features), feedback="silent")
     means = (0.01 + 0.11 * product(theta, features.T) / N_FEATURES).tolist()
-    return _scenario("silent", problem, _DIVERSE, means=means, noise="bernoulli", features="given")
+    return _scenario("silent", problem, DIVERSE_PARETO, means=means, noise="bernoulli", features="given")
 
 
 def _positives_first() -> Scenario:
-    """A positive answer is passed on at once, a negative one when somebody gets round to it."""
+    """A positive answer is passed on at once, a negative one late."""
     features, theta = _rate_parameters()
-    problem = _problem(arms=_arms_with_constant(features), horizon=30_000, budget=15_000, deadline=3_000)
+    problem = _problem(arms=_described(features), horizon=30_000, budget=15_000, deadline=3_000)
     law = ByOutcome(above=Geometric(150), below=Geometric(3_000), threshold=0.5)
     means = (0.1 + 0.8 * product(theta, features.T) / N_FEATURES).tolist()
     return _scenario("positives-first", problem, law, means=means, noise="bernoulli", features="given")
@@ -99,7 +97,7 @@ def _positives_first() -> Scenario:
 def many_arms(n_arms: int = 1_000) -> Scenario:
     """Far more arms than can be tried in every context; only features tell about most of them."""
     delays = [Geometric(float(mean)) for mean in np.linspace(50, 400, n_arms)]
-    return _scenario("many-arms", _problem(arms=_arms((1.0,) * n_arms), horizon=20_000, budget=10_000), delays)
+    return _scenario("many-arms", _problem(arms=drawn_arms((1.0,) * n_arms), horizon=20_000, budget=10_000), delays)
 
 
 SCENARIOS = {
@@ -110,13 +108,13 @@ SCENARIOS = {
             _problem(),
             [Never(Geometric(mean), share) for mean, share in zip(range(100, 200, 10), NEVER_SHARES, strict=True)],
         ),
-        _scenario("costs", _problem(arms=_arms(COSTS)), _DIVERSE),
+        _scenario("costs", _problem(arms=drawn_arms(COSTS)), DIVERSE_PARETO),
         _scenario("context-delays", _problem(), _context_delays()),
-        _scenario("urgent", _urgent(), _DIVERSE),
+        _scenario("urgent", _urgent(), DIVERSE_PARETO),
         _silent(),
         _positives_first(),
-        _scenario("drift", _problem(), _DIVERSE, phases=3),
-        _scenario("short", _problem(horizon=5_000, budget=2_500), _DIVERSE),
+        _scenario("drift", _problem(), DIVERSE_PARETO, phases=3),
+        _scenario("short", _problem(horizon=5_000, budget=2_500), DIVERSE_PARETO),
         many_arms(),
         _scenario("heavy", _problem(), [Pareto(minimum / 4, HEAVY_SHAPE) for minimum in DIVERSE_PARETO_MINIMA]),
     )

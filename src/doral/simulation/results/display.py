@@ -97,14 +97,10 @@ def _left_out(result: SimulationResult, scenario: str) -> list[str]:
 def _notes(result: SimulationResult) -> list[str]:
     notes = ["best: the oracle, which knows what every arm is worth; rewards in time"]
     if len(result.policies) > 1:
-        few = "" if _has_intervals(result) else f"; intervals from {FEWEST_RUNS} runs"
+        few = "" if len({one.run for one in result.outcomes}) >= FEWEST_RUNS else f"; intervals from {FEWEST_RUNS} runs"
         notes.append(f"paired difference: to the first policy, in the same runs{few}")
     notes += [f"{short(name, 50)}: {TOO_LATE}" for name in result.too_late[:_MOST_SCENARIOS]]
     left = len(result.scenarios) - _MOST_SCENARIOS
     if left > 0:
         notes.append(f"and {count(left, 'more scenario', 'more scenarios')}: result.summary() has them")
     return notes
-
-
-def _has_intervals(result: SimulationResult) -> bool:
-    return len({one.run for one in result.outcomes}) >= FEWEST_RUNS

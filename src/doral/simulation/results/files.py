@@ -6,7 +6,7 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -20,30 +20,13 @@ from doral.simulation.results.outcome import COURSE_COLUMNS, METRICS, ArrivalLog
 from doral.simulation.results.result import SimulationResult
 
 FORMAT = 5
-_READ = (3, 4, FORMAT)  # 3: without decisions; 4: with the names of 0.2
-NAMES_OF_0_2 = {"clairvoyant": "oracle", "clairvoyant_error": "oracle_error"}
 _KIND = "doral simulation result"
-_PLAIN_FIELDS = (
-    "scenario",
-    "policy",
-    "run",
-    "oracle",
-    "oracle_error",
-    "rewards",
-    "expected",
-    "decisions",
-    "spend",
-    "race_rounds",
-    "race_spend",
-    "race_ended",
-    "race_capped",
-    "accepted",
-    "cutoff",
-    "explored",
-    "explored_loss",
+_ARRAYS = ("rounds", "curve", "course", "certificates", "log", "arrivals")
+_PLAIN_FIELDS = tuple(field.name for field in fields(Outcome) if field.name not in _ARRAYS)
+_OF_DECISIONS, _OF_ARRIVALS = (
+    tuple(field.name for field in fields(kind) if field.name not in ("person", "features", "contexts", "arms"))
+    for kind in (DecisionLog, ArrivalLog)
 )
-_OF_DECISIONS = ("round", "context", "arm", "reward", "delay", "time", "paid")
-_OF_ARRIVALS = ("context", "arm", "probability", "time", "costs")
 _Arrays = dict[str, NDArray[Any]]
 
 
@@ -131,7 +114,7 @@ def _read(header: Any, archive: Mapping[str, NDArray[Any]], path: object) -> Sim
         raise InvalidValue("saved result", str(path), "cannot be read: it holds something else")
     if header.get("kind", _KIND) != _KIND:
         raise InvalidValue("saved result", str(path), f"cannot be read: it holds a {header['kind']}")
-    if header["format"] not in _READ or tuple(header["metrics"]) != METRICS:
+    if header["format"] != FORMAT or tuple(header["metrics"]) != METRICS:
         remedy = f"was written by another version of doral (format {header['format']}, not {FORMAT}); simulate again"
         raise InvalidValue("saved result", str(path), remedy)
     lengths = archive["lengths"]
@@ -153,7 +136,6 @@ def _shapes(n: int) -> set[tuple[int, ...]]:
 
 def _plain(row: dict[str, Any], i: int, archive: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """JSON has lists where an outcome has tuples, and mappings where it has certificates and logs."""
-    row = {NAMES_OF_0_2.get(name, name): value for name, value in row.items()}
     log, arrivals = row.get("log"), row.get("arrivals")
     return {
         **row,

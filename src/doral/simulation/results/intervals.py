@@ -10,7 +10,7 @@ from doral._arrays import Floats
 from doral.pages.numbers import number, spread
 
 CONFIDENCE = 0.95
-FEWEST_RUNS = 3  # two give an interval 12.7 standard errors wide to each side: nobody is helped by seeing it
+FEWEST_RUNS = 3  # two give an interval 12.7 standard errors wide to each side
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,17 +37,12 @@ UNKNOWN = Interval(float("nan"), float("nan"), float("nan"), float("nan"))
 
 
 def interval(sample: Floats) -> Interval:
-    """The mean of independent runs; with fewer than `FEWEST_RUNS`, nothing else is known."""
+    """Return the mean of independent runs; with fewer than `FEWEST_RUNS`, nothing else is known."""
     n = sample.size
     mean = float(sample.mean()) if n else float("nan")
-    return interval_of(n, mean, float(sample.std(ddof=1)) if n > 1 else 0.0)
-
-
-def interval_of(n: int, mean: float, sd: float) -> Interval:
-    """The same from the mean and the standard deviation (with n - 1) of n runs."""
     if n < FEWEST_RUNS:
         return replace(UNKNOWN, mean=mean)
-    se = float(sd / np.sqrt(n))
+    se = float(float(sample.std(ddof=1)) / np.sqrt(n))
     reach = se * t_quantile(n - 1)
     return Interval(mean, se, mean - reach, mean + reach)
 

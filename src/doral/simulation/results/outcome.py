@@ -69,7 +69,7 @@ class DecisionLog(_Compared):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ArrivalLog(_Compared):
-    """Everybody who arrived in a run, in order: the first in round 1."""
+    """All arrivals of a run, in order: the first in round 1."""
 
     context: Ints
     arm: Ints  # -1: none
@@ -93,7 +93,7 @@ class Outcome(_Compared):
         scenario: Its name.
         policy: Its name.
         run: Its number.
-        oracle: What somebody earns who knows what every arm is worth.
+        oracle: Expected reward of the best policy that knows what every arm is worth.
         rewards: What was earned, by metric: within the deadline, by the end, within the policy's cut-off.
         expected: What the chosen arms were worth, whatever luck made of it.
         rounds: The rounds at which `curve` and `course` were noted.
@@ -111,7 +111,7 @@ class Outcome(_Compared):
         log: Decisions with their answers, as numbers; None unless decisions were kept.
         explored: Arrivals that got one of their options at random.
         explored_loss: What that is thought to have cost.
-        arrivals: Everybody who arrived, as numbers; None unless decisions were kept.
+        arrivals: All arrivals, as numbers; None unless decisions were kept.
         oracle_error: The standard error of `oracle`, where people are a sample of a law.
     """
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from doral.simulation.results.result import SimulationResult
 
 KINDS = ("reward", "regret", "difference", "share")
-# Okabe and Ito's colours: told apart by everybody, also in print.
+# Okabe and Ito's colours: safe for colour-blind readers, also in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 # Policies that overlap are still seen apart.
 DASHES = ("-", (0, (5, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1.2)))

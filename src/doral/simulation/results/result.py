@@ -16,7 +16,7 @@ from doral.simulation.results import display
 from doral.simulation.results.differences import Difference, Differences, difference_of, pairs_of
 from doral.simulation.results.intervals import interval
 from doral.simulation.results.outcome import BY_END, METRICS, WITHIN_DEADLINE, Outcome
-from doral.simulation.results.tables import decisions_of, rows_of_runs
+from doral.simulation.results.tables import SUMMARISED, decisions_of, rows_of_runs, summary_of
 
 if TYPE_CHECKING:
     from doral.pages.figure import Figure
@@ -121,52 +121,10 @@ class SimulationResult:
         """
         rows: list[dict[str, Any]] = []
         for scenario, policy in self._pairs():
-            first = next(one.policy for one in self.outcomes if one.scenario == scenario)
-            best = np.array([one.oracle for one in self.of(scenario, policy)])
-            for metric in METRICS:
-                rewards = self.rewards(scenario, policy, metric)
-                reward = interval(rewards)
-                regret = float((best - rewards).mean())
-                difference = interval(rewards - self.rewards(scenario, first, metric))
-                rows.append(
-                    {
-                        "scenario": scenario,
-                        "policy": policy,
-                        "metric": metric,
-                        "runs": rewards.size,
-                        "reward_mean": reward.mean,
-                        "reward_se": reward.se,
-                        "oracle_mean": float(best.mean()),
-                        "oracle_error": self._oracle_error(scenario, policy),
-                        "regret_mean": regret,
-                        "regret_share": regret / float(best.mean()) if best.mean() > 0 else float("nan"),
-                        "difference_mean": difference.mean,
-                        "difference_low": difference.low,
-                        "difference_high": difference.high,
-                        **self._expected_columns(scenario, policy, first, metric),
-                    }
-                )
+            first = self.policies_in(scenario)[0]
+            own, theirs = (rows_of_runs(self.of(scenario, one)).select(SUMMARISED) for one in (policy, first))
+            rows += summary_of(scenario, policy, *({n: t[n].to_numpy() for n in SUMMARISED} for t in (own, theirs)))
         return pl.DataFrame(rows).fill_nan(None)
-
-    def _oracle_error(self, scenario: str, policy: str) -> float:
-        """The standard error of its mean, as far as people are samples of a law; 0 where they are not."""
-        errors = np.array([one.oracle_error for one in self.of(scenario, policy)])
-        return float(np.sqrt((errors**2).sum()) / errors.size)
-
-    def _expected_columns(self, scenario: str, policy: str, first: str, metric: str) -> dict[str, float]:
-        """The same from what choices were worth, not from what luck made of them; known for `within_deadline` only."""
-        expected = self.expected(scenario, policy) if metric == METRICS[WITHIN_DEADLINE] else np.zeros(0)
-        others = self.expected(scenario, first) if expected.size else expected
-        best = np.array([one.oracle for one in self.of(scenario, policy)]).mean()
-        worth, difference = interval(expected), interval(expected - others)
-        return {
-            "expected_mean": worth.mean,
-            "expected_se": worth.se,
-            "expected_share": worth.mean / float(best) if best > 0 else float("nan"),
-            "expected_difference_mean": difference.mean,
-            "expected_difference_low": difference.low,
-            "expected_difference_high": difference.high,
-        }
 
     def runs(self) -> pl.DataFrame:
         """One row per scenario, policy and run: rewards, decisions, spend, the race, the cut-off m, exploration."""
@@ -237,7 +195,7 @@ class SimulationResult:
         return pl.DataFrame(rows, schema=_CERTIFICATE_SCHEMA)
 
     def decisions(self) -> pl.DataFrame:
-        """Everybody who arrived, in order: one row each, served or skipped. Needs `simulate(..., keep_decisions=True)`.
+        """Return all arrivals in order: one row each, served or skipped. Needs `simulate(..., keep_decisions=True)`.
 
         Columns: scenario, policy, run, round (1 for the first who arrives), time (what the clock showed; the round
         where there is none), context, arm (null: skipped), probability (of exactly what was done; null for policies in

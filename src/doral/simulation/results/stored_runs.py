@@ -1,10 +1,9 @@
-"""Runs in a file that may be larger than memory, and a summary that reads it block by block."""
+"""Runs in a file that may be larger than memory, and a summary that reads one scenario at a time."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,91 +12,10 @@ import polars as pl
 
 from doral._arrays import Floats
 from doral._cached import cached_property
-from doral.simulation.results.files import NAMES_OF_0_2
-from doral.simulation.results.intervals import interval_of
 from doral.simulation.results.outcome import BY_END, METRICS, WITHIN_DEADLINE
+from doral.simulation.results.tables import SUMMARISED, summary_of
 
-BLOCK_ROWS = 60_000  # that a summary holds at a time
 METADATA = "doral"  # under which the file says what it holds
-_NUMBERS = (*METRICS, "expected", "oracle", "oracle_error")
-
-
-@dataclass
-class _Moments:
-    """Mean and spread of numbers that come in blocks; one block has the bits that NumPy gives."""
-
-    n: int = 0
-    mean: float = 0.0
-    squares: float = 0.0
-
-    def add(self, block: Floats) -> None:
-        mean = float(block.mean())
-        squares = float(np.square(block - mean).sum())
-        if self.n == 0:
-            self.n, self.mean, self.squares = block.size, mean, squares
-            return
-        both = self.n + block.size
-        apart = mean - self.mean
-        self.mean += apart * block.size / both
-        self.squares += squares + apart * apart * self.n * block.size / both
-        self.n = both
-
-    def columns(self, name: str, ends: tuple[str, ...]) -> dict[str, float]:
-        found = interval_of(self.n, self.mean, float(np.sqrt(self.squares / (self.n - 1))) if self.n > 1 else 0.0)
-        return {f"{name}_{end}": getattr(found, end) for end in ends}
-
-
-@dataclass
-class _Pair:
-    """A policy on a scenario."""
-
-    rewards: tuple[_Moments, ...] = field(default_factory=lambda: tuple(_Moments() for _ in METRICS))
-    regrets: tuple[_Moments, ...] = field(default_factory=lambda: tuple(_Moments() for _ in METRICS))
-    differences: tuple[_Moments, ...] = field(default_factory=lambda: tuple(_Moments() for _ in METRICS))
-    best: _Moments = field(default_factory=_Moments)
-    expected: _Moments = field(default_factory=_Moments)
-    expected_difference: _Moments = field(default_factory=_Moments)
-    squared_errors: float = 0.0
-    earns: bool = False
-    came: bool = False
-    in_time: bool = False
-
-    def add(self, own: dict[str, Floats], first: dict[str, Floats]) -> None:
-        best = own["oracle"]
-        for i, metric in enumerate(METRICS):
-            self.rewards[i].add(own[metric])
-            self.regrets[i].add(best - own[metric])
-            self.differences[i].add(own[metric] - first[metric])
-        self.best.add(best)
-        self.expected.add(own["expected"])
-        self.expected_difference.add(own["expected"] - first["expected"])
-        self.squared_errors += float((own["oracle_error"] ** 2).sum())
-        self.earns |= bool((best > 0.0).any())
-        self.came |= bool((own[METRICS[BY_END]] > 0.0).any())
-        self.in_time |= bool((own[METRICS[WITHIN_DEADLINE]] != 0.0).any())
-
-    def rows(self, scenario: str, policy: str) -> Iterator[dict[str, Any]]:
-        unknown = float("nan")
-        best = self.best.mean
-        for i, metric in enumerate(METRICS):
-            is_known = i == WITHIN_DEADLINE
-            expected = self.expected if is_known else _Moments(mean=unknown)
-            expected_difference = self.expected_difference if is_known else _Moments(mean=unknown)
-            yield {
-                "scenario": scenario,
-                "policy": policy,
-                "metric": metric,
-                "runs": self.best.n,
-                **self.rewards[i].columns("reward", ("mean", "se")),
-                "oracle_mean": best,
-                "oracle_error": float(np.sqrt(self.squared_errors) / self.best.n),
-                "regret_mean": self.regrets[i].mean,
-                "regret_share": self.regrets[i].mean / best if best > 0 else unknown,
-                **self.differences[i].columns("difference", ("mean", "low", "high")),
-                **expected.columns("expected", ("mean", "se")),
-                "expected_share": expected.mean / best if best > 0 else unknown,
-                **expected_difference.columns("expected_difference", ("mean", "low", "high")),
-            }
 
 
 @dataclass(frozen=True)
@@ -122,26 +40,27 @@ class StoredRuns:
 
     def scan(self) -> pl.LazyFrame:
         """The rows, to be filtered and grouped without reading all of them."""
-        return pl.scan_parquet(self.path, glob=False).rename(NAMES_OF_0_2, strict=False)  # brackets stay brackets
+        return pl.scan_parquet(self.path, glob=False)  # brackets stay brackets
 
     def summary(self) -> pl.DataFrame:
-        """Per scenario, policy and metric, as `SimulationResult.summary`: the file is read once, block by block."""
-        rows = [row for (scenario, policy), pair in self._pairs.items() for row in pair.rows(scenario, policy)]
+        """Per scenario, policy and metric, as `SimulationResult.summary`; one scenario is read at a time."""
+        rows: list[dict[str, Any]] = []
+        for name in self.scenarios:
+            runs = self._columns(name)
+            for policy in self.policies:
+                rows += summary_of(name, policy, runs[policy], runs[self.policies[0]])
         return pl.DataFrame(rows).fill_nan(None)
 
     @property
     def worthless(self) -> tuple[str, ...]:
         """Scenarios in which nothing is worth its cost: the oracle spends and earns nothing, in any run."""
-        return tuple(name for name in self.scenarios if not any(one.earns for one in self._of(name)))
+        return tuple(name for name in self.scenarios if not self._most[name]["oracle"] > 0.0)
 
     @property
     def too_late(self) -> tuple[str, ...]:
         """Scenarios in which rewards came, but none within the deadline: it may be in the wrong unit."""
-        return tuple(
-            name
-            for name in self.scenarios
-            if any(one.came for one in self._of(name)) and not any(one.in_time for one in self._of(name))
-        )
+        by_end, in_time = METRICS[BY_END], METRICS[WITHIN_DEADLINE]
+        return tuple(name for name, most in self._most.items() if most[by_end] > 0.0 and most[in_time] == 0.0)
 
     def policies_in(self, scenario: str) -> tuple[str, ...]:
         """The policies that played a scenario, in the order given.
@@ -151,24 +70,26 @@ class StoredRuns:
         """
         return self.policies if scenario in self.scenarios else ()
 
-    def _of(self, scenario: str) -> list[_Pair]:
-        return [self._pairs[scenario, policy] for policy in self.policies]
-
     @cached_property
-    def _pairs(self) -> dict[tuple[str, str], _Pair]:
-        found = {(scenario, policy): _Pair() for scenario in self.scenarios for policy in self.policies}
+    def _most(self) -> dict[str, dict[str, float]]:
+        """By scenario the largest size of a number, or its maximum."""
+        in_time = METRICS[WITHIN_DEADLINE]
+        return {
+            name: {
+                column: max(float((np.abs(own[column]) if column == in_time else own[column]).max()) for own in runs)
+                for column in (in_time, METRICS[BY_END], "oracle")
+            }
+            for name in self.scenarios
+            for runs in [self._columns(name).values()]
+        }
+
+    def _columns(self, scenario: str) -> dict[str, dict[str, Floats]]:
+        """Read the numbers of every run, by policy: rows are sorted by scenario, run and policy."""
         many = len(self.policies)
-        step = max(1, BLOCK_ROWS // many)
-        for place, scenario in enumerate(self.scenarios):
-            for first in range(0, self.runs, step):
-                start = (place * self.runs + first) * many
-                rows = min(step, self.runs - first) * many
-                block = self.scan().slice(start, rows).select(_NUMBERS).collect()
-                columns = {name: block[name].to_numpy().reshape(-1, many) for name in _NUMBERS}
-                by_policy = [{name: table[:, i].copy() for name, table in columns.items()} for i in range(many)]
-                for policy, own in zip(self.policies, by_policy, strict=True):
-                    found[scenario, policy].add(own, by_policy[0])
-        return found
+        rows = self.runs * many
+        block = self.scan().slice(self.scenarios.index(scenario) * rows, rows).select(SUMMARISED).collect()
+        tables = {name: block[name].to_numpy().reshape(-1, many) for name in SUMMARISED}
+        return {one: {n: table[:, i].copy() for n, table in tables.items()} for i, one in enumerate(self.policies)}
 
     def __repr__(self) -> str:
         return (

@@ -21,7 +21,6 @@ import numpy as np
 import polars as pl
 
 from doral import _check, _files
-from doral._forks import renew_in_child
 from doral._progress import Progress
 from doral.engine.options import PolicyOptions
 from doral.engine.setup import MAX_SEED
@@ -56,23 +55,6 @@ else:
     HAS_LOCKS = True
 
 
-class _Held:
-    """An open folder. The kernel keeps a lock as long as any process has it open, so a forked child closes it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.number: int = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        self._is_open = True
-        renew_in_child(self)
-
-    def renew(self) -> None:
-        self.close()
-
-    def close(self) -> None:
-        if self._is_open:
-            self._is_open = False
-            os.close(self.number)
-
-
 @contextmanager
 def only_one(folder: Path) -> Iterator[bool]:
     """Make the folder, lock it until the block ends, and yield whether the lock was free."""
@@ -80,29 +62,19 @@ def only_one(folder: Path) -> Iterator[bool]:
     if not HAS_LOCKS:
         yield True
         return
-    held = _Held(folder)
+    held = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    is_free = True
     try:
-        yield _is_locked(held.number) and _is_there(held.number, folder)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            is_free = False
+        except OSError:  # a file system without such locks
+            pass
+        # Another process may have removed the folder in the meantime.
+        yield is_free and folder.exists() and os.path.samestat(os.fstat(held), folder.stat())
     finally:
-        held.close()
-
-
-def _is_locked(held: int) -> bool:
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without such locks
-        pass
-    return True
-
-
-def _is_there(held: int, folder: Path) -> bool:
-    """Return whether the locked folder is still the one of this name: another process may have removed it."""
-    try:
-        return os.path.samestat(os.fstat(held), folder.stat())
-    except FileNotFoundError:
-        return False
+        os.close(held)
 
 
 KIND = ".parquet"
@@ -111,12 +83,10 @@ SETTINGS = "settings.json"  # in that folder
 MOST_PART_ROWS = 20_000
 MOST_PARTS = 10_000  # a folder with more is slow to read
 ROW_GROUP = 50_000
-TRIES = 3  # to play again what a disk has lost
-_OF_THE_SYSTEM = ("os error", "transport error")  # how Polars says that a disk is full
 _DIGITS = 32  # of a digest
 _MOST_SHOWN = 3  # differences in a message
-# Parts say in their names what they are and what is in them; nothing else in the folder is touched.
-_OWN = re.compile(r"(?P<part>[0-9a-f]{32}(-\d+){3})(-(?P<digest>[0-9a-f]{32}))?\.parquet|.*\.unfinished")
+_LONG = 400  # entries of a list, of which settings hold a digest
+_OWN = re.compile(r"[0-9a-f]{32}(-\d+){3}\.parquet|.*\.unfinished")  # nothing else in the folder is touched
 
 
 class Part(NamedTuple):
@@ -221,10 +191,10 @@ def _describe_truth(scenario: Scenario) -> Any:
 
 
 def _shortened(value: Any) -> Any:
-    """Replace packed arrays by their digests, and leave out sources: the versions cover those of DORAL."""
+    """Replace long lists by their digests, and leave out sources: the versions cover those of DORAL."""
+    if isinstance(value, list | tuple) and len(value) > _LONG:
+        return {"digest": _digest(json.dumps(value).encode())}
     if isinstance(value, Mapping):
-        if "packed" in value:
-            return {"digest": _digest(json.dumps(value, sort_keys=True).encode())}
         return {key: _shortened(one) for key, one in value.items() if key not in ("source", "sources")}
     return [_shortened(one) for one in value] if isinstance(value, list | tuple) else value
 
@@ -324,13 +294,15 @@ def _play_to(
         _check_settings(target, _read_settings(folder), about)
         _files.write_bytes(folder / SETTINGS, json.dumps(about).encode())
         key = _digest(json.dumps([about[part] for part in ("name", "settings", "versions")]).encode())
+        kept = _fill(folder, experiment, parts, key, n_jobs=n_jobs, progress=progress)
         whole = folder / f"whole{_files.UNFINISHED_SUFFIX}"
-        for _ in range(TRIES):
-            kept = _fill(folder, experiment, parts, key, n_jobs=n_jobs, progress=progress)
-            if _is_joined(kept, whole, target, about):
-                break
-        else:
-            raise OSError(f"{folder}: what was written there cannot be read again; is the disk sound? Name another")
+        frame = pl.scan_parquet(kept, glob=False)
+        try:
+            frame.sink_parquet(
+                whole, row_group_size=ROW_GROUP, sync_on_close="all", metadata={METADATA: json.dumps(about)}
+            )
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise OSError(f"{target}: cannot be written ({error}); finished parts are kept, begin again") from error
         _files.keep_permissions(target, whole)
         whole.replace(target)
         _files.sync_folder(target.parent)
@@ -344,17 +316,17 @@ def _fill(
     folder: Path, experiment: Experiment, parts: Sequence[Part], key: str, *, n_jobs: int, progress: bool | None
 ) -> list[Path]:
     """Play what is missing; return all parts in order."""
-    names = [f"{key}-{part.place}-{part.first_run}-{part.runs}" for part in parts]
-    kept = _kept(folder, names)
-    missing = [part for part, name in zip(parts, names, strict=True) if name not in kept]
+    paths = [folder / f"{key}-{part.place}-{part.first_run}-{part.runs}{KIND}" for part in parts]
+    for path in folder.iterdir():  # parts of ours that are of no use: of other versions, or unfinished
+        if _OWN.fullmatch(path.name) and path not in paths and (path.is_symlink() or not path.is_dir()):
+            path.unlink()
+    missing = [part for part, path in zip(parts, paths, strict=True) if not path.exists()]
     works = [run_work(experiment.policies, experiment.scenarios[part.place]) * part.runs for part in missing]
     with Progress("simulating", works, "parts", is_shown=progress) as shown:
         for number, content in _finished(experiment, missing, works, n_jobs=n_jobs):
-            name = names[missing[number].number]
-            kept[name] = folder / f"{name}-{_digest(content)}{KIND}"
-            _files.write_bytes(kept[name], content)
+            _files.write_bytes(paths[missing[number].number], content)
             shown.advance()
-    return [kept[name] for name in names]
+    return paths
 
 
 def _read_settings(folder: Path) -> dict[str, Any]:
@@ -363,46 +335,6 @@ def _read_settings(folder: Path) -> dict[str, Any]:
         return dict(json.loads((folder / SETTINGS).read_bytes()))
     except (OSError, ValueError):
         return {}
-
-
-def _kept(folder: Path, names: Iterable[str]) -> dict[str, Path]:
-    """Return the parts that are there and whole. Other parts of ours are removed: of other versions, or damaged."""
-    kept, wanted = {}, set(names)
-    for path in folder.iterdir():
-        found = _OWN.fullmatch(path.name)
-        if found is None:
-            continue
-        if path.is_dir() and not path.is_symlink():
-            remedy = f"is a folder, in the place of what is written to {folder.name}: move it, or name another output"
-            raise InvalidValue("path", str(path), remedy)
-        if found["part"] in wanted and _is_whole(path, found["digest"]):
-            kept[found["part"]] = path
-        else:
-            path.unlink()  # a link goes, what it points to stays
-    return kept
-
-
-def _is_whole(path: Path, digest: str | None) -> bool:
-    """Return whether a part has the content that was written: a disk may have lost or changed some of it."""
-    try:
-        return path.is_file() and not path.is_symlink() and _digest(path.read_bytes()) == digest
-    except OSError:
-        return False
-
-
-def _is_joined(parts: Sequence[Path], whole: Path, target: Path, about: dict[str, object]) -> bool:
-    """Write all parts into one file; return False where a part cannot be read any more."""
-    said = {METADATA: json.dumps(about)}
-    try:
-        frame = pl.scan_parquet(list(parts), glob=False)
-        frame.sink_parquet(whole, row_group_size=ROW_GROUP, sync_on_close="all", metadata=said)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        if not all(_is_whole(path, path.stem.rpartition("-")[2]) for path in parts):
-            return False
-        if not any(words in str(error) for words in _OF_THE_SYSTEM):
-            raise
-        raise OSError(f"{target}: cannot be written ({error}); finished parts are kept, begin again") from error
-    return True
 
 
 def _finished(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ import polars as pl
 
 from doral._arrays import Floats, Ints
 from doral.errors import InvalidValue
-from doral.simulation.results.outcome import METRICS, ArrivalLog, DecisionLog, Outcome
+from doral.simulation.results.intervals import interval
+from doral.simulation.results.outcome import METRICS, WITHIN_DEADLINE, ArrivalLog, DecisionLog, Outcome
 
 SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
     "scenario": pl.String,
@@ -33,33 +34,53 @@ SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
 }
 
 
+SUMMARISED = (*METRICS, "expected", "oracle", "oracle_error")
+UNKNOWN = float("nan")
+
+
 def rows_of_runs(outcomes: Iterable[Outcome]) -> pl.DataFrame:
-    """One row for each."""
-    return pl.DataFrame(
-        [
-            {
-                "scenario": one.scenario,
-                "policy": one.policy,
-                "run": one.run,
-                **dict(zip(METRICS, one.rewards, strict=True)),
-                "expected": one.expected,
-                "oracle": one.oracle,
-                "oracle_error": one.oracle_error,
-                "decisions": one.decisions,
-                "spend": one.spend,
-                "race_rounds": one.race_rounds,
-                "race_spend": one.race_spend,
-                "race_ended": one.race_ended,
-                "race_capped": one.race_capped,
-                "accepted": list(one.accepted),
-                "cutoff": one.cutoff,
-                "explored": one.explored,
-                "explored_loss": one.explored_loss,
-            }
-            for one in outcomes
-        ],
-        schema=SCHEMA,
+    """Return one row for each outcome."""
+    own = [name for name in SCHEMA if name not in METRICS]
+    rows = (
+        {**{name: getattr(one, name) for name in own}, **dict(zip(METRICS, one.rewards, strict=True))}
+        for one in outcomes
     )
+    return pl.DataFrame([{**row, "accepted": list(row["accepted"])} for row in rows], schema=SCHEMA)
+
+
+def summary_of(
+    scenario: str, policy: str, own: Mapping[str, Floats], first: Mapping[str, Floats]
+) -> Iterator[dict[str, Any]]:
+    """Yield one row per metric, from the numbers of every run of a policy and of the first policy (`SUMMARISED`)."""
+    best = float(own["oracle"].mean())
+    runs = own["oracle"].size
+    for metric in METRICS:
+        reward, difference = interval(own[metric]), interval(own[metric] - first[metric])
+        regret = float((own["oracle"] - own[metric]).mean())
+        is_known = metric == METRICS[WITHIN_DEADLINE]  # what choices were worth, not what luck made of them
+        expected = interval(own["expected"] if is_known else np.zeros(0))
+        gain = interval(own["expected"] - first["expected"] if is_known else np.zeros(0))
+        yield {
+            "scenario": scenario,
+            "policy": policy,
+            "metric": metric,
+            "runs": runs,
+            "reward_mean": reward.mean,
+            "reward_se": reward.se,
+            "oracle_mean": best,
+            "oracle_error": float(np.sqrt((own["oracle_error"] ** 2).sum()) / runs),
+            "regret_mean": regret,
+            "regret_share": regret / best if best > 0 else UNKNOWN,
+            "difference_mean": difference.mean,
+            "difference_low": difference.low,
+            "difference_high": difference.high,
+            "expected_mean": expected.mean,
+            "expected_se": expected.se,
+            "expected_share": expected.mean / best if best > 0 else UNKNOWN,
+            "expected_difference_mean": gain.mean,
+            "expected_difference_low": gain.low,
+            "expected_difference_high": gain.high,
+        }
 
 
 _COLUMNS = (

@@ -10,7 +10,7 @@ from doral import _check
 from doral._arrays import Floats
 from doral._elementary import exp
 from doral.problem import Problem
-from doral.simulation.rivals.plan import Plan, Settings, Uniform, share
+from doral.simulation.rivals.plan import Plan, Settings, Uniform
 from doral.simulation.rivals.trials import Trials
 from doral.simulation.world.python_policy import Answer, Arrival
 
@@ -104,7 +104,7 @@ class BetaTSLPSettings(Settings):
     width: float = 0.5
 
     def __post_init__(self) -> None:
-        share("explore", self.explore)
+        super().__post_init__()
         _check.finite_number("width", self.width, at_least=0)
 
 

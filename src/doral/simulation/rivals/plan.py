@@ -16,12 +16,11 @@ from doral.simulation.world.python_policy import Arrival
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What can be set about a rival; each has its own."""
+    """What can be set about a rival; each has its own. `explore`, where it has one, is a share."""
 
-
-def share(field: str, value: object) -> float:
-    """A number from 0 to 1."""
-    return _check.finite_number(field, value, at_least=0, at_most=1)
+    def __post_init__(self) -> None:
+        if hasattr(self, "explore"):
+            _check.finite_number("explore", self.explore, at_least=0, at_most=1)
 
 
 _MOST_ROUNDS = 50  # between two plans
@@ -66,7 +65,7 @@ class Plan:
         )
 
     def choose(self, arrival: Arrival, coin: float) -> int | None:
-        """What the plan says for whoever is here; where arms are missing, the best of the others at its price."""
+        """Return the planned arm for an arrival; where arms are missing, the best of the others at its price."""
         chances = self._until[arrival.context]
         if len(arrival.available) == len(self._bought):
             return next((self._bought[i] for i, chance in enumerate(chances) if coin < chance), None)

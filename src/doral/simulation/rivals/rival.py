@@ -11,7 +11,7 @@ from doral._given import Numbers, NumberTable
 from doral.compiled.key import modules_digest
 from doral.errors import InvalidValue, UnknownName, shown
 from doral.problem import Problem
-from doral.simulation.rivals import ab, beta_ts_lp, explore_then_lp, status_quo
+from doral.simulation.rivals import beta_ts_lp, explorers, status_quo
 from doral.simulation.rivals.plan import Settings
 from doral.simulation.world.python_policy import PythonPolicy
 
@@ -25,8 +25,8 @@ class _Kind:
 
 _KINDS: Mapping[str, _Kind] = {
     "beta-ts-lp": _Kind(beta_ts_lp.BetaTSLP, beta_ts_lp.BetaTSLPSettings),
-    "explore-then-lp": _Kind(explore_then_lp.ExploreThenLP, explore_then_lp.ExploreThenLPSettings),
-    "a/b": _Kind(ab.AB, ab.ABSettings, is_at_list_prices=True),
+    "explore-then-lp": _Kind(explorers.ExploreThenLP, explorers.ExploreThenLPSettings),
+    "a/b": _Kind(explorers.AB, explorers.ABSettings, is_at_list_prices=True),
     "status-quo": _Kind(status_quo.StatusQuo, status_quo.StatusQuoSettings, is_at_list_prices=True),
 }
 RIVALS = tuple(_KINDS)
@@ -120,7 +120,7 @@ def rival(name: RivalName, /, *, label: str | None = None, **settings: Any) -> R
     Args:
         name: "beta-ts-lp": Thompson draws from Beta posteriors, and the budget as DORAL paces it; "explore-then-lp":
             all arms alike for a while, then the best by what they earned, paced alike; "a/b": a test of all arms for a
-            while, then the winner of each context; "status-quo": what is done today, whatever comes back.
+            while, then the winner of each context; "status-quo": what is done today; nothing is learned.
         label: What it is called in results. Default: the name and, if settings were changed, those.
 
     Keyword Args:
@@ -129,7 +129,7 @@ def rival(name: RivalName, /, *, label: str | None = None, **settings: Any) -> R
         width: "beta-ts-lp": how far draws lie from the mean; 1 is Thompson's. Default: 0.5.
         shares: "status-quo": how often each arm is used, in the order of the problem, relative to each other; a coin
             makes the budget last. Default: all alike.
-        chances: "status-quo": by context, the chance with which each arm is given to whoever arrives; the rest get
+        chances: "status-quo": by context, the chance with which each arm is given to an arrival; the rest get
             nothing, and nothing paces it. Default: `shares` say it.
 
     >>> rival("beta-ts-lp", explore=0.05).name

@@ -1,4 +1,4 @@
-"""`status-quo`: what is done today, whatever comes back."""
+"""`status-quo`: what is done today; nothing is learned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class StatusQuoSettings(Settings):
     """What is done: `shares` or `chances`; with neither, all arms alike, as long as the budget lasts.
 
     `shares`: how often each arm is used, in the order of the problem; a coin makes the budget last. `chances`: by
-    context, with which chance each arm is given to whoever arrives, as a log has it; the rest get nothing, and nothing
+    context, with which chance each arm is given to an arrival, as a log has it; the rest get nothing, and nothing
     paces it.
     """
 

@@ -68,7 +68,7 @@ class Arrivals:
         day: How long a day is, in units of the clock; None: the pace does not change with the hour.
         hours: 24 numbers: how many come in each hour, relative to the others; 0 is a quiet one. Default: all alike.
         weekdays: 7 numbers, Monday first, likewise. Default: all alike.
-        bursts: A part of them that comes in bursts, whenever others come; None: nobody does.
+        bursts: A part of them that comes in bursts, whenever others come. None: no bursts.
 
     >>> Arrivals(number=1000, day=24, weekdays=[1, 1, 1, 1, 1, 0.5, 0]).weekdays
     (1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.0)
@@ -168,7 +168,7 @@ class Arrivals:
         rate = np.array(self.hours)[hour % HOURS] * np.array(self.weekdays)[hour // HOURS % WEEKDAYS]
         sums = np.concatenate([[0.0], np.cumsum(rate * np.diff(knots))])
         if sums[-1] <= 0.0:
-            raise InvalidValue("hours and weekdays", (self.hours, self.weekdays), "nobody would arrive before the end")
+            raise InvalidValue("hours and weekdays", (self.hours, self.weekdays), "leave no arrival before the end")
         return knots, sums * (self.number / sums[-1])
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from doral import _check
 from doral._arrays import Floats, Ints
-from doral._cached import cached_property
+from doral._cached import ByDigest, cached_property
 from doral._given import Numbers
 from doral.errors import InvalidValue
 from doral.problem import MAX_AGE, MIN_AGE
@@ -78,7 +78,7 @@ class _Blocks(NamedTuple):
         return np.flatnonzero((self.low <= 0.0) & (self.high >= self.length))
 
 
-class Calendar:
+class Calendar(ByDigest):
     """Arrivals as they were observed, for problems that end with a date (`until`).
 
     In every run, blocks of observed time are drawn with replacement and put one after the other until the end.
@@ -250,12 +250,6 @@ class Calendar:
         found.update(self.times.tobytes())
         found.update(b"" if self.contexts is None else b"contexts" + self.contexts.tobytes())
         return found.hexdigest()
-
-    def __eq__(self, other: object) -> bool:
-        return self.digest == other.digest if isinstance(other, Calendar) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
 
     def __repr__(self) -> str:
         day = "" if self.day is None else f", day {self.day:g}"

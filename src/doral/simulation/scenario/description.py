@@ -7,7 +7,7 @@ import hashlib
 import inspect
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from doral.simulation.scenario.arrivals import Arrivals
 from doral.simulation.scenario.calendar import Calendar
 from doral.simulation.scenario.people import Crowd, Table
 from doral.simulation.scenario.scenario import Scenario
-
-if TYPE_CHECKING:
-    from doral.simulation.scenario.scenario import Scenario
 
 _MOST_ARMS, _MOST_CONTEXTS = 8, 12  # in a table
 _MOST_LAWS = 6
@@ -93,7 +90,7 @@ def _known_means(scenario: Scenario) -> np.ndarray | None:
 
 
 def _is_guessed(scenario: Scenario) -> bool:
-    """Whether shares are what they are because nobody said them."""
+    """Return whether the shares are defaults."""
     if scenario.people is not None or scenario.problem.shares is not None or scenario.problem.n_contexts == 1:
         return False
     return len({*scenario.shares}) == 1

@@ -90,13 +90,13 @@ def scenario_from_log(
     limit = deadline_on_clock(read, deadline)
     asked = asked_of(read, deadline=limit, budget=budget, horizon=horizon)
     if not read.is_answered.any():
-        raise InvalidValue("log", read.name, "has no answers: nobody knows what anything brings")
+        raise InvalidValue("log", read.name, "has no answers: nothing is known of rewards")
     world = world_of(read, asked, truths_of(read, deadline=limit, n=_DRAWS, seed=seed))
     return world.scenario(world.truths.usual(), name=name)
 
 
 def deadline_on_clock(log: Log, given: object) -> float:
-    """As given, or as long as answers take; where nobody knows that, as long as the log is."""
+    """Return the given deadline, or as long as answers take; where that is not known, the span of the log."""
     if given is not None:
         return log.clock.duration("deadline", given)
     settled = settled_age(log)

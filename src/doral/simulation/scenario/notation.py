@@ -8,34 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from doral import delays
+from doral import _check, delays
+from doral.delays.laws import LAWS
 from doral.errors import DoralError, InvalidValue, UnknownName, shown
 from doral.log.clock import Clock as LogClock
-from doral.problem import Problem
+from doral.problem import Arm, Context, Problem
 
 Clock: TypeAlias = Literal["seconds", "rounds"]
 
-PROBLEM_KEYS = (
-    "arms",
-    "contexts",
-    "budget",
-    "horizon",
-    "deadline",
-    "feedback",
-    "reserves",
-    "reward_range",
-    "counted",
-    "baseline",
-    "paid",
-    "return_at_least",
-    "reserve",
-    "until",
-    "expected_arrivals",
-    "person",
-    "missing",
+PROBLEM_KEYS, _ARM_KEYS, _CONTEXT_KEYS = (
+    tuple(one.name for one in dataclasses.fields(kind)) for kind in (Problem, Arm, Context)
 )
-_ARM_KEYS = ("name", "features", "cost")
-_CONTEXT_KEYS = ("name", "share", "weight", "deadline", "tier")
 _DATE = re.compile(r"\s*\d{4}-\d{2}-\d{2}.*", re.DOTALL)
 _SECONDS = LogClock("seconds", "seconds")
 
@@ -71,7 +54,9 @@ def problem_values(value: object, *, clock: Clock) -> ProblemValues:
     if isinstance(data.get("person"), Mapping):
         data["person"] = [{"name": name, "kind": kind} for name, kind in data["person"].items()]
     if isinstance(data.get("reserves"), Mapping):
-        data["reserves"] = [[_tier(tier), share] for tier, share in data["reserves"].items()]
+        data["reserves"] = [
+            [int(tier) if tier.strip().isdecimal() else tier, share] for tier, share in data["reserves"].items()
+        ]
     date = None
     if isinstance(data.get("until"), str) and _DATE.fullmatch(data["until"]):
         date = data.pop("until").strip()
@@ -130,30 +115,12 @@ def _contexts(value: object, *, clock: Clock) -> Any:
     return made
 
 
-def _tier(word: str) -> Any:
-    """Keys of JSON are texts, tiers are numbers."""
-    return int(word) if word.strip().isdecimal() else word
-
-
 def names_of(items: Any) -> list[str]:
     """Of arms or contexts in plain values."""
     return [one["name"] for one in items or () if isinstance(one.get("name"), str)]
 
 
-_LAWS: dict[str, Any] = {
-    law.__name__.lower(): law
-    for law in (
-        delays.Geometric,
-        delays.Pareto,
-        delays.Lognormal,
-        delays.Weibull,
-        delays.Exponential,
-        delays.Fixed,
-        delays.Empirical,
-        delays.Never,
-        delays.ByOutcome,
-    )
-}
+_LAWS: dict[str, Any] = {name.lower(): law for name, law in LAWS.items()}
 _TIMES = ("mean", "minimum", "median", "scale", "delay", "values")  # of laws: what may be told as "3d"
 _MOST_NESTED = 2 * delays.MAX_NESTED_LAWS
 
@@ -228,7 +195,7 @@ def _law(value: Mapping[str, Any], names: set[str], *, clock: Clock, levels_left
             made[name] = field.default
             continue
         one = given[name]
-        if isinstance(one, Mapping) and "packed" not in one:
+        if isinstance(one, Mapping):
             one = _law(one, set(), clock=clock, levels_left=levels_left - 1)
         elif name in _TIMES:
             label = f"{name} of {kind.__name__}"
@@ -245,25 +212,17 @@ def _plain(word: object) -> str:
 
 def _table(field: str, value: Any, contexts: list[str], arms: list[str]) -> dict[str, Any]:
     """Rows by context, and entries by arm, in the order of the problem; what goes by no name stays as it is."""
-    if not isinstance(value, Mapping) or "packed" in value:
+    if not isinstance(value, Mapping):
         return {}
-    rows = _in_order(field, value, "context", contexts)
+    rows = _check.by_name(field, value, contexts, kind="context")
     return {
         field: [
-            _in_order(f"{field} of context {shown(name)}", row, "arm", arms) if isinstance(row, Mapping) else row
+            _check.by_name(f"{field} of context {shown(name)}", row, arms, kind="arm")
+            if isinstance(row, Mapping)
+            else row
             for name, row in zip(contexts, rows, strict=True)
         ]
     }
-
-
-def _in_order(field: str, value: Mapping[str, Any], what: str, names: list[str]) -> list[Any]:
-    for name in value:
-        if name not in names:
-            raise UnknownName(f"{what} in {field}", name, names)
-    for name in names:
-        if name not in value:
-            raise InvalidValue(field, dict(value), f"lacks {what} {shown(name)}")
-    return [value[name] for name in names]
 
 
 def _arrivals(value: Any, *, clock: Clock) -> Any:
@@ -296,7 +255,7 @@ class ReadProblem:
 
 
 def plain_problem(data: Mapping[str, Any], *, clock: str = "seconds", until: str | None = None) -> ReadProblem:
-    """Of plain values; what is wrong is told of the very value. `until` takes the place of the end that they say."""
+    """Make a problem of plain values; errors name the value. `until` replaces the end that they give."""
     found = problem_values(data, clock="rounds" if clock == "rounds" else "seconds")
     date = until or found.until
     if date is not None and found.data.get("until") is None and found.data.get("horizon") is None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from doral import _check
 from doral._arrays import Floats, Ints
-from doral._cached import cached_property
+from doral._cached import ByDigest, cached_property
 from doral.errors import InvalidValue, UnknownName, shown
 from doral.person import MAX_NUMBER, Category, Feature, Levels, Missing, checked_features
 from doral.problem import OBSERVED, Problem
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]  # numbers, and words; what is missing is NaN, or ""
 MAX_PEOPLE = 10**7
-CONTEXT = "context"  # a column of this name says in which context somebody is
+CONTEXT = "context"  # the name of the column with contexts
 
 
-class Table:
-    """Numbers that nobody changes: compared, hashed and pickled by what they are."""
+class Table(ByDigest):
+    """An immutable array: compared, hashed and pickled by content."""
 
     def __init__(self, numbers: Floats) -> None:
         self.numbers = np.array(numbers, dtype=np.float64)
@@ -39,12 +39,6 @@ class Table:
     def digest(self) -> str:
         return hashlib.sha256(repr(self.numbers.shape).encode() + self.numbers.tobytes()).hexdigest()
 
-    def __eq__(self, other: object) -> bool:
-        return self.digest == other.digest if isinstance(other, Table) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         return np.array(self.numbers, dtype=dtype)
 
@@ -52,8 +46,8 @@ class Table:
         return f"Table(shape={self.numbers.shape}, digest={self.digest[:12]!r})"
 
 
-class Crowd:
-    """Everybody who may come, by feature, and their contexts by name where the problem has several."""
+class Crowd(ByDigest):
+    """All who may arrive, by feature, and their contexts by name where the problem has several."""
 
     def __init__(self, columns: Columns, contexts: NDArray[Any] | None) -> None:
         self.columns, self.contexts = dict(columns), contexts
@@ -70,17 +64,11 @@ class Crowd:
             found.update(f"{name} {column.dtype} {column.size}".encode() + np.ascontiguousarray(column).tobytes())
         return found.hexdigest()
 
-    def __eq__(self, other: object) -> bool:
-        return self.digest == other.digest if isinstance(other, Crowd) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
     def __repr__(self) -> str:
         return f"Crowd(size={self.size}, features={list(self.columns)}, digest={self.digest[:12]!r})"
 
     def traits(self, person: Sequence[Feature]) -> Floats:
-        """(N, m + 1) as policies see them, and everybody's number."""
+        """Return features as policies see them, and the number of each (N, m + 1)."""
         levels, traits = Levels(person), np.empty((self.size, len(person) + 1))
         for i, feature in enumerate(person):
             column = self.columns[feature.name]
@@ -98,7 +86,7 @@ class Crowd:
         return {name: None if value == "" or value != value else value for name, value in values}
 
     def table(self) -> Columns:
-        """What a law of the truth is told: the features, and the contexts."""
+        """Return what laws are called with: the features, and the contexts."""
         contexts = {} if self.contexts is None or CONTEXT in self.columns else {CONTEXT: self.contexts}
         return {**self.columns, **contexts}
 
@@ -231,20 +219,20 @@ PEOPLE, MEANS, SPEED, PAID, FREQUENCIES, NOTHING, STRATA = range(7)  # what gene
 
 @dataclass(frozen=True)
 class Drawn:
-    """Everybody in one run, and what is true of them."""
+    """All who may arrive in one run, and what is true of them."""
 
     crowd: Crowd
-    traits: Floats  # (N, features + 1) as policies see them, and everybody's number; (1, 0) where they do not
+    traits: Floats  # (N, features + 1) as policies see them, and the number of each; (1, 0) where they do not
     classes: Ints  # (N,) the numbers of their contexts
     means: Floats  # (phases, N, A)
     speed: Floats  # (N,) by which the hazard of an answer is multiplied; empty: 1
     paid: Floats  # (N, A) chances; empty where payments do not depend on them
-    shares: Floats  # (phases, N) of arrivals; (0, N): everybody comes as often
+    shares: Floats  # (phases, N) of arrivals; (0, N): all alike
     is_sample: bool  # of a law
 
     @property
     def cumulative_shares(self) -> Floats:
-        """(phases * N,), or none where everybody comes as often."""
+        """Return cumulative shares (phases * N,), or none where all are alike."""
         return np.ascontiguousarray(np.cumsum(self.shares, axis=1)).ravel()
 
 
@@ -255,7 +243,7 @@ def generator(seed: int, run: int, purpose: int) -> np.random.Generator:
 def takes_rng(law: object) -> bool:
     try:
         return callable(law) and "rng" in inspect.signature(law).parameters
-    except ValueError:  # nobody knows its arguments
+    except ValueError:  # it has no signature
         return False
 
 
@@ -269,18 +257,13 @@ class BesideNothing:
 
     def __call__(self, people: Columns, features: Floats, rng: np.random.Generator) -> Floats:
         n = next(iter(people.values())).size
-        own = self._of("means", self.means, people, features, rng)
+        own = _numbers_by(self.means, "means", people, features, lambda: rng)
         own = own if own.ndim == 3 else own[None]
-        nothing = np.broadcast_to(self._of("baseline_means", self.nothing, people, features, rng), (n,))
+        nothing = _numbers_by(self.nothing, "baseline_means", people, features, lambda: rng)
+        nothing = np.broadcast_to(nothing, (n,))
         if own.shape[1:] != (n, len(features) - 1):
             raise InvalidValue("shape of means", own.shape[1:], f"must be {(n, len(features) - 1)}: all but `nothing`")
         return np.insert(own, self.control, nothing, axis=2)
-
-    @staticmethod
-    def _of(field: str, what: Any, people: Columns, features: Floats, rng: np.random.Generator) -> Floats:
-        if isinstance(what, Table):
-            return what.numbers
-        return _numbers(field, what(people, features, **({"rng": rng} if takes_rng(what) else {})))
 
 
 def _numbers(field: str, value: object) -> Floats:
@@ -365,6 +348,27 @@ def are_drawn(scenario: Scenario) -> bool:
     )
 
 
+def people_of(scenario: Scenario, features: Floats, *, seed: int, run: int) -> Drawn:
+    """Return all who may come in one run, where the arms have these features."""
+    if are_drawn(scenario):
+        return draw_people(scenario, features, seed=seed, run=run)
+    return scenario.once(given_people)
+
+
+def given_people(scenario: Scenario) -> Drawn:
+    """Return people who are the same in all runs."""
+    return draw_people(scenario, scenario.problem.features, seed=0, run=0)
+
+
+def _numbers_by(
+    law: Any, field: str, people: Columns, features: Floats, rng: Callable[[], np.random.Generator]
+) -> Floats:
+    """Return the numbers of a table or a law."""
+    if isinstance(law, Table):
+        return law.numbers
+    return _numbers(field, law(people, features, **({"rng": rng()} if takes_rng(law) else {})))
+
+
 def draw_people(scenario: Scenario, features: Floats, *, seed: int, run: int) -> Drawn:
     """The people of one run, in which the arms have these features."""
     problem, strata, n = scenario.problem, scenario.strata, scenario.population or 0
@@ -372,10 +376,7 @@ def draw_people(scenario: Scenario, features: Floats, *, seed: int, run: int) ->
     table, shape = crowd.table(), (n, problem.n_arms)
 
     def told(field: str, law: Any, purpose: int) -> Floats:
-        if isinstance(law, Table):
-            return law.numbers
-        given = {"rng": generator(seed, run, purpose)} if takes_rng(law) else {}
-        return _numbers(field, law(table, features, **given))
+        return _numbers_by(law, field, table, features, lambda: generator(seed, run, purpose))
 
     base = crowd.classes((problem if strata is None else strata).context_names)
     paid = np.zeros((0, 0))
@@ -407,16 +408,25 @@ def draw_crowd(scenario: Scenario, rng: np.random.Generator) -> Crowd:
 
 
 def frequencies_of(scenario: Scenario, crowd: Crowd, rng: np.random.Generator) -> Floats:
-    """(N,) the share of all arrivals that everybody makes up, over all phases."""
+    """Return the share of all arrivals that each makes up (N,), over all phases."""
 
     def told(field: str, law: Any, purpose: int) -> Floats:
-        if isinstance(law, Table):
-            return law.numbers
-        given = {"rng": rng} if takes_rng(law) else {}
-        return _numbers(field, law(crowd.table(), scenario.problem.features, **given))
+        return _numbers_by(law, field, crowd.table(), scenario.problem.features, lambda: rng)
 
     shares = _shares(scenario, crowd.size, told)
     return shares.mean(axis=0) if len(shares) else np.full(crowd.size, 1.0 / crowd.size)
+
+
+def _check_between(field: str, values: Floats, low: float, high: float, remedy: str) -> None:
+    if values.min() < low or values.max() > high:
+        raise InvalidValue(field, float(values.min() if values.min() < low else values.max()), remedy)
+
+
+def check_means(means: Floats, noise: str) -> None:
+    """Check that chances are probabilities, and that counts can be drawn."""
+    most = {"bernoulli": 1.0, "poisson": MAX_COUNT_MEAN}.get(noise)
+    if most is not None:
+        _check_between("mean reward", means, 0.0, most, f"must be between 0 and {most:g} for {noise} rewards")
 
 
 def _means(means: Floats, scenario: Scenario, shape: tuple[int, int]) -> Floats:
@@ -426,20 +436,15 @@ def _means(means: Floats, scenario: Scenario, shape: tuple[int, int]) -> Floats:
         if means.ndim == 3 and means.shape[1:] == shape:
             remedy = f"must be {phases} tables; or say phases={means.shape[0]} in the scenario"
         raise InvalidValue("shape of means", means.shape, remedy)
-    most = {"bernoulli": 1.0, "poisson": MAX_COUNT_MEAN}.get(scenario.noise)
-    if most is not None and (means.min() < 0.0 or means.max() > most):
-        extreme = float(means.min() if means.min() < 0.0 else means.max())
-        raise InvalidValue("mean reward", extreme, f"must be between 0 and {most:g} for {scenario.noise} rewards")
+    check_means(means, scenario.noise)
     return np.ascontiguousarray(np.broadcast_to(means, (phases, *shape)))
 
 
 def _speed(speed: Floats, n: int) -> Floats:
     if speed.shape != (n,):
         raise InvalidValue("shape of speed", speed.shape, f"must be {(n,)}, one number per person")
-    if speed.min() < MIN_SPEED or speed.max() > MAX_SPEED:
-        extreme = float(speed.min() if speed.min() < MIN_SPEED else speed.max())
-        remedy = f"must be from {MIN_SPEED:g} to {MAX_SPEED:g} times the usual hazard"
-        raise InvalidValue("speed", extreme, remedy)
+    remedy = f"must be from {MIN_SPEED:g} to {MAX_SPEED:g} times the usual hazard"
+    _check_between("speed", speed, MIN_SPEED, MAX_SPEED, remedy)
     return speed
 
 
@@ -448,8 +453,7 @@ def _chances(paid: Floats, classes: Ints, shape: tuple[int, int]) -> Floats:
         if paid.ndim != 2 or paid.shape[1] != shape[1] or paid.shape[0] <= classes.max():
             raise InvalidValue("shape of paid", paid.shape, f"must be {shape}, people and arms; or contexts and arms")
         paid = paid[classes]
-    if paid.min() < 0.0 or paid.max() > 1.0:
-        raise InvalidValue("paid", float(paid.min() if paid.min() < 0.0 else paid.max()), "must be from 0 to 1")
+    _check_between("paid", paid, 0.0, 1.0, "must be from 0 to 1")
     return np.ascontiguousarray(paid)
 
 
@@ -462,5 +466,5 @@ def _shares(scenario: Scenario, n: int, told: Callable[[str, Any, int], Floats])
         raise InvalidValue("shape of frequencies", given.shape, remedy)
     table = np.broadcast_to(given, (scenario.phases, n))
     if table.min() < 0.0 or not (table.sum(axis=1) > 0.0).all():
-        raise InvalidValue("frequencies", float(table.min()), "must be 0 or more, and not 0 for everybody")
+        raise InvalidValue("frequencies", float(table.min()), "must be 0 or more, and above 0 for some")
     return np.array([row / math.fsum(row.tolist()) for row in table])

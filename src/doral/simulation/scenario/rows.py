@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from doral import _delay_kinds
+from doral import _check, _delay_kinds
 from doral._arrays import Flags, Floats, Ints
-from doral._cached import cached_property
+from doral._cached import ByDigest, cached_property
 from doral._elementary import weighted_sum
 from doral.delays import Law
 from doral.delays.law import LawCode, law_code
@@ -27,10 +27,10 @@ _ONE = 1e-9  # weights of a cell whose sum differs from 1 by less are kept as th
 Named: TypeAlias = Callable[[int, int], str]  # what a message calls the cell of a context and an arm
 
 
-class Rows:
+class Rows(ByDigest):
     """What was observed, cell by cell: those of the first context by arm, then those of the next.
 
-    Nobody changes them: they are compared, hashed and pickled by what they are.
+    Immutable: compared, hashed and pickled by content.
     """
 
     reward: Floats
@@ -108,14 +108,6 @@ class Rows:
             found.update(b"none" if array is None else np.ascontiguousarray(array).data)
         return found.hexdigest()
 
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return self.digest == other.digest if isinstance(other, Rows) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
     def __repr__(self) -> str:
         words = "".join(f", {name}s" for name in ("cost", "weight") if getattr(self, name) is not None)
         return f"Rows({self.reward.size} in {self.starts.shape} cells{words}, digest={self.digest[:12]!r})"
@@ -163,14 +155,7 @@ def _named(field: str, kind: str, value: object, names: tuple[str, ...]) -> list
     """The entries of a mapping, in the order of the names."""
     if not isinstance(value, Mapping):
         raise InvalidValue(field, value, f"must be a mapping from {kind} to what was observed there")
-    known = set(names)
-    for name in value:
-        if name not in known:
-            raise InvalidValue(field, sorted(map(str, value)), f"names {kind} {shown(name)}, which the problem has not")
-    for name in names:
-        if name not in value:
-            raise InvalidValue(field, sorted(map(str, value)), f"lacks {kind} {shown(name)}")
-    return [value[name] for name in names]
+    return _check.by_name(field, value, names, kind=kind)
 
 
 def _from_cells(cells: list[list[Any]], named: Named, shape: tuple[int, int]) -> Rows:
@@ -209,7 +194,7 @@ def _table(field: str, value: object) -> Floats:
 
 
 def _column(name: str, value: object, n_rows: int) -> Floats:
-    """As it is where nobody can change it, else a copy."""
+    """Return a read-only column as it is, else a copy."""
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and not value.flags.writeable:
         column: Floats = value
     else:

@@ -20,17 +20,16 @@ from doral.problem import OBSERVED, SHARES_TOLERANCE, Problem
 from doral.simulation.scenario.arrivals import Arrivals
 from doral.simulation.scenario.calendar import Calendar
 from doral.simulation.scenario.people import (
-    MAX_COUNT_MEAN,
     STRATA,
     Crowd,
-    Drawn,
     Table,
     are_drawn,
+    check_means,
     checked_people,
     draw_crowd,
-    draw_people,
     frequencies_of,
     generator,
+    given_people,
 )
 from doral.simulation.scenario.people import Law as PeopleLaw
 from doral.simulation.scenario.rows import Rows, checked_rows, delay_laws, mean_rewards
@@ -84,12 +83,7 @@ def _table(field: str, value: object, shape: tuple[int, int]) -> tuple[tuple[flo
 def _by_arm(field: str, value: object, problem: Problem) -> tuple[Any, ...]:
     """One entry per arm, from one for all, a list in the order of the arms, or a mapping by name."""
     if isinstance(value, Mapping):
-        for name in value:
-            problem.arm_index(name)
-        for name in problem.arm_names:
-            if name not in value:
-                raise InvalidValue(field, sorted(value), f"lacks arm {name!r}")
-        return tuple(value[name] for name in problem.arm_names)
+        return tuple(_check.by_name(field, value, problem.arm_names, kind="arm"))
     if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
         entries = tuple(value)
         if len(entries) != problem.n_arms:
@@ -109,10 +103,11 @@ def _laws(field: str, value: object, problem: Problem) -> tuple[AnyLaw, ...]:
 def _laws_by_context(value: object, problem: Problem) -> tuple[tuple[AnyLaw, ...], ...]:
     """One row for all contexts, or one row per context where the laws depend on it."""
     if isinstance(value, Mapping) and set(value) <= set(problem.context_names) and value:
-        for name in problem.context_names:
-            if name not in value:
-                raise InvalidValue("delays", sorted(value), f"lacks context {name!r}")
-        return tuple(_laws(f"delays of context {name!r}", value[name], problem) for name in problem.context_names)
+        rows = _check.by_name("delays", value, problem.context_names, kind="context")
+        return tuple(
+            _laws(f"delays of context {name!r}", row, problem)
+            for name, row in zip(problem.context_names, rows, strict=True)
+        )
     if isinstance(value, tuple) and value and all(isinstance(row, tuple) for row in value):  # as stored
         if len(value) not in (1, problem.n_contexts):
             raise InvalidValue("rows of delays", len(value), f"must be 1 or one per context, {problem.n_contexts}")
@@ -162,12 +157,12 @@ class Scenario:
         arrivals: Where the problem ends with a date: how people arrive in time, `doral.Arrivals` or `doral.Calendar`.
         people: All who may come: an array (people, features), a data frame, a mapping from feature to column, a list of
             mappings; or a law `law(rng, n)` that returns one of these, anew for each run. A column "context" names
-            everybody's context where there are several.
+            each one's context where there are several.
         population: How many a law of people draws. None: 20,000.
-        classes: Everybody's context by name, where people have no column "context".
+        classes: The context of each by name, where people have no column "context".
         speed: (people,) or a law: multiplies the hazard of an answer: who is twice as fast has not answered by an age
             with the square of the usual probability. None: 1.
-        frequencies: (people,) or (phases, people) or a law: how often everybody comes, relative to the others. None:
+        frequencies: (people,) or (phases, people) or a law: how often each arrives, relative to the others. None:
             all alike.
         strata: What `stratified` has made; leave it out.
 
@@ -293,10 +288,8 @@ class Scenario:
             _check.set_fields(self, shares=(), **of_people)
             self._check_given_people()
             return
-        if noise == "bernoulli":
-            self._check_chances()
-        if noise == "poisson":
-            self._check_counts()
+        if noise in ("bernoulli", "poisson"):
+            self._check_means()
         self._check_reserves()
 
     def _check_reserves(self) -> None:
@@ -308,35 +301,21 @@ class Scenario:
         """Tables that are given are as wrong before the first run as in it."""
         self._check_reserves()
         if not are_drawn(self):
-            self.once(_given_people)
+            self.once(given_people)
 
-    def _check_chances(self) -> None:
-        """Bernoulli rewards need means that are probabilities."""
-        if self.means is None and (self.theta is None or self.features == "drawn"):
+    def _check_means(self) -> None:
+        """Chances are probabilities, and expected counts are not negative, drawn or given."""
+        features, theta, is_drawn = self.problem.features, self.theta, self.features == "drawn"
+        if self.means is None and (theta is None or is_drawn) and self.noise == "bernoulli":
             remedy = "needs known means between 0 and 1: give means, or theta with the features of the problem"
             raise InvalidValue("noise", self.noise, remedy)
         if self.means is not None:
-            means = np.array(self.means)
-        else:
-            means = product(np.array(self.theta), self.problem.features.T)
-        if means.min() < 0.0 or means.max() > 1.0:
-            extreme = float(means.min() if means.min() < 0.0 else means.max())
-            raise InvalidValue("mean reward", extreme, "must be between 0 and 1 for bernoulli rewards")
-
-    def _check_counts(self) -> None:
-        """Counts need expectations that are not negative, drawn or given."""
-        features = self.problem.features
-        if self.means is not None:
-            means = np.array(self.means)
-        elif self.theta is not None and self.features == "given":
-            means = product(np.array(self.theta), features.T)
+            check_means(np.array(self.means), self.noise)
+        elif theta is not None and not is_drawn:
+            check_means(product(np.array(theta), features.T), self.noise)
         else:  # products of what is drawn from U(0, 1), and of what is given
-            means = np.array(0.0 if self.features == "drawn" else features if self.theta is None else 0.0)
-            means = np.minimum(means.min(), np.array(0.0 if self.theta is None else self.theta))
-        if means.min() < 0.0 or means.max() > MAX_COUNT_MEAN:
-            extreme = float(means.min() if means.min() < 0.0 else means.max())
-            remedy = f"must be between 0 and {MAX_COUNT_MEAN:g} for poisson rewards"
-            raise InvalidValue("mean reward", extreme, remedy)
+            given = 0.0 if is_drawn else features.min()
+            check_means(np.minimum(given, 0.0 if theta is None else np.array(theta)), self.noise)
 
     @classmethod
     def from_log(
@@ -397,7 +376,7 @@ class Scenario:
         Args:
             by: Names of the features to cut by. None: all, in the order of the problem.
             bins: Into how many bins a number is cut. Default: 4.
-            at_most: Features are crossed as long as no more strata than these have somebody in them.
+            at_most: Features are crossed as long as at most this many strata are not empty.
         """
         if self.people is None or self.strata is not None:
             raise InvalidValue("scenario", self.name, "has no people to cut into strata: it has classes already")
@@ -424,7 +403,7 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Scenario:
-        """The scenario that `to_dict` wrote, or somebody by hand, with every check made again.
+        """Make the scenario that `to_dict` wrote, or that was written by hand, with every check made again.
 
         Args:
             data: A mapping of plain values, as JSON holds them; what is usual may be left out.
@@ -434,7 +413,7 @@ class Scenario:
         return scenario_from_dict(data)
 
     def once(self, make: Callable[[Scenario], Made]) -> Made:
-        """What `make` makes of this scenario, made when first asked for. All runs share it, so nobody may change it.
+        """What `make` makes of this scenario, made when first asked for. All runs share it: it must not be changed.
 
         Args:
             make: A function of the scenario.
@@ -458,18 +437,6 @@ class Scenario:
     def __getstate__(self) -> dict[str, Any]:
         # Without what is made once: it can be large, and the other side makes its own.
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-def _given_people(scenario: Scenario) -> Drawn:
-    """What is the same in all runs."""
-    return draw_people(scenario, scenario.problem.features, seed=0, run=0)
-
-
-def people_of(scenario: Scenario, features: Floats, *, seed: int, run: int) -> Drawn:
-    """Everybody in one run, where the arms have these features."""
-    if are_drawn(scenario):
-        return draw_people(scenario, features, seed=seed, run=run)
-    return scenario.once(_given_people)
 
 
 def _check_no_people(problem: Problem, population: object, **given: object) -> None:
@@ -514,7 +481,7 @@ def _check_arrivals(arrivals: object, problem: Problem, phases: object) -> None:
 
 
 def _shares_of(arrivals: Arrivals | Calendar | None, value: object, problem: Problem) -> tuple[float, ...]:
-    """Those of the contexts that came, where a calendar says which did; whoever gives both, as a copy does, agrees."""
+    """Those of the contexts that came, where a calendar has them; shares that are given, too, must agree."""
     known = arrivals.shares(problem.n_contexts) if isinstance(arrivals, Calendar) else None
     if known is None:
         return _true_shares(value, problem)
@@ -525,7 +492,7 @@ def _shares_of(arrivals: Arrivals | Calendar | None, value: object, problem: Pro
 
 
 def _of_rows(rows: Rows, delays: Any, means: Any) -> tuple[Any, Any]:
-    """Delays and means follow from the rows; whoever gives both, as a copy does, gives the same."""
+    """Return delays and means, which follow from the rows; those that are given, too, must agree."""
     theirs = delay_laws(rows), mean_rewards(rows)
     for field, given, follows in zip(("delays", "means"), (delays, means), theirs, strict=True):
         if given is not None and not (isinstance(given, tuple) and given == follows):
@@ -594,7 +561,7 @@ def _availability(value: object, problem: Problem) -> tuple[float, ...]:
 
 def _true_shares(value: object, problem: Problem) -> tuple[float, ...]:
     if value is None:
-        if problem.shares is None:  # policies learn them, and a simulation needs some: nobody is more frequent
+        if problem.shares is None:  # policies learn them, and a simulation needs some: all alike
             return (1.0 / problem.n_contexts,) * problem.n_contexts
         return tuple(problem.shares.tolist())
     shares = np.array(_table("shares", [value], (1, problem.n_contexts))[0])

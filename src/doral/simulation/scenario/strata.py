@@ -1,6 +1,6 @@
 """People cut into strata, for policies that know classes alone.
 
-The rule is that of somebody who knows the people and not yet what they are worth: features in the order in which the
+The rule uses features alone, not what people are worth: features in the order in which the
 problem names them (or as asked for); numbers are cut at their quantiles, words are taken as they are, rare ones
 together; and one feature after the other is crossed with those before it as long as there are not too many strata.
 """
@@ -38,7 +38,7 @@ class Cut:
     is_category: bool
 
     def parts(self, crowd: Crowd) -> Ints:
-        """(N,) in which part everybody is; the last is that of rare words, and of what is missing."""
+        """Return the part of each (N,); the last is that of rare words, and of what is missing."""
         column = crowd.columns[self.name]
         if self.is_category:
             number = {word: i for i, word in enumerate(self.words)}
@@ -49,7 +49,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Strata:
-    """Which of them somebody is in, and what was known of people before they were cut."""
+    """The strata, and what was known of people before they were cut."""
 
     person: tuple[Feature, ...]
     missing: Missing
@@ -58,7 +58,7 @@ class Strata:
     cells: tuple[Cell, ...]  # the commonest first
 
     def of(self, crowd: Crowd) -> Ints:
-        """(N,) their strata. Whoever is in a cell in which nobody was goes to the one that is like it the longest."""
+        """Return the strata (N,); a cell that was empty goes to the one that shares its first parts the longest."""
         numbers = {cell: i for i, cell in enumerate(self.cells)}
         columns = cells_of(crowd, self.context_names, self.cuts)
         cells, where = np.unique(columns, axis=0, return_inverse=True)

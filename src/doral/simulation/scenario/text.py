@@ -39,7 +39,7 @@ def read_bytes(field: str, source: str, content: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise InvalidValue(field, source, f"is not {kind}: no text in UTF-8 ({error.reason})") from None
     try:
-        found = _parse_toml(text) if kind == "TOML" else parse_json(text)
+        found = _plain(tomllib.loads(text)) if kind == "TOML" else parse_json(text)
     except InvalidValue as error:
         raise InvalidValue(field, source, f"{error}") from None
     except tomllib.TOMLDecodeError as error:
@@ -57,10 +57,6 @@ def read_bytes(field: str, source: str, content: bytes) -> Any:
     if kind == "TOML" and not found:
         raise InvalidValue(field, source, "is not TOML that can be used: it is empty; `doral init` writes one")
     return found
-
-
-def _parse_toml(text: str) -> Any:
-    return _plain(tomllib.loads(text))
 
 
 def _plain(value: Any) -> Any:

@@ -21,7 +21,7 @@ class ClusterError(DoralError, ConnectionError):
     """A cluster does not answer, or was lost in the middle of the work."""
 
 
-ANSWER_S = 10.0  # nobody starts an experiment on a cluster that takes longer to say a word
+ANSWER_S = 10.0  # within which a cluster must respond
 STRANDED_S = 60.0  # so long without a single worker, and the work is given up
 LOOK_S = 5.0  # how often it is asked whether anybody is left
 
@@ -36,9 +36,6 @@ class Engine(Protocol):
     def workers(self) -> int:
         """How many tasks can run at once, now."""
 
-    def check(self) -> None:
-        """Refuse workers that would give other numbers."""
-
     def share(self, packed: Packed) -> Any:
         """What all tasks need; each worker fetches it once."""
 
@@ -52,12 +49,12 @@ class Engine(Protocol):
         """What a finished task found, as `packing.work` says it, or the error that it raised."""
 
     def forget(self, handles: Iterable[Any]) -> None:
-        """Nobody waits for these any more."""
+        """Cancel these tasks."""
 
 
 def active() -> Engine | None:
     """That of `joblib.parallel_config("dask")` or `("ray")`; None: joblib computes by itself."""
-    if "joblib" not in sys.modules:  # nobody can have told it anything
+    if "joblib" not in sys.modules:  # it cannot be configured then
         return None
     from joblib.parallel import get_active_backend
 
@@ -141,16 +138,16 @@ def joined(given: str) -> Iterator[None]:
 
 
 def _reach(address: Address) -> None:
-    """Engines try for a long time to reach somebody who is not there, and say little."""
+    """Check that a cluster responds: engines try for a long time, and say little."""
     try:
         with socket.create_connection((address.host, address.port), timeout=ANSWER_S) as found:
-            # A Dask scheduler speaks first; its client would wait for ever for somebody else.
+            # A Dask scheduler speaks first; its client would wait for ever for another server.
             if address.kind == "tcp" and not _speaks(found):
                 raise ClusterError(f"cluster {address}: what answers there is no Dask scheduler; is that its port?")
     except ClusterError:
         raise
     except TimeoutError:
-        raise ClusterError(f"cluster {address}: nobody answers within {ANSWER_S:.0f} s; is it running?") from None
+        raise ClusterError(f"cluster {address}: no answer within {ANSWER_S:.0f} s; is it running?") from None
     except OSError as error:
         why = error.strerror or error
         raise ClusterError(f"cluster {address}: {why}; is it running, and is that its port?") from None

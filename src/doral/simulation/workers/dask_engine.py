@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,8 +13,7 @@ from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker, NoValidWorkerError
 
 from doral.errors import InvalidValue
-from doral.simulation.workers import packing
-from doral.simulation.workers.cluster import ANSWER_S, GOES_ON, LOOK_S, STRANDED_S, ClusterError
+from doral.simulation.workers.cluster import GOES_ON, LOOK_S, STRANDED_S, ClusterError
 from doral.simulation.workers.packing import Packed, work
 
 Task: TypeAlias = "Future[Any]"
@@ -23,23 +21,12 @@ _LOST = (CommClosedError, FutureCancelledError, FuturesCancelledError, NoValidWo
 
 
 def _held(packed: Packed) -> Packed:
-    """A task, not data that somebody has put there: when the workers that hold it die, others make it again."""
+    """A task, not data: when the workers that hold it die, others make it again."""
     return packed
 
 
-async def _answers(client: Client, addresses: Sequence[str]) -> dict[str, dict[str, str]]:
-    """What workers have, by address; Dask itself would wait for ever for one that hangs."""
-    asked = [asyncio.ensure_future(client.run(packing.probe(), workers=[one])) for one in addresses]
-    if not asked:
-        return {}
-    done, silent = await asyncio.wait(asked, timeout=ANSWER_S)
-    for one in silent:
-        one.cancel()
-    return {address: said for one in done if one.exception() is None for address, said in one.result().items()}
-
-
 class OnDask:
-    """Through a client that somebody has connected."""
+    """Tasks on a Dask cluster, through a connected client."""
 
     def __init__(self, client: Client) -> None:
         if client.status != "running":
@@ -61,15 +48,6 @@ class OnDask:
             return dict(self._client.ncores())
         except (*_LOST, OSError) as error:
             raise self._lost(error) from error
-
-    def check(self) -> None:
-        """All who answer in time; the others are refused by the tasks themselves, which say what they need."""
-        found: dict[str, dict[str, str]] = self._client.sync(_answers, self._client, list(self._cores()))
-        for address, theirs in found.items():
-            differs = packing.difference(theirs, packing.versions())
-            if differs:
-                remedy = f"worker {address}: {differs}; numbers would differ, {packing.REMEDY}"
-                raise InvalidValue("cluster", self._address, remedy)
 
     def share(self, packed: Packed) -> Task:
         with warnings.catch_warnings():

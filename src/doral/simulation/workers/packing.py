@@ -6,11 +6,9 @@ import hashlib
 import math
 import pickle
 import platform
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -60,46 +58,20 @@ def difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
     return "; ".join(f"{name} {theirs.get(name, 'missing')} there, {ours[name]} here" for name in names)
 
 
-def probe() -> Callable[[], dict[str, str]]:
-    """A function that says what a worker has, also where that is another doral, or none."""
-
-    def found() -> dict[str, str]:  # not importable by name, so it travels whole: the worker may not have this module
-        import platform
-
-        try:
-            from doral.simulation.workers.packing import versions
-        except ImportError:
-            try:
-                from doral import _version
-            except ImportError:
-                return {"doral": "missing", "Python": platform.python_version()}
-            return {"doral": _version.VERSION, "Python": platform.python_version()}
-        return versions()
-
-    return found
-
-
-KEPT = 4  # a worker that serves several experiments in turns does not unpack anew for each task
-
 Play = Callable[[Any, Any], Any]  # of what is shared, and one piece of work
-
-_lock = threading.Lock()
-_unpacked: OrderedDict[str, tuple[Play, Any]] = OrderedDict()
 
 
 @dataclass(frozen=True)
 class Packed:
-    """Bytes, with what whoever unpacks them must have."""
+    """Bytes, with the versions that a worker must have."""
 
     versions: dict[str, str]
-    digest: str
     content: bytes
 
 
 def pack(play: Play, shared: object) -> Packed:
     """Classes of a program itself (`__main__`) travel whole, others by the name of their module."""
-    content = pack_pieces((play, shared))
-    return Packed(versions(), hashlib.sha256(content).hexdigest(), content)
+    return Packed(versions(), pack_pieces((play, shared)))
 
 
 def pack_pieces(pieces: object) -> bytes:
@@ -118,24 +90,19 @@ def work(packed: Packed, pieces: bytes) -> bytes:
     differs = difference(versions(), packed.versions)
     if differs:
         raise InvalidValue("worker", _place(), f"{differs}: numbers would differ; {REMEDY}")
-    play, shared = _content(packed)
+    play, shared = _unpacked(packed.content)
     try:
         found = [play(shared, piece) for piece in _loaded(pieces)]
-    except SystemExit as error:  # it would end the worker, and the next one, and nobody would know why
+    except SystemExit as error:  # it would end the worker, and the next one, without a reason
         remedy = "a policy or law ends the program, which would end the worker: raise an error instead"
         raise InvalidValue("SystemExit", error.code, remedy) from error
     return pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def _content(packed: Packed) -> tuple[Play, Any]:
-    with _lock:
-        found = _unpacked.get(packed.digest)
-        if found is None:
-            found = _unpacked[packed.digest] = _loaded(packed.content)
-        _unpacked.move_to_end(packed.digest)
-        while len(_unpacked) > KEPT:
-            _unpacked.popitem(last=False)
-    return found
+@lru_cache(maxsize=4)  # a worker that serves several experiments in turns unpacks each once
+def _unpacked(content: bytes) -> tuple[Play, Any]:
+    play, shared = _loaded(content)
+    return play, shared
 
 
 def _loaded(content: bytes) -> Any:

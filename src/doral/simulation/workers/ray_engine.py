@@ -13,8 +13,6 @@ from typing import Any
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from doral.errors import InvalidValue
-from doral.simulation.workers import packing
 from doral.simulation.workers.cluster import GOES_ON, LOOK_S, STRANDED_S, ClusterError
 from doral.simulation.workers.packing import Packed, work
 
@@ -33,19 +31,6 @@ class OnRay:
 
     def workers(self) -> int:
         return max(1, int(ray.cluster_resources().get("CPU", 1)))
-
-    def check(self) -> None:
-        """One worker; the others are refused by the tasks themselves, which say what they need."""
-        first = ray.remote(num_cpus=1)(packing.probe()).remote()
-        try:
-            self.first_done([first])
-            theirs = ray.get(first)
-        except RayError as error:
-            raise ClusterError(f"Ray cannot run a first task: {error}") from error
-        differs = packing.difference(theirs, packing.versions())
-        if differs:
-            remedy = f"a worker: {differs}; numbers would differ, {packing.REMEDY}"
-            raise InvalidValue("cluster", "ray", remedy)
 
     def share(self, packed: Packed) -> Any:
         return ray.put(packed)
@@ -82,7 +67,7 @@ class OnRay:
 def start(address: str | None) -> None:
     """Join the Ray at an address; without one, start Ray here, for this machine alone and until this process ends.
 
-    Nothing is told to anybody else: no usage statistics, no dashboard.
+    Without usage statistics, without a dashboard.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # the first error is raised; the others are the same

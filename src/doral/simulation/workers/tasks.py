@@ -100,7 +100,6 @@ def _on_engine(
 ) -> Iterator[tuple[int, list[Any]]]:
     """Finished tasks, as they come or in order; then none is begun that is far ahead of the one that is waited for."""
     packed = pack(play, shared)
-    engine.check()
     common = engine.share(packed)
     running: dict[Any, int] = {}
     waiting: dict[int, list[Any]] = {}

@@ -91,7 +91,7 @@ class Logbook(NamedTuple):
     checkpoints: Ints  # (C,) rounds at which totals are copied into `curve`
     curve: Floats  # (C, metrics)
     course: Floats  # (C, COURSE_COLUMNS)
-    arrivals: Record  # (T,) of ARRIVAL, by round; empty where nobody keeps them
+    arrivals: Record  # (T,) of ARRIVAL, by round; empty where they are not kept
     bills: Bills
     times: Floats  # (T,) what the clock shows in each round; empty: the number of the round
 
@@ -224,7 +224,7 @@ def _still_to_come(book: Logbook, longest_limit: float) -> Record:
 
 
 def arrival_log(book: Logbook, problem: Problem) -> ArrivalLog | None:
-    """Everybody who arrived, where they are kept."""
+    """Return all arrivals, where they are kept."""
     if book.arrivals.size == 0:
         return None
     return ArrivalLog(
@@ -266,7 +266,7 @@ def enter_drawn(
     """The same with an answer that was drawn before.
 
     It is due at the end of the ring of its round, if it comes before the horizon. Rewards count from what doing
-    nothing is worth: that is taken off here, for everybody who is served.
+    nothing is worth: that is subtracted here, for every served arrival.
     """
     decision = position(book.counts[0].decisions)
     book.counts[0].decisions = decision + 1
@@ -356,7 +356,7 @@ def next_lapsed(book: Logbook, round_: int, decision: int) -> int:
 
 @kernel
 def clock_of(book: Logbook, round_: int) -> float:
-    """What the clock shows when somebody arrives."""
+    """Return the clock of an arrival."""
     return float(round_) if book.times.size == 0 else book.times[position(round_ - 1)]
 
 

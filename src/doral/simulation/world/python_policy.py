@@ -15,7 +15,7 @@ from doral.problem import Problem
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Somebody has arrived. Contexts and arms are numbered from 0, in the order of the problem.
+    """An arrival. Contexts and arms are numbered from 0, in the order of the problem.
 
     Attributes:
         round: Which arrival it is, from 1.

@@ -89,7 +89,7 @@ def _chances_of(scenario: Scenario, people: Drawn | None) -> DeadlineChances:
 
     def of_person(by_context: Floats) -> Floats:
         found = by_context[np.minimum(people.classes, len(by_context) - 1)]
-        return found if people.speed.size == 0 else -expm1(people.speed[:, None] * _log_late(found))
+        return found if people.speed.size == 0 else -expm1(people.speed[:, None] * log1p(-found))
 
     return DeadlineChances(
         above=of_person(chances.above),
@@ -97,16 +97,6 @@ def _chances_of(scenario: Scenario, people: Drawn | None) -> DeadlineChances:
         threshold=chances.threshold[np.minimum(people.classes, len(chances.threshold) - 1)],
         by_outcome=chances.by_outcome[np.minimum(people.classes, len(chances.by_outcome) - 1)],
     )
-
-
-def _log_late(chances: Floats) -> Floats:
-    """The logarithm of the chance that an answer does not come in time."""
-    return log1p(-chances)
-
-
-def _weights_of(scenario: Scenario, people: Drawn | None) -> Floats:
-    weights = scenario.problem.weights
-    return weights if people is None else weights[people.classes]
 
 
 def expected_worth(scenario: Scenario, means: Floats, people: Drawn | None = None) -> Floats:
@@ -117,7 +107,8 @@ def expected_worth(scenario: Scenario, means: Floats, people: Drawn | None = Non
     counted = means * chances.above
     if chances.by_outcome.any():
         counted = np.where(chances.by_outcome, _counted_by_outcome(scenario, means, chances), counted)
-    return _weights_of(scenario, people)[:, None] * counted
+    weights = scenario.problem.weights
+    return (weights if people is None else weights[people.classes])[:, None] * counted
 
 
 def _returned(scenario: Scenario) -> Floats:

@@ -81,9 +81,9 @@ class World(NamedTuple):
     nothing: Floats  # (phases, J) what doing nothing is worth, by the deadline; (phases, 0) where that is not asked
     payments: Payments
     speed: Floats  # (N,) by which the hazard of an answer is multiplied; empty: 1
-    people: Floats  # (N, features of a person + 1) of everybody who may come, and their number; (1, 0): classes alone
+    people: Floats  # (N, features of a person + 1) of all who may arrive, and their number; (1, 0): classes alone
     classes: Ints  # (N,) their contexts
-    come: Ints  # (T,) the context of everybody who arrives, where a calendar says so; empty: they are drawn
+    come: Ints  # (T,) the context of every arrival, where a calendar says so; empty: they are drawn
 
 
 class Tape(NamedTuple):

@@ -9,7 +9,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from doral.delays.law import LawCode
 from doral.problem import OBSERVED
 from doral.simulation.results.outcome import ArrivalLog, DecisionLog
 from doral.simulation.scenario.calendar import Calendar
-from doral.simulation.scenario.people import Drawn, are_drawn
+from doral.simulation.scenario.people import Drawn, are_drawn, people_of
 from doral.simulation.scenario.rows import Rows
-from doral.simulation.scenario.scenario import Scenario, people_of
+from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.oracle import oracle_of_contexts, oracle_of_people
 from doral.simulation.world.returns import expected_payments, expected_worth, law_above, law_below, thresholds
 from doral.simulation.world.tape import (
@@ -59,7 +59,7 @@ class Truth:
     times: Floats  # (rounds,) when they do; empty: one in every round
     oracle_error: float = 0.0  # standard error of U*, where people are a sample
     n_contexts: int = 0
-    people: Drawn | None = None  # everybody who may arrive, where they have features
+    people: Drawn | None = None  # all who may arrive, where they have features
 
     @property
     def classes(self) -> Ints:
@@ -103,31 +103,82 @@ class Truth:
 def make_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
     """Draw the parameters of one run; where none are drawn, all runs share one truth."""
     if scenario.people is not None:
-        return _truth_of_people(scenario, seed=seed, run=run)
-    draws_theta = scenario.means is None and scenario.theta is None
-    if scenario.arrivals is None and scenario.features == "given" and not draws_theta:
-        return scenario.once(_given_truth)
-    features = _features(scenario, seed=seed, run=run)
-    if draws_theta:
-        n_contexts, n_features = scenario.problem.n_contexts, scenario.problem.n_features
-        drawn = _uniforms((scenario.phases * n_contexts, n_features), seed, run, _THETA)
-        means = _products(drawn.reshape(scenario.phases, n_contexts, n_features), features)
+        is_drawn = are_drawn(scenario)
     else:
-        means = _given_means(scenario, features)
+        is_drawn = scenario.features == "drawn" or (scenario.means is None and scenario.theta is None)
+    if scenario.arrivals is None and not is_drawn:
+        return scenario.once(_given_truth)
+    return _drawn_truth(scenario, seed=seed, run=run)
+
+
+def _given_truth(scenario: Scenario) -> Truth:
+    return _drawn_truth(scenario, seed=0, run=0)
+
+
+def _drawn_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
+    problem, features = scenario.problem, _features(scenario, seed=seed, run=run)
     times, come = _arrivals(scenario, seed=seed, run=run)
-    return _truth(scenario, features, means, times, come)
+    rounds = times.size or problem.horizon
+    world, people = scenario.once(_world_without_means), None
+    parts: dict[str, Any] = {"come": come}
+    if scenario.people is None:
+        means = _means(scenario, features, seed=seed, run=run)
+    else:
+        people = people_of(scenario, features, seed=seed, run=run)
+        means = people.means
+        parts = {
+            "people": people.traits,
+            "classes": people.classes,
+            "speed": people.speed,
+            "cumulative_shares": people.cumulative_shares,
+            "payments": world.tree.payments._replace(chance=people.paid),
+        }
+    counted = expected_worth(scenario, means, people)
+    nothing = _worth_of_nothing(scenario, counted, people)
+    counted = counted - nothing[:, :, None] if nothing.shape[1] > 0 else counted
+    paid = expected_payments(scenario, means, people)
+    if people is None:
+        shares = np.bincount(come, minlength=problem.n_contexts) / come.size if come.size else None
+        best = oracle_of_contexts(scenario, counted, rounds, paid, shares)
+    else:
+        best = oracle_of_people(scenario, people, counted, rounds, paid)
+    return Truth(
+        block=world.with_fields(means=means, counted=counted, nothing=nothing, **parts),
+        features=features,
+        counted=counted,
+        oracle=best.reward,
+        rounds=rounds,
+        times=times,
+        oracle_error=best.error,
+        n_contexts=problem.n_contexts,
+        people=people,
+    )
+
+
+def _means(scenario: Scenario, features: Floats, *, seed: int, run: int) -> Floats:
+    """Return expected rewards (phases, J, A); in every phase, each context takes what the next one had."""
+    if scenario.means is None and scenario.theta is None:
+        shape = scenario.phases, scenario.problem.n_contexts, scenario.problem.n_features
+        return _products(_uniforms((shape[0] * shape[1], shape[2]), seed, run, _THETA).reshape(shape), features)
+    given = np.array(scenario.theta if scenario.means is None else scenario.means)
+    by_phase = np.array([np.roll(given, -phase, axis=0) for phase in range(scenario.phases)])
+    return _products(by_phase, features) if scenario.means is None else by_phase
 
 
 def _features(scenario: Scenario, *, seed: int, run: int) -> Floats:
-    """(A, k) of the arms."""
-    features = scenario.problem.features
-    if scenario.features == "drawn":
-        return _drawn_features(scenario, _uniforms(features.shape, seed, run, _FEATURES))
-    return features
+    """Return the features of the arms (A, k); what marks doing nothing is not drawn."""
+    features, control = scenario.problem.features, scenario.problem.control
+    if scenario.features == "given":
+        return features
+    drawn = _uniforms(features.shape, seed, run, _FEATURES)
+    if scenario.problem.baseline == OBSERVED:
+        drawn[:, -1] = 0.0
+        drawn[control] = features[control]
+    return drawn
 
 
 def _arrivals(scenario: Scenario, *, seed: int, run: int) -> tuple[Floats, Ints]:
-    """When everybody arrives, and in which contexts where a calendar says so."""
+    """Return the clock of every arrival, and the contexts where a calendar has them."""
     until = scenario.problem.until
     if scenario.arrivals is None or until is None:
         return np.zeros(0), _NOBODY
@@ -138,76 +189,6 @@ def _arrivals(scenario: Scenario, *, seed: int, run: int) -> tuple[Floats, Ints]
     if isinstance(scenario.arrivals, Calendar):
         return scenario.arrivals.drawn(until, uniforms)
     return scenario.arrivals.times(until, uniforms), _NOBODY
-
-
-def _drawn_features(scenario: Scenario, drawn: Floats) -> Floats:
-    """What marks doing nothing is not drawn."""
-    if scenario.problem.baseline == OBSERVED:
-        drawn[:, -1] = 0.0
-        drawn[scenario.problem.control] = scenario.problem.features[scenario.problem.control]
-    return drawn
-
-
-def _given_truth(scenario: Scenario) -> Truth:
-    features = scenario.problem.features
-    return _truth(scenario, features, _given_means(scenario, features), np.zeros(0), _NOBODY)
-
-
-def _truth_of_people(scenario: Scenario, *, seed: int, run: int) -> Truth:
-    if scenario.arrivals is None and not are_drawn(scenario):
-        return scenario.once(_given_truth_of_people)
-    return _people_truth(scenario, seed=seed, run=run)
-
-
-def _given_truth_of_people(scenario: Scenario) -> Truth:
-    return _people_truth(scenario, seed=0, run=0)
-
-
-def _people_truth(scenario: Scenario, *, seed: int, run: int) -> Truth:
-    features = _features(scenario, seed=seed, run=run)
-    people = people_of(scenario, features, seed=seed, run=run)
-    counted, nothing = _counted(scenario, people.means, people)
-    world = scenario.once(_world_without_means)
-    block = world.with_fields(
-        means=people.means,
-        counted=counted,
-        nothing=nothing,
-        people=people.traits,
-        classes=people.classes,
-        speed=people.speed,
-        cumulative_shares=people.cumulative_shares,
-        payments=world.tree.payments._replace(chance=people.paid),
-    )
-    times, _ = _arrivals(scenario, seed=seed, run=run)
-    rounds = times.size or scenario.problem.horizon
-    best = oracle_of_people(scenario, people, counted, rounds, expected_payments(scenario, people.means, people))
-    return Truth(
-        block=block,
-        features=features,
-        counted=counted,
-        oracle=best.reward,
-        rounds=rounds,
-        times=times,
-        oracle_error=best.error,
-        n_contexts=scenario.problem.n_contexts,
-        people=people,
-    )
-
-
-def _counted(scenario: Scenario, means: Floats, people: Drawn | None) -> tuple[Floats, Floats]:
-    """What counts, beyond what doing nothing is worth, and that."""
-    counted = expected_worth(scenario, means, people)
-    nothing = _worth_of_nothing(scenario, counted, people)
-    return (counted - nothing[:, :, None] if nothing.shape[1] > 0 else counted), nothing
-
-
-def _truth(scenario: Scenario, features: Floats, means: Floats, times: Floats, come: Ints) -> Truth:
-    counted, nothing = _counted(scenario, means, None)
-    block = scenario.once(_world_without_means).with_fields(means=means, counted=counted, nothing=nothing, come=come)
-    rounds = times.size or scenario.problem.horizon
-    shares = np.bincount(come, minlength=scenario.problem.n_contexts) / come.size if come.size else None
-    best = oracle_of_contexts(scenario, counted, rounds, expected_payments(scenario, means), shares)
-    return Truth(block=block, features=features, counted=counted, oracle=best.reward, rounds=rounds, times=times)
 
 
 def _worth_of_nothing(scenario: Scenario, counted: Floats, people: Drawn | None) -> Floats:
@@ -227,13 +208,6 @@ def _uniforms(shape: tuple[int, int], seed: int, run: int, lane: int) -> Floats:
     return draws.uniforms.reshape(shape)
 
 
-def _given_means(scenario: Scenario, features: Floats) -> Floats:
-    """(phases, J, A) expected rewards: in every phase, each context takes what the next one had."""
-    given = scenario.theta if scenario.means is None else scenario.means
-    by_phase = np.array([np.roll(np.array(given), -phase, axis=0) for phase in range(scenario.phases)])
-    return _products(by_phase, features) if scenario.means is None else by_phase
-
-
 def _products(theta: Floats, features: Floats) -> Floats:
     """(phases, J, A) <theta_j, f_a>."""
     products: Floats = (theta[:, :, None, :] * features[None, None, :, :]).sum(axis=3)
@@ -248,7 +222,7 @@ def _world_without_means(scenario: Scenario) -> Block[World]:
         noise=_NOISE[scenario.noise] if scenario.rows is None else NOISE_ROWS,
         noise_sd=scenario.noise_sd,
         laws=_compiled_laws(scenario) if scenario.rows is None else _laws_of_rows(scenario.rows),
-        cumulative_shares=np.cumsum(scenario.true_shares),  # of nobody, where people come
+        cumulative_shares=np.cumsum(scenario.true_shares),  # empty with people
         silent=scenario.problem.feedback == "silent",
         available=np.array(available, dtype=np.float64),
         counted=np.zeros((scenario.phases, 0, 0)),

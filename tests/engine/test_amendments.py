@@ -1,4 +1,4 @@
-"""Amendments: what becomes of a state that is in use (amend.py, and the pieces that a change concerns)."""
+"""Amendments: cancellations, corrections, and changes of budget, horizon and arms."""
 
 from __future__ import annotations
 
@@ -7,22 +7,31 @@ from typing import Any
 
 import numpy as np
 import pytest
-from doral.engine.blueprint import Blueprint
-from doral.engine.compose import first_state
-from doral.engine.hooks import watch
-from doral.engine.leaves import leaves, replace_leaves
-from doral.engine.presets import POLICY_NAMES, policy
-from doral.racing import ACCEPTED, RACING
 
-from doral.engine import amend
-from doral.engine.events import decide, observe, take_stock, tick
+from doral._arrays import leaves, replace_leaves
+from doral.engine.engine import Engine
+from doral.engine.events import cancel, correct, observe, recompute, refresh, tick, watch
+from doral.engine.options import POLICY_NAMES, policy, policy_of
+from doral.engine.race import ACCEPTED, RACING
+from doral.engine.setup import Blueprint, first_state, widened
 from doral.engine.state import RESERVED, SPENT, State
 from doral.problem import Arm, Context, Problem
-from tests.engine.interpreted import ALL_ARMS, COSTS, SEED, Player, as_arrays, first, in_python, small_problem, state_of
+from tests.engine.interpreted import (
+    ALL_ARMS,
+    COSTS,
+    SEED,
+    Player,
+    as_arrays,
+    as_python,
+    decide,
+    first,
+    small_problem,
+    state_of,
+)
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
-GREEDY: dict[str, Any] = {"screening": "none", "pacing": "greedy", "dropping": "never", "until_end": False}
+GREEDY: dict[str, Any] = {"screening": "none", "pacing": "greedy", "until_end": False}
 
 
 def deciding(learner: str = "returned", **options: Any) -> State:
@@ -74,7 +83,7 @@ def test_a_cancelled_decision_leaves_no_trace(learner: str, pending: str, is_set
     arm = play(state, 1, 1.0)
     if is_settled:
         tick(state, 9.0)
-    amend.cancel(state, 0, 1, arm, float(state.list_costs[0, arm]), False, 9.0)
+    cancel(state, 0, 1, arm, float(state.list_costs[0, arm]), False, 9.0)
     assert state.now[0].budget_left == budget
     assert not state.tiers[SPENT].any()
     assert state.contexts[1].pulls == 0.0
@@ -93,7 +102,7 @@ def test_a_cancelled_decision_was_never_at_risk(by: str) -> None:
         tick(state, 9.0)
         watch(state)
     assert (cancelled.curves.at_risk > alone.curves.at_risk).any()
-    amend.cancel(cancelled, 1, 1, 0, float(cancelled.list_costs[0, 0]), False, 9.0)
+    cancel(cancelled, 1, 1, 0, float(cancelled.list_costs[0, 0]), False, 9.0)
     for clock in (9.0, 90.0):  # neither now nor later
         for state in (cancelled, alone):
             tick(state, clock)
@@ -114,14 +123,14 @@ def test_a_cancelled_decision_was_no_trial(clock: float) -> None:
     for state in (cancelled, alone):
         tick(state, clock)
         watch(state)
-    amend.cancel(cancelled, 1, 1, 0, float(cancelled.hulls.costs[0, 0]), False, clock)
+    cancel(cancelled, 1, 1, 0, float(cancelled.hulls.costs[0, 0]), False, clock)
     for later in (clock, 25.0, 90.0):
         for state in (cancelled, alone):
             tick(state, max(later, clock))
             watch(state)
             state.now[0].must_read = 1
-            take_stock(state)
-        assert (cancelled.early.passed == alone.early.passed).all()
+            refresh(state)
+        assert (cancelled.silence.passed == alone.silence.passed).all()
         assert_same(learned(cancelled), learned(alone))
     assert alone.tally[0, 1, 0] == 1.0  # the deadline is over
     assert alone.ridge.weight[3, 0] == 1.0
@@ -136,24 +145,14 @@ def test_of_two_decisions_one_is_cancelled(learner: str) -> None:
     play(state, 1, 1.5)
     for one in (state, alone):
         tick(one, 9.0)
-    amend.cancel(state, 1, 1, 0, float(state.list_costs[0, 0]), False, 9.0)
+    cancel(state, 1, 1, 0, float(state.list_costs[0, 0]), False, 9.0)
     assert_same(learned(state), learned(alone))
     assert alone.ridge.weight[1, 0] == 1.0
 
 
-@pytest.mark.parametrize("learner", ["thinned", "scaled"])
-@pytest.mark.parametrize("trains", [True, False])
-def test_a_cancelled_pull_of_the_race_taught_something_only_if_it_trains(learner: str, trains: bool) -> None:
-    state = deciding(learner, race_trains=trains)
-    state.ridge.weight[1, 0] = state.tally[0, 1, 0] = 3.0
-    state.now[0].settled = 1
-    amend.cancel(state, 0, 1, 0, float(state.list_costs[0, 0]), True, 9.0)
-    assert state.ridge.weight[1, 0] == (2.0 if trains else 3.0)
-
-
 def test_counts_do_not_go_below_zero() -> None:
     state = deciding("thinned")
-    amend.cancel(state, 0, 1, 2, float(state.list_costs[0, 2]), False, 9.0)
+    cancel(state, 0, 1, 2, float(state.list_costs[0, 2]), False, 9.0)
     assert state.contexts[1].pulls == 0.0
     assert state.ridge.weight[1, 2] == 0.0
 
@@ -172,7 +171,7 @@ def test_a_corrected_reward_is_as_if_it_had_been_right_at_once(learner: str, is_
         if is_settled:
             tick(state, 9.0)
     assert (corrected.ridge.target != right.ridge.target).any() or (learner == "scaled" and not is_settled)
-    amend.correct(corrected, 0, 1, corrected.ring[0].arm, 0.2, 0.9)
+    correct(corrected, 0, 1, corrected.ring[0].arm, 0.2, 0.9)
     tick(corrected, 20.0)
     tick(right, 20.0)
     assert_same(learned(corrected), learned(right))
@@ -184,10 +183,10 @@ def test_a_correction_counts_for_what_is_still_remembered(learner: str) -> None:
     arm = play(state, 1, 1.0)
     observe(state, 0, 0.2, 3.0)
     state.now[0].read_last = 20
-    amend.correct(state, 0, 1, arm, 0.2, 0.9)
+    correct(state, 0, 1, arm, 0.2, 0.9)
     assert state.ridge.target[1, arm] == pytest.approx(0.9 * 0.25)
     state.now[0].first = 1
-    amend.correct(state, 0, 1, arm, 0.9, 0.2)  # too old to be watched
+    correct(state, 0, 1, arm, 0.9, 0.2)  # too old to be watched
     assert state.ridge.target[1, arm] == pytest.approx(0.9 * 0.25)
 
 
@@ -199,12 +198,12 @@ def test_with_a_half_life_trials_and_answers_fade_alike() -> None:
     tick(state, 30.0)
     watch(state)
     state.now[0].must_read = 1
-    take_stock(state)
+    refresh(state)
     state.now[0].round = 21
     before = {name: state.tally[i, 1, 0] for i, name in enumerate(("count", "reward", "square"))}
     assert before["count"] == pytest.approx(0.5 ** (1 / 10))
     state.now[0].must_read = 1
-    take_stock(state)
+    refresh(state)
     for i, name in enumerate(("count", "reward", "square")):
         assert state.tally[i, 1, 0] == pytest.approx(before[name] * 0.25)
 
@@ -220,7 +219,7 @@ def test_when_the_only_success_was_a_mistake_cells_are_as_before_any_data() -> N
             players[0].answer(3, 1.0, 9.0)
             context, arm = made.context, made.arm
     assert wrong.ridge.deviation.any()
-    amend.correct(wrong, 3, context, arm, 1.0, 0.0)
+    correct(wrong, 3, context, arm, 1.0, 0.0)
     for player in players:
         player.pass_time(40.0)
     for name in ("deviation", "noisiness", "effect", "effect_variance", "offset", "precision"):
@@ -233,7 +232,7 @@ def test_a_correction_weighs_what_the_answer_weighs() -> None:
     arm = play(state, 1, 1.0)
     observe(state, 1, 0.2, 3.0)
     state.ring[1].weight = 3.0
-    amend.correct(state, 1, 1, arm, 0.2, 0.9)
+    correct(state, 1, 1, arm, 0.2, 0.9)
     assert state.ridge.target[1, arm] == pytest.approx(0.2 + 3.0 * 0.7)
     assert state.ring[1].reward == 0.9  # from now on it is of the high kind
 
@@ -241,56 +240,57 @@ def test_a_correction_weighs_what_the_answer_weighs() -> None:
 # --- budget and horizon ----------------------------------------------------------------------------------------------
 
 
-def reserving() -> State:
-    contexts = [Context("x", 0.6), Context("y", 0.4, tier=1)]
-    return as_arrays(state_of("doral-otf", small_problem(contexts=contexts, reserves={1: 0.5})))
+@pytest.fixture
+def engine() -> Engine:
+    """Return an engine that reserves half of its budget for the urgent context."""
+    problem = small_problem(contexts=[Context("x", 0.6), Context("y", 0.4, tier=1)], reserves={1: 0.5})
+    return Engine(Blueprint(options=policy("doral-otf"), problem=problem, seed=SEED))
 
 
-def test_what_was_not_spent_comes_back() -> None:
-    state = reserving()
-    state.tiers[SPENT] = [4.0, 6.0]
-    amend.give_back(state, 0, 1.5)
-    amend.give_back(state, 1, -0.5)
-    assert state.now["budget_left"][0] == 51.0
-    assert state.tiers[SPENT].tolist() == [4.5, 4.5]
+def test_a_refund_goes_back_to_the_budget_and_its_depth(engine: Engine) -> None:
+    engine.state.tiers[SPENT] = [4.0, 6.0]
+    engine.give_back(0, 1.5)
+    engine.give_back(1, -0.5)
+    assert engine.budget_left == 51.0
+    assert engine.state.tiers[SPENT].tolist() == [4.5, 4.5]
 
 
-def test_more_budget_reserves_more() -> None:
-    state = reserving()
-    amend.top_up(state, 10.0)
-    assert (state.now["budget"][0], state.now["budget_left"][0]) == (60.0, 60.0)
-    assert state.tiers[RESERVED].tolist() == pytest.approx([0.0, 30.0])
+def test_more_budget_reserves_more(engine: Engine) -> None:
+    engine.top_up(10.0)
+    assert (engine.state.now["budget"][0], engine.budget_left) == (60.0, 60.0)
+    assert engine.state.tiers[RESERVED].tolist() == pytest.approx([0.0, 30.0])
 
 
-def test_more_arrivals() -> None:
-    state = reserving()
-    amend.extend(state, 20)
-    assert (state.now["horizon"][0], state.now["must_read"][0]) == (120, 1)
+def test_decimal_amounts_add_up_exactly(engine: Engine) -> None:
+    for _ in range(10):
+        engine.top_up(0.1)
+    now = engine.state.now
+    assert math.fsum((engine.budget_left, now["budget_rest"][0], now["budget_dust"][0])) == 51.0
+
+
+def test_more_arrivals_are_expected(engine: Engine) -> None:
+    engine.extend(20)
+    assert (engine.horizon, engine.state.now["must_read"][0]) == (120, 1)
 
 
 # --- arms ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_retired_arm_is_out_for_good_and_arms_are_examined_anew() -> None:
-    state = as_arrays(state_of("doral-otf"))
-    state.now["n_stale"], state.contexts["is_stale"] = 0, 0
-    certificates = state.drop.certificates
-    certificates["round"], certificates["rival"] = [[0, 5, 5], [5, 0, 0]], [[0, 0, 1], [2, 0, 0]]
-    state.barrier[:2, :3] = np.where(certificates["round"] > 0, -np.inf, 0.0)
-    amend.retire(state, 0)
-    assert (state.barrier[:, 0] == -np.inf).all()
-    assert state.barrier[0, 1] == 0.0  # it was ruled out by the arm that is gone
-    assert state.barrier[0, 2] == -np.inf  # this one by another
-    assert certificates["round"].tolist() == [[0, 0, 5], [0, 0, 0]]
-    assert (state.now["must_read"][0], state.now["n_stale"][0]) == (1, 2)
+def test_a_retired_arm_is_out_for_good(engine: Engine) -> None:
+    engine.state.now["must_read"] = 0
+    engine.retire(0)
+    assert (engine.state.barrier[:, 0] == -np.inf).all()
+    assert (engine.state.barrier[:, 1:3] == 0.0).all()
+    assert (engine.state.now["must_read"][0], engine.state.now["n_stale"][0]) == (1, 2)
+    offered = np.zeros((1, 0), dtype=np.uint8)
+    assert 0 not in {engine.decide(clock % 2, offered, float(clock)).arm for clock in range(1, 40)}
 
 
-def test_an_arm_is_retired_once() -> None:
-    state = as_arrays(state_of("doral-otf"))
-    amend.retire(state, 0)
-    state.now["must_read"] = 0
-    amend.retire(state, 0)
-    assert state.now["must_read"][0] == 0
+def test_an_arm_is_retired_once(engine: Engine) -> None:
+    engine.retire(0)
+    engine.state.now["must_read"] = 0
+    engine.retire(0)
+    assert engine.state.now["must_read"][0] == 0
 
 
 def wider(problem: Problem) -> Problem:
@@ -308,17 +308,17 @@ def with_one_more(state: State, name: str, problem: Problem | None = None) -> St
     """As `Engine.add_arm` does it."""
     narrow = problem or small_problem()
     before, after = (
-        first_state(Blueprint(options=policy(name), problem=one, seed=SEED, oracle=np.full((1, 1, 30), 0.5)))
+        first_state(Blueprint(options=policy_of(name, {}), problem=one, seed=SEED, oracle=np.full((1, 1, 30), 0.5)))
         for one in (narrow, wider(narrow))
     )
-    state = in_python(amend.widened(as_arrays(state), before, after))
-    amend.recompute(state)
+    state = as_python(widened(as_arrays(state), before, after))
+    recompute(state)
     return state
 
 
 @pytest.mark.parametrize("name", [name for name in POLICY_NAMES if name not in ("doral/literal", "oracle")])
 def test_with_one_more_arm_the_others_are_known_as_before(name: str) -> None:
-    player = Player(first(policy(name)))
+    player = Player(first(policy_of(name, {})))
     rng = np.random.default_rng(1)
     for clock in range(1, 60):
         player.decide(int(rng.integers(2)), float(clock))
@@ -337,7 +337,7 @@ def test_with_one_more_arm_the_others_are_known_as_before(name: str) -> None:
         ours, theirs = (getattr(one.curves, part).reshape(n_rows, n, -1) for one, n in ((new, 4), (old, 3)))
         assert (ours[:, :3] == theirs).all()
         assert not ours[:, 3].any()
-    assert new.ridge.features[3, -2:].tolist() == ([] if policy(name).features == "none" else [0.8, 0.3])
+    assert new.ridge.features[3, -2:].tolist() == ([] if policy_of(name, {}).features == "none" else [0.8, 0.3])
     assert new.hulls.costs.tolist() == [[*COSTS.tolist(), 1.5]]
     assert new.now[0].n_stale == 2
     again = Player(new)
@@ -357,18 +357,18 @@ def test_with_one_more_arm_what_came_in_silence_stays() -> None:
     old = player.state
     assert old.start.is_open[0] == 0.0
     new = with_one_more(old, "doral-otf", problem)
-    assert (new.early.passed[:, :3] == old.early.passed).all()
-    assert (new.early.counts[:, :3] == old.early.counts).all()
-    assert not new.early.passed[:, 3].any()
-    assert not new.early.counts[:, 3].any()
-    assert (new.early.shares[3] == 1.0).all()  # until stock is taken
+    assert (new.silence.passed[:, :3] == old.silence.passed).all()
+    assert (new.silence.counts[:, :3] == old.silence.counts).all()
+    assert not new.silence.passed[:, 3].any()
+    assert not new.silence.counts[:, 3].any()
+    assert (new.silence.shares[3] == 1.0).all()  # until the next refresh
     assert new.ridge.deviation.shape == (2, 4)
     assert np.isfinite(new.ridge.estimate).all()
     assert np.isfinite(new.ridge.norm).all()
     assert (new.ridge.norm[:2, 3] > new.ridge.norm[:2, :3].max(axis=1)).all()
     again = Player(new)
     assert {again.decide(1, float(clock)).arm for clock in range(200, 204)} - {-1} == {3}
-    assert again.state.early.passed[1, 3, 0] >= 1.0
+    assert again.state.silence.passed[1, 3, 0] >= 1.0
 
 
 @pytest.mark.parametrize("is_racing", [True, False])
@@ -376,7 +376,7 @@ def test_a_new_arm_joins_a_race_that_runs_and_is_accepted_after_it(is_racing: bo
     state = state_of("doral")
     state.now[0].racing = is_racing
     new = with_one_more(state, "doral")
-    assert new.race.field.arms[3].standing == (RACING if is_racing else ACCEPTED)
+    assert new.race.arms[3].standing == (RACING if is_racing else ACCEPTED)
     assert (new.barrier[:, 3] == (-np.inf if is_racing else 0.0)).all()
 
 
@@ -387,7 +387,7 @@ def test_every_array_has_a_name_and_can_be_exchanged() -> None:
     state = as_arrays(state_of("doral"))
     names = [name for name, _ in leaves(state)]
     assert len(names) == len(set(names))
-    assert {"now", "ring", "ridge.weight", "race.field.delays.sums", "hulls.edges.slope"} <= set(names)
+    assert {"now", "ring", "ridge.weight", "race.delays.sums", "hulls.edges.slope"} <= set(names)
     other = np.full_like(state.ridge.weight, 7.0)
     changed = replace_leaves(state, {"ridge.weight": other})
     assert changed.ridge.weight is other

@@ -1,4 +1,4 @@
-"""Answers that are told after their time, and decisions made elsewhere: they teach as they would have in time."""
+"""Answers recorded after their time, and decisions made elsewhere, teach as they would have in time."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from doral.engine.blueprint import Blueprint
-from doral.engine.entries import ASK
 
 import doral
-from doral.engine.engine import Engine, Heard
+from doral.engine.engine import ASK, Engine, Heard
 from doral.engine.events import AFTER_CUTOFF, GONE, LEARNED, REPEATED
+from doral.engine.setup import Blueprint
 from doral.estimators.shrinkage import REWARD
 
 ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)
@@ -46,14 +45,14 @@ def stream(n: int) -> list[tuple[float, int, int, float, float]]:
     ]
 
 
-def play(policy: Any, told: Any, n: int = 400) -> tuple[Engine, dict[int, int]]:
-    """Decisions as they were made; each answer is told at the time that `told` says, at or after its own."""
+def play(policy: Any, recorded: Any, n: int = 400) -> tuple[Engine, dict[int, int]]:
+    """Decisions as they were made; each answer is recorded at the time that `recorded` says, at or after its own."""
     engine = Engine(Blueprint(options=policy, problem=PROBLEM, seed=1))
     decisions = stream(n)
     answers = sorted(
-        (told(number, time + delay), number)
+        (recorded(number, time + delay), number)
         for number, (time, _, _, _, delay) in enumerate(decisions)
-        if delay < math.inf and told(number, time + delay) <= n
+        if delay < math.inf and recorded(number, time + delay) <= n
     )
     outcomes: dict[int, int] = {}
     following = iter([*answers, (math.inf, -1)])
@@ -62,7 +61,7 @@ def play(policy: Any, told: Any, n: int = 400) -> tuple[Engine, dict[int, int]]:
         while when <= time:
             made, of, by, reward, delay = decisions[number]
             recalled = made + delay < engine.clock
-            heard = Heard(number, reward, made + delay, ASK, recalled, of, by, True, delay)
+            heard = Heard(number, reward, made + delay, ASK, recalled, of, by, delay)
             outcomes[number] = engine.answer([heard])[0]
             when, number = next(following)
         list(engine.decide_many([context], ALL_ARMS, [time], recorded=[(arm, 1.0 if arm == 0 else 0.5)]))
@@ -79,10 +78,10 @@ def all_at_the_end(number: int, due: float) -> float:
     return due if number % 2 else max(due, 390.0)
 
 
-@pytest.mark.parametrize("told", [after_an_hour, all_at_the_end])
+@pytest.mark.parametrize("recorded", [after_an_hour, all_at_the_end])
 @pytest.mark.parametrize("name", sorted(POLICIES))
-def test_what_is_told_late_is_learned_as_if_it_had_been_told_in_time(name: str, told: Any) -> None:
-    late, second = play(POLICIES[name], told)
+def test_a_late_record_is_learned_as_if_it_had_been_in_time(name: str, recorded: Any) -> None:
+    late, second = play(POLICIES[name], recorded)
     in_time, first = play(POLICIES[name], lambda number, due: due if number in second else math.inf)
     assert set(first) == set(second)
     assert len(first) > 150
@@ -93,9 +92,9 @@ def test_what_is_told_late_is_learned_as_if_it_had_been_told_in_time(name: str, 
     assert np.array_equal(one.curves.at_risk, other.curves.at_risk)
     assert np.array_equal(one.curves.returned, other.curves.returned)
     if name == "early":
-        assert np.array_equal(one.early.passed, other.early.passed)
-        assert np.array_equal(one.early.counts, other.early.counts)
-        assert one.early.counts.sum() > 100
+        assert np.array_equal(one.silence.passed, other.silence.passed)
+        assert np.array_equal(one.silence.counts, other.silence.counts)
+        assert one.silence.counts.sum() > 100
     if name != "split":  # there, an answer counts for more or less by when it is weighed
         assert np.allclose(one.tally, other.tally, rtol=0, atol=1e-9)
     if name in ("d-linucb", "thinned"):
@@ -105,24 +104,24 @@ def test_what_is_told_late_is_learned_as_if_it_had_been_told_in_time(name: str, 
 
 
 def test_what_came_after_its_own_deadline_teaches_nothing_early() -> None:
-    """Told in time or not: what is learned is by the deadline of the context, not by the longest one."""
+    """Recorded in time or not: what is learned is by the deadline of the context, not by the longest one."""
     contexts = (doral.Context("soon", deadline=10), doral.Context("some day"))
     problem = dataclasses.replace(PROBLEM, contexts=contexts, feedback="silent")
     states = []
-    for told in (33.0, 64.0):  # before, and after, the decision has passed the ages in question
+    for recorded in (33.0, 64.0):  # before, and after, the decision has passed the ages in question
         engine = Engine(Blueprint(options=doral.policy("doral-otf"), problem=problem, seed=1))
         for time in range(1, 101):
-            if time == told:
-                late = [Heard(n, 1.0, 31.0 - n, ASK, True, n, 0, True, 30.0 - 2 * n) for n in (0, 1)]
+            if time == recorded:
+                late = [Heard(n, 1.0, 31.0 - n, ASK, True, n, 0, 30.0 - 2 * n) for n in (0, 1)]
                 assert engine.answer(late) == [AFTER_CUTOFF, LEARNED]
             list(engine.decide_many([(time - 1) % 2], ALL_ARMS, [float(time)], recorded=[(0, 1.0)]))
         engine.state.now["read_at"] = 0
         engine.pass_time(200.0)
         states.append(engine.state)
     one, other = states
-    assert np.array_equal(one.early.passed, other.early.passed)
-    assert np.array_equal(one.early.counts, other.early.counts)
-    assert one.early.counts.any()
+    assert np.array_equal(one.silence.passed, other.silence.passed)
+    assert np.array_equal(one.silence.counts, other.silence.counts)
+    assert one.silence.counts.any()
     assert np.allclose(one.tally, other.tally, rtol=0, atol=1e-12)
     assert one.tally[REWARD].tolist() == [[0.0, 0.0], [1.0, 0.0]]
 
@@ -131,9 +130,9 @@ def test_twice_is_once_and_too_old_is_too_old() -> None:
     engine = Engine(Blueprint(options=doral.policy("d-linucb"), problem=PROBLEM, seed=1))
     for round_ in range(1, 101):
         engine.decide(0, ALL_ARMS, float(round_))
-    old = Heard(95, 1.0, 99.0, ASK, True, 0, 0, True, 3.0)
+    old = Heard(95, 1.0, 99.0, ASK, True, 0, 0, 3.0)
     assert engine.answer([old, old]) == [LEARNED, REPEATED]
-    assert engine.answer([Heard(0, 1.0, 60.0, ASK, True, 0, 0, True, 59.0)]) == [AFTER_CUTOFF]
+    assert engine.answer([Heard(0, 1.0, 60.0, ASK, True, 0, 0, 59.0)]) == [AFTER_CUTOFF]
     assert engine.answer([Heard(1, 1.0, 99.0)]) == [GONE]
 
 
@@ -152,23 +151,23 @@ def test_what_the_log_says_of_an_answer_is_what_happens() -> None:
 @pytest.mark.parametrize("name", ["doral-otf", "d-linucb", "scaled", "thinned", "early", "race"])
 def test_decisions_made_elsewhere_teach_like_ones_own(name: str) -> None:
     own, _ = play(POLICIES[name], lambda _, due: due, 200)
-    told = Engine(Blueprint(options=POLICIES[name], problem=PROBLEM, seed=1))
+    recorded = Engine(Blueprint(options=POLICIES[name], problem=PROBLEM, seed=1))
     decisions = stream(200)
     due = sorted((time + delay, number) for number, (time, *_, delay) in enumerate(decisions) if time + delay <= 200)
     following = iter([*due, (math.inf, -1)])
     when, number = next(following)
     for time, context, arm, _, _ in decisions:
         while when <= time:
-            told.answer([Heard(number, decisions[number][3], when)])
+            recorded.answer([Heard(number, decisions[number][3], when)])
             when, number = next(following)
-        assert told.record(context=context, arm=arm, cost=0.0, time=time, clock=time, is_arrival=False) == time - 1
-    assert (told.budget_left, told.state.now["round"][0], told.played) == (PROBLEM.budget, 0, 200)
-    told.pass_time(700.0)
+        assert recorded.record(context=context, arm=arm, cost=0.0, time=time, clock=time, is_arrival=False) == time - 1
+    assert (recorded.budget_left, recorded.state.now["round"][0], recorded.played) == (PROBLEM.budget, 0, 200)
+    recorded.pass_time(700.0)
     if name != "race":
-        assert np.array_equal(own.state.tally, told.state.tally)
-        assert np.array_equal(own.state.curves.at_risk, told.state.curves.at_risk)
-        assert np.array_equal(own.state.curves.returned, told.state.curves.returned)
-    assert told.state.now["opened"][0] == 200.0
+        assert np.array_equal(own.state.tally, recorded.state.tally)
+        assert np.array_equal(own.state.curves.at_risk, recorded.state.curves.at_risk)
+        assert np.array_equal(own.state.curves.returned, recorded.state.curves.returned)
+    assert recorded.state.now["opened"][0] == 200.0
 
 
 def test_a_long_history_does_not_fill_the_ring() -> None:
@@ -188,7 +187,7 @@ def test_a_clock_that_is_set_back() -> None:
     assert engine.clock == 7.0
     assert engine.state.ring["time"][:6].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 7.0]
     # All had left the cut-off: they are recalled, and count by their own age.
-    heard = [Heard(number, 1.0, 9.0, ASK, True, 0, 0, True, 9.0 - time) for number, time in ((0, 1.0), (5, 7.0))]
+    heard = [Heard(number, 1.0, 9.0, ASK, True, 0, 0, 9.0 - time) for number, time in ((0, 1.0), (5, 7.0))]
     assert engine.answer(heard) == [LEARNED, LEARNED]
     engine.decide(0, ALL_ARMS, 10.0)
     assert engine.clock == 10.0

@@ -1,4 +1,4 @@
-"""Silent feedback, learned as it comes (pieces/learn/early.py), and the start that is planned (pieces/start.py)."""
+"""Silent feedback, learned as it comes, and planned first tries."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from doral.engine.blueprint import Blueprint
-from doral.engine.choice import PLAYED_FIRST
 
 import doral
+from doral.engine.decide import PLAYED_FIRST
 from doral.engine.engine import Engine, Heard
+from doral.engine.setup import Blueprint
 from doral.errors import InvalidValue
 from doral.estimators.positives import BY
 from doral.estimators.shrinkage import COUNT, REWARD
@@ -49,20 +49,20 @@ def played(problem: doral.Problem, *, rate: float, mean: float, n: int) -> Engin
 
 
 def test_what_is_learned_is_what_comes_by_the_deadline_of_the_context() -> None:
-    """Answers of those who wait for less say nothing of later ages: the law of delays is that of all answers."""
+    """Answers with a shorter deadline say nothing of later ages: the law of delays is that of all answers."""
     mean, rate = 20.0, 0.5
     engine = played(silent_problem(), rate=rate, mean=mean, n=6_000)
-    tally, ages, shares = engine.state.tally, engine.state.curves.ages, engine.state.early.shares[0]
+    tally, ages, shares = engine.state.tally, engine.state.curves.ages, engine.state.silence.shares[0]
     law = 1.0 - np.exp(-ages / mean)
     assert np.abs(shares - law / law[-1]).max() < 0.05  # rounds are whole: half a round, and what chance does
     for j, deadline in enumerate((10.0, 60.0)):
         by_deadline = rate * -math.expm1(-deadline / mean)
         assert tally[REWARD, j, 0] / tally[COUNT, j, 0] == pytest.approx(by_deadline, rel=0.1)
-    by, last = engine.state.early.counts[BY, 0], int((ages <= 10.0).sum())
+    by, last = engine.state.silence.counts[BY, 0], int((ages <= 10.0).sum())
     assert by[last] < 0.8 * by[last - 1]  # from here on, only half of the decisions are asked
 
 
-def test_trials_are_seen_when_stock_is_taken_and_answers_at_once() -> None:
+def test_trials_count_at_a_refresh_and_answers_at_once() -> None:
     engine = Engine(Blueprint(options=doral.policy("doral-otf"), problem=silent_problem(), seed=1))
     list(engine.decide_many([1], ALL_ARMS, [1.0], recorded=[(0, 1.0)]))
     engine.answer([Heard(0, 1.0, 5.0)])
@@ -109,6 +109,6 @@ def test_a_first_try_is_no_faster_than_the_budget() -> None:
 
 @pytest.mark.parametrize("changes", [{"prior": "fixed"}, {"start_share": 1.5}])
 def test_what_a_start_needs(changes: dict[str, Any]) -> None:
-    words = {"bonus": "corrected", "dropping": "never", **changes}
+    words = {"bonus": "corrected", **changes}
     with pytest.raises(InvalidValue, match="start_share"):
         doral.policy("doral-otf", **words)

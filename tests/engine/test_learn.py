@@ -1,4 +1,4 @@
-"""Learning: what enters V and G, and when (pieces/learn, prior, pending, window, forget), and what `observe` says."""
+"""Learn: what enters V and G, and when; the prior, pending decisions, the window of the bonus, a half-life."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from doral.engine.hooks import fade, follow_answers, norm_row, relearn, remembered, renew, window_bias
 
 from doral._arrays import Floats
-from doral.engine.events import AFTER_CUTOFF, GONE, LEARNED, REPEATED, decide, observe, tick
-from doral.engine.state import State
+from doral.engine.bonus import _window_bias
+from doral.engine.events import AFTER_CUTOFF, GONE, LEARNED, REPEATED, observe, tick
+from doral.engine.learn import fade_rewards, follow_answers, rebuild_rewards, renew_pending
+from doral.engine.state import State, norm_row, remembered
 from doral.estimators.ridge import padded
 from doral.estimators.shrinkage import NOISE
-from tests.engine.interpreted import ALL_ARMS, FEATURES, Player, small_problem, state_of
+from tests.engine.interpreted import ALL_ARMS, FEATURES, Player, decide, small_problem, state_of
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -21,7 +22,6 @@ GREEDY: dict[str, Any] = {
     "screening": "none",
     "pacing": "greedy",
     "return_optimism": 0.0,
-    "dropping": "never",
     "until_end": False,
 }
 
@@ -31,7 +31,7 @@ def learning(learner: str, base: str = "doral", **options: Any) -> State:
 
 
 def play(state: State, context: int, clock: float) -> int:
-    """Somebody arrives, and nothing else happens; the arm that is played."""
+    """Decide for an arrival while nothing else happens; return the arm."""
     state.now[0].clock = clock
     arm = decide(state, context, ALL_ARMS).arm
     assert arm >= 0
@@ -68,12 +68,11 @@ def test_an_answer_is_learned_once_and_not_after_the_cutoff() -> None:
     assert observe(state, 0, 1.0, 8.0) == GONE
 
 
-def test_an_answer_of_the_race_teaches_only_if_it_is_wanted() -> None:
-    for trains in (True, False):
-        state = state_of("doral", race_trains=trains)
-        play(state, 0, 1.0)
-        observe(state, 0, 1.0, 2.0)
-        assert (state.tally[0].sum() > 0.0) == trains
+def test_an_answer_of_the_race_teaches() -> None:
+    state = state_of("doral")
+    play(state, 0, 1.0)
+    observe(state, 0, 1.0, 2.0)
+    assert state.tally[0].sum() == 1.0
 
 
 # --- learners --------------------------------------------------------------------------------------------------------
@@ -122,7 +121,7 @@ def test_scaled_is_rebuilt_when_tau_has_changed() -> None:
     observe(state, 0, 0.7, 3.0)
     tick(state, 7.0)
     state.thinning[:] = 0.4
-    relearn(state)
+    rebuild_rewards(state)
     one = np.eye(3)[arm]
     assert_follows(state, 0, 0.16 * one, 0.4 * 0.7 * one)
 
@@ -196,17 +195,17 @@ def test_a_shared_prior_pulls_a_context_to_the_others() -> None:
     assert shared.ridge.estimate[1, 0] - shared.ridge.estimate[1, 2] > 0.5
 
 
-# --- open decisions --------------------------------------------------------------------------------------------------
+# --- pending decisions -----------------------------------------------------------------------------------------------
 
 
-def open_one(learner: str = "returned", **options: Any) -> tuple[State, int]:
+def pending_one(learner: str = "returned", **options: Any) -> tuple[State, int]:
     state = learning(learner, pending="expected", cutoff=5.0, **options)
     state.tau[:, :3] = 0.6
     return state, play(state, 0, 1.0)
 
 
-def test_an_open_decision_narrows_the_norm_by_its_chance_to_be_answered() -> None:
-    state, arm = open_one()
+def test_a_pending_decision_narrows_the_norm_by_its_chance_to_be_answered() -> None:
+    state, arm = pending_one()
     assert norm_row(state, 0) == 2
     assert_follows(state, 2, 0.6 * np.eye(3)[arm], np.zeros(3))
     assert_follows(state, 0, np.zeros(3), np.zeros(3))  # estimates know nothing of it
@@ -214,13 +213,13 @@ def test_an_open_decision_narrows_the_norm_by_its_chance_to_be_answered() -> Non
 
 
 @pytest.mark.parametrize(("fate", "weight"), [("answered", 1.0), ("settled", 0.0), ("open", 0.6)])
-def test_it_counts_as_what_it_was_when_its_fate_is_known(fate: str, weight: float) -> None:
-    state, arm = open_one()
+def test_a_pending_decision_counts_as_what_it_was_when_its_fate_is_known(fate: str, weight: float) -> None:
+    state, arm = pending_one()
     if fate == "answered":
         observe(state, 0, 0.7, 2.0)
     tick(state, 6.5 if fate == "settled" else 3.0)
     assert state.ridge.weight[2].tolist() == pytest.approx((weight * np.eye(3)[arm]).tolist())
-    renew(state)  # norms follow when stock is taken
+    renew_pending(state)  # norms follow when stock is taken
     assert_follows(state, 2, weight * np.eye(3)[arm], np.zeros(3))
     tick(state, 20.0)
     expected = 1.0 if fate == "answered" else 0.0
@@ -228,7 +227,7 @@ def test_it_counts_as_what_it_was_when_its_fate_is_known(fate: str, weight: floa
 
 
 def test_settled_it_counts_for_a_scaled_learner_as_thinned() -> None:
-    state, arm = open_one("scaled")
+    state, arm = pending_one("scaled")
     state.thinning[:] = 0.5
     tick(state, 6.5)
     assert state.ridge.weight[2, arm] == pytest.approx(0.25)
@@ -243,14 +242,14 @@ def test_the_window_holds_pulls_inside_the_cutoff() -> None:
     tick(state, 7.5)
     expected = np.bincount(arms[2:], minlength=3)
     assert state.window[0].tolist() == expected.tolist()
-    assert window_bias(state, 0) == pytest.approx(float(expected @ state.ridge.norm[0, :3]))
-    assert window_bias(state, 1) == 0.0
+    assert _window_bias(state, 0) == pytest.approx(float(expected @ state.ridge.norm[0, :3]))
+    assert _window_bias(state, 1) == 0.0
 
 
 def test_without_a_window_there_is_no_bias() -> None:
-    state = learning("thinned", window_bias=False)
+    state = learning("returned")
     play(state, 0, 1.0)
-    assert window_bias(state, 0) == 0.0
+    assert _window_bias(state, 0) == 0.0
 
 
 # --- forgetting ------------------------------------------------------------------------------------------------------
@@ -263,7 +262,7 @@ def test_what_was_learned_counts_half_after_a_half_life() -> None:
     state.curves.at_risk[:], state.curves.returned[:] = 8.0, 4.0
     tally = state.tally.copy()
     state.now[0].read_last, state.now[0].round = 1, 21
-    fade(state)
+    fade_rewards(state)
     assert state.tally == pytest.approx(0.25 * tally)
     assert_follows(state, 0, 0.25 * np.eye(3)[arm], 0.25 * 0.7 * np.eye(3)[arm])
     assert (state.curves.at_risk == 2.0).all()
@@ -276,7 +275,7 @@ def test_within_one_round_nothing_is_forgotten() -> None:
     observe(state, 0, 0.7, 2.0)
     state.now[0].read_last = state.now[0].round
     tally = state.tally.copy()
-    fade(state)
+    fade_rewards(state)
     assert (state.tally == tally).all()
 
 

@@ -1,4 +1,4 @@
-"""Allocation: whether an arrival is worth its cost today (pieces/pace, pieces/rate), and what `decide` makes of it."""
+"""Decide: whether an arrival is worth its cost today, with which arm, and what is entered of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from doral.engine.choice import (
+
+from doral._arrays import Floats
+from doral.engine.decide import (
     PLAYED,
     PLAYED_MARGINAL,
     SKIPPED_BUDGET,
@@ -15,16 +17,14 @@ from doral.engine.choice import (
     SKIPPED_UNAVAILABLE,
     SKIPPED_WORTHLESS,
     Choice,
+    _set_caps,
+    _toss,
+    spend,
 )
-from doral.engine.hooks import rate, spend
-from doral.engine.pieces.pace import lp
-
-from doral._arrays import Floats
-from doral.engine.events import decide
 from doral.engine.state import CAP, SPENT, TIER_PRICE, State
 from doral.pacing import NO_ARM
 from doral.problem import Context
-from tests.engine.interpreted import ALL_ARMS, COSTS, SEED, SHARES, WEIGHTS, small_problem, state_of
+from tests.engine.interpreted import ALL_ARMS, COSTS, SEED, SHARES, WEIGHTS, decide, small_problem, state_of
 from tests.twin import coin
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -35,56 +35,17 @@ VALUES = np.array([[0.5, 0.8, 0.1], [0.3, 0.2, 0.4]])  # without the weight of t
 def known(base: str = "doral", values: Floats = VALUES, **options: Any) -> State:
     """Arms are worth exactly this: nothing is uncertain and every answer returns."""
     problem = options.pop("problem", None)
-    words: dict[str, Any] = {"screening": "none", "exploration": 0.0, "return_optimism": 0.0, "dropping": "never"}
+    words: dict[str, Any] = {"screening": "none", "exploration": 0.0, "return_optimism": 0.0}
     state = state_of(base, problem, **{**words, **options})
     state.ridge.estimate[:2, :3], state.tau[:, :3] = values, 1.0
     state.now[0].round = 1
     return state
 
 
-# --- rho -------------------------------------------------------------------------------------------------------------
-
-
 def at_round(round_: int, left: float, **options: Any) -> State:
     state = known(**options)
     state.now[0].round, state.now[0].budget_left = round_, left
     return state
-
-
-def test_the_rate_is_what_is_left_per_round_that_is_left() -> None:
-    assert rate(at_round(41, 30.0)) == pytest.approx(30.0 / 60.0)
-    assert rate(at_round(100, 3.0)) == pytest.approx(3.0)
-
-
-def test_rounds_that_are_lost_at_the_end_do_not_count() -> None:
-    by_end = small_problem(counted="by_end")
-    state = at_round(41, 30.0, problem=by_end, until_end=True)
-    state.now[0].lost_rounds = 20
-    assert rate(state) == pytest.approx(30.0 / 40.0)
-    state.now[0].lost_rounds = 500
-    assert rate(state) == pytest.approx(30.0)
-    for blind in (at_round(41, 30.0, problem=by_end), at_round(41, 30.0, until_end=True)):
-        blind.now[0].lost_rounds = 20
-        assert rate(blind) == pytest.approx(0.5)
-
-
-def test_the_printed_rates() -> None:
-    assert rate(at_round(40, 30.0, rate="printed")) == pytest.approx(30.0 / 40.0)
-    assert rate(at_round(40, 30.0, rate="printed", pacing="coin")) == pytest.approx(30.0 / 50.0)
-
-
-@pytest.mark.parametrize(
-    ("round_", "left", "expected"),
-    [
-        (1, 50.0, 5.0 / 10),  # 10 periods of 10 rounds and 5 units
-        (10, 46.0, 1.0),
-        (11, 46.0, 6.0 / 10),  # what was left of the first period goes to the second
-        (15, 38.0, 0.0),  # spent more than this period has
-        (100, 2.0, 2.0),
-    ],
-)
-def test_the_rate_of_a_period(round_: int, left: float, expected: float) -> None:
-    assert rate(at_round(round_, left, rate="period", periods=10)) == pytest.approx(expected)
 
 
 # --- greedy and coin -------------------------------------------------------------------------------------------------
@@ -97,7 +58,7 @@ def test_greedy_plays_the_best_arm() -> None:
 
 
 @pytest.mark.parametrize("pacing", ["greedy", "coin"])
-def test_where_all_arms_are_out_nobody_is_served(pacing: str) -> None:
+def test_where_all_arms_are_out_the_arrival_is_skipped(pacing: str) -> None:
     state = known(pacing=pacing)
     state.barrier[:, :3] = -np.inf
     assert spend(state, 0, False) == Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
@@ -120,8 +81,8 @@ def test_the_coin_plays_the_best_arm_with_the_probability_of_the_rate() -> None:
 
 def test_a_certain_coin_is_not_tossed() -> None:
     state = known()
-    assert lp.flip(state, 1.0)
-    assert not lp.flip(state, 0.0)
+    assert _toss(state, 1.0)
+    assert not _toss(state, 0.0)
     assert spend(at_round(100, 5.0, pacing="coin"), 0, False).probability == 1.0
 
 
@@ -176,7 +137,7 @@ def test_the_price_of_the_day_is_remembered() -> None:
     assert state.tiers[TIER_PRICE, 0] == pytest.approx(0.5)
 
 
-def test_who_is_worth_nothing_is_not_served() -> None:
+def test_a_context_worth_nothing_is_skipped() -> None:
     choice = spend(known(values=np.array([[-0.5, -0.8, 0.0], [0.3, 0.2, 0.4]])), 0, False)
     assert choice == Choice(NO_ARM, 1.0, 0.0, choice.price, SKIPPED_WORTHLESS)
 
@@ -193,7 +154,7 @@ def test_hulls_are_repaired_where_something_has_changed_and_nowhere_else() -> No
     spend(state, 0, False)
     assert state.now[0].n_stale == 0
     state.ridge.estimate[:2, :3] = VALUES[:, ::-1]
-    assert spend(state, 0, False).arm == 1  # nobody has said so
+    assert spend(state, 0, False).arm == 1  # not in the list of stale contexts
     state.contexts[0].is_stale, state.stale[0], state.now[0].n_stale = 1, 0, 1
     assert spend(state, 0, False).value == pytest.approx(WEIGHTS[0] * 0.8)
     assert state.hulls.value[1, 0] == pytest.approx(WEIGHTS[1] * 0.4)  # of the other context, as it was
@@ -204,13 +165,13 @@ def test_what_is_reserved_for_the_urgent_is_kept_from_others() -> None:
     state = known(problem=problem)
     state.now[0].round, state.now[0].budget_left = 21, 40.0
     state.tiers[SPENT] = [4.0, 6.0]  # by depth: the urgent have had 4 of their 25
-    lp._set_caps(state)
+    _set_caps(state)
     rho = 40.0 / 80
     usable = SHARES[1] * COSTS.max() * 80
     assert state.tiers[CAP].tolist() == pytest.approx([rho, rho * (1.0 - min(21.0, usable) / 40.0)])
     state.now[0].round = 91
-    lp._set_caps(state)
-    usable = SHARES[1] * COSTS.max() * 10  # no more than those who still come could cost
+    _set_caps(state)
+    usable = SHARES[1] * COSTS.max() * 10  # no more than arrivals to come could cost
     assert state.tiers[CAP].tolist() == pytest.approx([4.0, 4.0 * (1.0 - usable / 40.0)])
 
 
@@ -223,7 +184,7 @@ def test_a_decision_is_entered_paid_and_counted() -> None:
     choice = decide(state, 1, ALL_ARMS)
     assert (choice.arm, state.now[0].round, state.now[0].next) == (2, 2, 1)
     entry = state.ring[0]
-    assert (entry.time, entry.context, entry.arm, entry.trains, entry.answer_age) == (7.0, 1, 2, 1, np.inf)
+    assert (entry.time, entry.context, entry.arm, entry.answer_age) == (7.0, 1, 2, np.inf)
     assert (entry.reward, entry.weight, entry.expected) == (0.0, 0.0, -1.0)  # nothing is known yet
     assert state.now[0].budget_left == 50.0 - COSTS[2]
     assert (state.contexts[0].pulls, state.contexts[1].pulls) == (0.0, 1.0)
@@ -239,7 +200,7 @@ def test_a_decision_is_entered_paid_and_counted() -> None:
         ([1, 1, 1], 50.0, 100, SKIPPED_OVER),
     ],
 )
-def test_why_nobody_is_served(available: list[int], left: float, round_: int, reason: int) -> None:
+def test_reasons_of_skips(available: list[int], left: float, round_: int, reason: int) -> None:
     state = known(pacing="greedy")
     state.now[0].budget_left, state.now[0].round = left, round_
     choice = decide(state, 0, np.array(available, dtype=np.uint8))

@@ -1,4 +1,4 @@
-"""Scoring: what an arm is worth to a context (pieces/index, pieces/bonus, pieces/unweighted.py)."""
+"""Bonus: how much uncertainty counts, and the index of an arm with it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from doral.engine.hooks import bonus, norm_row, on_renewed, score, stretch, stretched
-from doral.engine.pieces.bonus import ahead, printed
-from doral.engine.pieces.index import directed, doubtful
 
 from doral._arrays import Floats
-from doral.engine.state import TIER_PRICE, State
+from doral.engine.bonus import bonus_scale, set_stretch_of_contexts, stretch, stretched
+from doral.engine.decide import _return_errors, set_values
+from doral.engine.events import tick
+from doral.engine.state import State, norm_row
 from doral.estimators.ridge import refactor
 from doral.estimators.shrinkage import DOUBT, NOISE
-from tests.engine.interpreted import COSTS, FEATURES, SEED, WEIGHTS, state_of
+from tests.engine.interpreted import FEATURES, SEED, WEIGHTS, state_of
 from tests.twin import normals
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -40,7 +40,7 @@ def known(base: str, **options: Any) -> State:
 
 
 def scored(state: State, context: int, *, restricted: bool = False, is_here: bool = True) -> Floats:
-    score(state, context, restricted, is_here)
+    set_values(state, context, restricted, is_here)
     return state.values[ARMS].copy()
 
 
@@ -57,69 +57,69 @@ def delayed_linucb(n: float, confidence: float, *, penalty: float, bias: float =
 def test_the_corrected_bonus_grows_with_the_pulls_of_the_context(context: int) -> None:
     state = known("doral", screening="none", delta=0.1, penalty=0.5, exploration=0.3)
     expected = 0.3 * delayed_linucb(PULLS[context], 0.1, penalty=0.5)
-    assert bonus(state, context) == pytest.approx(expected, rel=1e-14)
+    assert bonus_scale(state, context) == pytest.approx(expected, rel=1e-14)
 
 
 def test_the_printed_bonus_grows_with_the_rounds_and_has_the_penalty_for_a_confidence() -> None:
-    state = known("d-linucb", bonus="printed", penalty=0.5, window_bias=False)
+    state = known("d-linucb", learner="returned", printed=["bonus"], penalty=0.5)
     state.now[0].round = 40
-    assert bonus(state, 1) == pytest.approx(delayed_linucb(40.0, 0.5, penalty=0.5), rel=1e-14)
+    assert bonus_scale(state, 1) == pytest.approx(delayed_linucb(40.0, 0.5, penalty=0.5), rel=1e-14)
 
 
 def test_the_printed_bonus_changes_every_context_in_every_round() -> None:
-    state = known("d-linucb", bonus="printed")
+    state = known("d-linucb", printed=["bonus"])
     state.contexts[0].is_stale = state.contexts[1].is_stale = state.now[0].n_stale = 0
-    printed.on_tick(state)
+    tick(state, 1.0)
     assert state.now[0].n_stale == 2
-    racing = state_of("doral", bonus="printed")
+    racing = state_of("doral", printed=["bonus"])
     racing.contexts[0].is_stale = racing.contexts[1].is_stale = racing.now[0].n_stale = 0
-    printed.on_tick(racing)
-    assert racing.now[0].n_stale == 0  # nobody asks in stage 1
+    tick(racing, 1.0)
+    assert racing.now[0].n_stale == 0  # stage 1 has no bonus
 
 
 def test_a_bonus_under_the_root_is_never_imaginary() -> None:
-    state = known("d-linucb", bonus="printed", penalty=30.0, window_bias=False)
+    state = known("d-linucb", learner="returned", printed=["bonus"], penalty=30.0)
     state.now[0].round = 0
-    assert bonus(state, 0) == pytest.approx(2.0 * math.sqrt(30.0))
+    assert bonus_scale(state, 0) == pytest.approx(2.0 * math.sqrt(30.0))
 
 
 def test_the_bias_of_the_bonus_is_that_of_pulls_inside_the_cutoff() -> None:
     state = known("d-linucb", delta=0.1)
     state.window[0] = [2.0, 0.0, 1.0]
     expected = delayed_linucb(PULLS[0], 0.1, penalty=1.0, bias=2.0 * NORM[0, 0] + NORM[0, 2])
-    assert bonus(state, 0) == pytest.approx(expected, rel=1e-14)
+    assert bonus_scale(state, 0) == pytest.approx(expected, rel=1e-14)
 
 
 def test_the_calibrated_bonus_is_in_units_of_the_noise() -> None:
     state = known("doral-otf", exploration=0.7, bonus="calibrated")
     state.prior.sigma[:] = [0.2, 0.5]
-    assert bonus(state, 1) == pytest.approx(0.7 * 0.5 * math.sqrt(math.log(math.e + PULLS[1])), rel=1e-14)
+    assert bonus_scale(state, 1) == pytest.approx(0.7 * 0.5 * math.sqrt(math.log(math.e + PULLS[1])), rel=1e-14)
     assert stretch(state, 1, 0.3) == 1.0
 
 
-def test_the_bonus_goes_by_how_many_it_is_for() -> None:
+def test_the_bonus_counts_the_arrivals_of_a_context() -> None:
     """Of 100 arrivals two fifths are of this context; the less is known of an arm, the more they count."""
     state = known("doral-otf", exploration=0.7)
     state.prior.sigma[:] = [0.2, 0.5]
-    assert bonus(state, 1) == pytest.approx(0.7 * 0.5)
+    assert bonus_scale(state, 1) == pytest.approx(0.7 * 0.5)
     state.prior.scale[NOISE], state.prior.scale[DOUBT] = 0.2, 0.8
     for norm in (0.3, 2.0, 0.0):
         assert stretch(state, 1, norm) == pytest.approx(math.sqrt(math.log1p(0.4 * 100 * norm**2 / 4 / 2.3)), rel=1e-14)
 
 
-def test_the_bonus_goes_by_whom_an_arm_can_still_be_for() -> None:
+def test_the_bonus_counts_arrivals_to_come_that_can_be_paid() -> None:
     """Of 100 arrivals 30 are still to come, and what is left pays 15 of them the arm that costs 2."""
     state = known("doral-otf", bonus="to_come")
     state.now[0].round, state.now[0].budget_left = 70, 30.0
     state.ridge.norm[norm_row(state, 1), ARMS] = 0.5
-    on_renewed(state)
+    set_stretch_of_contexts(state)
     per_arrival = 0.4 * 0.5**2 * state.prior.scale[NOISE] / state.prior.scale[DOUBT] / 2.3
     for arm, n in enumerate((30, 15, 30)):
         expected = 0.5 * math.sqrt(math.log1p(n * per_arrival))
         assert stretched(state, 1, arm, 0.5) == pytest.approx(expected, rel=1e-12)
     state.now[0].round = 100
-    on_renewed(state)
-    assert stretched(state, 1, 0, 0.5) == 0.0  # nobody is left to learn for
+    set_stretch_of_contexts(state)
+    assert stretched(state, 1, 0, 0.5) == 0.0  # no arrivals are left to learn for
 
 
 @pytest.mark.parametrize("s", [1, 3, 10, 30, 100])
@@ -127,7 +127,9 @@ def test_the_bonus_is_what_is_right_for_one_arm_against_nothing(s: int) -> None:
     """For s more tries than there are answers: how many errors below nothing the mean of an arm with normal rewards may
     be for one more try to be worth it, by dynamic programming.
     """
-    assert ahead._psi(float(s)) == pytest.approx(errors_below_nothing(s), abs=0.2)
+    state = known("doral-otf")
+    state.prior.scale[NOISE] = state.prior.scale[DOUBT] = 1.0
+    assert stretch(state, 1, math.sqrt(s / 40.0)) == pytest.approx(errors_below_nothing(s), abs=0.2)
 
 
 def errors_below_nothing(s: int, known: int = 20) -> float:
@@ -152,23 +154,23 @@ def errors_below_nothing(s: int, known: int = 20) -> float:
 @pytest.mark.parametrize("context", [0, 1])
 def test_optimism_is_weight_times_tau_times_estimate_and_bonus(context: int) -> None:
     state = known("doral", screening="none")
-    expected = WEIGHTS[context] * TAU[context] * (ESTIMATE[context] + bonus(state, context) * NORM[context])
+    expected = WEIGHTS[context] * TAU[context] * (ESTIMATE[context] + bonus_scale(state, context) * NORM[context])
     assert scored(state, context) == pytest.approx(expected, rel=1e-14)
 
 
 @pytest.mark.parametrize("context", [0, 1])
 def test_doubts_about_return_add_in_squares(context: int) -> None:
     state = known("doral", screening="none", return_optimism=0.7)
-    of_reward = TAU[context] * bonus(state, context) * NORM[context]
+    of_reward = TAU[context] * bonus_scale(state, context) * NORM[context]
     paid_for = np.maximum(ESTIMATE[context], 0.0)  # that harm may not return is nothing to pay for
     of_return = 0.7 * math.sqrt(math.log(math.e + PULLS[context])) * TAU_ERROR[context] * paid_for
     expected = WEIGHTS[context] * (TAU[context] * ESTIMATE[context] + np.hypot(of_reward, of_return))
     assert scored(state, context) == pytest.approx(expected, rel=1e-14)
-    assert doubtful._doubt(state, context) == pytest.approx(0.7 * math.sqrt(math.log(math.e + PULLS[context])))
+    assert _return_errors(state, context) == pytest.approx(0.7 * math.sqrt(math.log(math.e + PULLS[context])))
 
 
-@pytest.mark.parametrize("base", ["doral", "doral-otf", "doral-ids"])
-def test_open_decisions_narrow_the_norm(base: str) -> None:
+@pytest.mark.parametrize("base", ["doral", "doral-otf"])
+def test_pending_decisions_narrow_the_norm(base: str) -> None:
     """Norms that count them are in rows of their own, and only the bonus asks for those."""
     state = known(base, screening="none", pending="expected", return_optimism=0.0)
     plain = known(base, screening="none", pending="ignored", return_optimism=0.0)
@@ -177,7 +179,7 @@ def test_open_decisions_narrow_the_norm(base: str) -> None:
     assert (scored(state, 0) != scored(known(base, screening="none", pending="ignored"), 0)).any()
 
 
-def test_thompson_sampling_draws_for_the_one_who_is_here() -> None:
+def test_thompson_sampling_draws_for_the_arrival_alone() -> None:
     state = known("d-lints", exploration=0.8)
     state.prior.sigma[:] = [0.2, 0.5]
     state.now[0].round = 11
@@ -188,48 +190,12 @@ def test_thompson_sampling_draws_for_the_one_who_is_here() -> None:
     assert scored(state, 1, is_here=False) == pytest.approx(WEIGHTS[1] * TAU[1] * ESTIMATE[1], rel=1e-14)
 
 
-def test_the_directed_index_values_the_arm_that_pays_least_for_what_it_teaches() -> None:
-    words: dict[str, Any] = {"screening": "none", "return_optimism": 0.7, "exploration": 0.3}
-    state, optimist = known("doral", sampling="directed", **words), known("doral", **words)
-    state.tiers[TIER_PRICE] = price = 0.1
-    rng = np.random.default_rng(1)
-    chosen = []
-    for context in [0, 1] * 30:
-        estimate, norm = rng.uniform(-0.3, 1.0, 3), rng.uniform(0.05, 1.0, 3)
-        tau, error = rng.uniform(0.1, 1.0, 3), rng.uniform(0.0, 0.3, 3)
-        for one in (state, optimist):
-            one.ridge.estimate[context, ARMS], one.ridge.norm[context, ARMS] = estimate, norm
-            one.tau[context, ARMS], one.tau_error[context, ARMS] = tau, error
-        upper, values = scored(optimist, context), scored(state, context)
-        loss = (upper - price * COSTS).max() - (WEIGHTS[context] * tau * estimate - price * COSTS)
-        gain = tau / 2.0 * np.log1p(norm**2)
-        best = int(np.where(upper > 0.0, loss**2 / gain, np.inf).argmin())
-        assert values[best] == pytest.approx(upper[best], rel=1e-14)
-        is_cheaper = COSTS[best] > COSTS
-        assert values[is_cheaper] == pytest.approx(upper[is_cheaper], rel=1e-14)  # for LP_m to fall back on
-        assert (np.delete(values, np.flatnonzero(is_cheaper | (np.arange(3) == best))) == -np.inf).all()
-        chosen.append(best)
-    assert set(chosen) == {0, 1, 2}
-
-
-def test_the_directed_index_where_no_arm_is_worth_anything_or_teaches_anything() -> None:
-    state = known("doral", screening="none", sampling="directed", exploration=0.0)
-    state.ridge.estimate[0, ARMS] = [-0.5, -0.1, -0.3]
-    is_valued = np.isfinite(scored(state, 0))
-    assert is_valued.any()
-    assert (is_valued == (COSTS[is_valued].max() >= COSTS)).all()  # the one, and those that cost less
-    state.ridge.estimate[0, ARMS], state.ridge.norm[0, ARMS] = [0.2, 0.5, 0.5], 0.0
-    assert scored(state, 0).argmax() == 0  # nothing to learn anywhere: all ratios are alike, the first stands
-    assert directed._cheapest_lesson(state, 0) == 0
-
-
-# --- who is out ------------------------------------------------------------------------------------------------------
+# --- arms that are out -----------------------------------------------------------------------------------------------
 
 INDEXES: dict[str, dict[str, Any]] = {
     "optimism": {"base": "doral", "screening": "none"},
     "doubtful": {"base": "doral", "screening": "none", "return_optimism": 0.7},
     "thompson": {"base": "d-lints"},
-    "directed": {"base": "doral", "screening": "none", "sampling": "directed"},
 }
 
 
@@ -241,15 +207,12 @@ def test_arms_that_are_out_are_worth_nothing(index: str) -> None:
     state.barrier[0, out] = -np.inf
     values = scored(state, 0)
     assert values[out] == -np.inf
-    if index != "directed":
-        assert (np.delete(values, out) == np.delete(free, out)).all()
-    else:
-        assert values.argmax() != out
+    assert (np.delete(values, out) == np.delete(free, out)).all()
     assert np.isfinite(values).any()
 
 
 @pytest.mark.parametrize("index", INDEXES)
-def test_where_arms_are_missing_nobody_is_ruled_out_by_one_that_may_be_missing(index: str) -> None:
+def test_where_arms_are_missing_only_retired_arms_stay_out(index: str) -> None:
     """Certificates of the context do not hold today; what is out whatever is certified stays out."""
     state = known(**INDEXES[index])
     state.barrier[0, :3] = [-np.inf, 0.0, -np.inf]
@@ -259,8 +222,8 @@ def test_where_arms_are_missing_nobody_is_ruled_out_by_one_that_may_be_missing(i
 
 
 def test_the_unweighted_choice_is_by_the_index_alone() -> None:
-    state = known("doral", screening="none", choice="unweighted")
-    index = ESTIMATE[1] + bonus(state, 1) * NORM[1]
+    state = known("doral", screening="none", printed=["choice"])
+    index = ESTIMATE[1] + bonus_scale(state, 1) * NORM[1]
     best = int(index.argmax())
     state.tau[1, best] = 0.01  # though hardly any of its answers return
     values = scored(state, 1)
@@ -278,4 +241,4 @@ def test_without_features_every_cell_stands_for_itself() -> None:
         refactor(state.ridge, row)
     precision = state.ridge.precision[0, :, 0]
     assert state.ridge.estimate[0, 0] == pytest.approx(1.5 / (3.0 + precision[0]))
-    assert scored(state, 0)[1:] == pytest.approx(bonus(state, 0) / np.sqrt(precision[1:]))
+    assert scored(state, 0)[1:] == pytest.approx(bonus_scale(state, 0) / np.sqrt(precision[1:]))

@@ -1,37 +1,26 @@
-"""Stock-taking: when it is due and what it does (schedule.py, `take_stock` in events.py, pieces/drop.py)."""
+"""Refresh: when it is due, and what it re-estimates."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pytest
-from doral.engine.blueprint import Blueprint
-from doral.engine.compose import _limits, chosen_pieces
-from doral.engine.hooks import bonus, examine
-from doral.engine.presets import POLICY_NAMES, policy
-from doral.engine.schedule import (
-    QUICK_STOCK,
-    has_prior_moved,
-    set_next_calibration,
-    set_next_look,
-    set_next_reading,
-    stock_rounds,
-)
 
-from doral.engine import schedule
-from doral.engine.events import is_stock_due, take_stock
-from doral.engine.state import FEWEST_ANSWERS, TIER_PRICE, State
-from doral.problem import Problem
-from tests.engine.interpreted import COSTS, Player, first, small_problem, state_of
+from doral.engine import learn
+from doral.engine.events import is_refresh_due, refresh
+from doral.engine.learn import _set_next_calibration, is_calibration_due, set_next_look, set_next_reading
+from doral.engine.options import POLICY_NAMES, policy, policy_of
+from doral.engine.setup import QUICK_REFRESH, Blueprint, limits_of, refresh_rounds, rules_of
+from doral.engine.state import State
+from tests.engine.interpreted import Player, first, small_problem, state_of
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
 
-def with_stock_rounds(state: State, rounds: int) -> State:
-    """As if stock-taking took as long as so many rounds."""
-    return state._replace(limits=state.limits._replace(stock_rounds=rounds))
+def with_refresh_rounds(state: State, rounds: int) -> State:
+    """Return a state whose refresh takes as long as so many rounds."""
+    return state._replace(limits=state.limits._replace(refresh_rounds=rounds))
 
 
 # --- when ------------------------------------------------------------------------------------------------------------
@@ -82,80 +71,80 @@ def test_near_the_end_they_are_read_often_again(left: int, wait: int) -> None:
 def test_the_prior_moves_when_a_tenth_more_has_been_learned(learned: int, wait: int) -> None:
     state = state_of("doral-otf")
     state.now[0].learned = learned
-    set_next_calibration(state)
+    _set_next_calibration(state)
     assert state.now[0].calibrate_at == learned + wait
 
 
 # --- large problems --------------------------------------------------------------------------------------------------
 
 
-def test_up_to_the_sizes_of_the_paper_stock_is_taken_as_often_as_it_is_wanted() -> None:
+def test_up_to_the_sizes_of_the_paper_a_refresh_is_as_frequent_as_it_is_wanted() -> None:
     for n_contexts, n_arms in ((10, 10), (20, 20), (10, 100)):
-        assert stock_rounds(n_contexts=n_contexts, n_arms=n_arms, n_features=5, n_ages=17) == 0
+        assert refresh_rounds(n_contexts=n_contexts, n_arms=n_arms, n_features=5, n_ages=17) == 0
 
 
 @pytest.mark.parametrize("growing", ["n_contexts", "n_arms", "n_features"])
-def test_in_a_large_problem_stock_waits_until_rounds_have_paid_for_it(growing: str) -> None:
+def test_in_a_large_problem_a_refresh_waits_until_rounds_have_paid_for_it(growing: str) -> None:
     size = {"n_contexts": 10, "n_arms": 10, "n_features": 5, "n_ages": 17}
-    waits = [stock_rounds(**{**size, growing: n}) for n in (10, 100, 1_000, 10_000)]
+    waits = [refresh_rounds(**{**size, growing: n}) for n in (10, 100, 1_000, 10_000)]
     assert waits == sorted(waits)
     assert waits[0] == 0 < waits[-1]
     j, a, k, g = 5_000, 10, 5, 17
-    stock = j * (4 * k**3 + 2 * a * k**2 + a * g)
-    assert stock > QUICK_STOCK
+    refresh = j * (4 * k**3 + 2 * a * k**2 + a * g)
+    assert refresh > QUICK_REFRESH
     one_round = 500 + 4 * k**2 + 4 * k * a + 4 * a
-    paid = stock_rounds(n_contexts=j, n_arms=a, n_features=k, n_ages=g) * one_round
-    assert stock < paid < 20 * stock  # less than half of all time, and no more patience than that needs
+    paid = refresh_rounds(n_contexts=j, n_arms=a, n_features=k, n_ages=g) * one_round
+    assert refresh < paid < 20 * refresh  # less than half of all time, and no more patience than that needs
 
 
 def test_a_policy_of_a_large_problem_knows_how_long_to_wait() -> None:
     names = [f"c{j}" for j in range(10_000)]
     blueprint = Blueprint(options=policy("doral-otf"), problem=small_problem(contexts=names), seed=0)
-    found = _limits(blueprint, chosen_pieces(blueprint.options, blueprint.problem)).stock_rounds
-    assert found == stock_rounds(n_contexts=10_000, n_arms=3, n_features=3, n_ages=blueprint.ages.size) > 0
+    found = limits_of(blueprint, rules_of(blueprint)).refresh_rounds
+    assert found == refresh_rounds(n_contexts=10_000, n_arms=3, n_features=3, n_ages=blueprint.ages.size) > 0
 
 
 @pytest.mark.parametrize(
     ("round_", "wait"), [(0, 32), (40, 40), (300, 300), (999, 999), (1_000, 1_000), (5_000, 1_000)]
 )
 def test_while_it_is_young_it_waits_for_twice_as_much_and_then_for_what_is_paid(round_: int, wait: int) -> None:
-    state = with_stock_rounds(state_of("doral", screening="none"), 1_000)
+    state = with_refresh_rounds(state_of("doral", screening="none"), 1_000)
     state.now[0].round = round_
     set_next_reading(state)
     assert state.now[0].read_at == (round_ // wait + 1) * wait
 
 
 def test_the_prior_of_a_large_problem_moves_when_curves_are_read() -> None:
-    state = with_stock_rounds(state_of("doral-otf"), 1_000)
-    set_next_calibration(state)
+    state = with_refresh_rounds(state_of("doral-otf"), 1_000)
+    _set_next_calibration(state)
     state.now[0].learned, state.now[0].round, state.now[0].read_at = 10**9, 63, 64
-    assert not has_prior_moved(state)
-    assert not is_stock_due(state)
+    assert not is_calibration_due(state)
+    assert not is_refresh_due(state)
     state.now[0].round = 64
-    assert has_prior_moved(state)
+    assert is_calibration_due(state)
 
 
 def test_the_prior_of_a_small_problem_moves_when_enough_has_been_learned() -> None:
     state = state_of("doral-otf")
     state.now[0].learned, state.now[0].read_at = 100, 10**9
-    set_next_calibration(state)
+    _set_next_calibration(state)
     state.now[0].learned = 109
-    assert not has_prior_moved(state)
+    assert not is_calibration_due(state)
     state.now[0].learned = 110
-    assert has_prior_moved(state)
+    assert is_calibration_due(state)
 
 
 # --- what ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", POLICY_NAMES)
-def test_a_first_state_has_taken_stock_unless_it_races(name: str) -> None:
+def test_a_first_state_is_refreshed_unless_it_races(name: str) -> None:
     oracle = np.full((1, 3, 30), 0.4)
-    state = first(policy(name), oracle=oracle)
-    races = policy(name).screening == "race"
+    state = first(policy_of(name, {}), oracle=oracle)
+    races = policy_of(name, {}).screening == "race"
     assert state.now[0].must_read == 0
     assert (state.now[0].read_at == 0) == races
-    assert is_stock_due(state) == races  # at the first round
+    assert is_refresh_due(state) == races  # at the first round
 
 
 def quiet(base: str = "doral-otf", **options: Any) -> State:
@@ -163,27 +152,27 @@ def quiet(base: str = "doral-otf", **options: Any) -> State:
     state = state_of(base, **options)
     state.now[0].round, state.now[0].read_at, state.now[0].calibrate_at = 40, 64, 10
     state.now[0].n_stale = state.contexts[0].is_stale = state.contexts[1].is_stale = 0
-    assert not is_stock_due(state)
+    assert not is_refresh_due(state)
     return state
 
 
 def test_it_is_due_at_a_round_after_some_answers_or_on_demand() -> None:
     state = quiet()
     state.now[0].round = 64
-    assert is_stock_due(state)
+    assert is_refresh_due(state)
     state = quiet()
     state.now[0].learned = 10
-    assert is_stock_due(state)
+    assert is_refresh_due(state)
     state = quiet()
     state.now[0].must_read = 1
-    assert is_stock_due(state)
+    assert is_refresh_due(state)
 
 
 def test_after_a_reading_every_context_is_valued_anew_and_the_next_one_is_set() -> None:
     state = quiet()
     state.now[0].round = 64
     state.curves.at_risk[:], state.curves.returned[:] = 50.0, 1.0
-    take_stock(state)
+    refresh(state)
     assert (state.tau[:, :3] < 0.5).all()
     assert state.now[0].n_stale == 2
     assert (state.now[0].read_last, state.now[0].must_read) == (64, 0)
@@ -195,7 +184,7 @@ def test_answers_alone_move_the_prior_and_read_nothing() -> None:
     state.now[0].learned = 10
     state.tally[:, 0, 0] = [10.0, 5.0, 3.0]
     state.curves.at_risk[:], state.curves.returned[:] = 50.0, 1.0
-    take_stock(state)
+    refresh(state)
     assert state.now[0].calibrate_at == 20
     assert state.ridge.weight[0, 0] == 10.0  # rebuilt from the tally
     assert state.now[0].n_stale == 2
@@ -208,7 +197,7 @@ def test_where_nothing_is_read_curves_only_grow() -> None:
     state = quiet("doral", screening="none", return_probability="one")
     assert not state.limits.reads
     state.now[0].round = 64
-    take_stock(state)
+    refresh(state)
     assert state.now[0].read_at == 96
     assert state.now[0].n_stale == 0
 
@@ -217,7 +206,7 @@ def test_while_the_race_runs_nothing_is_read() -> None:
     state = state_of("doral", censoring="kaplan_meier")
     state.now[0].round = 64
     state.curves.at_risk[:], state.curves.returned[:] = 50.0, 1.0
-    take_stock(state)
+    refresh(state)
     assert (state.tau[:, :3] == 1.0).all()
     assert state.now[0].read_at == 96
 
@@ -229,16 +218,16 @@ def test_while_the_race_runs_nothing_is_read() -> None:
         ("d-alp", {}, False),
         ("d-linucb", {}, False),
         ("d-linucb", {"half_life": 50.0}, True),
-        ("wait-linucb", {"prior": "noise", "dropping": "certified"}, True),
+        ("wait-linucb", {"half_life": 9.0}, True),
         ("wait-linucb", {"until_end": False}, False),
         ("wait-linucb", {"until_end": True}, True),
     ],
 )
-def test_who_reads(base: str, options: dict[str, Any], reads: bool) -> None:
+def test_which_policies_read_return_curves(base: str, options: dict[str, Any], reads: bool) -> None:
     assert state_of(base, small_problem(counted="by_end"), **options).limits.reads == reads
 
 
-def test_time_alone_brings_stock_taking() -> None:
+def test_time_alone_brings_a_refresh() -> None:
     player = Player(quiet())
     player.state.now[0].must_read = 1
     player.pass_time(50.0)
@@ -247,93 +236,5 @@ def test_time_alone_brings_stock_taking() -> None:
 
 def test_the_numbers_of_the_schedule() -> None:
     """They are part of what a policy decides: the digests of decisions rest on them."""
-    assert (schedule.REFRESH_ROUNDS, schedule.REFRESH_SHARE, schedule.REFRESH_MOST) == (32, 32, 512)
-    assert (schedule.CALIBRATE_SHARE, schedule.CALIBRATE_FEWEST, schedule.CALIBRATE_MOST) == (10, 10, 2_000)
-
-
-# --- certificates ----------------------------------------------------------------------------------------------------
-
-ESTIMATE = np.array([[0.9, 0.3, 0.1], [0.3, 0.2, 0.4]])
-
-
-def certain(problem: Problem | None = None, **options: Any) -> State:
-    """Enough has been seen, and little is uncertain."""
-    state = state_of("doral-otf", problem, **options)
-    state.ridge.estimate[:2, :3], state.ridge.norm[:, :3] = ESTIMATE, 0.01
-    state.prior.sigma[:] = 1.0
-    state.tau[:, :3], state.tau_error[:, :3] = 0.8, 0.0
-    state.now[0].learned = FEWEST_ANSWERS
-    state.curves.cursor[:] = FEWEST_ANSWERS
-    state.tiers[TIER_PRICE] = 0.05
-    return state
-
-
-def bounds(state: State, context: int) -> tuple[Any, Any]:
-    """What arms bring after their cost, and how far from that they may be."""
-    certain_for_all = math.sqrt(2.0 * math.log(6 / 0.05))
-    weight = state.contexts[context].weight
-    width = weight * max(certain_for_all * 1.0, bonus(state, context)) * 0.8 * 0.01
-    return weight * 0.8 * ESTIMATE[context] - 0.05 * COSTS, width
-
-
-def test_an_arm_is_out_that_brings_less_at_best_than_another_at_worst() -> None:
-    state = certain()
-    examine(state)
-    for j in (0, 1):
-        net, width = bounds(state, j)
-        rival = int(net.argmax())
-        out = net + width < net[rival] - width
-        assert 0 < out.sum() < 3
-        assert (state.barrier[j, :3] == -np.inf).tolist() == out.tolist()
-        for a in np.flatnonzero(out).tolist():
-            certificate = state.drop.certificates[j, a]
-            assert (certificate.rival, certificate.price, certificate.round) == (rival, 0.05, 1)
-            assert certificate.at_most == pytest.approx(net[a] + width)
-            assert certificate.at_least == pytest.approx(net[rival] - width)
-
-
-@pytest.mark.parametrize("few", ["answers", "watched"])
-def test_nothing_is_certain_of_few_answers(few: str) -> None:
-    state = certain()
-    if few == "answers":
-        state.now[0].learned = FEWEST_ANSWERS - 1
-    else:
-        state.curves.cursor[:] = FEWEST_ANSWERS - 1
-    examine(state)
-    assert (state.barrier[:2, :3] == 0.0).all()
-
-
-def test_an_arm_comes_back_when_its_certificate_no_longer_holds() -> None:
-    state = certain()
-    examine(state)
-    state.now[0].round, state.now[0].clock = 50, 50.0
-    state.ridge.norm[:, :3] = 5.0
-    examine(state)
-    assert (state.barrier[:2, :3] == 0.0).all()
-    assert not state.drop.certificates.records["round"].any()
-
-
-def test_since_when_a_certificate_holds() -> None:
-    state = certain()
-    for round_ in (32, 64):
-        state.now[0].round, state.now[0].clock = round_, float(round_)
-        examine(state)
-    rounds = state.drop.certificates.records["round"]
-    assert set(rounds.ravel().tolist()) == {0, 32}
-
-
-def test_arms_that_are_out_anyway_are_no_rivals() -> None:
-    state = certain()
-    state.barrier[2, 0] = -np.inf  # retired, the best of context 0
-    examine(state)
-    assert state.barrier[0, 1] == 0.0
-    assert state.drop.certificates[0, 0].round == 0
-
-
-def test_with_the_end_in_view_all_arms_are_in_play_and_certificates_stay() -> None:
-    state = certain(small_problem(counted="by_end"))
-    examine(state)
-    state.now[0].round, state.now[0].clock = 90, 90.0  # ten rounds are left, the deadline is 20
-    examine(state)
-    assert (state.barrier[:2, :3] == 0.0).all()
-    assert state.drop.certificates.records["round"].any()
+    assert (learn.REFRESH_ROUNDS, learn.REFRESH_SHARE, learn.REFRESH_MOST) == (32, 32, 512)
+    assert (learn.CALIBRATE_SHARE, learn.CALIBRATE_FEWEST, learn.CALIBRATE_MOST) == (10, 10, 2_000)

@@ -1,4 +1,4 @@
-"""Stage 1: who is accepted, after how many pulls, and with which cut-off."""
+"""Stage 1: which arms are accepted, after how many pulls, and with which cut-off."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_fastest_are_accepted(censoring: str, accept: int) -> None:
 
 
 def test_the_printed_rule_accepts_the_slowest() -> None:
-    outcome = race([Fixed(d) for d in (40, 20, 10, 5, 2)], accept=1, acceptance="printed", censoring="instant")
+    outcome = race([Fixed(d) for d in (40, 20, 10, 5, 2)], accept=1, printed=["acceptance"], censoring="instant")
     assert outcome.accepted == ("a0",)
 
 
@@ -104,7 +104,7 @@ def test_two_arms_race_until_their_bounds_part(fast: float, slow: float) -> None
 
 
 def test_the_cutoff_over_all_arms() -> None:
-    outcome = race([Fixed(20), Fixed(10)], accept=1, censoring="instant", min_answers=1, cutoff_over="all")
+    outcome = race([Fixed(20), Fixed(10)], accept=1, censoring="instant", min_answers=1, printed=["cutoff"])
     n = race_pulls(outcome)[0]
     assert outcome.cutoff == pytest.approx(20 + width(20, n))
 
@@ -158,11 +158,11 @@ def test_arms_that_never_answer_stop_at_the_cap() -> None:
     outcome = race([silent, Fixed(5), silent], accept=2, race_budget_share=0.1)
     assert outcome.race_capped
     assert "a1" in outcome.accepted
-    nobody = race([silent, silent], accept=1, race_budget_share=0.1)
-    assert nobody.cutoff == 200.0  # nothing is known: as long as the deadline
+    unknown = race([silent, silent], accept=1, race_budget_share=0.1)
+    assert unknown.cutoff == 200.0  # nothing is known: as long as the deadline
 
 
-def test_without_a_deadline_nobody_is_watched_for_more_than_a_quarter_of_the_time() -> None:
+def test_without_a_deadline_decisions_are_watched_for_a_quarter_of_the_time() -> None:
     silent = Never(Fixed(1), 1.0)
     outcome = race([silent, silent], accept=1, race_budget_share=0.1, deadline=None)
     assert outcome.cutoff == 1_000.0

@@ -1,4 +1,4 @@
-"""Who explores: every option has its chance, the budget holds, and the log tells what other policies would bring."""
+"""Exploration: every option has its chance, the budget holds, and the log tells what other policies would bring."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from doral.engine.choice import SKIPPED_EXPLORING
-from doral.engine.presets import policy
 
 import doral
 from doral._arrays import Floats
 from doral.delays import Geometric
+from doral.engine import setup
+from doral.engine.decide import SKIPPED_EXPLORING
+from doral.engine.options import policy, policy_of
 from doral.live.reasons import in_words
 from doral.simulation.results.outcome import ArrivalLog, Outcome
 from doral.simulation.scenario.scenario import Scenario
@@ -35,7 +36,7 @@ def place(**changes: Any) -> Scenario:
 
 
 def play(options: Any, scenario: Scenario, *, runs: int = 1) -> list[tuple[Outcome, ArrivalLog, Floats]]:
-    """Outcomes, arrivals, and the reward of each (0 for who was skipped)."""
+    """Outcomes, arrivals, and the reward of each (0 for skips)."""
     found = []
     for one in doral.simulate(options, scenario, runs=runs, seed=SEED, keep_decisions=True).outcomes:
         assert one.arrivals is not None
@@ -62,7 +63,7 @@ def test_inverse_propensities_tell_what_fixed_policies_would_bring(name: str) ->
     targets[2, [0, 1, 1, 2], [0, 0, 4, 2]] = [1.0, 0.4, 0.6, 1.0]
     scenario = place()
     off: list[list[Floats]] = [[], [], []]
-    for outcome, arrivals, rewards in play(policy(name, explore=0.05), scenario, runs=4):
+    for outcome, arrivals, rewards in play(policy_of(name, {"explore": 0.05}), scenario, runs=4):
         n = while_all_can_be_paid(arrivals, scenario)
         means = make_truth(scenario, seed=SEED, run=outcome.run).world.means[0]
         for k, target in enumerate(targets):
@@ -78,7 +79,7 @@ def test_inverse_propensities_tell_what_fixed_policies_would_bring(name: str) ->
 def test_the_chances_of_all_options_add_up(name: str) -> None:
     """The sum of 1 / p over arrivals that got an option is the number of arrivals, for every option."""
     scenario = place()
-    ((_, arrivals, _),) = play(policy(name, explore=0.1), scenario)
+    ((_, arrivals, _),) = play(policy_of(name, {"explore": 0.1}), scenario)
     n = int(0.9 * while_all_can_be_paid(arrivals, scenario))  # at the very end, little budget is left to explore with
     for option in range(-1, N_ARMS):
         weight = np.where(arrivals.arm[:n] == option, 1.0 / arrivals.probability[:n], 0.0)
@@ -91,11 +92,11 @@ def test_the_chances_of_all_options_add_up(name: str) -> None:
 
 
 @pytest.mark.parametrize("pacing", ["lp", "greedy", "coin"])
-def test_the_budget_holds_whoever_explores(pacing: str) -> None:
-    """With little budget, arms that are often missing, and everybody explored."""
+def test_the_budget_holds_while_exploring(pacing: str) -> None:
+    """With little budget, arms that are often missing, and every arrival explored."""
     scenario = place(budget=41.3, horizon=3_000, availability=(0.9, 0.2, 0.7, 0.5, 0.5))
     for explore in (0.02, 1.0):
-        for outcome, arrivals, _ in play(policy("doral-otf", pacing=pacing, explore=explore), scenario, runs=3):
+        for outcome, arrivals, _ in play(policy_of("doral-otf", {"pacing": pacing, "explore": explore}), scenario, runs=3):
             assert outcome.spend <= scenario.problem.budget
             assert outcome.decisions == (arrivals.arm >= 0).sum()
             assert ((arrivals.probability > 0.0) & (arrivals.probability <= 1.0)).all()
@@ -113,12 +114,12 @@ def test_arms_that_are_missing_are_no_options() -> None:
     scenario = place(availability=(1.0, 0.5, 1.0, 1.0, 1.0), budget=100_000.0)
     ((_, arrivals, _),) = play(policy("doral-otf", explore=1.0), scenario)
     n = while_all_can_be_paid(arrivals, scenario)
-    told = set(np.round(arrivals.probability[: n - 1], 9))
-    assert told == {round(1 / 6, 9), round(1 / 5, 9)}
+    reported = set(np.round(arrivals.probability[: n - 1], 9))
+    assert reported == {round(1 / 6, 9), round(1 / 5, 9)}
     assert set(np.round(arrivals.probability[: n - 1][arrivals.arm[: n - 1] == 1], 9)) == {round(1 / 6, 9)}
 
 
-def test_who_does_not_explore_decides_as_before() -> None:
+def test_without_exploring_decisions_are_as_before() -> None:
     """And says 1 for what was certain."""
     scenario = place(horizon=3_000, budget=2_000.0)
     ((plain, arrivals, _),) = play(policy("doral-otf"), scenario)
@@ -128,21 +129,25 @@ def test_who_does_not_explore_decides_as_before() -> None:
 
 
 def test_what_exploring_costs_is_what_it_costs() -> None:
-    """What is told is near the reward that is lost, over ten runs."""
+    """What is reported is near the reward that is lost, over ten runs."""
     scenario = place()
     results = {explore: play(policy("doral-otf", explore=explore), scenario, runs=10) for explore in (0.0, 0.1)}
     rewards = {explore: np.array([one.rewards[0] for one, _, _ in found]) for explore, found in results.items()}
     lost = rewards[0.0] - rewards[0.1]
-    told = np.array([one.explored_loss for one, _, _ in results[0.1]])
-    assert told.mean() == pytest.approx(lost.mean(), rel=0.25)
+    reported = np.array([one.explored_loss for one, _, _ in results[0.1]])
+    assert reported.mean() == pytest.approx(lost.mean(), rel=0.25)
     explored = np.array([one.explored for one, _, _ in results[0.1]])
     assert explored.mean() == pytest.approx(0.1 * scenario.problem.horizon, rel=0.05)
 
 
-def test_draws_make_probabilities() -> None:
+def test_draws_make_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
     """One draw is certain of what it does, but for the coin of the budget; several are not, and earn the same."""
-    scenario = place(budget=100_000.0, noise_sd=2.0)  # everybody is served
-    few, many = (play(policy("d-lints", draws=draws), scenario, runs=4) for draws in (1, 8))
+    scenario = place(budget=100_000.0, noise_sd=2.0)  # every arrival can be served
+    found = []
+    for draws in (1, setup.DRAWS):
+        monkeypatch.setattr(setup, "DRAWS", draws)
+        found.append(play(policy("d-lints", label=f"{draws} draws"), scenario, runs=4))
+    few, many = found
     early = slice(0, 500)
     assert np.mean([(arrivals.probability[early] == 1.0).mean() for _, arrivals, _ in few]) == 1.0
     assert np.mean([(arrivals.probability[early] < 1.0).mean() for _, arrivals, _ in many]) > 0.2
@@ -198,7 +203,7 @@ def test_exploring_in_words() -> None:
 
 @pytest.mark.parametrize("baseline", ["observed", 0.5])
 def test_what_exploring_costs_is_beyond_doing_nothing(baseline: Any) -> None:
-    """Whoever is tried at random would have brought half a unit anyway, and most arms bring less."""
+    """A random arrival would have brought half a unit anyway, and most arms bring less."""
     arms = [doral.Arm(f"a{i}", features=[1.0, float(i)], cost=1.0) for i in range(3)]
     problem = doral.Problem(
         arms=arms, contexts={"x": 0.5, "y": 0.5}, budget=900.0, horizon=3000, deadline=30.0, baseline=baseline
@@ -211,6 +216,6 @@ def test_what_exploring_costs_is_beyond_doing_nothing(baseline: Any) -> None:
     result = doral.simulate([doral.policy("doral-otf"), doral.policy("doral-otf", explore=0.1)], place, runs=20)
     plain, explorer = result.policies
     lost = result.expected("anyway", plain) - result.expected("anyway", explorer)
-    told = np.array([one.explored_loss for one in result.outcomes if one.policy == explorer])
-    assert told.mean() > 10.0
-    assert told.mean() == pytest.approx(lost.mean(), rel=0.15)
+    reported = np.array([one.explored_loss for one in result.outcomes if one.policy == explorer])
+    assert reported.mean() > 10.0
+    assert reported.mean() == pytest.approx(lost.mean(), rel=0.15)

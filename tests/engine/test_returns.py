@@ -1,4 +1,4 @@
-"""Returning: which share of answers comes in time (pieces/returns, curves, outcomes, unwatched.py, answer_limit.py)."""
+"""Returns: which share of answers comes in time, the cut-off, and outcomes whose delays differ."""
 
 from __future__ import annotations
 
@@ -7,28 +7,29 @@ from typing import Any
 
 import numpy as np
 import pytest
-from doral.engine.answer_limit import answer_limit
-from doral.engine.hooks import answer_weight, read_returns, relearn, watch, watched
-from doral.engine.pieces import outcomes
-from doral.engine.pieces.defaults import ENOUGH
-from doral.engine.pieces.returns.silent import FACTOR_PRIOR_SD
-from doral.engine.presets import policy
 
 from doral._arrays import Floats
-from doral.engine.events import decide, observe, tick
+from doral.engine import returns, setup
+from doral.engine.events import LEARNED, observe, tick, watch
+from doral.engine.learn import rebuild_rewards
+from doral.engine.options import policy
+from doral.engine.returns import FACTOR_PRIOR_SD, answer_limit, outcome_weight, read_returns
 from doral.engine.state import State
 from doral.estimators.outcomes import BY, HIGH, INSIDE, LOW, WEIGHT
 from doral.problem import Context
-from tests.engine.interpreted import ALL_ARMS, first, small_problem, state_of
+from tests.engine.interpreted import ALL_ARMS, decide, first, small_problem, state_of
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
-GREEDY: dict[str, Any] = {"screening": "none", "pacing": "greedy", "dropping": "never", "until_end": False}
+GREEDY: dict[str, Any] = {"screening": "none", "pacing": "greedy", "until_end": False}
 BY_END = small_problem(counted="by_end")
 
 
-def watching(base: str = "doral", problem: Any = None, **options: Any) -> State:
-    return state_of(base, problem, **{**GREEDY, **options})
+def watching(base: str = "doral", problem: Any = None, *, points: int = setup.CURVE_POINTS, **options: Any) -> State:
+    """Return a first state with return curves at so many ages."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(setup, "CURVE_POINTS", points)
+        return state_of(base, problem, **{**GREEDY, **options})
 
 
 def play(state: State, context: int, clock: float) -> int:
@@ -45,7 +46,7 @@ def test_the_limit_is_the_deadline_or_else_the_cutoff() -> None:
     problem = small_problem(contexts=[Context("x", 0.5, deadline=8.0), Context("y", 0.5)], deadline=None)
     state = watching(problem=problem, cutoff=30.0)
     assert [answer_limit(state, j) for j in (0, 1)] == [8.0, 30.0]
-    printed = watching(problem=problem, cutoff=30.0, return_by="cutoff")
+    printed = watching(problem=problem, cutoff=30.0, printed=["returns"])
     assert [answer_limit(printed, j) for j in (0, 1)] == [30.0, 30.0]
 
 
@@ -82,13 +83,13 @@ def counted(delays: Floats, ages: Floats, clock: float) -> tuple[Floats, Floats]
 
 @pytest.mark.parametrize("by", ["arm", "context"])
 def test_every_decision_is_counted_at_every_age_that_it_has_passed(by: str) -> None:
-    state = watching(curves_by=by, curve_points=4)
+    state = watching(curves_by=by, points=4)
     state.barrier[:, 1:3] = -np.inf
     delays = np.array([2.0, 7.0, math.inf, 1.0, 30.0, 3.0])
     for i, clock in enumerate(range(1, 7)):
         assert play(state, 1, float(clock)) == 0
         assert state.now[0].next == i + 1
-    for now in (9.0, 15.0, 28.0):  # in pieces: nobody is counted twice
+    for now in (9.0, 15.0, 28.0):  # in pieces: no decision is counted twice
         for i, delay in enumerate(delays.tolist()):
             if i + 1 + delay <= now and state.ring[i].answer_age == math.inf:
                 observe(state, i, 0.5, i + 1 + delay)
@@ -104,7 +105,7 @@ def test_every_decision_is_counted_at_every_age_that_it_has_passed(by: str) -> N
 
 def test_at_an_age_a_decision_has_not_passed_it_yet() -> None:
     """Inside while its age is at most the limit: so the order of events within one tick does not matter."""
-    state = watching(curve_points=2)
+    state = watching(points=2)
     play(state, 0, 1.0)
     state.now[0].clock = 21.0  # of age 20, the last of the grid
     watch(state)
@@ -134,19 +135,6 @@ def test_unwatched_a_decision_goes_when_it_leaves_the_cutoff() -> None:
     assert (state.now[0].settled, state.now[0].first) == (2, 2)
 
 
-def test_how_many_have_been_watched_to_the_end() -> None:
-    state = watching()
-    for clock in (1.0, 2.0, 12.0):
-        play(state, 0, clock)
-    state.now[0].clock = 22.5
-    watch(state)
-    assert watched(state) == 2
-    endless = watching(problem=small_problem(deadline=None), cutoff=5.0)
-    endless.curves.cursor[:] = np.arange(endless.curves.cursor.size, 0, -1)
-    assert watched(endless) == 1  # without a deadline, to the last age
-    assert watched(watching("d-linucb")) == ENOUGH  # nothing has to be
-
-
 # --- tau -------------------------------------------------------------------------------------------------------------
 
 
@@ -156,13 +144,13 @@ def curves_with(state: State, at_risk: list[float], returned: list[float], group
 
 def test_tau_is_the_product_limit_by_the_deadline() -> None:
     problem = small_problem(contexts=[Context("x", 0.5, deadline=5.0), Context("y", 0.5)], deadline=20.0)
-    state = watching(problem=problem, curve_points=2)
+    state = watching(problem=problem, points=2)
     assert state.curves.ages.tolist() == pytest.approx([0.2, 5.0, 20.0])
     curves_with(state, [10.0, 8.0, 4.0], [2.0, 4.0, 1.0])
     read_returns(state)
     survival = np.cumprod([1 - 2 / 10, 1 - 4 / 8, 1 - 1 / 4])
     assert state.tau[:, 0].tolist() == pytest.approx([1.0 - survival[1], 1.0 - survival[2]])
-    assert state.tau[:, 1].tolist() == [1.0, 1.0]  # nobody has been watched: optimism
+    assert state.tau[:, 1].tolist() == [1.0, 1.0]  # no decision was watched: optimism
     tau = state.tau[:, 0]
     assert state.tau_error[:, 0].tolist() == pytest.approx(np.sqrt((tau * (1 - tau) + 1 / 11) / 11).tolist())
     assert (state.thinning == 1.0).all()
@@ -170,7 +158,7 @@ def test_tau_is_the_product_limit_by_the_deadline() -> None:
 
 def test_curves_by_context_give_every_context_a_tau_of_its_own() -> None:
     """Shrunk to the arm's, by as many decisions as the arm counts for."""
-    state = watching(curves_by="context", curve_points=2)
+    state = watching(curves_by="context", points=2)
     curves_with(state, [40.0, 30.0], [10.0, 15.0], group=0)
     curves_with(state, [40.0, 10.0], [30.0, 5.0], group=3)
     state.contexts[0].pulls = state.contexts[1].pulls = 40.0
@@ -186,7 +174,7 @@ def test_curves_by_context_give_every_context_a_tau_of_its_own() -> None:
 
 @pytest.mark.parametrize(("optimism", "is_shrunk"), [(0.0, False), (0.3, True)])
 def test_where_doubts_count_an_arm_is_thought_to_return_like_the_others(optimism: float, is_shrunk: bool) -> None:
-    state = watching(curve_points=2, return_optimism=optimism)
+    state = watching(points=2, return_optimism=optimism)
     for arm, returned in enumerate((2.0, 5.0, 8.0)):
         curves_with(state, [10.0, 8.0], [returned, 0.0], group=arm)
     read_returns(state)
@@ -200,7 +188,7 @@ def test_where_doubts_count_an_arm_is_thought_to_return_like_the_others(optimism
 
 
 def test_the_scaled_learner_is_thinned_by_what_returns_within_the_cutoff() -> None:
-    state = watching(curve_points=2, learner="scaled", cutoff=10.1)
+    state = watching(points=2, learner="scaled", cutoff=10.1)
     curves_with(state, [10.0, 8.0], [2.0, 4.0])
     read_returns(state)
     between = 0.8 * (1.0 - 0.5 * (10.1 - 0.2) / (20.0 - 0.2))  # the survival in the middle of the last interval
@@ -208,8 +196,9 @@ def test_the_scaled_learner_is_thinned_by_what_returns_within_the_cutoff() -> No
     assert state.tau[:, 0].tolist() == pytest.approx([0.6, 0.6])
 
 
-def test_the_cutoff_follows_the_curves() -> None:
-    state = watching(curve_points=3, cutoff="adaptive", cutoff_share=0.7)
+def test_the_cutoff_follows_the_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(returns, "CUTOFF_SHARE", 0.7)
+    state = watching(points=3, cutoff="adaptive")
     ages = state.curves.ages
     before = state.now[0].cutoff
     read_returns(state)
@@ -217,14 +206,14 @@ def test_the_cutoff_follows_the_curves() -> None:
     curves_with(state, [100.0, 70.0, 20.0], [30.0, 50.0, 10.0])  # by the ages: 30, 80 and 90 of 100
     read_returns(state)
     assert state.now[0].cutoff == ages[1]  # 0.7 of 90 is 63
-    fixed = watching(curve_points=3, cutoff=7.0)
+    fixed = watching(points=3, cutoff=7.0)
     curves_with(fixed, [100.0, 70.0, 20.0], [30.0, 50.0, 10.0])
     read_returns(fixed)
     assert fixed.now[0].cutoff == 7.0
 
 
 def test_how_many_rounds_are_lost_at_the_end() -> None:
-    state = watching(problem=BY_END, curve_points=2, until_end=True)
+    state = watching(problem=BY_END, points=2, until_end=True)
     curves_with(state, [10.0, 8.0], [2.0, 4.0])
     state.now[0].round, state.now[0].clock = 30, 60.0
     read_returns(state)
@@ -277,39 +266,34 @@ def test_silent_feedback_gives_the_factor_by_which_rewards_fall_short() -> None:
         assert state.thinning[context].tolist() == pytest.approx(expected.tolist())  # the learner is scaled by it
 
 
-# --- outcomes that are told apart ------------------------------------------------------------------------------------
+# --- outcomes whose delays differ ------------------------------------------------------------------------------------
 
 
-def telling() -> State:
-    words: dict[str, Any] = {"cutoff": None, "curves_by": "arm", "curve_points": 3, "start_share": 0.0}
+def splitting() -> State:
+    words: dict[str, Any] = {"cutoff": None, "curves_by": "arm", "points": 3, "start_share": 0.0}
     state = watching("doral-otf", outcome_split=0.5, **words)
     state.barrier[:, 1:3] = -np.inf
     return state
 
 
 def test_an_answer_weighs_what_its_kind_weighs_at_the_age_of_its_decision() -> None:
-    state = telling()
+    state = splitting()
     ages = state.curves.ages
-    state.outcomes.counts[WEIGHT, HIGH, 0] = [0.2, 0.4, 0.6, 1.0]
-    state.outcomes.counts[WEIGHT, LOW, 0] = [3.0, 2.0, 1.5, 1.0]
+    state.outcomes[WEIGHT, HIGH, 0] = [0.2, 0.4, 0.6, 1.0]
+    state.outcomes[WEIGHT, LOW, 0] = [3.0, 2.0, 1.5, 1.0]
     for number, (reward, expected) in enumerate([(0.9, 0.5 * (0.4 + 0.6)), (0.5, 0.5 * (2.0 + 1.5))]):
         play(state, 0, 1.0)
-        state.ring[number].reward = reward
-        state.ring[number].answer_age = 0.5 * (ages[0] + ages[1])  # on the way from the first age to the second
-        assert answer_weight(state, number) == pytest.approx(expected)
+        assert observe(state, number, reward, 1.0 + 0.5 * (ages[0] + ages[1])) == LEARNED  # between two ages
         assert state.ring[number].weight == pytest.approx(expected)
-    state.ring[0].answer_age = 25.0  # beyond all ages
-    assert answer_weight(state, 0) == 1.0
-    state.now[0].cutoff = ages[1]  # who has left it grows no older for its weight
+    assert outcome_weight(state, 0, 25.0) == 1.0  # beyond all ages
+    state.now[0].cutoff = ages[1]  # a decision that has left it grows no older for its weight
     for age in (ages[1], 25.0):
-        state.ring[0].answer_age = age
-        assert answer_weight(state, 0) == 0.6
-    assert answer_weight(watching(), 0) == 1.0
+        assert outcome_weight(state, 0, age) == 0.6
 
 
 def test_answers_enter_the_tally_with_their_weights() -> None:
-    state = telling()
-    state.outcomes.counts[WEIGHT, HIGH, 0] = 0.25
+    state = splitting()
+    state.outcomes[WEIGHT, HIGH, 0] = 0.25
     play(state, 1, 1.0)
     observe(state, 0, 0.8, 2.0)
     assert state.tally[:, 1, 0].tolist() == pytest.approx([0.25, 0.25 * 0.8, 0.25 * 0.64])
@@ -317,41 +301,41 @@ def test_answers_enter_the_tally_with_their_weights() -> None:
 
 
 def test_passing_an_age_counts_the_kind_and_weighs_the_answer_anew() -> None:
-    state = telling()
+    state = splitting()
     play(state, 1, 1.0)
     observe(state, 0, 0.8, 1.1)
     assert state.ring[0].weight == 1.0
-    state.outcomes.counts[WEIGHT, HIGH, 0] = 0.5
+    state.outcomes[WEIGHT, HIGH, 0] = 0.5
     state.now[0].clock = 4.0
     watch(state)
     passed = int((state.curves.ages < 3.0).sum())
-    by, inside = state.outcomes.counts[BY, HIGH, 0], state.outcomes.counts[INSIDE, HIGH, 0]
+    by, inside = state.outcomes[BY, HIGH, 0], state.outcomes[INSIDE, HIGH, 0]
     assert by.tolist() == [1.0] * passed + [0.0] * (by.size - passed)
     assert inside.sum() == 1.0
     assert inside[0] == 1.0
-    assert not state.outcomes.counts[:2, LOW].any()
+    assert not state.outcomes[:2, LOW].any()
     assert state.ring[0].weight == pytest.approx(0.5)
     assert state.tally[:, 1, 0].tolist() == pytest.approx([0.5, 0.5 * 0.8, 0.5 * 0.64])
-    relearn(state)
+    rebuild_rewards(state)
     assert state.ridge.weight[1, 0] == pytest.approx(0.5)
 
 
 def test_each_decision_passes_an_age_as_what_it_is() -> None:
-    state = telling()
+    state = splitting()
     for number, reward in enumerate((0.8, 0.1, 0.9)):
         play(state, 0, 1.0 + 0.01 * number)
         observe(state, number, reward, 1.05 + 0.01 * number)
     state.now[0].clock = 4.0
     watch(state)
-    assert state.outcomes.counts[BY, :, 0, 0].tolist() == [1.0, 2.0]  # of the low kind, and of the high
+    assert state.outcomes[BY, :, 0, 0].tolist() == [1.0, 2.0]  # of the low kind, and of the high
 
 
 def test_weights_are_set_when_curves_are_read() -> None:
-    state = telling()
-    state.outcomes.counts[BY, :, 0, :3] = [[10.0, 20.0, 40.0], [30.0, 35.0, 40.0]]
-    state.outcomes.counts[INSIDE, :, 0, :3] = [[10.0, 10.0, 20.0], [30.0, 5.0, 5.0]]
-    outcomes.read_returns(state)
-    weight = state.outcomes.counts[WEIGHT, :, 0]
+    state = splitting()
+    state.outcomes[BY, :, 0, :3] = [[10.0, 20.0, 40.0], [30.0, 35.0, 40.0]]
+    state.outcomes[INSIDE, :, 0, :3] = [[10.0, 10.0, 20.0], [30.0, 5.0, 5.0]]
+    read_returns(state)
+    weight = state.outcomes[WEIGHT, :, 0]
     assert (weight[LOW, :2] > 1.0).all()  # the low kind is slow: what has come of it stands for more
     assert (weight[HIGH, :2] < 1.0).all()
     assert (weight[:, 3] == 1.0).all()
