@@ -1,8 +1,9 @@
 """All decisions are those of the version before the engine became one state machine, bit for bit.
 
 `decisions.json` holds what commit b3b751d decides in these cases, in 16 hexadecimal digits each: every decision with
-its reward and delay, the curves, and how the run ended. Of 1,230 runs that were recorded then those stay that differ in
-kind, and runs are added for kinds that had none:
+its reward and delay, the curves, and how the run ended. 80 of the 160 are lines of the 1,230 that were recorded then;
+the others were played by that commit, because it recorded them with arms ruled out, or not at all. Kept are runs that
+differ in kind:
 
 - every preset, corrected and literal, in two of four small worlds, and with a race that ends early where it has one;
 - every other value of every option, once, in a world in turn: options of the race and printed readings from `doral`,
