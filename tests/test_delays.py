@@ -28,7 +28,7 @@ from doral.delays import (
     Pareto,
     Weibull,
 )
-from doral.delays.laws import LAWS
+from doral.delays.laws import LAWS as LAWS_BY_NAME
 from doral.errors import InvalidValue, UnknownName
 
 CONTINUOUS: list[tuple[Law, Any]] = [
@@ -316,7 +316,7 @@ def test_dictionaries_round_trip_through_json_exactly(law: delays.AnyLaw) -> Non
 def test_every_law_has_a_name_in_dictionaries() -> None:
     own = [law for law in Law.__subclasses__() if law.__module__.startswith("doral.delays")]  # not what rows make of it
     laws = {law.__name__ for law in own} | {"ByOutcome"}
-    assert set(LAWS) == laws
+    assert set(LAWS_BY_NAME) == laws
 
 
 def test_bad_dictionaries() -> None:
