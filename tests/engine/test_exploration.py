@@ -96,7 +96,8 @@ def test_the_budget_holds_while_exploring(pacing: str) -> None:
     """With little budget, arms that are often missing, and every arrival explored."""
     scenario = place(budget=41.3, horizon=3_000, availability=(0.9, 0.2, 0.7, 0.5, 0.5))
     for explore in (0.02, 1.0):
-        for outcome, arrivals, _ in play(policy_of("doral-otf", {"pacing": pacing, "explore": explore}), scenario, runs=3):
+        options = policy_of("doral-otf", {"pacing": pacing, "explore": explore})
+        for outcome, arrivals, _ in play(options, scenario, runs=3):
             assert outcome.spend <= scenario.problem.budget
             assert outcome.decisions == (arrivals.arm >= 0).sum()
             assert ((arrivals.probability > 0.0) & (arrivals.probability <= 1.0)).all()
