@@ -106,7 +106,8 @@ def certificates(state: State, problem: Problem) -> tuple[Certificate, ...]:
     depth, today = state.demand.depth, state.tiers[TIER_PRICE]
     is_open = state.barrier[-1, : problem.n_arms] == 0.0
     found = []
-    for j, context in enumerate(problem.context_names):
+    for j in np.flatnonzero(_may_be_out(bounds, state.hulls.costs, is_open, (low[depth], high[depth]))).tolist():
+        context = problem.context_names[j]
         costs = state.hulls.costs[min(j, state.hulls.costs.shape[0] - 1)]
         ends = float(low[depth[j]]), float(high[depth[j]])
         rivals = _better_arms(bounds.value[j], bounds.width[j], costs, is_open, ends)
@@ -196,6 +197,16 @@ def _baseline(state: State, problem: Problem) -> Floats:
         return np.where(state.ridge.is_touched[:n_contexts] != 0, weight * state.baseline, 0.0)
     control = problem.control
     return np.asarray(weight * state.tau[:n_contexts, control] * state.ridge.estimate[:n_contexts, control])
+
+
+def _may_be_out(bounds: Bounds, costs: Floats, is_open: Mask, ends: tuple[Floats, Floats]) -> Mask:
+    """Return the contexts (J,) where at both prices some arm is better than another: only these are worth a look."""
+    found = np.ones(bounds.value.shape[0], dtype=bool)
+    for price in ends:
+        net = (bounds.value - price[:, None] * costs)[:, is_open]
+        width = bounds.width[:, is_open]
+        found &= (net - width).max(axis=1, initial=-np.inf) > (net + width).min(axis=1, initial=np.inf)
+    return found
 
 
 def _better_arms(

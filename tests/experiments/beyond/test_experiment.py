@@ -137,7 +137,7 @@ def test_settings_say_what_was_run(made: tuple[Path, BeyondFindings]) -> None:
 
 
 def test_a_table_alone_leaves_nothing_of_more(tmp_path: Path) -> None:
-    for name in ("ingredients.csv", "ingredients.png", "choices.csv", "choice_cutoff.pdf", "regret.png"):
+    for name in ("ingredients.csv", "ingredients.png", "choices.csv", "choice_curves.pdf", "regret.png"):
         (tmp_path / name).write_text("from an earlier call")
     drift = (SCENARIOS["stress/drift"],)
     found = make(tmp_path, dataclasses.replace(TINY, scenarios=drift, runs=1, side_runs=1, main_only=True))
@@ -386,9 +386,9 @@ def test_the_full_extent_is_every_policy_on_every_scenario() -> None:
     }
     assert QUICK.is_quick
     assert not FULL.is_quick
-    only = dataclasses.replace(FULL, scenarios=(SCENARIOS["stress/heavy"],))
-    assert {sweep.name for sweep in only.sweeps} == {"cutoff"}
-    assert {cell.scenario.name for cell in cells(only)} == {"stress/heavy"}
+    only = dataclasses.replace(FULL, scenarios=(SCENARIOS["stress/silent-slow"],))
+    assert {sweep.name for sweep in only.sweeps} == {"silence"}
+    assert {cell.scenario.name for cell in cells(only)} == {"stress/silent-slow"}
 
 
 @pytest.mark.parametrize(
