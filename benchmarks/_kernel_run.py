@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from doral._arrays import Ints
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.engine.explain import view_race
 from doral.engine.options import PolicyOptions
 from doral.engine.setup import Blueprint, first_state, grown

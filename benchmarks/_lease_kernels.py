@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Bits, Floats, Ints
-from doral._kernel import Entry, Program, kernel, position, shared
+from doral.compiled import Entry, Program, kernel, position, shared
 from doral.engine.budget import list_cost
 from doral.engine.engine import ASK, state_layout
 from doral.engine.events import action_of, choose, commit, is_full, prepare, welcome

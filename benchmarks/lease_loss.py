@@ -36,7 +36,7 @@ from _lease_kernels import HAIR, LEASES, Tour
 from scipy import stats
 
 from doral._arrays import leaves, replace_leaves
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.engine.engine import ASK
 from doral.engine.options import policy
 from doral.engine.setup import first_state, grown

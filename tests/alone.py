@@ -1,19 +1,20 @@
-"""Single kernels, called from Python and compiled as programs are: that takes a small part of Numba's own time."""
+"""Single kernels, called from Python and compiled as programs are: that takes a small part of the time of Numba."""
 
 from __future__ import annotations
 
-import hashlib
+import itertools
+import linecache
 from collections import namedtuple
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from doral._kernel import Block, Entry, Kernel, Program
-from doral._kernel.blocks import Form
-from doral._kernel.trees import SCALARS
+from doral.compiled import Block, Entry, Kernel, Program
+from doral.trees.block import Form
+from doral.trees.layout import SCALARS
 
+_NUMBERS = itertools.count()
 RETURNS: dict[str, type | None] = {"int": int, "float": float, "bool": bool, "None": None}
 
 
@@ -30,8 +31,8 @@ def call_alone(kernel: Kernel, *arguments: Any) -> Any:
 def _fits(argument: Any) -> bool:
     if isinstance(argument, np.ndarray):
         return argument.flags.c_contiguous
-    if hasattr(argument, "_fields"):  # a composition inside of a tree would not be in the name of the code
-        return not hasattr(argument, "composition") and all(map(_fits, argument))
+    if hasattr(argument, "_fields"):
+        return all(map(_fits, argument))
     return type(argument) in SCALARS
 
 
@@ -46,16 +47,10 @@ def _given_class(kernel: Kernel, number: int) -> Any:
 def _program(kernel: Kernel, form: Form) -> Program:
     function, arguments = kernel.function, ", ".join(f"given.{name}" for name in form.fields)
     scope: dict[str, Any] = {"kernel": kernel}
-    exec(f"def call(given):\n    return kernel({arguments})\n", scope)
+    source, path = f"def call(given):\n    return kernel({arguments})\n", f"<alone {next(_NUMBERS)}>"
+    linecache.cache[path] = len(source), None, source.splitlines(keepends=True), path  # translated from its source
+    exec(compile(source, path, "exec"), scope)
     call = scope["call"]
     call.__module__, call.__qualname__ = function.__module__, f"{function.__qualname__}, alone"
     returns = RETURNS[function.__annotations__["return"]]
-    return Program(name=_name(kernel), entries={"call": Entry(Kernel(call, kernel.kind), (form.layout,), returns)})
-
-
-def _name(kernel: Kernel) -> str:
-    """The key of a program knows of changes in the sources of doral; of those in a module of tests, its name does."""
-    if kernel.function.__module__.startswith("doral."):
-        return "alone"
-    source = Path(kernel.function.__code__.co_filename).read_bytes()
-    return f"alone-{hashlib.sha256(source).hexdigest()[:8]}"
+    return Program(name="alone", entries={"call": Entry(Kernel(call, kernel.kind), (form.layout,), returns)})

@@ -69,7 +69,7 @@ def compiled_alone() -> Iterator[None]:
     """Kernels that a module calls from Python are programs of their own: compiled in a third of the time, called
     in a multiple of it.
     """
-    from doral._kernel import Kernel
+    from doral.compiled import Kernel
     from tests.alone import call_alone
 
     with pytest.MonkeyPatch.context() as patch:

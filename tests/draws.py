@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doral._kernel import Block, Entry, Program
+from doral.compiled import Block, Entry, Program
 from doral.simulation.world.tape import World, draw_delay, draw_reward, example
 
 

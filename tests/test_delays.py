@@ -12,9 +12,9 @@ from scipy import integrate, special, stats
 
 from doral import delays
 from doral._delay_kernels import delay_quantile, unit_delay, whole_delay
-from doral._kernel.normal import make_normal, normal_quantile
-from doral._kernel.quick import QUICK_ERROR, QUICK_UPTO, quick_exp, quick_log
-from doral._kernel.rounding import rounded_up
+from doral.numerics.normal import make_normal, normal_quantile
+from doral.numerics.approximations import QUICK_ERROR, QUICK_UPTO, quick_exp, quick_log
+from doral.numerics.approximations import rounded_up
 from doral.delays import (
     ByOutcome,
     Empirical,

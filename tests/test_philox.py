@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from doral._kernel.philox import ARRIVAL, AVAILABILITY, COIN, PARAMETERS, coin, philox, to_uniform
+from doral.numerics.philox import ARRIVAL, AVAILABILITY, COIN, PARAMETERS, coin, philox, to_uniform
 
 WORDS = st.integers(0, 2**64 - 1)
 WORD_BITS = 64

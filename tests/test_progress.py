@@ -16,8 +16,8 @@ import pytest
 
 import doral
 from doral import _progress, _stderr_line
-from doral._kernel.notice import announce_compiling
 from doral._progress import Progress
+from doral.compiled.notice import announce_compiling
 from doral.pages.figure import Figure
 from tests.small_worlds import make_scenario
 
@@ -147,7 +147,7 @@ def test_whoever_interrupts_it_sees_a_clean_line(screen: Screen) -> None:
 def test_words_that_stay_do_not_run_into_the_line(screen: Screen) -> None:
     with Progress("simulating", [1.0], "runs"):
         time.sleep(0.1)
-        announce_compiling("the engine", 20.0, is_prepared=False)
+        announce_compiling("the engine", 20.0)
         time.sleep(0.1)
     assert screen.left() == "doral: compiling the engine for this machine, once: about 20 s"
 
@@ -218,7 +218,7 @@ def test_with_a_screen_the_viewer_opens_it(monkeypatch: pytest.MonkeyPatch, tmp_
 CELLS = (
     """
 import time, doral
-from doral._kernel.notice import announce_compiling
+from doral.compiled.notice import announce_compiling
 from tests.test_progress import Sleepy
 from tests.small_worlds import make_scenario
 class Slow(Sleepy):
@@ -227,7 +227,7 @@ class Slow(Sleepy):
         return None
 result = doral.simulate([Slow, Sleepy], make_scenario(), runs=1)
 """,
-    "announce_compiling('the engine', 20.0, is_prepared=False)",
+    "announce_compiling('the engine', 20.0)",
     "result",
     "result.plot()",
     "result.plot('share').show()",

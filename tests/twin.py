@@ -27,7 +27,7 @@ from scipy import stats
 from scipy.special import ndtri
 
 from doral._arrays import Flags, Floats, Ints
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.delays import AnyLaw, ByOutcome, Law
 from doral.engine.options import PolicyOptions
 from doral.problem import Problem

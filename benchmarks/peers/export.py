@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from doral._arrays import Floats
-from doral._kernel import Block, Entry, Program, kernel
+from doral.compiled import Block, Entry, Program, kernel
 from doral.person import Category
 from doral.problem import Problem
 from doral.simulation.scenario.scenario import Scenario

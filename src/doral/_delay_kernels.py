@@ -13,10 +13,9 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral._delay_kinds import EMPIRICAL, EXPONENTIAL, FIXED, GEOMETRIC, LOGNORMAL, PARETO, WEIBULL
-from doral._kernel import Entry, Program, kernel, shared
-from doral._kernel.normal import normal_quantile
-from doral._kernel.quick import QUICK_ERROR, QUICK_UPTO, quick_exp
-from doral._kernel.rounding import rounded_up
+from doral.compiled import Entry, Program, kernel, shared
+from doral.numerics.approximations import QUICK_ERROR, QUICK_UPTO, quick_exp, rounded_up
+from doral.numerics.normal import normal_quantile
 
 
 @kernel

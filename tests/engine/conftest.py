@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from doral._kernel import running_python
+from doral.compiled import running_python
 from doral.engine.interpret import IN_PYTHON
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import doral
 from doral._arrays import Floats
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.delays import ByOutcome, Geometric
 from doral.engine.engine import Engine, Heard
 from doral.engine.options import PolicyOptions, policy, policy_of

@@ -9,7 +9,7 @@ import pytest
 
 import doral
 from doral._arrays import Floats
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.engine.certificates import Certificate, certificates
 from doral.engine.options import PolicyOptions, policy
 from doral.pacing import solve

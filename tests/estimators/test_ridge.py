@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doral._arrays import Floats, Ints
-from doral._kernel import kernel
+from doral.compiled import kernel
 from doral.estimators.ridge import REFACTOR_EVERY, Ridge, add_weight, refactor, update
 from tests.estimators.ridges import first_ridge
 

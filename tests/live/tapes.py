@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from doral._arrays import leaves
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.delays import Geometric
 from doral.engine.options import POLICY_NAMES, PolicyOptions, make_policy
 from doral.engine.state import State

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import doral
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.engine.setup import PREDICTION_PREFIX
 from doral.errors import DoralError, InvalidValue
 from doral.live.decision import Decision

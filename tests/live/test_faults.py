@@ -96,7 +96,7 @@ def test_a_snapshot_of_other_code_is_ignored(
 ) -> None:
     campaign = make(open_store(sqlite_url(tmp_path)))
     busy(campaign)
-    monkeypatch.setattr("doral.live.snapshot.sources_digest", lambda: "an earlier engine")
+    monkeypatch.setattr("doral.live.snapshot.decisions_digest", lambda: "an earlier engine")
     campaign.save_snapshot()
     monkeypatch.undo()
     again = open_store(sqlite_url(tmp_path)).campaign("kits")

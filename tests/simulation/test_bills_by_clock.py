@@ -10,7 +10,7 @@ import pytest
 
 import doral
 from doral._arrays import Floats
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.delays import ByOutcome, Geometric, Never
 from doral.engine.options import make_policy
 from doral.simulation.results.outcome import DecisionLog

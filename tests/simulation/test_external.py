@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 import doral
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.engine.people import KNOWN
 from doral.errors import InvalidValue, UnknownName
 from doral.prediction.columns import Columns

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import doral
 from doral._arrays import Floats
 from doral._elementary import product, weighted_sum
-from doral._kernel.sources import ROOT, files_of
 from doral.simulation.catalogue.people import LEVEL, NUMBERS, SIZE, Lines, Visitors, standardised
 from doral.simulation.workers import packing as fingerprint
+
+ROOT = Path(doral.__file__).parent
 
 
 def _slowly(x: Floats, y: Floats) -> Floats:
@@ -49,7 +52,7 @@ def test_what_people_are_worth_has_the_same_bits_everywhere() -> None:
 def test_nothing_that_decides_or_is_drawn_is_added_up_by_blas(folder: str) -> None:
     """The catalogue's means once were, and had other last bits where a processor multiplies and adds in one."""
     by_blas = ("dot", "einsum", "inner", "linalg", "matmul", "tensordot", "vdot")
-    sources = files_of(f"{folder}/**/*.py")
+    sources = sorted(ROOT.glob(f"{folder}/**/*.py"))
     assert sources
     for path in sources:
         if path.name == "explain.py":  # it is computed when asked for, and decides nothing

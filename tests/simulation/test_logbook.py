@@ -10,7 +10,7 @@ import pytest
 from tests.small_worlds import make_scenario
 
 import doral
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.delays import Empirical
 from doral.errors import InvalidValue
 from doral.simulation.results.outcome import BY_END, WITHIN_CUTOFF, WITHIN_DEADLINE

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import doral
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.delays import AnyLaw, ByOutcome, Geometric, Never
 from doral.engine.options import policy
 from doral.errors import InvalidValue

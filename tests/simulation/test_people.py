@@ -20,7 +20,7 @@ from tests.draws import delay_in
 import doral
 from doral import delays
 from doral._arrays import Floats
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.engine.setup import Blueprint, FirstStates, first_state
 from doral.experiments.kit.settings import describe_scenario
 from doral.simulation.catalogue.people import NUMBERS, SCENARIOS, Visitors, one_class_each

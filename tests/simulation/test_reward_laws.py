@@ -14,7 +14,7 @@ from tests.draws import delay_in, reward_in
 
 import doral
 from doral import delays
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.errors import InvalidValue
 from doral.simulation.world.tape import WORLD, new_tape
 from doral.simulation.world.truth import make_truth

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 
 import doral
 from doral import delays
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.errors import InvalidValue, UnknownName
 from doral.simulation.catalogue.paper import SCENARIOS, with_horizon
 from doral.simulation.world.oracle import availability_dual

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import doral
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.cli.app import app
 from doral.errors import InvalidValue
 from doral.simulation.catalogue.lookup import CLASS_SCENARIOS, SCENARIOS

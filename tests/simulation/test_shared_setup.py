@@ -14,8 +14,8 @@ from tests.small_worlds import MIXED_LAWS, make_scenario
 
 import doral
 from doral import delays
-from doral._kernel import Block
-from doral._kernel.philox import ARRIVAL, philox, to_uniform
+from doral.compiled import Block
+from doral.numerics.philox import ARRIVAL, philox, to_uniform
 from doral.problem import Context
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.returns import expected_worth

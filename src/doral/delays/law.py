@@ -63,7 +63,7 @@ class Law(ABC):
         """
         # Here and not above: describing a law is to stay free of the compiler and its start-up time.
         from doral._delay_kernels import DELAYS, Sample
-        from doral._kernel import Block
+        from doral.compiled import Block
 
         remedy = "must all be numbers from 0 to below 1"
         array = _checked_floats("uniforms", uniforms, remedy)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 
-from doral._kernel import kernel, rare
+from doral.compiled import kernel, rare
 from doral.engine.budget import expected_refunds
 from doral.engine.state import AHEAD, CALIBRATED, PRINTED, TO_COME, State, class_of, norm_row
 from doral.estimators.shrinkage import DOUBT, NOISE

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-from doral._kernel import kernel, position, rare
+from doral.compiled import kernel, position, rare
 from doral.engine.state import PERIOD, PRINTED_COIN, PRINTED_RATE, SPENT, Costs, State, kept
 from doral.pacing import sort_costs
 

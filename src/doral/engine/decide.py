@@ -18,9 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats
-from doral._kernel import kernel, position, rare, shared
-from doral._kernel.philox import COIN as COIN_PURPOSE
-from doral._kernel.philox import coin, philox, to_uniform
+from doral.compiled import kernel, position, rare, shared
 from doral.engine.bonus import bonus_scale, stretch, stretched
 from doral.engine.budget import expected_refunds, rate
 from doral.engine.race import next_pull
@@ -43,6 +41,8 @@ from doral.engine.state import (
 )
 from doral.estimators.ridge import draw
 from doral.estimators.shrinkage import COUNT, DOUBT, MEAN_SQUARE, REWARD
+from doral.numerics.philox import COIN as COIN_PURPOSE
+from doral.numerics.philox import coin, philox, to_uniform
 from doral.pacing import (
     NO_ARM,
     Share,

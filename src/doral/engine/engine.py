@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from doral._arrays import Bits, Floats, Ints, Record, leaves, replace_leaves
-from doral._kernel import Block, Entry, Program, TreeLayout, layout_of, position, rare, shared
+from doral.compiled import Block, Entry, Program, TreeLayout, layout_of, position, rare, shared
 from doral.engine import events
 from doral.engine.budget import BACK, added, decimal_rest, list_cost
 from doral.engine.decide import PLAYED_RACING

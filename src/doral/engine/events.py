@@ -30,7 +30,7 @@ import math
 import numpy as np
 
 from doral._arrays import Bits, Floats
-from doral._kernel import kernel, position, rare, shared
+from doral.compiled import kernel, position, rare, shared
 from doral.engine.bonus import set_stretch_of_contexts
 from doral.engine.budget import (
     add_budget,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats
-from doral._kernel import running_python
+from doral.compiled import running_python
 from doral.engine.forecast import rhythm_until
 from doral.engine.people import CAME
 from doral.engine.race import ACCEPTED, REJECTED

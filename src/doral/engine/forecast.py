@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 
 from doral._arrays import Floats, Record
-from doral._kernel import kernel, position, rare
+from doral.compiled import kernel, position, rare
 from doral.engine.state import HOURS, SPANS, WEEKDAYS, Forecast, State, clock_passed
 from doral.problem import MAX_HORIZON
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from doral._arrays import leaves
-from doral._kernel import Block, Program, running_python
-from doral._kernel.philox import philox
+from doral.compiled import Block, Program, running_python
+from doral.numerics.philox import philox
 
 MOST_CELLS = 20_000  # rows of values times arms: beyond, a refresh in Python takes longer than a caller waits
 MOST_COLUMNS = 50

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 
 from doral._arrays import Floats
-from doral._kernel import kernel, position, rare
+from doral.compiled import kernel, position, rare
 from doral.engine.people import (
     expect_answer,
     rebuild_lines,

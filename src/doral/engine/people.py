@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from doral._arrays import Floats
-from doral._kernel import kernel, position, rare
+from doral.compiled import kernel, position, rare
 from doral.engine.bonus import set_stretch
 from doral.engine.returns import set_tau, trial_part
 from doral.engine.state import GONE_SLOT, State, kept, mark_stale, noise_variance, norm_row, remembered

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from doral._arrays import Ints
-from doral._kernel import kernel, rare
+from doral.compiled import kernel, rare
 from doral.engine.state import Race, State
 from doral.estimators.median_of_means import add_delay, add_open_pull, close_pull, median_of_means
 from doral.estimators.survival import ReturnCurves, restricted_mean

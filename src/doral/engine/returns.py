@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from doral._arrays import Floats
-from doral._kernel import kernel, position, rare
+from doral.compiled import kernel, position, rare
 from doral.engine.state import (
     BY_DEADLINE,
     ESTIMATED,

@@ -31,7 +31,7 @@ from doral._arrays import (
     sizes_of_shapes,
 )
 from doral._cached import cached_property
-from doral._kernel import Block, Template
+from doral.compiled import Block, Template
 from doral.engine import state as s
 from doral.engine.budget import decimal_rest
 from doral.engine.decide import FIRST_TRIES

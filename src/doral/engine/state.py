@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from doral._arrays import Array, Floats, Ints, Record
-from doral._kernel import kernel
+from doral.compiled import kernel
 from doral.estimators.design import Design
 from doral.estimators.levels import NO_LEVEL, LevelEffects
 from doral.estimators.line import Line

@@ -20,7 +20,7 @@ import math
 from typing import NamedTuple
 
 from doral._arrays import Floats
-from doral._kernel import kernel, rare
+from doral.compiled import kernel, rare
 from doral.estimators.ridge import Ridge, refactor_rows
 from doral.estimators.scoring import above_zero
 from doral.estimators.shrinkage import (

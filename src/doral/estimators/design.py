@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from doral._arrays import Array, Floats, Ints
-from doral._kernel import kernel, rare
+from doral.compiled import kernel, rare
 
 FARTHEST = 10.0  # scales from the centre
 ROUNDING = 1e-13  # of a number: who differ by less are alike

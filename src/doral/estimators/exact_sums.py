@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from doral._arrays import Floats
-from doral._kernel import kernel
+from doral.compiled import kernel
 
 # Of a cell: the sum of rewards and what it has lost, the sum of their squares and what it has lost.
 REWARDS, SQUARES = 0, 2

@@ -18,7 +18,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from doral._arrays import Array, Floats, Ints, allocate, axis_fields
-from doral._kernel import kernel, position, rare
+from doral.compiled import kernel, position, rare
 from doral.estimators.line import (
     FLOOR,
     GUESS,

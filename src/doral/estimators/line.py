@@ -24,7 +24,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from doral._arrays import Array, Floats, Ints, allocate
-from doral._kernel import kernel, position, rare, shared
+from doral.compiled import kernel, position, rare, shared
 from doral.estimators.ridge import invert, padded
 from doral.estimators.scoring import above_zero, as_guessed, moved
 from doral.estimators.shrinkage import COUNT, DOUBT, MEAN_SQUARE, NOISE, REWARD, SQUARE, Prior

@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from doral._arrays import Array, Floats, Ints, allocate
-from doral._kernel import kernel, rare
+from doral.compiled import kernel, rare
 
 
 class DelayRecord(NamedTuple):

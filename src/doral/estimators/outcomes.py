@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from doral._arrays import Floats
-from doral._kernel import kernel, rare
+from doral.compiled import kernel, rare
 
 PRIOR_ANSWERS = 5.0  # both kinds together count like so many answers of one
 HEAVIEST = 20.0  # no answer counts for more than so many, or for less than one of so many

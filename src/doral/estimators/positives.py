@@ -14,7 +14,7 @@ answers, to a return that is even over time.
 from __future__ import annotations
 
 from doral._arrays import Floats
-from doral._kernel import kernel, rare
+from doral.compiled import kernel, rare
 
 ARM_ANSWERS = 5.0  # all arms together count like so many answers of one
 EVEN_ANSWERS = 1.0  # an even return counts like so many answers of all

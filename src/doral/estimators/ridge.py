@@ -24,10 +24,10 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from doral._arrays import Array, Floats, Ints, allocate
-from doral._kernel import kernel, shared
-from doral._kernel.normal import normal_quantile
-from doral._kernel.philox import POSTERIOR, philox, to_uniform
-from doral._kernel.rows import VECTOR, add_up_rows, move_by_rows, narrow_by_rows, shift_by_rows, take_off_products
+from doral.compiled import kernel, shared
+from doral.numerics.normal import normal_quantile
+from doral.numerics.philox import POSTERIOR, philox, to_uniform
+from doral.numerics.rows import VECTOR, add_up_rows, move_by_rows, narrow_by_rows, shift_by_rows, take_off_products
 
 REFACTOR_EVERY = 4096  # rank-one updates of one context between two exact rebuilds
 MANY_FEATURES = 16  # from here on, a root of V^-1 is kept for draws: to factor it for each takes O(k^3)

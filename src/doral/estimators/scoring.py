@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from doral._kernel import kernel, rare
+from doral.compiled import kernel, rare
 
 
 @rare

@@ -15,7 +15,7 @@ import math
 from typing import Annotated, NamedTuple
 
 from doral._arrays import Array, Floats, allocate
-from doral._kernel import kernel, rare
+from doral.compiled import kernel, rare
 from doral.estimators.ridge import invert
 from doral.estimators.scoring import as_guessed, moved
 

@@ -22,7 +22,7 @@ import math
 from typing import Annotated, NamedTuple
 
 from doral._arrays import Array, Floats, allocate
-from doral._kernel import kernel, rare, shared
+from doral.compiled import kernel, rare, shared
 from doral.estimators.ridge import (
     MANY_FEATURES,
     Ridge,

@@ -15,7 +15,7 @@ import numpy as np
 
 from doral._arrays import Array, Flags, Floats, Ints, allocate
 from doral._elementary import geometric_steps
-from doral._kernel import kernel, rare, shared
+from doral.compiled import kernel, rare, shared
 
 MOST_CONCENTRATED = 1e9
 MOST_VOTES = 20.0  # a context with more decisions says no more about how far contexts differ

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doral import _check
-from doral._kernel import Block, running_python
+from doral.compiled import Block, running_python
 from doral.engine.setup import MAX_SEED
 from doral.errors import InvalidValue
 from doral.gym.observation import Layout, Observer, Statistics

@@ -7,15 +7,21 @@ from functools import cache
 
 import numpy as np
 
-from doral._kernel.sources import sources_digest
 from doral._version import VERSION
+from doral.compiled.key import modules_digest
+
+
+@cache
+def decisions_digest() -> str:
+    """Return a digest of the code that decides: kernels, and the Python that sets them up."""
+    return modules_digest("doral.engine.engine")
 
 
 @cache
 def engine_name() -> str:
     """Version, sources that decide, and processor: two that are named alike decide alike, to the bit."""
-    from doral._kernel.machine import cpu_name
+    from doral.compiled.machine import HOST
 
     return json.dumps(
-        {"doral": VERSION, "sources": sources_digest()[:16], "processor": cpu_name(), "numpy": np.__version__}
+        {"doral": VERSION, "sources": decisions_digest()[:16], "processor": HOST.cpu, "numpy": np.__version__}
     )

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from doral._kernel.sources import sources_digest
 from doral.engine.setup import GROWING, first_sizes, grown_sizes
 from doral.live.definition import Definition
+from doral.live.engine_name import decisions_digest
 from doral.live.fold import Fold
 from doral.live.snapshot_checks import BadSnapshot, check_fold
 
@@ -32,7 +32,7 @@ _ROOM = 4  # arrays that grow with the log have room for at most so many times w
 def fingerprint(fold: Fold) -> str:
     """Which states fit: names, types and axes of all arrays, and the code that reads them."""
     layout = [(name, str(array.dtype), array.ndim) for name, array in fold.engine.arrays()]
-    return hashlib.sha256(f"{VERSION} {sources_digest()} {np.__version__} {layout}".encode()).hexdigest()
+    return hashlib.sha256(f"{VERSION} {decisions_digest()} {np.__version__} {layout}".encode()).hexdigest()
 
 
 def encode(fold: Fold) -> bytes:

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from doral._arrays import Array, Floats, Ints, allocate
-from doral._kernel import kernel
+from doral.compiled import kernel
 
 FEW_CONTEXTS = 64  # up to here, sums over contexts are taken one by one
 

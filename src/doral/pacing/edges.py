@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from doral._arrays import Array, Floats, Ints, allocate
-from doral._kernel import kernel, position, rare
+from doral.compiled import kernel, position, rare
 from doral.pacing.demand import FEW_CONTEXTS, Demand
 
 _SMALLEST_ROOM = 32

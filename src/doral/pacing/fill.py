@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from doral._arrays import Floats
-from doral._kernel import kernel, position, shared
+from doral.compiled import kernel, position, shared
 from doral.pacing.demand import Demand, share_of
 from doral.pacing.edges import Edges, is_summed, is_within, slope_as_placed
 from doral.pacing.hulls import Hulls, edge_of

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from doral._arrays import Array, Floats, Ints, allocate
-from doral._kernel import kernel, rare
+from doral.compiled import kernel, rare
 from doral.pacing.demand import Demand
 from doral.pacing.edges import (
     Edges,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._kernel import Block, Entry, Program, Template, kernel
+from doral.compiled import Block, Entry, Program, Template, kernel
 from doral.pacing.demand import Demand, new_demand
 from doral.pacing.fill import fill
 from doral.pacing.hulls import Hulls, new_hulls, place, set_hull

@@ -10,8 +10,8 @@ import numpy as np
 
 from doral import _check
 from doral._arrays import Floats
-from doral._kernel import Block
 from doral._progress import Progress
+from doral.compiled import Block
 from doral.engine.options import PolicyOptions
 from doral.engine.setup import MAX_SEED, check_size
 from doral.errors import DoralError, InvalidValue

@@ -8,14 +8,12 @@ from typing import Any, Literal, TypeAlias, overload
 
 from doral import _check
 from doral._given import Numbers, NumberTable
-from doral._kernel.sources import digest_of
+from doral.compiled.key import modules_digest
 from doral.errors import InvalidValue, UnknownName, shown
 from doral.problem import Problem
 from doral.simulation.rivals import beta_ts_lp, explorers, status_quo
 from doral.simulation.rivals.plan import Settings
 from doral.simulation.world.python_policy import PythonPolicy
-
-SOURCES = "simulation/rivals/*.py"  # of the package: what decides, beside the engine's
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class Rival:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold, with what its decisions depend on beside the engine."""
-        return {"rival": self.kind, "name": self.name, **asdict(self.settings), "sources": digest_of(SOURCES)}
+        return {"rival": self.kind, "name": self.name, **asdict(self.settings), "sources": modules_digest(__name__)}
 
 
 def make_rival(name: str, /, *, label: str | None = None, **settings: Any) -> Rival:

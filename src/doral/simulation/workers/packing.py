@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from doral._kernel.sources import digest_of
 from doral._version import VERSION
+from doral.compiled.key import modules_digest
 from doral.errors import InvalidValue
 
 REMEDY = "install the same on both sides, on processors of one kind"
@@ -31,7 +31,7 @@ def versions() -> dict[str, str]:
     """
     return {
         "doral": VERSION,
-        "sources of doral": digest_of("**/*.py")[:16],
+        "sources of doral": modules_digest("doral.simulation.api")[:16],
         "Python": platform.python_version(),
         "processor": platform.machine(),
         "C library": " ".join(platform.libc_ver()).strip() or platform.system(),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.logbook import LOGBOOK, NO_DECISION, new_logbook, spent
 from doral.simulation.world.tape import Tape

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doral._arrays import Floats, Ints, Record
-from doral._kernel import Entry, Program, kernel, position
+from doral.compiled import Entry, Program, kernel, position
 from doral.errors import InvalidValue
 from doral.problem import Problem
 from doral.simulation.results.outcome import (

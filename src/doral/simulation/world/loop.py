@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from doral._kernel import Entry, Program, kernel, position, shared
+from doral.compiled import Entry, Program, kernel, position, shared
 from doral.engine.budget import list_cost, refund, settle_payment
 from doral.engine.engine import COMPILE_SECONDS, state_layout
 from doral.engine.events import action_of, choose, commit, is_full, observe, pass_time, prepare, welcome

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.engine.certificates import certificates
 from doral.engine.explain import accepted, view_explored, view_race
 from doral.engine.options import PolicyOptions

@@ -15,11 +15,10 @@ import numpy as np
 from doral._arrays import Bits, Floats, Ints
 from doral._delay_kernels import unit_delay, whole_delay
 from doral._delay_kinds import EXPONENTIAL, GEOMETRIC, PARETO
-from doral._kernel import Entry, Program, kernel, position, shared
-from doral._kernel.normal import make_normal
-from doral._kernel.philox import ARRIVAL, AVAILABILITY, PARAMETERS, philox, to_uniform
-from doral._kernel.quick import quick_log
-from doral._kernel.rounding import rounded_up
+from doral.compiled import Entry, Program, kernel, position, shared
+from doral.numerics.approximations import quick_log, rounded_up
+from doral.numerics.normal import make_normal
+from doral.numerics.philox import ARRIVAL, AVAILABILITY, PARAMETERS, philox, to_uniform
 from doral.simulation.scenario.rows import cost_shares
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 from doral._arrays import Floats, Ints
 from doral._cached import cached_property
 from doral._delay_kinds import EMPIRICAL, QUICK
-from doral._kernel import Block
+from doral.compiled import Block
 from doral.delays.law import LawCode
 from doral.problem import OBSERVED
 from doral.simulation.results.outcome import ArrivalLog, DecisionLog
