@@ -26,7 +26,8 @@ COMPILE := $(LOCK_VENV)/bin/pip-compile --quiet --upgrade --strip-extras --no-an
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(BASE_READY) ## install doral and what it needs into .venv (.venv/bin/doral)
+setup: $(BASE_READY) ## install doral and what it needs into .venv (.venv/bin/doral), and compile it for this machine
+	@$(if $(filter setup,$(MAKECMDGOALS)),$(BIN)/python scripts/prepare_code.py,:)
 	@$(if $(filter setup,$(MAKECMDGOALS)),printf '%s\n' "doral is in $(BIN). What to type next:" \
 		"  $(BIN)/doral init my.toml      write a problem of your own to start from" \
 		"  $(BIN)/doral simulate my.toml  let policies play it" \
@@ -90,9 +91,9 @@ dist: $(DEV_READY) ## wheel and source archive into dist/, tried in an empty env
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python scripts/newcomer.py docs/first_hour.md dist
 
-wheel: setup ## a wheel for this platform that carries prepared code, into dist/
-	PYTHONPATH=src $(BIN)/python scripts/prepare_code.py
-	$(PIP) wheel --no-deps --wheel-dir dist . ; status=$$?; rm -rf src/doral/_kernel/prepared; exit $$status
+wheel: $(BASE_READY) ## a wheel for this platform that carries machine code, into dist/
+	PYTHONPATH=src $(BIN)/python scripts/prepare_code.py --wheel
+	$(PIP) wheel --no-deps --wheel-dir dist . ; status=$$?; rm -rf src/doral/compiled/prepared; exit $$status
 
 format: $(DEV_READY) ## rewrite the sources in the common style
 	$(BIN)/ruff check --fix .

@@ -1,50 +1,39 @@
-"""Write the bitcode that a wheel carries, so that whoever installs it waits for no compiler; see `make wheel`."""
+"""Compile all programs: for this machine into the user's cache folder, or with `--wheel` into the package."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+import time
 
-import numpy as np
-from doral.engine.blueprint import Blueprint
-from doral.engine.compose import first_state
-from doral.engine.entries import live_entries, program_of
-from doral.engine.presets import POLICY_NAMES, policy
-
-from doral import Arm, Problem
 from doral._delay_kernels import DELAYS
-from doral._kernel import Program
-from doral._kernel.prepared import FOLDER, prepare
-from doral.engine.options import PolicyOptions
+from doral.compiled.store import PREPARED, is_there, load, prepare
+from doral.engine import engine
 from doral.pacing import PACING
+from doral.simulation.world import loop
 from doral.simulation.world.logbook import LOGBOOK
-from doral.simulation.world.loop import simulation_program
 from doral.simulation.world.tape import WORLD
 
-ANY = PolicyOptions(name="any", half_life=1.0)  # no preset: it runs on the composition that holds all pieces
+PROGRAMS = (WORLD, PACING, DELAYS, LOGBOOK, loop.PROGRAM, engine.PROGRAM)
 
 
-def programs() -> Iterator[Program]:
-    """Every preset, live and simulated, and what all simulations need."""
-    yield from (WORLD, PACING, DELAYS, LOGBOOK)
-    problem = Problem(arms=[Arm("arm", features=[1.0])], contexts=["context"], budget=1, horizon=4, deadline=1)
-    for options in (ANY, *(policy(name) for name in POLICY_NAMES)):
-        truth = np.zeros((1, 1, 1))
-        state = first_state(Blueprint(options=options, problem=problem, seed=0, oracle=truth, true_values=truth))
-        yield simulation_program(state)
-        if "oracle" not in (options.return_probability, options.sampling):  # which only a simulation knows
-            yield program_of("live", state, live_entries)
-
-
-def main() -> None:
-    for old in FOLDER.glob("*.bc"):
+def prepare_wheel() -> None:
+    for old in PREPARED.glob("*.code"):
         old.unlink()
-    size = 0
-    for program in programs():
-        path = prepare(program)
-        size += path.stat().st_size
-        print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB", flush=True)
-    print(f"{size / 1e6:.1f} MB in {FOLDER}")
+    sizes = [prepare(program).stat().st_size for program in PROGRAMS]
+    print(f"machine code of {len(sizes)} programs, {sum(sizes) / 1e6:.1f} MB, is in {PREPARED}")
+
+
+def prepare_cache() -> None:
+    missing = [program for program in PROGRAMS if not is_there(program)]
+    if not missing:
+        print("doral's machine code for this machine is ready")
+        return
+    print("doral compiles its machine code for this machine, once: about 20 s ...", flush=True)
+    start = time.perf_counter()
+    for program in missing:
+        load(program)
+    print(f"... ready after {time.perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":
-    main()
+    prepare_wheel() if "--wheel" in sys.argv[1:] else prepare_cache()
