@@ -12,9 +12,6 @@ from scipy import integrate, special, stats
 
 from doral import delays
 from doral._delay_kernels import delay_quantile, unit_delay, whole_delay
-from doral.numerics.normal import make_normal, normal_quantile
-from doral.numerics.approximations import QUICK_ERROR, QUICK_UPTO, quick_exp, quick_log
-from doral.numerics.approximations import rounded_up
 from doral.delays import (
     ByOutcome,
     Empirical,
@@ -30,6 +27,8 @@ from doral.delays import (
     laws,
 )
 from doral.errors import InvalidValue, UnknownName
+from doral.numerics.approximations import QUICK_ERROR, QUICK_UPTO, quick_exp, quick_log, rounded_up
+from doral.numerics.normal import make_normal, normal_quantile
 
 CONTINUOUS: list[tuple[Law, Any]] = [
     (Pareto(400, 2), stats.pareto(b=2, scale=400)),

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import doral
-from doral.compiled import Block
 from doral.cli.app import app
+from doral.compiled import Block
 from doral.delays import Geometric
 from doral.errors import InvalidValue
 from doral.live.campaign import Campaign

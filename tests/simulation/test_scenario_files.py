@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import doral
-from doral.compiled import Block
 from doral.cli.app import app
+from doral.compiled import Block
 from doral.errors import InvalidValue
 from doral.simulation.catalogue.lookup import CLASS_SCENARIOS, SCENARIOS
 from doral.simulation.scenario.scenario import Scenario
