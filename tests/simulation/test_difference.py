@@ -14,6 +14,7 @@ from doral._arrays import Floats
 from doral.cli.simulation_table import rows_of
 from doral.pages.numbers import DASH, MINUS
 from doral.simulation.results.differences import Difference, difference_of
+from doral.simulation.results.intervals import t_quantile
 from doral.simulation.results.outcome import Outcome
 
 NONE = "no difference shown"
@@ -22,6 +23,11 @@ NAMES: dict[str, Any] = {"policy": "a", "than": "b", "scenario": "s", "metric": 
 
 def of(mine: Any, theirs: Any) -> Difference:
     return difference_of(np.asarray(mine, dtype=float), np.asarray(theirs, dtype=float), **NAMES)
+
+
+def test_quantiles_are_those_of_scipy() -> None:
+    for degrees in (*range(1, 60), 99, 1_000, 1_001):
+        assert t_quantile(degrees) == pytest.approx(stats.t.ppf(0.975, degrees), rel=1e-12)
 
 
 def outcome(scenario: str, policy: str, run: int, reward: float) -> Outcome:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -47,8 +49,27 @@ def interval(sample: Floats) -> Interval:
     return Interval(mean, se, mean - reach, mean + reach)
 
 
-def t_quantile(degrees: float) -> float:
-    """How many standard errors a confidence interval reaches to each side."""
-    from scipy.special import stdtrit  # here: SciPy takes longer to start than a short simulation to run
+@cache
+def t_quantile(degrees: int) -> float:
+    """Return how many standard errors a confidence interval reaches to each side.
 
-    return float(stdtrit(degrees, 0.5 + CONFIDENCE / 2.0))
+    SciPy takes longer to start than a short simulation to run, so it is asked only where the sum of `_within` is long.
+    """
+    if degrees > 1_000:
+        from scipy.special import stdtrit
+
+        return float(stdtrit(degrees, 0.5 + CONFIDENCE / 2.0))
+    low, high = 0.0, math.pi / 2.0  # of atan(t / sqrt(degrees))
+    while (middle := 0.5 * (low + high)) not in (low, high):
+        low, high = (middle, high) if _within(middle, degrees) < CONFIDENCE else (low, middle)
+    return math.tan(high) * math.sqrt(degrees)
+
+
+def _within(angle: float, degrees: int) -> float:
+    """Return the probability that |t| is at most sqrt(degrees) * tan(angle): Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    is_odd = degrees % 2 == 1
+    term, total = math.cos(angle) if is_odd else 1.0, 0.0
+    for k in range(3 if is_odd else 2, degrees + 1, 2):
+        total += term
+        term *= math.cos(angle) ** 2 * (k - 1) / k
+    return 2.0 / math.pi * (angle + math.sin(angle) * total) if is_odd else math.sin(angle) * total
