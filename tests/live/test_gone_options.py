@@ -55,7 +55,7 @@ GONE: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
     ("d-linucb", {"window_bias": False}, ("window_bias=False",)),
     ("doral", {"race_delta": 0.1, "race_trains": False}, ("race_delta=0.1", "race_trains=False")),
 )
-PRINTED = {  # an option and its word, as they were, and the reading that says the same
+PRINTED: dict[str, dict[str, Any]] = {  # an option and its word, as they were, and the reading that says the same
     "acceptance": {"acceptance": "printed"},
     "baskets": {"baskets": "printed"},
     "bonus": {"bonus": "printed"},
@@ -167,7 +167,7 @@ def test_they_go_on(old_store: Store) -> None:
         before = {one.id: one for one in campaign.decisions()}
         known = next(one for one in before.values() if one.key is not None)
         traits: dict[str, Any] = {"features": SOMEBODY} if name == "ids of people" else {}
-        given = {} if known.features is None else {"features": known.features}
+        given: dict[str, Any] = {} if known.features is None else {"features": known.features}
         assert campaign.decide(known.context, known.available, key=known.key, **given) == known
         pending = next(one for one in before.values() if one.state == "pending")
         assert campaign.feedback(pending.id, 0.5).reward == 0.5

@@ -370,12 +370,12 @@ def test_decisions_that_the_engine_has_forgotten(store: Store) -> None:
     before = done[0].reward
     campaign.correct(done[0].id, 5.0)
     number, arm = beside.numbers[done[0].id], campaign.problem.arm_index(str(done[0].arm))
-    beside.engine.greet(number, 0, beside.who(done[0]))
-    beside.engine.correct(number=number, context=0, arm=arm, reason=1, previous=before or 0.0, reward=5.0)
+    beside.engine.recall_features(number, 0, beside.who(done[0]))
+    beside.engine.correct(number=number, context=0, arm=arm, previous=before or 0.0, reward=5.0)
     assert same_bits(fold_of(campaign).engine.state, beside.engine.state) == []
     campaign.cancel(late[1].id)
     number, arm = beside.numbers[late[1].id], campaign.problem.arm_index(str(late[1].arm))
-    beside.engine.greet(number, 0, beside.who(late[1]))
+    beside.engine.recall_features(number, 0, beside.who(late[1]))
     clock = fold_of(campaign).clock
     beside.engine.cancel(number=number, context=0, arm=arm, cost=late[1].cost, reason=1, clock=clock)
     assert same_bits(fold_of(campaign).engine.state, beside.engine.state) == []
