@@ -28,8 +28,7 @@ from doral.pacing import (
     share_above,
     solve,
 )
-from doral.pacing.demand import FEW_CONTEXTS
-from doral.pacing.edges import Edges
+from doral.pacing.lp import FEW_CONTEXTS, Edges
 from tests.twin import Edge, hull
 
 TOLERANCE = 1e-9

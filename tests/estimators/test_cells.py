@@ -11,20 +11,9 @@ from hypothesis import strategies as st
 
 from doral._arrays import Floats
 from doral.estimators.cells import calibrate_cells
+from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
 from doral.estimators.ridge import Ridge, draw, new_ridge, refactor, update
-from doral.estimators.shrinkage import (
-    COUNT,
-    DEVIATION,
-    EFFECT,
-    NOISE,
-    REWARD,
-    SPREAD_GUESS,
-    SQUARE,
-    SUCCESS,
-    Prior,
-    calibrate,
-    new_prior,
-)
+from doral.estimators.shrinkage import DEVIATION, EFFECT, NOISE, SPREAD_GUESS, SUCCESS, Prior, calibrate, new_prior
 from tests.estimators.ridges import first_ridge
 
 pytestmark = pytest.mark.usefixtures("compiled_alone")

@@ -12,16 +12,14 @@ import numpy as np
 import pytest
 
 from doral._arrays import Floats
+from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
 from doral.estimators.ridge import Ridge
 from doral.estimators.shrinkage import (
-    COUNT,
     NOISE,
     PENALTY,
     RANGE,
-    REWARD,
     SPREAD,
     SPREAD_GUESS,
-    SQUARE,
     Prior,
     calibrate,
     measure_noise,

@@ -52,20 +52,20 @@ from doral.engine.state import (
     unit_at,
 )
 from doral.estimators.cells import calibrate_cells
-from doral.estimators.exact_sums import REWARDS, SQUARES, add_exactly, add_reward_exactly, exact_sum
 from doral.estimators.outcomes import HIGH, LOW, count_answer
-from doral.estimators.ridge import Ridge, add_weight, narrow, refactor, refactor_rows, update
-from doral.estimators.shrinkage import (
-    ANEW,
+from doral.estimators.reward_sums import (
     COUNT,
-    IS_SET,
     REWARD,
+    REWARDS,
     SQUARE,
+    SQUARES,
+    add_exactly,
+    add_reward_exactly,
     add_to_tally,
-    calibrate,
-    measure_noise,
-    rebuild,
+    exact_sum,
 )
+from doral.estimators.ridge import Ridge, add_weight, narrow, refactor, refactor_rows, update
+from doral.estimators.shrinkage import ANEW, IS_SET, calibrate, measure_noise, rebuild
 from doral.estimators.survival import ReturnCurves, is_by_context
 
 REFRESH_ROUNDS = 32  # return curves move slowly: they are read once in so many rounds,

@@ -380,7 +380,7 @@ class State(NamedTuple):
     tiers: Annotated[Floats, Array("5 D")]  # rows RESERVED, SPENT, CAP, SLACK, TIER_PRICE
     ridge: Ridge
     tally: Annotated[Floats, Array("3 J A")]  # raw sums of rewards, see `shrinkage`
-    exact: Annotated[Floats, Array("J A 4")]  # the same without rounding, for corrections, see `exact_sums`
+    exact: Annotated[Floats, Array("J A 4")]  # the same without rounding, for corrections, see `reward_sums`
     thinning: Annotated[Floats, Array("J A", fill=1.0)]  # multiplies the features of the learner: 1, or tau for SCALED
     tau: Annotated[Floats, Array("rows Ap", fill=1.0)]  # by the deadline
     tau_error: Annotated[Floats, Array("rows Ap")]  # its standard error

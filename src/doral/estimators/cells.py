@@ -21,23 +21,21 @@ from typing import NamedTuple
 
 from doral._arrays import Floats
 from doral.compiled import kernel, rare
+from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
 from doral.estimators.ridge import Ridge, refactor_rows
 from doral.estimators.scoring import above_zero
 from doral.estimators.shrinkage import (
     ANEW,
     ANEW_STEPS,
-    COUNT,
     DEVIATION,
     EFFECT,
     IS_SET,
     NOISE,
     PENALTY,
     RANGE,
-    REWARD,
     SPREAD,
     SPREAD_FLOOR,
     SPREAD_GUESS,
-    SQUARE,
     SUCCESS,
     Prior,
     feature_size,

@@ -25,9 +25,10 @@ import numpy as np
 
 from doral._arrays import Array, Floats, Ints, allocate
 from doral.compiled import kernel, position, rare, shared
+from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
 from doral.estimators.ridge import invert, padded
 from doral.estimators.scoring import above_zero, as_guessed, moved
-from doral.estimators.shrinkage import COUNT, DOUBT, MEAN_SQUARE, NOISE, REWARD, SQUARE, Prior
+from doral.estimators.shrinkage import DOUBT, MEAN_SQUARE, NOISE, Prior
 
 GUESS = 0.1  # of the mean square of rewards: what all columns but the constant together are thought to bring at first
 FLOOR, MOST = 1e-9, 4.0  # of the mean square of rewards: no variance is smaller, or larger

@@ -23,6 +23,7 @@ from typing import Annotated, NamedTuple
 
 from doral._arrays import Array, Floats, allocate
 from doral.compiled import kernel, rare, shared
+from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
 from doral.estimators.ridge import (
     MANY_FEATURES,
     Ridge,
@@ -43,9 +44,6 @@ SPREAD_FLOOR = (
 )
 
 ADDED_ONE_BY_ONE = 64  # up to here, every context is added up by itself
-
-# Rows of a tally (3, J, A): raw sums of what has been learned. The ridge can be rebuilt from them under any prior.
-COUNT, REWARD, SQUARE = 0, 1, 2
 
 
 class Prior(NamedTuple):
@@ -81,14 +79,6 @@ def new_prior(n_contexts: int, n_features: int, penalty: float) -> Prior:
 def start_prior(prior: Prior, penalty: float) -> None:
     """Set the scales before any reward has been seen."""
     prior.scale[:] = (1.0, 1.0 / penalty, 1.0 / penalty, penalty, 0.0, penalty, 1.0, 0.0, 0.0, 0.0, 0.0)
-
-
-@kernel
-def add_to_tally(tally: Floats, context: int, arm: int, reward: float, weight: float) -> None:
-    """A reward that counts with this weight."""
-    tally[COUNT, context, arm] += weight
-    tally[REWARD, context, arm] += weight * reward
-    tally[SQUARE, context, arm] += weight * reward * reward
 
 
 @rare

@@ -15,21 +15,27 @@ is bought in part is bought as a whole. Few contexts make one block, which is bo
 
 from __future__ import annotations
 
-from doral.pacing.demand import Demand, keeps_shares, new_demand, share_above, share_of, start_demand
-from doral.pacing.edges import edge_sizes
-from doral.pacing.fill import Share, fill
-from doral.pacing.hulls import (
+from doral.pacing.lp import (
     NO_ARM,
+    Demand,
     Hulls,
+    Share,
     cost_of,
     dearest_of,
+    edge_sizes,
+    fill,
     first_best,
     hull_sizes,
+    keeps_shares,
+    new_demand,
     new_hulls,
     place,
     reweigh,
     set_hull,
+    share_above,
+    share_of,
     sort_costs,
+    start_demand,
     start_hulls,
 )
 from doral.pacing.table import PACING, Allocation, Pacer, solve

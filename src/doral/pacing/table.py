@@ -8,9 +8,7 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral.compiled import Block, Entry, Program, Template, kernel
-from doral.pacing.demand import Demand, new_demand
-from doral.pacing.fill import fill
-from doral.pacing.hulls import Hulls, new_hulls, place, set_hull
+from doral.pacing.lp import Demand, Hulls, fill, new_demand, new_hulls, place, set_hull
 
 
 class Allocation(NamedTuple):

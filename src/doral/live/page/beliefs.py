@@ -9,7 +9,7 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral.engine.state import State
-from doral.estimators.shrinkage import COUNT, REWARD, SQUARE
+from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
 from doral.estimators.survival import whole_arm_curve
 
 SIGMAS = 1.959963984540054  # of a 95% interval

@@ -66,7 +66,7 @@ def t_quantile(degrees: int) -> float:
 
 
 def _within(angle: float, degrees: int) -> float:
-    """Return the probability that |t| is at most sqrt(degrees) * tan(angle): Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    """Return P(|t| <= sqrt(degrees) * tan(angle)), a finite sum: Abramowitz and Stegun, 26.7.3 and 26.7.4."""
     is_odd = degrees % 2 == 1
     term, total = math.cos(angle) if is_odd else 1.0, 0.0
     for k in range(3 if is_odd else 2, degrees + 1, 2):

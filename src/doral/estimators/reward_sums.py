@@ -1,24 +1,27 @@
-"""Sums of rewards that survive a correction exactly.
+"""Sums of rewards by context and arm, for rebuilding what was learned under any prior, and after a correction.
 
 A reward of 1e9 that was a slip, added and taken off again, must leave nothing behind; in one float it takes all small
-ones with it. So every sum is kept in two floats: the second is what the first has lost to rounding (Knuth's two-sum).
-Nobody decides by these sums. They are what the plain ones, which policies work with, are set to after a correction.
+ones with it. So every exact sum is kept in two floats: the second is what the first has lost to rounding (Knuth's
+two-sum). Exact sums decide nothing: the plain ones, with which policies work, are set to them after a correction.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from doral._arrays import Floats
 from doral.compiled import kernel
 
-# Of a cell: the sum of rewards and what it has lost, the sum of their squares and what it has lost.
+# Rows of a tally (3, J, A): raw sums of what has been learned. The ridge can be rebuilt from them under any prior.
+COUNT, REWARD, SQUARE = 0, 1, 2
+# Of an exact cell: the sum of rewards and what it has lost, the sum of their squares and what it has lost.
 REWARDS, SQUARES = 0, 2
 
 
-def new_exact_sums(n_contexts: int, n_arms: int) -> Floats:
-    """(J, A, 4): a cell lies in one line of the cache."""
-    return np.zeros((n_contexts, n_arms, 4))
+@kernel
+def add_to_tally(tally: Floats, context: int, arm: int, reward: float, weight: float) -> None:
+    """Add a reward that counts with this weight."""
+    tally[COUNT, context, arm] += weight
+    tally[REWARD, context, arm] += weight * reward
+    tally[SQUARE, context, arm] += weight * reward * reward
 
 
 @kernel
