@@ -49,6 +49,7 @@ WORKERS ?= $(shell $(BIN)/python -c 'import os; print(min(2 * (os.cpu_count() or
 
 check-tests:
 	@sh scripts/ensure_chromium.sh
+	$(BIN)/python scripts/prepare_code.py  # before the workers, each of which would wait for it
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 25 --durations-min 5 $(ARGS)
 
 torture: $(DEV_READY) ## hundreds of killed writers, engines in turns, damage, wild clocks (extra words: ARGS="...")
