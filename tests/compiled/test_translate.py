@@ -51,7 +51,7 @@ def divide_by_constants(n: Numbers, i: int, j: int, x: float) -> float:
 
 @kernel
 def mixed_types(n: Numbers, i: int, j: int, x: float) -> float:
-    total = 0
+    total: Any = 0
     for k in range(3):
         total = total + (x if k == 1 else i)
     best = 1 if x > 0 else 2.5
@@ -209,7 +209,7 @@ def recursive(i: int) -> int:
 
 @kernel
 def two_types(i: int) -> float:
-    name = 1.0
+    name: Any = 1.0
     name = (i, i)
     return name[0]
 

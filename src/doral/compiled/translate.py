@@ -380,7 +380,7 @@ class _Function:
     def _find_bindings(self, body: Sequence[ast.stmt]) -> None:
         for statement in body:
             for node in ast.walk(statement):
-                if isinstance(node, (ast.Assign, ast.For, ast.AugAssign)):
+                if isinstance(node, (ast.Assign, ast.AnnAssign, ast.For, ast.AugAssign)):
                     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                         for name in ast.walk(target):
                             if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
@@ -465,6 +465,10 @@ class _Function:
         value = self.value(node.value)
         for target in node.targets:
             self.set(target, value, is_only=len(node.targets) == 1)
+
+    def do_AnnAssign(self, node: ast.AnnAssign) -> None:  # noqa: N802
+        if node.value is not None:
+            self.set(node.target, self.value(node.value))
 
     def do_AugAssign(self, node: ast.AugAssign) -> None:  # noqa: N802
         if isinstance(node.target, ast.Name):
@@ -807,7 +811,7 @@ class _Function:
             record = self.value(node.value) if base is None else base
             if not isinstance(record.kind, RecordType) or node.attr not in (record.kind.dtype.names or ()):
                 raise Unsupported(f"line {node.lineno}: {record.kind} has no {node.attr}")
-            dtype, offset = dict(record.kind.dtype.fields)[node.attr][:2]
+            dtype, offset = dict(record.kind.dtype.fields or {})[node.attr][:2]
             place = self.emit(f"getelementptr inbounds i8, ptr {record.part()}, i64 {offset}")
             return place, dtype, f"{record.kind.dtype}.{node.attr}"
         if not isinstance(node, ast.Subscript):

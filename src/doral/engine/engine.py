@@ -40,7 +40,7 @@ from doral.engine.setup import Blueprint, check_state, first_state, grown, mark_
 from doral.engine.state import RESERVED, SPENT, State, is_racing
 from doral.problem import Arm, Problem
 
-COMPILE_SECONDS = 12.0  # of one program, roughly: who waits is told
+COMPILE_SECONDS = 8.0  # of one program, roughly: who waits is told
 
 # What is decided for an arrival, with the number of its decision.
 VERDICT = np.dtype(
