@@ -7,11 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from doral.compiled import running_python
-from doral.engine.interpret import IN_PYTHON
 
 
 @pytest.fixture
 def interpreted() -> Iterator[None]:
     """Run kernels as Python instead of compiling them."""
-    with running_python(IN_PYTHON):
+    with running_python():
         yield

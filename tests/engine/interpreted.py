@@ -7,10 +7,10 @@ from typing import Any, cast
 import numpy as np
 
 from doral._arrays import Bits, Floats
+from doral.compiled.interpret import as_arrays, as_python
 from doral.engine.budget import list_cost
 from doral.engine.decide import Choice
 from doral.engine.events import action_of, choose, commit, is_full, observe, pass_time, prepare, welcome
-from doral.engine.interpret import as_arrays, as_python
 from doral.engine.options import PolicyOptions, policy_of
 from doral.engine.setup import Blueprint, first_state, grown
 from doral.engine.state import State

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import doral
+from doral.compiled.interpret import Interpreter
 from doral.engine import engine as engine_module
-from doral.engine.interpret import IN_PYTHON, MOST_CELLS, Interpreter
 from doral.engine.options import POLICY_NAMES
 
 ARMS = [doral.Arm("a", features=[1.0, 0.0], cost=1.0), doral.Arm("b", features=[0.3, 0.9], cost=2.0)]
@@ -38,7 +38,7 @@ class Compiling:
 @pytest.fixture
 def compiling(monkeypatch: pytest.MonkeyPatch) -> Compiling:
     program = Compiling()
-    monkeypatch.setattr(Interpreter, "is_wanted", lambda self, n_cells, n_columns: not program.is_done)
+    monkeypatch.setattr(Interpreter, "start", lambda self: not program.is_done)
     monkeypatch.setattr(Interpreter, "is_over", property(lambda self: program.is_done))
     return program
 
@@ -109,13 +109,14 @@ def test_what_cannot_be_interpreted_waits_for_the_program(
     first = doral.open("memory://").create("kits", problem, policy="doral-otf", seed=3, clock="rounds")
     again = doral.open("memory://").create("kits", problem, policy="doral-otf", seed=3, clock="rounds")
     arrive = engine_module.PROGRAM.entries["arrive"].kernel
+    function = arrive.function
 
     def fail(state: Any, arrivals: Any, start: int) -> int:
-        arrive.function(state, arrivals, start)
+        function(state, arrivals, start)
         raise ZeroDivisionError
 
     found = [first.decide("x").arm for _ in range(5)]
-    monkeypatch.setitem(IN_PYTHON, arrive, fail)
+    monkeypatch.setattr(arrive, "function", fail)
     assert [again.decide("x").arm for _ in range(5)] == found
 
 
@@ -147,18 +148,9 @@ def test_a_process_that_ends_early_leaves_the_program_to_the_next(tmp_path: Path
     assert cold(cache, f"sqlite:///{tmp_path / 'b.db'}")[0] == "False"
 
 
-@pytest.mark.parametrize(("n_contexts", "is_interpreted"), [(2, True), (MOST_CELLS, False)])
-def test_large_states_are_not_interpreted(
-    n_contexts: int, is_interpreted: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    interpreter = Interpreter(engine_module.PROGRAM, "")
-    program = type(engine_module.PROGRAM)
-    monkeypatch.setattr(program, "is_at_hand", property(lambda self: False))
-    monkeypatch.setattr(program, "is_kept", property(lambda self: True))
-
-    class Child:
-        def poll(self) -> None:
-            return None
-
-    monkeypatch.setattr("doral.engine.interpret._started", lambda command: Child())
-    assert interpreter.is_wanted(n_contexts * 2, 0) is is_interpreted
+@pytest.mark.parametrize(("n_arms", "is_interpreted"), [(2, True), (engine_module.MOST_CELLS, False)])
+def test_large_states_are_not_interpreted(n_arms: int, is_interpreted: bool, compiling: Compiling) -> None:
+    problem = doral.Problem(arms=[f"a{i}" for i in range(n_arms)], contexts=["x"], budget=9, horizon=9, deadline=9)
+    campaign = doral.open("memory://").create("kits", problem, policy="random")
+    campaign.decide("x")
+    assert engine_of(campaign).is_interpreted is is_interpreted

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -17,7 +16,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 INLINED, SHARED, RARE = "inlined", "shared", "rare"
 
-_here = threading.local()  # of this thread: the functions of kernels that run as Python
+_here = threading.local()  # `is_python`: this thread runs kernels as Python
 
 
 class Kernel:
@@ -32,10 +31,9 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> Any:
         """Call it compiled the plain way, for these types of arguments; as Python inside of `running_python`."""
-        functions = getattr(_here, "functions", None)
-        if functions is None:
-            return self.plain(*arguments)
-        return functions.get(self, self.function)(*arguments)
+        if getattr(_here, "is_python", False):
+            return self.function(*arguments)
+        return self.plain(*arguments)
 
     @cached_property
     def plain(self) -> Any:
@@ -46,14 +44,15 @@ class Kernel:
 
 
 @contextmanager
-def running_python(functions: Mapping[Any, Callable[..., Any]] = MappingProxyType({})) -> Iterator[None]:
-    """Run kernels that this thread calls as Python: their own functions, or those given for them."""
-    before = getattr(_here, "functions", None)
-    _here.functions = functions
+def running_python() -> Iterator[None]:
+    """Run kernels that this thread calls as Python; integers of 64 bits wrap around, and 1 / 0 is infinite."""
+    before = getattr(_here, "is_python", False)
+    _here.is_python = True
     try:
-        yield
+        with np.errstate(all="ignore"):
+            yield
     finally:
-        _here.functions = before
+        _here.is_python = before
 
 
 def kernel(function: Function) -> Function:

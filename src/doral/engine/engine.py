@@ -17,6 +17,7 @@ import numpy as np
 
 from doral._arrays import Bits, Floats, Ints, Record, leaves, replace_leaves
 from doral.compiled import Block, Entry, Program, TreeLayout, layout_of, position, rare, shared
+from doral.compiled.interpret import Interpreter
 from doral.engine import events
 from doral.engine.budget import BACK, added, decimal_rest, list_cost
 from doral.engine.decide import PLAYED_RACING
@@ -33,7 +34,6 @@ from doral.engine.events import (
     recall,
     welcome,
 )
-from doral.engine.interpret import MOST_EVENTS, Interpreter
 from doral.engine.options import PolicyOptions
 from doral.engine.people import recall_arrival
 from doral.engine.setup import Blueprint, check_state, first_state, grown, mark_every_row_stale, widened
@@ -213,6 +213,9 @@ def _entries() -> dict[str, Entry]:
 
 PROGRAM = Program(name="policy", entries=_entries, seconds=COMPILE_SECONDS, label="the policy engine")
 
+# Until the program is compiled, small states are interpreted, and what is no long log.
+MOST_CELLS, MOST_COLUMNS = 20_000, 50  # rows of values times arms: beyond, a refresh in Python takes too long
+MOST_EVENTS = 200
 INTERPRETER = Interpreter(PROGRAM, f"from {__name__} import PROGRAM; PROGRAM.load()")
 
 # --- the engine ------------------------------------------------------------------------------------------------------
@@ -266,8 +269,8 @@ class Engine:
         """Start with a state that knows nothing."""
         self.blueprint = blueprint
         self._block = Block(first_state(blueprint))
-        n_cells = blueprint.n_rows * blueprint.problem.n_arms
-        self.is_interpreted = INTERPRETER.is_wanted(n_cells, blueprint.n_columns)
+        is_small = blueprint.n_rows * blueprint.problem.n_arms <= MOST_CELLS and blueprint.n_columns <= MOST_COLUMNS
+        self.is_interpreted = is_small and INTERPRETER.start()
         self._program: Program | Interpreter = INTERPRETER if self.is_interpreted else PROGRAM
         self._program["prepare"](self._block)
 

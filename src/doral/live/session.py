@@ -19,7 +19,7 @@ from threading import RLock
 from typing import Any, TypeAlias
 
 from doral._forks import renew_in_child
-from doral.engine.interpret import MOST_EVENTS
+from doral.engine.engine import MOST_EVENTS
 from doral.errors import DoralError
 from doral.live.apply import Differs, apply, replay
 from doral.live.chain import beginning, check, is_intact, seal_all

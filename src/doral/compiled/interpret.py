@@ -11,25 +11,17 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from doral._arrays import leaves
-from doral.compiled import Block, Program, running_python
-from doral.numerics.philox import philox
-
-MOST_CELLS = 20_000  # rows of values times arms: beyond, a refresh in Python takes longer than a caller waits
-MOST_COLUMNS = 50
-MOST_EVENTS = 200  # in one call: a log that is read
+from doral.compiled.kernels import running_python
+from doral.compiled.program import Program
+from doral.trees.block import Block
 
 logger = logging.getLogger("doral")
-
-_MULTIPLIERS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
-_WEYL = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
-_BITS, _WORD = 64, 2**64 - 1
 
 
 class Interpreter:
@@ -43,9 +35,9 @@ class Interpreter:
         self._child: Child | None = None
         self._starting = Lock()
 
-    def is_wanted(self, n_cells: int, n_columns: int) -> bool:
-        """Return whether decisions on a state of this size are to be interpreted for now; a child then compiles."""
-        if n_cells > MOST_CELLS or n_columns > MOST_COLUMNS or self._program.is_at_hand or not self._program.is_kept:
+    def start(self) -> bool:
+        """Have a child compile the program; return whether calls are to be interpreted meanwhile."""
+        if self._program.is_at_hand or not self._program.is_kept:
             return False
         with self._starting:
             if self._child is None:
@@ -65,9 +57,9 @@ class Interpreter:
 
         def call(*arguments: Any) -> Any:
             blocks = [one.tree for one in arguments if isinstance(one, Block)]
-            saved = [(array, array.copy()) for tree in blocks for _, array in leaves(tree)]
+            saved = [(array, array.copy()) for tree in blocks for array in _arrays_of(tree)]
             try:
-                with running_python(IN_PYTHON), np.errstate(all="ignore"):
+                with running_python():
                     return kernel(*(as_python(one.tree) if isinstance(one, Block) else one for one in arguments))
             except Exception as error:  # noqa: BLE001  (where Python raises, compiled code may have an infinity)
                 logger.info("%s: waits for the compiled program (%s: %s)", entry, type(error).__name__, error)
@@ -134,6 +126,14 @@ class Rows:
         return Row(self.records[index])
 
 
+def _arrays_of(tree: Any) -> Iterator[Any]:
+    for value in tree:
+        if hasattr(value, "_fields"):
+            yield from _arrays_of(value)
+        elif isinstance(value, np.ndarray):
+            yield value
+
+
 def as_python(tree: Any) -> Any:
     """Return the same tree, on the same arrays, for kernels that run as Python."""
     return tree._make(_readable(value) for value in tree)
@@ -151,20 +151,3 @@ def as_arrays(tree: Any) -> Any:
         as_arrays(value) if hasattr(value, "_fields") else value.records if isinstance(value, Rows) else value
         for value in tree
     )
-
-
-def _philox(
-    seed: int, run: int, index: int, purpose: int, lane: int
-) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Return the four words of `philox`, by Python's integers, which are cut to 64 bits."""
-    c0, c1, c2, c3 = int(index), int(purpose), int(lane), 0
-    k0, k1 = int(seed), int(run)
-    for _ in range(10):
-        first, second = _MULTIPLIERS[0] * c0, _MULTIPLIERS[1] * c2
-        c0, c1 = (second >> _BITS) ^ c1 ^ k0, second & _WORD
-        c2, c3 = (first >> _BITS) ^ c3 ^ k1, first & _WORD
-        k0, k1 = (k0 + _WEYL[0]) & _WORD, (k1 + _WEYL[1]) & _WORD
-    return np.uint64(c0), np.uint64(c1), np.uint64(c2), np.uint64(c3)
-
-
-IN_PYTHON: dict[Any, Callable[..., Any]] = {philox: _philox}  # kernels that run otherwise as Python
