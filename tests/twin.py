@@ -1646,7 +1646,8 @@ class Twin:
             width[j] = weight * np.hypot(of_reward * self.tau[j] * norm, of_return * self.tau_error[j] * mean)
         today = np.array([self.prices.get(d, 0.0) for d in range(self.last_caps.size)])
         low, high = today, today
-        if options.pacing == "lp" and (self.bills is not None or any(np.unique(row).size > 1 for row in self.costs)):
+        is_open = self.bills is not None or any(np.unique(row).size > 1 for row in self.costs)
+        if arms and options.pacing == "lp" and is_open:
             low, high = self._price_range(worth[:, arms] - width[:, arms], worth[:, arms] + width[:, arms], arms, seen)
             low, high = np.minimum(low, today), np.maximum(high, today)
         margin = math.inf

@@ -58,7 +58,12 @@ def test_an_arm_costs_nothing_or_by_context(kits: Shell) -> None:
     shown = kits("show", "kits")
     assert "plays at 2.5 to 2.5" in shown
     assert "plays at 0," in shown
-    for cost, part in (('{"x": 1}', "lacks context"), ('{"x"', "must be a number, or JSON"), ("dear", "must be a num")):
+    for cost, part in (
+        ('{"x": 1}', "unknown context"),
+        (json.dumps({contexts[0]: 1}), "lacks context"),
+        ('{"x"', "must be a number, or JSON"),
+        ("dear", "must be a num"),
+    ):
         assert part in kits("arm", "add", "kits", "y", "--features", "1,1", "--cost", cost, code=2)
 
 

@@ -212,8 +212,8 @@ def test_the_commands_with_a_worker_killed(dask: Dask, tmp_path: Path) -> None:
 
 def test_workers_with_other_sources_are_refused(dask: Dask, client: Client, tmp_path: Path) -> None:
     shutil.copytree(PACKAGE, tmp_path / "doral", ignore=shutil.ignore_patterns("__pycache__"))
-    with (tmp_path / "doral" / "planning" / "__init__.py").open("a") as file:
-        file.write("# another\n")
+    with (tmp_path / "doral" / "simulation" / "api.py").open("a") as file:
+        file.write("def another() -> int:\n    return 1\n")
     path = f"{tmp_path}:{environment()['PYTHONPATH']}"
     other = dask.add_worker(PYTHONPATH=path)
     until(lambda: len(client.ncores()) == 3, what="a third worker")
