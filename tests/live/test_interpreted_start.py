@@ -148,9 +148,11 @@ def test_a_process_that_ends_early_leaves_the_program_to_the_next(tmp_path: Path
     assert cold(cache, f"sqlite:///{tmp_path / 'b.db'}")[0] == "False"
 
 
-@pytest.mark.parametrize(("n_arms", "is_interpreted"), [(2, True), (engine_module.MOST_CELLS, False)])
-def test_large_states_are_not_interpreted(n_arms: int, is_interpreted: bool, compiling: Compiling) -> None:
-    problem = doral.Problem(arms=[f"a{i}" for i in range(n_arms)], contexts=["x"], budget=9, horizon=9, deadline=9)
+@pytest.mark.parametrize(("n_contexts", "is_interpreted"), [(2, True), (engine_module.MOST_CELLS // 20, False)])
+@pytest.mark.usefixtures("compiling")
+def test_large_states_are_not_interpreted(n_contexts: int, is_interpreted: bool) -> None:
+    arms, contexts = [f"a{i}" for i in range(21)], [f"c{i}" for i in range(n_contexts)]
+    problem = doral.Problem(arms=arms, contexts=contexts, budget=9, horizon=9, deadline=9)
     campaign = doral.open("memory://").create("kits", problem, policy="random")
-    campaign.decide("x")
+    campaign.decide("c0")
     assert engine_of(campaign).is_interpreted is is_interpreted

@@ -50,18 +50,18 @@ def interval(sample: Floats) -> Interval:
 
 
 @cache
-def t_quantile(degrees: int) -> float:
+def t_quantile(degrees: float) -> float:
     """Return how many standard errors a confidence interval reaches to each side.
 
-    SciPy takes longer to start than a short simulation to run, so it is asked only where the sum of `_within` is long.
+    SciPy takes longer to start than a short simulation to run, so it is asked only where `_within` is no short sum.
     """
-    if degrees > 1_000:
+    if degrees > 1_000 or degrees != int(degrees):
         from scipy.special import stdtrit
 
         return float(stdtrit(degrees, 0.5 + CONFIDENCE / 2.0))
     low, high = 0.0, math.pi / 2.0  # of atan(t / sqrt(degrees))
     while (middle := 0.5 * (low + high)) not in (low, high):
-        low, high = (middle, high) if _within(middle, degrees) < CONFIDENCE else (low, middle)
+        low, high = (middle, high) if _within(middle, int(degrees)) < CONFIDENCE else (low, middle)
     return math.tan(high) * math.sqrt(degrees)
 
 
