@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from doral._arrays import Bits, Floats
-from doral.compiled.interpret import as_arrays, as_python
+from doral.compiled.interpret import Rows, as_python
 from doral.engine.budget import list_cost
 from doral.engine.decide import Choice
 from doral.engine.events import action_of, choose, commit, is_full, observe, pass_time, prepare, welcome
@@ -79,6 +79,14 @@ def first(options: PolicyOptions, problem: Problem | None = None, *, oracle: Flo
 def state_of(base: str, problem: Problem | None = None, **options: Any) -> State:
     """Return the first state of a preset with options changed."""
     return first(policy_of(base, options), problem)
+
+
+def as_arrays(tree: Any) -> Any:
+    """Return the tree that `as_python` was made of."""
+    return tree._make(
+        as_arrays(value) if hasattr(value, "_fields") else value.records if isinstance(value, Rows) else value
+        for value in tree
+    )
 
 
 # --- events ----------------------------------------------------------------------------------------------------------

@@ -9,13 +9,12 @@ import pytest
 from scipy.optimize import linprog
 
 from doral._arrays import Floats
-from doral.compiled.interpret import as_arrays
 from doral.engine.bonus import bonus_scale
 from doral.engine.certificates import Certificate, PriceBounds, _n_watched, certificates, find_prices
 from doral.engine.events import refresh
 from doral.engine.state import FEWEST_ANSWERS, TIER_PRICE, State
 from doral.problem import Problem
-from tests.engine.interpreted import COSTS, Player, small_problem, state_of
+from tests.engine.interpreted import COSTS, Player, as_arrays, small_problem, state_of
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 

@@ -10,16 +10,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter
 
+from doral._arrays import Flags, Floats
 from doral.estimators.survival import (
     age_grid,
     count_passage,
-    fit_return_curve,
     new_return_curves,
     restricted_mean,
     return_probability,
 )
 
 LAST_AGE = 20
+
+
+def fit_return_curve(ages: Floats, answered: Flags, grid: Floats) -> Floats:
+    """The return curve of one group at each age of `grid`.
+
+    `ages` holds the delay of each answered decision, and for the others how long they have been watched
+    (expired and pending alike: both are "not by this age").
+    """
+    curves = new_return_curves(1, 1, grid)
+    for age, has_answer in zip(ages.tolist(), answered.tolist(), strict=True):
+        for g, end in enumerate(grid.tolist()):
+            if has_answer or age >= end:
+                count_passage(curves, 0, g, age if has_answer else math.inf)
+    return np.array([return_probability(curves, 0, 0, end) for end in grid.tolist()])
 
 
 @st.composite

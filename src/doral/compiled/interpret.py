@@ -143,11 +143,3 @@ def _readable(value: Any) -> Any:
     if hasattr(value, "_fields"):
         return as_python(value)
     return Rows(value) if isinstance(value, np.ndarray) and value.dtype.names else value
-
-
-def as_arrays(tree: Any) -> Any:
-    """Return the tree that `as_python` was made of."""
-    return tree._make(
-        as_arrays(value) if hasattr(value, "_fields") else value.records if isinstance(value, Rows) else value
-        for value in tree
-    )

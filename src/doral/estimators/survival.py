@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Array, Flags, Floats, Ints, allocate
+from doral._arrays import Array, Floats, Ints, allocate
 from doral._elementary import geometric_steps
 from doral.compiled import kernel, rare, shared
 
@@ -215,20 +215,6 @@ def whole_arm_curve(curves: ReturnCurves, arm: int) -> Floats:
         at_risk = curves.at_risk[arm]
         hazards = np.where(at_risk > 0.0, curves.returned[arm] / np.maximum(at_risk, 1e-300), 1.0)
     return np.asarray(1.0 - np.cumprod(1.0 - hazards))
-
-
-def fit_return_curve(ages: Floats, answered: Flags, grid: Floats) -> Floats:
-    """The return curve of one group at each age of `grid`.
-
-    `ages` holds the delay of each answered decision, and for the others how long they have been watched
-    (expired and pending alike: both are "not by this age").
-    """
-    curves = new_return_curves(1, 1, grid)
-    for age, has_answer in zip(ages.tolist(), answered.tolist(), strict=True):
-        for g, end in enumerate(grid.tolist()):
-            if has_answer or age >= end:
-                count_passage(curves, 0, g, age if has_answer else math.inf)
-    return np.array([return_probability(curves, 0, 0, end) for end in grid.tolist()])
 
 
 @rare
