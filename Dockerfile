@@ -9,7 +9,7 @@ WORKDIR /build
 COPY requirements/base.txt requirements/dev.txt requirements/
 RUN python -m venv /opt/doral \
  && /opt/doral/bin/pip install --no-cache-dir --requirement requirements/base.txt \
- && /opt/doral/bin/pip install --no-cache-dir --constraint requirements/dev.txt "psycopg[binary]"
+ && /opt/doral/bin/pip install --no-cache-dir --constraint requirements/dev.txt "psycopg[binary,pool]"
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
 RUN /opt/doral/bin/pip install --no-cache-dir --no-deps .

@@ -21,7 +21,7 @@ COMPILE := $(LOCK_VENV)/bin/pip-compile --quiet --upgrade --strip-extras --no-an
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test check-types check-tests torture reproduce compare serve bench bench-peers docs docs-serve docs-figures gallery notebooks dist wheel format lock clean
+.PHONY: help setup test test-all test-newest check-types check-tests torture reproduce compare serve bench bench-peers docs docs-serve docs-figures gallery notebooks dist wheel format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,15 +34,19 @@ setup: $(BASE_READY) ## install doral and what it needs into .venv (.venv/bin/do
 		"  make serve                     watch a live campaign in a browser" \
 		"  $(BIN)/doral --help            see everything else",:)
 
-test: $(DEV_READY) ## all checks: style, types, imports between modules, tests
+test: $(DEV_READY) ## style, types, imports between modules, and the tests of the core
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(MAKE) --no-print-directory --jobs=2 check-types check-tests  # side by side: types take a minute of one core
+
+test-all: export MARKED =
+test-all: test ## the same, with notebooks, site, clusters, release, browsers and whole grids
 
 check-types:
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+MARKED ?= not slow
 # Twice as many as there are cores: a third of the time of the tests is waiting, for servers, browsers, clocks, disks and
 # killed processes, and for one who compiles.
 WORKERS ?= $(shell $(BIN)/python -c 'import os; print(min(2 * (os.cpu_count() or 1), 8))')
@@ -50,7 +54,19 @@ WORKERS ?= $(shell $(BIN)/python -c 'import os; print(min(2 * (os.cpu_count() or
 check-tests:
 	@sh scripts/ensure_chromium.sh
 	$(BIN)/python scripts/prepare_code.py  # before the workers, each of which would wait for it
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 25 --durations-min 5 $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 25 --durations-min 5 -m "$(MARKED)" $(ARGS)
+
+# Newer than the pins, and kept out of the environment that these describe.
+NEWEST := build/newest-venv
+NEWEST_TOOLS := pytest hypothesis duckdb narwhals pandas pyarrow scikit-learn
+BORDERS := tests/logs tests/simulation/test_external.py tests/simulation/test_external_classifiers.py \
+	tests/live/test_external.py tests/service/test_client.py
+
+test-newest: ## frames, logs, models from outside and the client against the newest releases; before every release
+	@$(PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/bin/python -m pip --quiet --disable-pip-version-check install --upgrade --upgrade-strategy eager \
+		-e ".[serve]" $(NEWEST_TOOLS)
+	$(NEWEST)/bin/python -m pytest $(BORDERS) $(ARGS)
 
 torture: $(DEV_READY) ## hundreds of killed writers, engines in turns, damage, wild clocks (extra words: ARGS="...")
 	DORAL_TORTURE=300 $(BIN)/python -m pytest -n 2 tests/live/test_kills.py tests/live/test_state_machine.py \

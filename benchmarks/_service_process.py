@@ -33,9 +33,9 @@ def free_port() -> int:
 class Served:
     """A service that can be started, killed and started again on the same port and the same store."""
 
-    def __init__(self, storage: str, *, workers: int = 1, words: tuple[str, ...] = ()) -> None:
+    def __init__(self, storage: str, *, words: tuple[str, ...] = ()) -> None:
         self.storage, self.port, self.key = storage, free_port(), ""
-        self._words = ("--workers", str(workers), *words)
+        self._words = words
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="doral-served-")
         self._output = Path(self._folder.name) / "output"
@@ -89,11 +89,6 @@ class Served:
         finally:
             connection.close()
 
-    def workers(self) -> list[int]:
-        """The processes that it has started itself; on Linux."""
-        listed = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
-        return [int(pid) for pid in listed.split()]
-
     def kill(self) -> None:
         """All its processes, by `kill -9`."""
         assert self._process is not None
@@ -101,8 +96,8 @@ class Served:
         self._process.wait()
 
     def processor_s(self) -> float:
-        """That its processes have used so far; on Linux."""
-        return sum(_processor_s(pid) for pid in [self.pid, *self.workers()])
+        """That it has used so far; on Linux."""
+        return _processor_s(self.pid)
 
     def stop(self) -> int:
         """As an operator does it; the exit code."""

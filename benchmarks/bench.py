@@ -25,6 +25,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 
 import campaign
 import campaign_growth
@@ -41,12 +42,11 @@ from doral.simulation.api import play_run
 BUILD = Path(__file__).resolve().parent.parent / "build"
 TURNS = 5
 SHORT_RUNS = 500
+RANDOM_SEEDS, RANDOM_PROBLEMS = 120, 40
 # Programs of this folder with a `rows()` of their own: name, figure, target or None, what it is made of and, where it
 # is so, that less is better. With less than they do by themselves, so that all of it takes some thirteen minutes.
 WITH_ROWS: dict[str, dict[str, float]] = {
     "service": {},
-    "leases": {"seconds": 3.0, "turns": 2},
-    "many_campaigns": {"campaigns": 1_000, "seconds": 2.0},
     "cluster": {"many": 20_000},
 }
 
@@ -173,6 +173,17 @@ def _same_people(scenario: doral.Scenario) -> doral.Scenario:
     return dataclasses.replace(scenario, people=people, population=None, means=world.means[0])
 
 
+def random_rows() -> list[Row]:
+    """What doral-otf earns on short random problems, beside a simple rival."""
+    from random_problems.panel import play_panel, problems_of  # here: it needs half of the package
+
+    policies = ("doral-otf", "explore-then-lp")
+    played = play_panel(policies, problems_of(range(RANDOM_SEEDS), ["short"])[:RANDOM_PROBLEMS], runs=2)
+    own, rival = (fmean(fmean(one.shares[policy]) for one in played) for policy in policies)
+    says = f"{own:.1f} against {rival:.1f}% of the oracle, a mean over {len(played)} problems"
+    return [Row("random_problems/doral-otf_vs_explore-then-lp", own / rival, 1.0, says)]
+
+
 def core_rows() -> list[Row]:
     """Two jobs against one, wall clock, in turns."""
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
@@ -295,6 +306,7 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
     "growth": growth_rows,
     "campaign_growth": campaign_growth_rows,
     "setup": setup_rows,
+    "random": random_rows,
     "cores": core_rows,
     "start": start_rows,
     "campaign": campaign_rows,

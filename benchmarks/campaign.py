@@ -23,9 +23,9 @@ import doral
 from doral.engine.engine import Engine
 from doral.engine.setup import Blueprint
 from doral.live.campaign import Campaign
-from doral.live.chain import check, seal
-from doral.live.events import known
-from doral.live.fold import Fold
+from doral.live.events.chain import check, seal
+from doral.live.events.event import known
+from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 
 TURNS = 9
@@ -167,8 +167,8 @@ def replay_s(campaign: Campaign, last: int) -> float:
     """Seconds to read the log from its beginning up to an event, without a snapshot."""
     session = campaign._session
 
-    def work(log: Log, _: Fold) -> float:
-        return seconds(lambda: session._follow(session._first_fold(log), log, last))
+    def work(log: Log, _: CampaignState) -> float:
+        return seconds(lambda: session.reader.follow(session.reader.first(log), log, last))
 
     return session.read(work)
 

@@ -26,13 +26,13 @@ from fitting import COUNTED_TOLERANCE, Growth, again_if_over, show
 
 import doral
 from doral.live.campaign import Campaign
-from doral.live.chain import beginning, seal
-from doral.live.definition import make_definition
-from doral.live.events import CREATED, Event
-from doral.live.fold import Fold
+from doral.live.events.chain import beginning, seal
+from doral.live.events.row import CREATED, Row
 from doral.live.page.page import page
-from doral.live.session import Session
-from doral.live.snapshot import encode
+from doral.live.runtime.session import Session
+from doral.live.state.definition import make_definition
+from doral.live.state.snapshot import encode_snapshot as encode
+from doral.live.state.state import CampaignState
 from doral.live.storage.connection import SCHEMA_LOCK
 from doral.live.storage.contract import CampaignRow, Log
 from doral.live.storage.sql import SqlStorage
@@ -231,8 +231,8 @@ def _grow_events(found: Found, campaign: Campaign, size: int) -> None:
     found.add("events/snapshot_bytes", campaign.session.read(lambda _, fold: len(encode(fold))))
 
 
-def _replayed_s(session: Session, log: Log, fold: Fold) -> float:
-    return seconds(lambda: session._follow(session._first_fold(log), log, fold.sequence))
+def _replayed_s(session: Session, log: Log, fold: CampaignState) -> float:
+    return seconds(lambda: session.reader.follow(session.reader.first(log), log, fold.sequence))
 
 
 def measure_open(sizes: tuple[int, ...]) -> list[Growth]:
@@ -305,7 +305,7 @@ def _put(store: doral.Store, names: Sequence[str], problem: doral.Problem) -> No
         definition = make_definition(
             name=name, problem=problem, policy="doral-otf", seed=1, clock="rounds", created_at=now
         )
-        first = Event(1, CREATED, 0.0, now, secrets.randbits(62), data=definition.to_json())
+        first = Row(1, CREATED, 0.0, now, secrets.randbits(62), data=definition.to_json())
         first = seal(first, before=beginning(tag), salt=b"", engine=1)
         put_in(
             connection,

@@ -5,7 +5,8 @@
 For every kind of scenario, so many logs of a policy that gives arms at random are planned with; the intervals of "what
 it would have earned" and of the difference to what was done are compared with what the policies earn in the true
 scenario (the mean over many runs; the status quo as a sum). `best first` is how often the best policy that can be had
-is the one that truly is. Below the table: how often two policies that are truly equal are called equal (everybody gets
+is the one that truly is; `harm` is how often a policy is recommended that truly earns less than what was done. Below
+the table: how often two policies that are truly equal are called equal (everybody gets
 one of two arms that bring the same, or the other), and how often one of two that differ is.
 """
 
@@ -20,18 +21,19 @@ import numpy as np
 from tests.logs import HOUR, log_of
 
 import doral
-from doral.evaluation.targets import STATUS_QUO
-from doral.log.asked import asked_of
-from doral.log.log import Log
-from doral.log.truths import truths_of
-from doral.planning.draws import chances_of
-from doral.planning.earning import earn
-from doral.planning.earnings import Earnings, earnings_of
-from doral.simulation.api import MadePolicy, made_policies
+from doral.evaluation.policies import STATUS_QUO
+from doral.inference.intervals import DRAWS, Estimate
+from doral.inference.log_problem import asked_of
+from doral.inference.truths import truths_of
+from doral.logs.log import Log
+from doral.planning.earnings import Earnings, earn, earnings_of
+from doral.planning.recommendation import recommended
+from doral.planning.values import chances_of
+from doral.simulation.api import MadePolicy, made_policies, policy_name
 from doral.simulation.scenario.from_log import world_of
 from doral.simulation.world.truth import make_truth
 
-HORIZON, DEADLINE, TRUTHS, TRUE_RUNS = 2_000, 130, 20, 400
+HORIZON, SMALL_HORIZON, DEADLINE, TRUTHS, TRUE_RUNS = 2_000, 200, 130, 40, 400
 POLICIES = ("doral-otf", "d-linucb", "oracle")
 
 
@@ -39,6 +41,7 @@ def scenario(kind: str) -> doral.Scenario:
     """Means are drawn once for each kind, by a seed that nobody has chosen for its result."""
     rng = np.random.default_rng(5)
     n_contexts, n_arms = (12, 6) if kind == "thin cells" else (3, 3)
+    horizon = SMALL_HORIZON if kind == "small" else HORIZON
     means = rng.uniform(0.02, 0.3, (n_contexts, n_arms))
     delays: Any = doral.delays.Geometric(mean=50)
     noise: dict[str, Any] = {"noise": "bernoulli"}
@@ -46,27 +49,40 @@ def scenario(kind: str) -> doral.Scenario:
         means = means / 10.0
     if kind == "amounts":
         noise, means = {"noise": "gaussian", "noise_sd": 0.5}, rng.uniform(0.0, 1.0, means.shape)
+    if kind == "high rates":
+        means = rng.uniform(0.8, 1.0, means.shape)
     if kind == "heavy tails":
         delays = doral.delays.Pareto(minimum=20, shape=1.2)
     problem = doral.Problem(
         arms=[doral.Arm(f"arm-{i}", cost=1 + 0.5 * i) for i in range(n_arms)],
         contexts={f"context-{j}": 1.0 / n_contexts for j in range(n_contexts)},
-        budget=0.4 * HORIZON,
-        horizon=HORIZON,
+        budget=0.4 * horizon,
+        horizon=horizon,
         deadline=DEADLINE,
         feedback="silent" if kind == "silent" else "explicit",
     )
     return doral.Scenario(name=kind, problem=problem, means=means, delays=delays, **noise)
 
 
-KINDS = ("successes", "amounts", "rare", "silent", "heavy tails", "thin cells")
+KINDS = ("successes", "high rates", "amounts", "rare", "silent", "heavy tails", "thin cells", "small")
+
+
+def holds(estimate: Estimate, true: float) -> bool:
+    return estimate.low <= true <= estimate.high
 
 
 def planned(log: Log, place: doral.Scenario, policies: list[MadePolicy], run: int) -> Earnings:
     asked = asked_of(log, deadline=DEADLINE * HOUR, budget=place.problem.budget)
-    world = world_of(log, asked, truths_of(log, deadline=DEADLINE * HOUR, n=TRUTHS, seed=run))
-    found, _ = earn(world, policies, chances_of(log), seed=run)
-    return earnings_of(found, arrivals=asked.arrivals, budget=place.problem.budget, unit="")
+    drawn = truths_of(log, deadline=DEADLINE * HOUR, n=DRAWS, seed=run)
+    found, _ = earn(world_of(log, asked, drawn), policies, chances_of(log), truths=TRUTHS, seed=run)
+    return earnings_of(
+        found,
+        arrivals=asked.arrivals,
+        budget=place.problem.budget,
+        unit="",
+        live=frozenset(policy_name(one) for one in policies) - {"oracle"},
+        is_never_negative=bool((drawn.cells.worth >= 0.0).all()),
+    )
 
 
 def measure_equals(logs: int) -> None:
@@ -84,8 +100,8 @@ def measure_equals(logs: int) -> None:
     equal, other = [], []
     for run in range(logs):
         said = planned(log_of(place, "status-quo", run=run, seed=7), place, policies, run)
-        equal.append(said.pair("arm 0", "arm 1").is_equal)
-        other.append(said.pair("arm 0", "arm 2").is_equal)
+        equal.append(holds(said.difference("arm 0", "arm 1"), 0.0))
+        other.append(holds(said.difference("arm 0", "arm 2"), 0.0))
     print(f"\nTwo equal policies are called equal in {100 * np.mean(equal):.1f}% of {logs} logs,", end=" ")
     print(f"two of which one earns half as much in {100 * np.mean(other):.1f}%.", flush=True)
 
@@ -98,7 +114,7 @@ def measure(kind: str, logs: int) -> None:
     truth = make_truth(place, seed=0, run=0)
     worth: dict[str, list[bool]] = {name: [] for name in (STATUS_QUO, *POLICIES)}
     more: dict[str, list[bool]] = {name: [] for name in POLICIES}
-    first = []
+    first, harm = [], []
     for run in range(logs):
         log = log_of(place, "status-quo", run=run, seed=7)
         chances = chances_of(log)
@@ -106,14 +122,16 @@ def measure(kind: str, logs: int) -> None:
         quo = float((truth.arrived[:, None] * chances * truth.counted[0]).sum())
         for one in said.policies:
             real = quo if one.policy == STATUS_QUO else true[one.policy]
-            worth[one.policy].append(one.low <= real <= one.high)
-            if one.more_low is not None and one.more_high is not None:
-                more[one.policy].append(one.more_low <= real - quo <= one.more_high)
+            worth[one.policy].append(holds(one.worth, real))
+            if one.more is not None:
+                more[one.policy].append(holds(one.more, real - quo))
+        best = recommended(said)
+        harm.append(best is not None and true[best.policy] < quo)
         able = [one.policy for one in said.policies if one.policy in POLICIES and one.policy != "oracle"]
         first.append(able[0] == really_best)
     shares = " | ".join(f"{100 * np.mean(worth[name]):.1f}" for name in (STATUS_QUO, *POLICIES))
     gains = " | ".join(f"{100 * np.mean(more[name]):.1f}" for name in ("doral-otf", "oracle"))
-    print(f"| {kind} | {shares} | {gains} | {100 * np.mean(first):.1f} |", flush=True)
+    print(f"| {kind} | {shares} | {gains} | {100 * np.mean(first):.1f} | {100 * np.mean(harm):.1f} |", flush=True)
 
 
 def main() -> None:
@@ -122,13 +140,14 @@ def main() -> None:
     parser.add_argument("--kind", action="append", choices=KINDS, help="may be repeated; default: all")
     options = parser.parse_args()
     started = time.perf_counter()
-    heads = ["log of", STATUS_QUO, *POLICIES, "more: doral-otf", "more: oracle", "best first"]
+    heads = ["log of", STATUS_QUO, *POLICIES, "more: doral-otf", "more: oracle", "best first", "harm"]
     print("| " + " | ".join(heads) + " |\n| --- " + "| ---: " * (len(heads) - 1) + "|", flush=True)
     for kind in options.kind or KINDS:
         measure(kind, options.logs)
     measure_equals(options.logs)
     took_s = time.perf_counter() - started
-    print(f"\n{options.logs} logs of {HORIZON:,} arrivals, {TRUTHS} truths each; {took_s:.0f} s.")
+    size = f"{HORIZON:,} arrivals ({SMALL_HORIZON} where small)"
+    print(f"\n{options.logs} logs of {size}, {TRUTHS} draws played; {took_s:.0f} s.")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from tests.logs import HOUR, log_of
 
 import doral
 from doral._arrays import Floats
-from doral.log.log import Log
+from doral.logs.log import Log
 from doral.simulation.world.returns import law_above, returned_by
 from doral.simulation.world.truth import make_truth
 

@@ -19,7 +19,7 @@ from _kernel_run import Task, new_task, play_once
 from engine_vs_c import BUILD, HERE, one_core
 
 import doral
-from doral._delay_kernels import PARETO
+from doral.delays.kernels import PARETO
 from doral.engine.setup import first_state
 from doral.simulation.catalogue.people import many
 
@@ -72,7 +72,7 @@ def write_input(task: Task, path: Path) -> None:
     ]
     real = [
         *(problem.budget, float(problem.deadlines[0]), world.noise_sd),
-        *(options.exploration, options.return_optimism, options.start_share),
+        *(options.exploration, 0.0, options.start_share),  # 0: people.c adds nothing to return probabilities
     ]
     arrays = [
         *(np.array(whole, dtype=np.int64), np.array(real, dtype=np.float64)),

@@ -17,8 +17,8 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral.delays import Exponential, Geometric, Law, Never, Pareto
-from doral.log.clock import Clock
-from doral.log.log import Log, Reading
+from doral.logs.clock import Clock
+from doral.logs.log import Log, Reading
 from doral.planning.curves import ReturnCurve, return_curves
 
 

@@ -3,7 +3,8 @@
     python -m benchmarks.plan_speed --rows 300000
 
 The log is that of a simulated campaign with heavy-tailed delays. A first call, with few rows, compiles what is missing,
-so that the time is that of every later call.
+so that the time is that of every later call. Memory is the sum over all processes of their proportional set size, so
+that pages which they share count once (Linux).
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from tests.logs import file_of, log_of
@@ -43,11 +46,42 @@ def write_log(path: Path, rows: int) -> None:
     file_of(log_of(scenario, "random", round_s=MINUTE)).write_csv(path)
 
 
-def plan_in_s(path: Path, out: Path) -> float:
-    started = time.perf_counter()
+class Cost(NamedTuple):
+    wall_s: float
+    cpu_s: float
+    peak_gib: float
+
+
+def plan_cost(path: Path, out: Path) -> Cost:
+    """Plan from a file to the page, and return what it took."""
+    started, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "doral.cli", "plan", str(path), "--out", str(out), "--jobs", "2", "--quiet"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ)
-    return time.perf_counter() - started
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ)
+    peak_kib = 0
+    while running.poll() is None:
+        peak_kib = max(peak_kib, sum(map(_kib, _family(running.pid))))
+        time.sleep(0.2)
+    if running.returncode:
+        raise SystemExit(running.returncode)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return Cost(time.perf_counter() - started, cpu_s, peak_kib / 2**20)
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all that it has started."""
+    children: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            children += map(int, path.read_text().split())
+    return [pid, *(one for child in children for one in _family(child))]
+
+
+def _kib(pid: int) -> int:
+    with suppress(OSError):
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+    return 0
 
 
 def main() -> None:
@@ -56,14 +90,14 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         small, large = Path(folder) / "small.csv", Path(folder) / "large.csv"
-        write_log(small, 2_000)
-        first_s = plan_in_s(small, Path(folder) / "small")
-        write_log(large, options.rows)
-        took_s = plan_in_s(large, Path(folder) / "large")
-    # Of the largest single process; with two workers, three processes share the work.
-    peak_gib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-    print(f"2,000 rows, the first call: {first_s:.0f} s")
-    print(f"{options.rows:,} rows: {took_s:.0f} s on two cores, at most {peak_gib:.2f} GiB in one process")
+        for path, rows in ((small, 2_000), (large, options.rows)):
+            write_log(path, rows)
+            cost = plan_cost(path, path.with_suffix(""))
+            print(
+                f"{rows:,} rows: {cost.wall_s:.0f} s with two workers, {cost.cpu_s:.0f} s of processor time, "
+                f"at most {cost.peak_gib:.2f} GiB in all processes",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

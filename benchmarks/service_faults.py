@@ -2,8 +2,8 @@
 
     python benchmarks/service_faults.py [--seconds 60] [--storage sqlite|postgres]
 
-On SQLite the one process is killed every few seconds and started again; on PostgreSQL there are two workers, and at
-times one of them is killed, at times all processes at once. Clients decide, answer, cancel and send batches meanwhile,
+On SQLite the one process is killed every few seconds and started again; on PostgreSQL there are two replicas, one of
+which is killed at a time. Clients decide, answer, cancel and send batches meanwhile,
 each request with a key, and have to recover by themselves. `run` raises AssertionError where anything is not as it must
 be.
 """
@@ -14,14 +14,13 @@ import argparse
 import os
 import random
 import shutil
-import signal
 import tempfile
 import threading
 import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -185,7 +184,7 @@ class Killing:
     lives_s: tuple[float, float] = LIVES_S
     requests: int = 20
 
-    def carry_out(self, served: Served, witnesses: list[Witness], draws: random.Random, *, workers: int) -> int:
+    def carry_out(self, replicas: list[Served], witnesses: list[Witness], draws: random.Random) -> int:
         """Returns how often."""
         kills, until = 0, time.monotonic() + self.seconds
         while time.monotonic() < until or kills < self.kills:
@@ -193,24 +192,20 @@ class Killing:
             time.sleep(draws.uniform(*self.lives_s))
             while sum(one.requests for one in witnesses) < wanted and not any(one.failure for one in witnesses):
                 time.sleep(0.02)
-            alive = served.workers() if workers > 1 else []
-            if alive and draws.random() < 0.5:
-                os.kill(draws.choice(alive), signal.SIGKILL)
-            else:
-                served.kill()
-                served.start()
+            served = draws.choice(replicas)
+            served.kill()
+            served.start()
             kills += 1
         return kills
 
 
-def run(url: str, killing: Killing, *, workers: int = 1, words: tuple[str, ...] = (), seed: int = 0) -> Found:
+def run(url: str, killing: Killing, *, replicas: int = 1, seed: int = 0) -> Found:
     """Some time of kills on a store, and all that must hold afterwards.
 
     Args:
         url: Of the store; its campaign of the name `CAMPAIGN` is made anew.
         killing: When the service is killed.
-        workers: Processes of the service.
-        words: More for `doral serve`.
+        replicas: Services on the same store, between which clients are shared out; one of them is killed at a time.
         seed: Of what clients do, and when the service is killed.
     """
     with doral.open(url) as store:
@@ -219,21 +214,26 @@ def run(url: str, killing: Killing, *, workers: int = 1, words: tuple[str, ...] 
         store.create(CAMPAIGN, PROBLEM, seed=1)
     witnesses = [Witness() for _ in range(CLIENTS)]
     ending = threading.Event()
-    with Served(url, workers=workers, words=words) as served:
-        served.start()
+    with ExitStack() as stack:
+        all_served = [stack.enter_context(Served(url)) for _ in range(replicas)]
+        for served in all_served:
+            served.start()
         threads = [
-            threading.Thread(target=_client, args=(served, 1_000 * seed + number, witness, ending))
+            threading.Thread(
+                target=_client, args=(all_served[number % replicas], 1_000 * seed + number, witness, ending)
+            )
             for number, witness in enumerate(witnesses)
         ]
         for thread in threads:
             thread.start()
         try:
-            kills = killing.carry_out(served, witnesses, random.Random(seed), workers=workers)
+            kills = killing.carry_out(all_served, witnesses, random.Random(seed))
         finally:
             ending.set()
             for thread in threads:
                 thread.join(timeout=120)
-        served.stop()
+        for served in all_served:
+            served.stop()
     for witness in witnesses:
         if witness.failure is not None:
             raise AssertionError("a client did not recover by itself") from witness.failure
@@ -317,7 +317,7 @@ def run_all(*, seconds: float = SECONDS, storages: tuple[str, ...] = ("sqlite", 
     if "postgres" in storages:
         try:
             with postgres() as url:
-                found["postgres"] = run(url, Killing(seconds=seconds), workers=2)
+                found["postgres"] = run(url, Killing(seconds=seconds), replicas=2)
         except ImportError:
             print("service_faults: no PostgreSQL (make test installs one); on SQLite only")
     return found

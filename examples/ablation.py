@@ -17,11 +17,11 @@ parts = {  # each changes a word or two of doral-otf
     "spend as it comes, no pacing": {"pacing": "greedy"},
     "race first, as in the paper": {"screening": "race"},
     "expect every answer to return": {"return_probability": "one", "cutoff": None},
-    "Thompson sampling": {"sampling": "thompson", "return_optimism": 0},
+    "Thompson sampling": {"sampling": "thompson", "exploration": 0.5},
     "open decisions do not count": {"pending": "ignored"},
     "each context for itself": {"prior": "noise"},
     "one return curve per arm": {"curves_by": "arm"},
-    "no planned first tries": {"start_share": 0},
+    "planned first tries": {"start_share": 0.05},
 }
 policies = ["doral-otf", *(doral.policy("doral-otf", label=name, **words) for name, words in parts.items())]
 result = doral.simulate(policies, scenarios, runs=20)

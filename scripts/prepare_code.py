@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from doral._delay_kernels import DELAYS
 from doral.compiled.store import PREPARED, is_there, load, prepare
+from doral.delays.kernels import DELAYS
 from doral.engine import engine
 from doral.pacing import PACING
 from doral.simulation.world import loop

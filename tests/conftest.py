@@ -6,6 +6,7 @@ import fcntl
 import gc
 import os
 import sys
+from collections import Counter
 from collections.abc import Generator, Iterator
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from tests.once import Once
+from tests.tiers import is_slow
 from tests.turns import in_turns
 
 # No time limit per example: the first call of a kernel compiles it, and that takes seconds.
@@ -50,6 +52,14 @@ def _collected_in_turn(session: pytest.Session) -> Generator[None, object, objec
             made.touch()
             return found
     return (yield)
+
+
+_cases: Counter[str] = Counter()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if is_slow(item.nodeid, _cases):
+        item.add_marker("slow")
 
 
 @pytest.hookimpl(trylast=True)

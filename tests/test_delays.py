@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from doral import delays
-from doral._delay_kernels import delay_quantile, unit_delay, whole_delay
 from doral.delays import (
     ByOutcome,
     Empirical,
@@ -26,9 +25,12 @@ from doral.delays import (
     Weibull,
     laws,
 )
+from doral.delays.kernels import delay_quantile, unit_delay, whole_delay
 from doral.errors import InvalidValue, UnknownName
 from doral.numerics.approximations import QUICK_ERROR, QUICK_UPTO, quick_exp, quick_log, rounded_up
 from doral.numerics.normal import make_normal, normal_quantile
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # words of 64 bits wrap around
 
 CONTINUOUS: list[tuple[Law, Any]] = [
     (Pareto(400, 2), stats.pareto(b=2, scale=400)),

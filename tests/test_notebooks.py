@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from doral.compiled.cache import cache_folder
+from doral.compiled.store import cache_folder
 from tests.once import Once
 
 ROOT = Path(__file__).parent.parent

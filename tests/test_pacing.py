@@ -15,8 +15,10 @@ from scipy.optimize import linprog
 
 from doral._arrays import Floats, Ints
 from doral.pacing import (
+    FEW_CONTEXTS,
     Allocation,
     Demand,
+    Edges,
     Hulls,
     Share,
     fill,
@@ -28,7 +30,6 @@ from doral.pacing import (
     share_above,
     solve,
 )
-from doral.pacing.lp import FEW_CONTEXTS, Edges
 from tests.twin import Edge, hull
 
 TOLERANCE = 1e-9

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from doral.numerics.philox import ARRIVAL, AVAILABILITY, COIN, PARAMETERS, coin, philox, to_uniform
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # words of 64 bits wrap around
 
 WORDS = st.integers(0, 2**64 - 1)
 WORD_BITS = 64

@@ -378,7 +378,7 @@ def test_a_dictionary_that_lacks_a_key() -> None:
 
 
 def test_describing_a_problem_does_not_start_the_compiler() -> None:
-    code = "import sys, doral.problem, doral.delays; print([m for m in ('numba', 'scipy') if m in sys.modules])"
+    code = "import sys, doral.problem, doral.delays; print([m for m in ('llvmlite', 'scipy') if m in sys.modules])"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # the package as found here
     found = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=60

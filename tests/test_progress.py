@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import doral
-from doral import _progress, _stderr_line
+from doral import _progress
 from doral._progress import Progress
-from doral.compiled.notice import announce_compiling
+from doral.compiled.store import announce_compiling
 from doral.pages.figure import Figure
 from tests.small_worlds import make_scenario
 
@@ -50,7 +50,7 @@ class Screen(io.StringIO):
 def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     made = Screen()
     # pytest puts its own in the place of `sys.stderr` when a test begins.
-    monkeypatch.setattr(_stderr_line, "sys", SimpleNamespace(stderr=made, modules={}))
+    monkeypatch.setattr(_progress, "sys", SimpleNamespace(stderr=made, modules={}))
     monkeypatch.delenv("DORAL_PROGRESS", raising=False)
     monkeypatch.setattr(_progress, "_FIRST_S", 0.02)
     monkeypatch.setattr(_progress, "_EVERY_S", 0.01)
@@ -180,12 +180,12 @@ def test_a_call_inside_another_is_part_of_it(screen: Screen) -> None:
 
 def test_a_narrow_terminal_and_a_closed_one(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((30, 10)))
-    _stderr_line.rewrite("x" * 100)
+    _progress.rewrite("x" * 100)
     assert max(len(one) for one in screen.lines()) == 29
     screen.close()
-    _stderr_line.rewrite("nobody is there")
-    _stderr_line.clear()
-    assert not _stderr_line.is_watched()
+    _progress.rewrite("nobody is there")
+    _progress.clear()
+    assert not _progress.is_watched()
 
 
 # --- pictures ------------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_with_a_screen_the_viewer_opens_it(monkeypatch: pytest.MonkeyPatch, tmp_
 CELLS = (
     """
 import time, doral
-from doral.compiled.notice import announce_compiling
+from doral.compiled.store import announce_compiling
 from tests.test_progress import Sleepy
 from tests.small_worlds import make_scenario
 class Slow(Sleepy):

@@ -14,11 +14,9 @@ import doral
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "doral"
 HEAVY = (
-    "numba",
     "scipy",
     "polars",
     "matplotlib",
-    "plotly",
     "joblib",
     "typer",
     "rich",

@@ -11,20 +11,17 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# By the beginnings of their names, those of a line together: they share what they are made of. The first ones compile
-# different programs, for which everybody else would wait.
+# By the beginnings of their names, those of a line together: they share what they are made of.
 LONGEST = (
     "tests/release/test_release.py::test_a_newcomer_",
     "tests/test_notebooks.py::",
-    "tests/engine/test_people.py::test_the_program_of_a_composition_",
     "tests/test_site.py::",
     "tests/service/test_kills.py::",
     "tests/cluster/test_ray.py::",
     "tests/cluster/test_dask.py::",
     "tests/browser/test_pages.py::",
+    "tests/experiments/paper/",
 )
-# Dealt one by one.
-LONG = ("tests/engine/test_presets_of_their_own.py::",)
 # By then the types of everything have been checked beside the tests, and what was found out is kept.
 LAST = ("tests/test_typing.py::",)
 
@@ -37,7 +34,6 @@ def in_turns(names: Sequence[str], workers: int) -> list[int]:
     ['n', 'a', 'b', 's', 'c', 't']
     """
     groups = [[i for i, name in enumerate(names) if name.startswith(one)] for one in LONGEST]
-    groups += [[i] for i, name in enumerate(names) if name.startswith(LONG)]
     last = [i for i, name in enumerate(names) if name.startswith(LAST)]
     taken = {*last, *(i for group in groups for i in group)}
     rest = [*(i for i in range(len(names)) if i not in taken), *last]

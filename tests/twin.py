@@ -45,8 +45,9 @@ REFRESH_SHARE, REFRESH_MOST = 32, 512  # curves by context once in a share of th
 ORACLE_AGES = 16_384  # a known return probability is constant beyond this age
 COIN, POSTERIOR = 3, 4  # purposes of the policy's own draws
 MOST_VOTES = 20.0  # a context with more decisions says no more about how far contexts differ
-WELL_KNOWN = 10.0  # decisions behind a return probability that others are shrunk to
-RETURN_PRIOR_SD = 0.3  # of return probabilities around their mean, before any arm is known well
+AGE_PRIOR, ARM_PRIOR = 1.0, 2.0  # decisions behind the Beta prior of the hazard of an age, and of an arm at that age
+CUTOFF_SHARE = 0.999  # of the answers, which an adaptive cut-off waits for
+FIRST_DEVIATION, REACH_PRIOR = 1.0, 1.0  # of cells before any reward; arms behind the prior of the size of an arm
 FACTOR_PRIOR_SD = 0.3  # of the factors of silent feedback, around 1
 CONTEXT_DEGREES, NOISE_FLOOR = 20.0, 1e-12  # of the measured noise
 SPREAD_FLOOR = 1e-9  # of s^2
@@ -207,19 +208,6 @@ class Ruling:
     price: float
     price_low: float
     price_high: float
-
-
-def _shrunk(tau: Floats, error: Floats, well_known: Flags) -> tuple[Floats, Floats]:
-    """Normal means with known errors: shrunk to the mean of the well-known ones, as far as those agree."""
-    if well_known.sum() < 3:
-        return tau, error
-    mean = float(tau[well_known].mean())
-    n = int(well_known.sum())
-    by_error = (n - 1) / n * float((error[well_known] ** 2).sum())
-    scatter = float(((tau[well_known] - mean) ** 2).sum())
-    spread = (max(scatter - by_error, 0.0) + RETURN_PRIOR_SD**2) / n
-    keep = spread / (spread + error**2)
-    return mean + keep * (tau - mean), error * np.sqrt(keep)
 
 
 def _hazards(at_risk: Floats, returned: Floats, without: Floats) -> Floats:
@@ -453,7 +441,7 @@ class Twin:
         # how many reserves are closed to a context
         self.depths = [sum(context.tier < tier for tier, _ in problem.reserves) for context in problem.contexts]
         self.ages = self._age_grid()
-        self.by_context = options.curves_by == "context" and self.n_contexts > 1
+        self.by_context = options.curves_by == "context"
         # one entry per decision ever made
         self.made = np.zeros(0)  # what the clock showed
         self.contexts = np.zeros(0, dtype=np.int64)
@@ -512,11 +500,11 @@ class Twin:
         # them, which hold from the next calibration on; and what holds now, in units of the noise
         self.deviates = options.prior == "cells" and k > 0
         cells = (self.n_contexts, self.n_arms)
-        priced = problem.costs[problem.costs > 0.0]
-        self.reach = np.maximum(1.0, problem.costs / priced.min()) if priced.size else np.ones(self.n_arms)
+        self.reach = np.ones(self.n_arms)  # how large deviations of an arm are, relative to others
         self.deviation = self.effect_spread = math.nan
         self.effect, self.effect_variance = np.zeros(cells), np.zeros(cells)
-        self.noisiness, self.kappa, self.prior_effect = np.ones(cells), np.zeros(cells), np.zeros(cells)
+        self.noisiness, self.prior_effect = np.ones(cells), np.zeros(cells)
+        self.kappa = np.full(cells, FIRST_DEVIATION if self.deviates else 0.0)
         # silent feedback, learned as it comes: trials as they were last counted, and as they last entered V
         self.trials, self.entered_trials = np.zeros(cells), np.zeros(cells)
         # the start
@@ -653,7 +641,9 @@ class Twin:
                 self._learn(i, self._outcome_weight(i, float(self.delays[i])))
             elif self.learner in ("thinned", "early"):
                 self.learned.append(Lesson(i, context, arm, reward, 1.0, self.last_reading, pull=False, answer=True))
-                self.n_learned += self.learner == "early"
+                if self.learner == "early":
+                    self.n_learned += 1
+                    self._count_answered(context, arm)
 
     def _settle(self, now: float) -> None:
         """Decisions that are older than the cut-off leave it; `scaled` then knows their thinned reward."""
@@ -795,9 +785,10 @@ class Twin:
         at_risk, returned = self._counts()
         of_arm, came = at_risk.sum(axis=0), returned.sum(axis=0)  # (A, ages)
         if self.by_context:
-            everybody = of_arm.sum(axis=0)
-            of_all = _hazards(everybody, came.sum(axis=0), np.ones(self.ages.size))
-            hazard = _hazards(of_arm, came, of_all[None, :])
+            of_all, before = np.zeros(self.ages.size), 1.0  # posterior means; nobody is silent at first
+            for g, (n, k) in enumerate(zip(of_arm.sum(axis=0), came.sum(axis=0), strict=True)):
+                of_all[g] = before = (AGE_PRIOR * before + k) / (AGE_PRIOR + n)
+            hazard = (ARM_PRIOR * of_all + came) / (ARM_PRIOR + of_arm)
             borrowed = self._concentration(at_risk, returned)
             hazards = (returned + borrowed * hazard) / (at_risk + borrowed)
             known = np.minimum(at_risk[:, :, 0] + borrowed, of_arm[None, :, 0])
@@ -815,7 +806,9 @@ class Twin:
             come = [sum(float(of_arm[a, 0]) * by(hazard[a], age) for a in arms) for age in self.ages.tolist()]
             if come[-1] > 0.0:
                 self.cutoff = next(
-                    age for age, so_far in zip(self.ages.tolist(), come, strict=True) if so_far >= come[-1]
+                    age
+                    for age, so_far in zip(self.ages.tolist(), come, strict=True)
+                    if so_far >= CUTOFF_SHARE * come[-1]
                 )
         if self.until_end:
             waited, weight = 0.0, 0.0
@@ -832,8 +825,6 @@ class Twin:
             error = np.sqrt((tau * (1.0 - tau) + 1.0 / (known[j] + 1.0)) / (known[j] + 1.0))
             if self.learner == "scaled":
                 self.thinning[j] = [by(hazards[j, a], self.cutoff) for a in arms]
-            if self.options.return_optimism > 0.0:
-                tau, error = _shrunk(tau, error, known[j] >= WELL_KNOWN)
             self.tau[j], self.tau_error[j] = tau, error
 
     def _concentration(self, at_risk: Floats, returned: Floats) -> float:
@@ -908,7 +899,8 @@ class Twin:
             so_far = np.append(0.0, np.minimum(shares[a] / at_deadline, 1.0))
             worth = np.append((so_far[:-1] + so_far[1:]) / 2, 1.0)  # by how many ages it has passed
             mine = (self.contexts == j) & (self.arms == a)
-            self.trials[j, a] = float((kept[mine] * np.diff(worth, prepend=0.0)).sum())
+            exposed = float((kept[mine] * np.diff(worth, prepend=0.0)).sum())
+            self.trials[j, a] = max(exposed, self._answered(j, a))
             self.tau[j, a] = min(at_limit / at_deadline, 1.0)
         self.tau_error[:] = 0.0
         if self.options.until_end and clock > 0:
@@ -917,6 +909,25 @@ class Twin:
             answers = by.max(axis=1)
             mean = float((answers * waited).sum() / answers.sum()) if answers.any() else 0.0
             self.lost_rounds = math.floor(mean * seen / clock)
+
+    def _answered(self, context: int, arm: int) -> float:
+        """How many answers a cell has had, at least: (sum of rewards)^2 / sum of squares, by Cauchy and Schwarz."""
+        rewards = [
+            (lesson.reward, lesson.at_reading)
+            for lesson in self.learned
+            if (lesson.context, lesson.arm) == (context, arm)
+        ]
+        r, at = (np.array(column) for column in zip(*rewards, strict=True)) if rewards else (np.zeros(0), np.zeros(0))
+        kept = self._kept(at)
+        square = float((kept * r * r).sum())
+        return float((kept * r).sum()) ** 2 / square if square > 0.0 else 0.0
+
+    def _count_answered(self, context: int, arm: int) -> None:
+        """An answered decision is a whole trial: there are no fewer of these than answers."""
+        more = max(0.0, self._answered(context, arm) - float(self.trials[context, arm]))
+        self.trials[context, arm] += more
+        self.entered_trials[context, arm] += more
+        self._known_sums = {}
 
     # --- outcomes that return at different speeds --------------------------------------------------------------------
 
@@ -1212,19 +1223,30 @@ class Twin:
         """phi and kappa of every cell, with the variances and effects that the last calibration has left."""
         if math.isnan(self.deviation):
             self.deviation = self.effect_spread = guess
-            self.effect_variance[:] = guess * self.reach**2
+            self.effect_variance[:] = guess
         count, total, square = self._tally()
         success = float(square.sum() / total.sum()) if total.sum() > 0.0 else 0.0
         is_binary = success > 0.0 and total.sum() < count.sum() * success * (1.0 - ALIKE)
         if is_binary and (np.abs(square - success * total) <= ALIKE * square).all():
-            # as many answers as show four of the rarer outcome at the common rate speak for that
-            common = float(total.sum() / count.sum())
-            weight = 4.0 * success / min(common, success - common)
-            mean = (count * np.clip(estimate, 0.0, success) + weight * common) / (count + weight)
+            # as many answers as show four of the rarer outcome at a rate speak for it: of an arm at the common rate, of
+            # a cell at that of its arm
+            def toward(rate: Floats, y: Floats, n: Floats) -> Floats:
+                weight = 4.0 * success / np.minimum(rate, success - rate)
+                return (y + weight * rate) / (n + weight)
+
+            of_arm = toward(total.sum() / count.sum(), total.sum(axis=0), count.sum(axis=0))
+            mean = toward(of_arm, count * np.clip(estimate, 0.0, success), count)
             self.noisiness = mean * (success - mean) / self.noise
             self.sigma = np.full(self.n_contexts, math.sqrt(self.noise))
         else:
             self.noisiness = np.ones((self.n_contexts, self.n_arms))
+        # deviations of an arm are as large as what it brings per answer; one average arm more stands behind each
+        answers = count.sum(axis=0)
+        is_tried = answers > 0.0
+        tried = np.where(is_tried, answers, 1.0)
+        size = (total.sum(axis=0) / tried) ** 2 + self.noise / tried
+        size = np.where(is_tried, size / size[is_tried].mean(), 1.0)
+        self.reach = np.sqrt((size + REACH_PRIOR) / (1.0 + REACH_PRIOR))
         self.kappa = (self.deviation * self.reach**2 + self.effect_variance) / self.noise
         self.prior_effect = self.effect.copy()
 
@@ -1245,16 +1267,18 @@ class Twin:
         information = np.where(has_data, (rest * square / error) ** 2, 0.0).sum()
         score = np.where(has_data, square / error * (away**2 / (self.noise * error) - rest), 0.0).sum()
         self.deviation = self._scored(self.deviation, guess, float(score), float(information))
-        # of an arm every context says what it has beyond its features, with this precision
-        precision = np.where(has_data, 1.0 / (error / rest - self.effect_variance / self.noise), 0.0)
-        says = precision * (away / rest + self.effect)
+        # Backfitting: a cell without the line and without its deviation is the effect of its arm, with an error of the
+        # answers, of the deviation and of the line.
+        of_cell = np.maximum(error - self.effect_variance / self.noise, self.noisiness / w)
+        precision = np.where(has_data, 1.0 / (of_cell + width**2), 0.0)
+        says = precision * (target / w - (line - self.prior_effect))
         known = precision.sum(axis=0)
-        spread = square * self.effect_spread / self.noise
+        spread = np.full(self.n_arms, self.effect_spread / self.noise)
         is_known = known > 0.0
         of_arm = spread + np.divide(1.0, known, out=np.zeros(self.n_arms), where=is_known)
         mean = np.divide(says.sum(axis=0), known, out=np.zeros(self.n_arms), where=is_known)
-        score = np.where(is_known, square / of_arm * (mean**2 / (self.noise * of_arm) - 1.0), 0.0).sum()
-        information = np.where(is_known, (square / of_arm) ** 2, 0.0).sum()
+        score = np.where(is_known, (mean**2 / (self.noise * of_arm) - 1.0) / of_arm, 0.0).sum()
+        information = np.where(is_known, 1.0 / of_arm**2, 0.0).sum()
         self.effect_spread = self._scored(self.effect_spread, guess, float(score), float(information))
         for j in range(self.n_contexts):
             others = np.arange(self.n_contexts) != j
@@ -1382,7 +1406,10 @@ class Twin:
         self.pending_precision = self.prior_precision.copy()
         self.stale = set(range(self.n_contexts))
         for j in range(self.n_contexts):
-            self.stretched[j] = self._stretch(self._expected_of(j), self._width(j) * self._still_for(j))
+            # what is not known of the reward or of the return, whichever is more, each in units of its noise: that of a
+            # chance is one half at most
+            unknown = np.maximum(self._width(j), self.tau_error[j] / 0.5)
+            self.stretched[j] = self._stretch(self._expected_of(j), unknown * self._still_for(j))
         self._plan_start()
 
     def _width(self, context: int) -> Floats:
@@ -1420,7 +1447,7 @@ class Twin:
 
     def _still_for(self, context: int) -> Floats:
         """The root of the share of all who are expected whom each arm can still be for."""
-        if self.options.bonus != "to_come" or not self._stretches:
+        if not self._stretches:
             return np.ones(self.n_arms)
         costs = self.costs[context]
         left = max(self.budget_left + self._refunds(), 0.0)
@@ -1438,7 +1465,7 @@ class Twin:
     @property
     def _stretches(self) -> bool:
         """Whether the bonus is by how many are expected."""
-        return self.options.bonus in ("ahead", "to_come") and "bonus" not in self.options.printed
+        return self.options.bonus == "to_come" and "bonus" not in self.options.printed
 
     def _bonus(self, context: int, now: int, norm: Floats) -> float:
         """`norm` is of the answers alone: the bias is of rewards that are missing there."""
@@ -1495,10 +1522,10 @@ class Twin:
         index = mean + extra
         tau, weight = self.tau[context], self.problem.contexts[context].weight
         worth = weight * tau * index
-        if self.options.return_optimism > 0.0:
-            n = int((self.contexts == context).sum())
-            doubt = self.options.return_optimism * math.sqrt(math.log(math.e + n)) * self.tau_error[context]
-            worth = weight * (tau * mean + np.hypot(tau * extra, doubt * np.maximum(mean, 0.0)))
+        if self._stretches and self.options.sampling == "optimism":
+            low, high = self.problem.reward_range  # what is declared bounds means
+            bonus = np.hypot(tau * extra, self._of_return(context, self.stretched[context]) * np.maximum(mean, 0.0))
+            worth = weight * (tau * np.clip(mean, low, high) + bonus)
         if self.options.sampling == "oracle":
             assert self._true_values is not None
             n_phases = self._true_values.shape[0]
@@ -1517,6 +1544,11 @@ class Twin:
             values[[a for a in range(self.n_arms) if a != best]] = -math.inf
         return values, mean, norm
 
+    def _of_return(self, context: int, stretch: Floats) -> Floats:
+        """By how much tau may be larger: as many of its standard errors as the bonus has of rewards, and at most 1."""
+        more = self.options.exploration * stretch * self.tau_error[context]
+        return np.asarray(np.minimum(more, 1.0 - self.tau[context]))
+
     def _thinks_well(self, context: int, arms: Sequence[int], mean: Floats) -> bool:
         """Whether some arm is thought to bring more than skipping, before its bonus."""
         worth, nothing = self.problem.contexts[context].weight * self.tau[context], self._nothing(context, mean)
@@ -1528,7 +1560,7 @@ class Twin:
     def _doubts(self) -> bool:
         """Whether what is thought to be worthless is looked at once more."""
         options = self.options
-        is_unsure = options.bonus in ("calibrated", "ahead", "to_come") and "bonus" not in options.printed
+        is_unsure = options.bonus in ("calibrated", "to_come") and "bonus" not in options.printed
         return is_unsure and options.sampling not in ("thompson", "oracle") and options.pacing == "lp"
 
     def _value_anew(self, context: int, now: int) -> None:
@@ -1571,11 +1603,10 @@ class Twin:
             return worth - nothing  # before any reward, arms without features share all that is known with the control
         mean, norm = self._posterior(context)
         width = max(float(self._width(context)[c]), 1.0 / math.sqrt(1.0 + answers))
-        scale = self._bonus(context, self.now, norm) * float(self._stretch(to_come, np.array([width]))[0])
-        own = scale * width * self.tau[context, c]
-        n = int((self.contexts == context).sum())
-        doubt = self.options.return_optimism * math.sqrt(math.log(math.e + n)) * self.tau_error[context, c]
-        benefit = weight * math.hypot(own, doubt * max(float(mean[c]), 0.0))
+        stretch = float(self._stretch(to_come, np.array([width]))[0])
+        own = self._bonus(context, self.now, norm) * stretch * width * self.tau[context, c]
+        more = float(self._of_return(context, np.full(self.n_arms, stretch))[c]) if self._stretches else 0.0
+        benefit = weight * math.hypot(own, more * max(float(mean[c]), 0.0))
         uplift = worth - nothing
         return np.where(uplift <= benefit, uplift - benefit, uplift)
 
@@ -1637,13 +1668,12 @@ class Twin:
         worth, width = np.zeros((self.n_contexts, self.n_arms)), np.zeros((self.n_contexts, self.n_arms))
         for j in range(self.n_contexts):
             mean, norm = self._posterior(j)
-            optimism = math.sqrt(math.log(math.e + int((self.contexts == j).sum())))
             stretched = self._bonus(j, seen, norm) * self._stretch(self._expected_of(j), norm)
             of_reward = np.maximum(certain * float(self.sigma[j]), stretched)
-            of_return = max(certain, options.return_optimism * optimism)
             weight = self.problem.contexts[j].weight
-            worth[j] = weight * self.tau[j] * mean - self._nothing(j, mean)
-            width[j] = weight * np.hypot(of_reward * self.tau[j] * norm, of_return * self.tau_error[j] * mean)
+            bounded = np.clip(mean, *self.problem.reward_range)
+            worth[j] = weight * self.tau[j] * bounded - self._nothing(j, mean)
+            width[j] = weight * np.hypot(of_reward * self.tau[j] * norm, certain * self.tau_error[j] * bounded)
         today = np.array([self.prices.get(d, 0.0) for d in range(self.last_caps.size)])
         low, high = today, today
         is_open = self.bills is not None or any(np.unique(row).size > 1 for row in self.costs)

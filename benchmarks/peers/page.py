@@ -85,7 +85,7 @@ def _parts(found: dict[str, Any]) -> Iterator[str]:
     )
     yield (
         f"The row `{SHORT.name}` is DORAL with one word changed, which counts whom an arm can still be for "
-        "([beyond the paper](beyond.md#a-bonus-in-units-of-the-noise-bonusahead)). Who is ahead is said of the "
+        "([beyond the paper](beyond.md#a-bonus-in-units-of-the-noise-bonusto_come)). Who is ahead is said of the "
         "default.\n"
     )
     yield "### In short\n"

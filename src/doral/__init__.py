@@ -27,7 +27,7 @@ Policies
     rival             what people would use otherwise: an A/B test, what is done today
     external          a policy whose values a model of your own predicts
     PythonPolicy      what a policy of your own has to do: `decide` and `observe`
-    Arrival           what it is told of somebody who arrives
+    Arrival           what a policy is told of an arrival
     Answer            what it is told of an answer
 
 Simulation
@@ -48,7 +48,7 @@ Live campaigns
 
     open              a store of campaigns: a file, or a database
     Store             what `open` returns
-    Campaign          decides about whoever arrives, and learns from answers
+    Campaign          decides about arrivals, and learns from answers
     Decision          what was decided, why, and what became of it
 
 Campaigns behind a service
@@ -64,7 +64,7 @@ Logs
 
     read_log          a log out of a file or a data frame
     Log               what `read_log` returns
-    plan              what a log says to somebody who has to decide
+    plan              what a log says of the next campaign
     Plan              what `plan` returns: an answer, and a page with figures
     evaluate          what policies would have brought, had they decided
     Evaluation        what `evaluate` returns
@@ -96,19 +96,22 @@ if TYPE_CHECKING:
     from doral.errors import DoralError as DoralError
     from doral.errors import InvalidValue as InvalidValue
     from doral.errors import UnknownName as UnknownName
+    from doral.evaluation.evaluate import evaluate as evaluate
     from doral.evaluation.evaluation import Evaluation as Evaluation
     from doral.live.campaign import Campaign as Campaign
-    from doral.live.decision import Decision as Decision
     from doral.live.store import Store as Store
     from doral.live.store import open as open  # noqa: A004
-    from doral.log.log import Log as Log
-    from doral.log.read import read_log as read_log
+    from doral.live.views.decision import Decision as Decision
+    from doral.logs.log import Log as Log
+    from doral.logs.read import read_log as read_log
     from doral.person import Category as Category
     from doral.person import Number as Number
-    from doral.planning.evaluating import evaluate as evaluate
     from doral.planning.make import plan as plan
     from doral.planning.plan import Plan as Plan
     from doral.prediction.external import external as external
+    from doral.prediction.python_policy import Answer as Answer
+    from doral.prediction.python_policy import Arrival as Arrival
+    from doral.prediction.python_policy import PythonPolicy as PythonPolicy
     from doral.problem import Arm as Arm
     from doral.problem import Context as Context
     from doral.problem import Problem as Problem
@@ -116,24 +119,21 @@ if TYPE_CHECKING:
     from doral.simulation.catalogue.lookup import scenario as scenario
     from doral.simulation.results.files import load as load
     from doral.simulation.results.result import SimulationResult as SimulationResult
-    from doral.simulation.results.stored_runs import StoredRuns as StoredRuns
+    from doral.simulation.results.stream import StoredRuns as StoredRuns
     from doral.simulation.results.stream import simulate_to as simulate_to
     from doral.simulation.rivals.rival import rival as rival
     from doral.simulation.scenario.arrivals import Arrivals as Arrivals
     from doral.simulation.scenario.arrivals import Bursts as Bursts
     from doral.simulation.scenario.calendar import Calendar as Calendar
     from doral.simulation.scenario.scenario import Scenario as Scenario
-    from doral.simulation.world.python_policy import Answer as Answer
-    from doral.simulation.world.python_policy import Arrival as Arrival
-    from doral.simulation.world.python_policy import PythonPolicy as PythonPolicy
 
 __version__ = VERSION
 
 # Names are loaded when first used: `import doral` stays quick and free of compilers.
 _HOMES = {
-    "Answer": "doral.simulation.world.python_policy",
+    "Answer": "doral.prediction.python_policy",
     "Arm": "doral.problem",
-    "Arrival": "doral.simulation.world.python_policy",
+    "Arrival": "doral.prediction.python_policy",
     "Arrivals": "doral.simulation.scenario.arrivals",
     "AsyncCampaign": "doral.client.remote_async",
     "AsyncStore": "doral.client.remote_async",
@@ -142,32 +142,32 @@ _HOMES = {
     "Campaign": "doral.live.campaign",
     "Category": "doral.person",
     "Context": "doral.problem",
-    "Decision": "doral.live.decision",
+    "Decision": "doral.live.views.decision",
     "DoralError": "doral.errors",
     "Evaluation": "doral.evaluation.evaluation",
     "InvalidValue": "doral.errors",
-    "Log": "doral.log.log",
+    "Log": "doral.logs.log",
     "Number": "doral.person",
     "Plan": "doral.planning.plan",
     "PolicyOptions": "doral.engine.options",
     "Problem": "doral.problem",
-    "PythonPolicy": "doral.simulation.world.python_policy",
+    "PythonPolicy": "doral.prediction.python_policy",
     "RemoteCampaign": "doral.client.remote",
     "RemoteStore": "doral.client.remote",
     "Scenario": "doral.simulation.scenario.scenario",
     "SimulationResult": "doral.simulation.results.result",
     "Store": "doral.live.store",
-    "StoredRuns": "doral.simulation.results.stored_runs",
+    "StoredRuns": "doral.simulation.results.stream",
     "UnknownName": "doral.errors",
     "connect": "doral.client.connect",
     "connect_async": "doral.client.connect",
-    "evaluate": "doral.planning.evaluating",
+    "evaluate": "doral.evaluation.evaluate",
     "external": "doral.prediction.external",
     "load": "doral.simulation.results.files",
     "open": "doral.live.store",
     "plan": "doral.planning.make",
     "policy": "doral.engine.options",
-    "read_log": "doral.log.read",
+    "read_log": "doral.logs.read",
     "rival": "doral.simulation.rivals.rival",
     "scenario": "doral.simulation.catalogue.lookup",
     "simulate": "doral.simulation.api",

@@ -13,8 +13,8 @@ Made = TypeVar("Made")
 
 
 def made_once(make: Callable[..., Made]) -> Callable[..., Made]:
-    """As `functools.cache`, for classes and whatever else is told apart by identity: of two threads that ask for the
-    same at the same time both get the one that was ready first.
+    """Return a cached version, as `functools.cache` does, without a lock. Two threads that ask for the same at the same
+    time both get the one that was ready first.
     """
     made: dict[tuple[Hashable, ...], Made] = {}
 

@@ -81,7 +81,7 @@ def name(field: str, value: object) -> str:
 
 
 def is_among(value: object, words: Iterable[str]) -> bool:
-    """Whether it is one of these words; whatever it is, asking is no error."""
+    """Return whether it is one of these words; a value of any type may be asked about."""
     return isinstance(value, str) and value in words
 
 

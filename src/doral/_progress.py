@@ -1,16 +1,83 @@
-"""How far a long call is: one line on standard error, in a terminal or a notebook, gone when it ends."""
+"""How far a long call is: one line on standard error, in a terminal or a notebook, gone when it ends.
+
+Words that stay do not run over the line that is rewritten. Nothing goes to standard output, and nothing to a file
+unless it was asked for.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
+import sys
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from doral import _stderr_line
+# --- one line on standard error --------------------------------------------------------------------------------------
+
+_NARROWEST = 20  # letters: terminals that say less do not know how wide they are
+_lock = threading.RLock()
+_line = ""  # what stands there now
+
+
+def is_watched() -> bool:
+    """Return whether standard error is a terminal or a notebook."""
+    if sys.stderr is None:
+        return False
+    try:
+        return is_notebook() or sys.stderr.isatty()
+    except ValueError:  # it was closed
+        return False
+
+
+def is_notebook() -> bool:
+    """Whether the code runs in the kernel of a notebook."""
+    return "ipykernel" in sys.modules
+
+
+def say(words: str) -> None:
+    """Words that stay; the line goes on below them."""
+    global _line
+    with _lock:
+        _write(f"{_rubber()}{words}\n")
+        _line = ""
+
+
+def rewrite(line: str) -> None:
+    """Put this in the place of the line."""
+    global _line
+    with _lock:
+        width = 100 if is_notebook() else max(_NARROWEST, shutil.get_terminal_size().columns - 1)
+        shown = line[:width]
+        _write(f"\r{shown.ljust(len(_line))}")
+        _line = shown
+
+
+def clear() -> None:
+    """Leave nothing of the line."""
+    global _line
+    with _lock:
+        if _line:
+            _write(_rubber())
+        _line = ""
+
+
+def _rubber() -> str:
+    return f"\r{' ' * len(_line)}\r" if _line else ""
+
+
+def _write(text: str) -> None:
+    with suppress(OSError, ValueError):  # it was closed
+        if sys.stderr is not None:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+
+# --- progress --------------------------------------------------------------------------------------------------------
 
 _FIRST_S, _EVERY_S = 1.0, 0.5  # who waits less than a second needs no words
 _SURE_S = 0.5  # of counted work, before it is said how long the rest takes
@@ -62,7 +129,7 @@ class Progress:
         if self._is_shown:
             if self._thread is not None:
                 self._thread.join()
-            _stderr_line.clear()
+            clear()
             self._is_shown = False
             _shown.release()
 
@@ -101,12 +168,12 @@ class Progress:
     def _keep_showing(self) -> None:
         wait = _FIRST_S
         while not self._ends.wait(wait):
-            _stderr_line.rewrite(self.line(time.monotonic()))
+            rewrite(self.line(time.monotonic()))
             wait = _EVERY_S
 
 
 def _is_wanted() -> bool:
-    return os.environ.get("DORAL_PROGRESS", "").strip().lower() not in _OFF and _stderr_line.is_watched()
+    return os.environ.get("DORAL_PROGRESS", "").strip().lower() not in _OFF and is_watched()
 
 
 def _duration(seconds: float) -> str:

@@ -18,7 +18,7 @@ _shortener.maxstring = _shortener.maxother = _shortener.maxlong = MAX_SHOWN_CHAR
 
 
 def shown(value: object) -> str:
-    """`repr(value)` on one line and of bounded length, whatever the value is."""
+    """Return `repr(value)` of any value, on one line and of bounded length."""
     try:
         text = _shortener.repr(value)
     except Exception:  # noqa: BLE001  (a foreign __repr__ may raise anything; an error message must not)
@@ -73,7 +73,7 @@ class UnknownName(DoralError, LookupError):
         super().__init__(kind, name, self.known)
 
     def __str__(self) -> str:
-        # Composed only when somebody reads it: a caught lookup error costs nothing.
+        # Composed only when it is read: a caught lookup error costs nothing.
         return f"unknown {self.kind} {shown(self.name)}; {self._advice()}"
 
     def _advice(self) -> str:

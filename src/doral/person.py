@@ -1,7 +1,7 @@
-"""What is known of somebody who arrives: numbers and categories, checked where they come in.
+"""Features of an arrival: numbers and categories, checked where they come in.
 
 A policy sees a vector. Numbers are as given; a category is the number of its level in the order of first appearance,
-which whoever keeps the levels knows (`Levels`); what is missing, where that is allowed, is NaN.
+which the table of levels knows (`Levels`); what is missing, where that is allowed, is NaN.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from doral import _check
-from doral._given import Words
+from doral._input_types import Words
 from doral.errors import InvalidValue, UnknownName, shown
 
 MAX_PERSON = 1_000  # features of one who arrives
@@ -141,7 +141,7 @@ class Levels:
 
 
 def checked_features(person: Sequence[Feature], missing: Missing, given: object) -> tuple[float | str | None, ...]:
-    """What is given of somebody, in the order of the problem: numbers, words, and None for what is missing."""
+    """Return the features of an arrival, in the order of the problem: numbers, words, and None for what is missing."""
     return tuple(_checked(one, missing, value) for one, value in zip(person, _in_order(person, given), strict=True))
 
 

@@ -13,11 +13,10 @@ from doral.experiments.beyond import experiment as beyond
 from doral.experiments.beyond.cells import BeyondExtent
 from doral.experiments.kit.conduct import conduct
 from doral.pages import images
-from doral.planning.figures import dark_pictures, drawings, files_of
-from doral.planning.page import page
 from doral.planning.plan import Plan
-from doral.planning.tables import tables
-from doral.planning.values import values_of
+from doral.planning.report.figures import drawings, markup_of
+from doral.planning.report.page import page
+from doral.planning.report.tables import tables
 from doral.simulation.catalogue.lookup import CLASS_SCENARIOS
 from tests.experiments import reproduction
 from tests.experiments.pages import Silent
@@ -56,11 +55,9 @@ def _comparison(folder: Path) -> Path:
 
 
 def _plan(plan: Plan, folder: Path) -> Path:
-    values = values_of(plan)
-    drawn = drawings(plan, values)
-    dark = dark_pictures(plan, values)
+    drawn = drawings(plan)
     written = folder / "plan.html"
-    text = page(plan, drawn=drawn, images=files_of(drawn), dark=dark, tables=tables(plan, values))
+    text = page(plan, drawn=drawn, pictures=markup_of(drawn), tables=tables(plan))
     written.write_text(text, encoding="utf-8")
     return written
 

@@ -43,13 +43,18 @@ def test_a_page_can_be_read_and_used_by_everybody(
 
 def test_the_keyboard_hides_policies_and_sorts_tables(written: Written, open_page: Open) -> None:
     page = open_page(written("reproduce"), 1400, "light").page
-    named = page.locator("#fig2b .legendtext")
-    assert named.all_text_contents() == ["DORAL", "D-ALP", "D-LinUCB", "Random"]
-    page.locator('input[name="policy"][value="D-LinUCB"]').focus()
+    lines = page.locator('#fig2b .variant:not([hidden]) [id*="-line-"]')
+    assert [one.is_visible() for one in lines.all()] == [True] * 4
+    page.get_by_role("checkbox", name="D-LinUCB").focus()
     page.keyboard.press("Space")
-    assert named.all_text_contents() == ["DORAL", "D-ALP", "Random"]
-    assert page.locator("#horizon-1 .legendtext").count() == 3
-    assert page.locator("#accept .legendtext").count() == 4  # of scenarios
+    assert [one.is_visible() for one in lines.all()] == [True, True, False, True]
+    sweep = page.locator('#horizon-1 [id*="-line-"]')
+    assert [one.is_visible() for one in sweep.all()] == [True, True, False, True]
+    page.get_by_role("radio", name="difference to DORAL").focus()
+    page.keyboard.press("Space")
+    shown = page.locator("#fig2b .variant:not([hidden])")
+    assert shown.count() == 1
+    assert shown.get_attribute("data-view") == "difference"
     shares = page.locator("#ablation-table tbody tr td:nth-child(2)")
     page.locator("#ablation-table thead button").nth(1).focus()
     page.keyboard.press("Enter")

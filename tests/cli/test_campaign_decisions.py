@@ -79,16 +79,13 @@ def test_times_are_seconds_or_say_their_zone(kits: Shell) -> None:
         assert part in kits("decide", "kits", "old", "--at", word, code=2)
 
 
-def test_expiry_releases_only_when_told(kits: Shell) -> None:
+def test_expiry_spends_what_was_reserved_and_counts_once_by_key(kits: Shell) -> None:
     decided(kits, "--at", BEGAN + 10)
     assert kits("expire", "kits", "--now", BEGAN + 20) == "0 decisions expired\n"
-    assert kits("expire", "kits", "--now", BEGAN + 100) == "1 decision expired\n"
+    for _ in range(2):
+        assert kits("expire", "kits", "--now", BEGAN + 100, "--key", "monday") == "1 decision expired\n"
+    assert kits("expire", "kits", "--now", BEGAN + 100) == "0 decisions expired\n"
     assert "spent 0." in kits("show", "kits")
-    before = kits("show", "kits").splitlines()[2]
-    decided(kits, "--at", BEGAN + 110)
-    assert kits("expire", "kits", "--release") == "1 decision expired\n"
-    after = kits("show", "kits").splitlines()[2]
-    assert after.split("(")[0] == before.split("(")[0]  # nothing more was spent
 
 
 def test_the_clock_may_be_ahead_as_far_as_is_said_and_can_be_set_back(kits: Shell) -> None:

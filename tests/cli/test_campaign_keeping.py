@@ -9,12 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 import doral
 from doral.cli.campaign_words import MOST_LINES, verification_lines
-from doral.live.verify import Difference, Stretch, Verification
+from doral.live.views.verify import Difference, Stretch, Verification
 from tests.cli.campaign_shell import Shell
 from tests.cli.processes import environment
 from tests.live import damage
@@ -71,14 +70,6 @@ def test_a_backup_comes_back(kits: Shell, tmp_path: Path) -> None:
     assert kits("show", "kits", "--json") == before
     assert "kits" in kits("restore", copy, code=2)
     assert "did you mean 'kits'" in kits("backup", tmp_path / "other", "--campaign", "kit", code=2)
-
-
-def test_old_decisions_move_to_a_file(kits: Shell, tmp_path: Path) -> None:
-    kits("expire", "kits")
-    path = tmp_path / "old.parquet"
-    assert kits("archive", "kits", path, "--before", BEGAN + 2) == f"moved 2 events to {path}\n"
-    assert pl.read_parquet(path).height == 2
-    assert "must be seconds since 1970" in kits("archive", "kits", path, "--before", "noon", code=2)
 
 
 def test_a_key_is_erased_and_stays_used(kits: Shell) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from doral.live.export import read_decisions
+from doral.live.views.export import read_decisions
 from tests.cli.campaign_shell import Shell
 from tests.live import people
 

@@ -36,7 +36,7 @@ try:
     doral.cli.main()
 except SystemExit:
     pass
-print([name for name in ("numba", "polars", "matplotlib", "scipy", "plotly", "numpy") if name in sys.modules])
+print([name for name in ("llvmlite", "polars", "matplotlib", "scipy", "numpy") if name in sys.modules])
 """
 
 

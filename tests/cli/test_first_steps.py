@@ -26,7 +26,7 @@ from doral.simulation.rivals.rival import RIVALS
 from doral.simulation.scenario.files import read_scenario
 from tests.cli.processes import environment
 
-HEAVY = ("numba", "polars", "scipy", "matplotlib", "sqlalchemy")
+HEAVY = ("llvmlite", "polars", "scipy", "matplotlib", "sqlalchemy")
 
 
 def said(*words: str, code: int = 0, columns: int = 80) -> str:

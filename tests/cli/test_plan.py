@@ -14,7 +14,7 @@ from doral.cli.app import app
 from doral.cli.stages import Stages
 from doral.planning import make
 from doral.planning.plan import Plan
-from doral.planning.words import text
+from doral.planning.report.text import text
 from tests.planning.plans import minimal_plan
 
 ROWS = (
@@ -70,7 +70,7 @@ def test_scripts_have_json_and_nothing_else(tmp_path: Path, asked: dict[str, Any
     ("words", "said"),
     [
         (["--policy", "dorral-otf"], "doral-otf"),
-        (["--jobs", "0"], "jobs = 0"),
+        (["--jobs", "0"], "--jobs = 0"),
         (["--arm", "chanel"], "channel"),
         (["--create", "spring", "--storage", "memory://"], "nothing would be kept"),
     ],
@@ -105,6 +105,23 @@ def test_a_name_that_is_taken_is_refused_before_the_work(tmp_path: Path, asked: 
     assert done.exit_code == 2
     assert "is the name of a campaign already" in done.stderr
     assert not asked
+
+
+def test_a_plan_that_recommends_nothing_creates_a_campaign_only_with_the_policy_that_is_named(tmp_path: Path) -> None:
+    rows = ["arm,reward", *(f"{'ab'[one % 2]},{one % 3 == 0:d}" for one in range(60))]
+    (tmp_path / "equal.csv").write_text("\n".join(rows))
+    storage = f"sqlite:///{tmp_path / 'campaigns.db'}"
+    words = ["plan", str(tmp_path / "equal.csv"), "--truths", "4", "--out", str(tmp_path / "out"), "--storage", storage]
+    words += ["--create", "spring", "--quiet", "--policy", "doral-otf"]
+    done = CliRunner().invoke(app, [*words, "--policy", "random"])
+    assert done.exit_code == 2
+    assert "--create = 'spring'" in done.stderr
+    assert "--policy" in done.stderr
+    assert (tmp_path / "out" / "index.html").exists()
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.stderr
+    with doral.open(storage) as store:
+        assert "spring" in store.list()
 
 
 def test_progress_that_is_no_terminal_is_a_line_per_stage_and_tenth(capsys: pytest.CaptureFixture[str]) -> None:

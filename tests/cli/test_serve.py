@@ -39,9 +39,7 @@ doral.cli.main()
         (["--rate", "inf"], "rate = inf: must be a finite number"),
         (["--stop-within", "inf"], "stop_within = inf: must be a finite number"),
         (["--watch-every", "inf"], "watch_every = inf: must be a finite number"),
-        (["--demo", "--workers", "2"], "a demonstration has one"),
         (["--host", "0.0.0.0"], "give --tls-cert and --tls-key; or --allow-plain-http"),
-        (["--workers", "2"], "several processes need PostgreSQL"),
         (["--tls-cert", "cert.pem"], "give both --tls-cert and --tls-key"),
     ],
 )
@@ -57,9 +55,7 @@ def test_what_is_wrong_is_one_line(
     assert "Traceback" not in done.output
 
 
-@pytest.mark.parametrize(
-    "words", [["--port", "70000"], ["--workers", "0"], ["--rate", "-1"], ["--max-batch", "0"], ["--max-body", "no"]]
-)
+@pytest.mark.parametrize("words", [["--port", "70000"], ["--rate", "-1"], ["--max-batch", "0"], ["--max-body", "no"]])
 def test_values_that_no_option_takes(words: list[str]) -> None:
     done = CliRunner().invoke(app, ["serve", "--port", "0", *words])
     assert done.exit_code == 2

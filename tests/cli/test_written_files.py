@@ -15,7 +15,7 @@ import doral
 from doral.cli.initial import content as initial_text
 from doral.cli.problem_files import read_problem
 from doral.errors import InvalidValue
-from doral.simulation.scenario import text as file_text
+from doral.simulation.scenario import notation
 from doral.simulation.scenario.files import read_scenario
 
 DAY = 86_400.0
@@ -31,8 +31,8 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_json_is_read_as_ever(value: Any) -> None:
     for text in (json.dumps(value), json.dumps(value, indent=1, ensure_ascii=False)):
-        assert file_text.parse_json(text) == value
-        assert file_text._without_comments(text) == text
+        assert notation.parse_json(text) == value
+        assert notation._without_comments(text) == text
 
 
 @settings(max_examples=40, deadline=None)
@@ -42,14 +42,14 @@ def test_comments_after_every_line_change_nothing(value: Any) -> None:
     lines = json.dumps(value, indent=1).split("\n")
     comments = ("// {,]", "# it's ]", '/* ", */')
     commented = "\n".join(f"{line} {comments[i % 3]}" for i, line in enumerate(lines))
-    assert file_text.parse_json(commented) == value
+    assert notation.parse_json(commented) == value
 
 
 def test_commas_after_the_last_entry() -> None:
-    assert file_text.parse_json('{"a": [1, 2, ], "b": {"c": ",]",},}') == {"a": [1, 2], "b": {"c": ",]"}}
+    assert notation.parse_json('{"a": [1, 2, ], "b": {"c": ",]",},}') == {"a": [1, 2], "b": {"c": ",]"}}
     for wrong in ("[,]", "[1,,]", "{,}", '{"a":,}', ","):
         with pytest.raises(json.JSONDecodeError):
-            file_text.parse_json(wrong)
+            notation.parse_json(wrong)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_errors_say_where(text: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "f.json"
     path.write_text(text)
     with pytest.raises(InvalidValue) as caught:
-        file_text.read("problem file", path)
+        notation.read_file("problem file", path)
     assert str(path) in str(caught.value.value)
     assert says in str(caught.value)
 
@@ -98,7 +98,7 @@ def test_errors_of_toml_say_where(text: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "f.toml"
     path.write_text(text)
     with pytest.raises(InvalidValue) as caught:
-        file_text.read("problem file", path)
+        notation.read_file("problem file", path)
     assert str(path) in str(caught.value.value)
     assert says in str(caught.value)
 

@@ -70,7 +70,7 @@ def until(is_so: Callable[[], bool], *, what: str) -> None:
         time.sleep(0.02)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its processes are never idle
 def dask_processes() -> Iterator[Dask]:
     made = Dask()
     try:
@@ -79,7 +79,7 @@ def dask_processes() -> Iterator[Dask]:
         made.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def client(dask_processes: Dask) -> Iterator[Client]:
     with Client(dask_processes.address, timeout=START_S, set_as_default=False) as made:
         yield made

@@ -15,7 +15,7 @@ import pytest
 from doral._arrays import Floats, Ints, Record
 from doral._cached import made_once
 from doral.compiled import Block, Entry, Program, Template, kernel
-from doral.trees.template import LINE
+from doral.trees import LINE
 
 NOW = np.dtype([("calls", np.int64), ("last", np.float64)], align=True)
 

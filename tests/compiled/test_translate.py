@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doral._arrays import Floats, Ints
-from doral.compiled import Block, Entry, Program, kernel, rare, running_python
+from doral.compiled import Block, Entry, Program, kernel, rare
 from doral.compiled.translate import Unsupported, translate
 
 LIMITS = (2.0, 3.5, 7.0)
@@ -155,7 +155,7 @@ def use_bits(n: Numbers, i: int, j: int, x: float) -> float:
 def call_mathematics(n: Numbers, i: int, j: int, x: float) -> float:
     y = abs(x) + 0.5
     rounded = math.floor(x) + math.ceil(x) + np.ceil(x)
-    return math.sqrt(y) + math.log(y) + math.log1p(y) + math.exp(-y) + y**2 + y**0.3 + rounded + math.erfc(x)
+    return math.sqrt(y) + math.log(y) + math.log1p(y) + math.exp(-y) + y * y + y**0.3 + rounded + math.erfc(x)
 
 
 KERNELS = [
@@ -187,19 +187,19 @@ def program() -> Program:
 @settings(deadline=None)
 @given(i=st.integers(-60, 60), j=st.integers(-60, 60), x=st.floats(-40.0, 40.0))
 def test_compiled_code_gives_what_python_gives(program: Program, one: Any, i: int, j: int, x: float) -> None:
-    with running_python():
+    with np.errstate(all="ignore"):
         expected = one(numbers(), i, j, x)
     found = program[one.__name__](Block(numbers()), i, j, x)
     assert found == pytest.approx(float(expected), rel=1e-15, abs=0.0, nan_ok=True)
 
 
-def test_a_division_by_zero_gives_zero_as_numba_does() -> None:
+def test_a_division_of_integers_by_zero_gives_zero() -> None:
     @kernel
     def divided(i: int, j: int) -> int:
         return (i // j) * 10 + i % j
 
     program = Program(name="zero", entries={"zero": Entry(divided, (int, int), int)})
-    assert program["zero"](7, 0) == divided(7, 0) == 0
+    assert program["zero"](7, 0) == 0
 
 
 @kernel
@@ -226,7 +226,13 @@ def keeps_a_list(i: int) -> float:
     return float(len([i]))
 
 
-@pytest.mark.parametrize("one", [recursive, two_types, sometimes_nothing, keeps_a_list])
+@kernel
+def squared(i: int) -> float:
+    """Python's power has another last bit than a product."""
+    return math.sqrt(i) ** 2
+
+
+@pytest.mark.parametrize("one", [recursive, two_types, sometimes_nothing, keeps_a_list, squared])
 def test_what_is_not_known_is_refused(one: Any) -> None:
     with pytest.raises(Unsupported):
         translate({"one": (one, ("int",), float)})

@@ -187,9 +187,8 @@ OPTION_VALUES: Mapping[str, tuple[Any, ...]] = {
     "penalty": (0.01, 1.0, 30.0),
     "delta": (1e-12, 0.05, 1.0),
     "exploration": (0.0, 0.1, 1.0, 5.0),
-    "bonus": ("corrected", "calibrated", "ahead", "to_come"),
+    "bonus": ("corrected", "calibrated", "to_come"),
     "return_probability": ("estimated", "oracle", "one"),
-    "return_optimism": (0.0, 0.5, 3.0),
     "curves_by": ("arm", "context"),
     "until_end": (True, False),
     "cost": ("list", "learned"),
@@ -202,7 +201,7 @@ OPTION_VALUES: Mapping[str, tuple[Any, ...]] = {
 }
 # Options of arrivals with features have tests of their own.
 OF_PEOPLE = {"reservoir", "basis", "products", "values"}
-IN_NOISE = ("calibrated", "ahead", "to_come")  # bonuses in units of measured noise
+IN_NOISE = ("calibrated", "to_come")  # bonuses in units of measured noise
 
 
 def completed(options: Mapping[str, Any], problem: Problem, *, option: str = "") -> dict[str, Any]:
@@ -243,8 +242,6 @@ def completed(options: Mapping[str, Any], problem: Problem, *, option: str = "")
             chosen["sampling"] = "optimism" if chosen["sampling"] == "thompson" else chosen["sampling"]
         else:
             chosen["prior"] = "noise"
-    if chosen["sampling"] == "thompson" and chosen["return_optimism"] > 0.0:
-        chosen["return_optimism" if option == "sampling" else "sampling"] = 0.0 if option == "sampling" else "optimism"
     if chosen["learner"] == "thinned" and chosen["prior"] != "fixed":
         if option in ("prior", "bonus", "sampling", "features"):
             chosen["learner"] = "returned"
@@ -348,7 +345,7 @@ def baselines() -> Iterator[Case]:
     for name in ("doral-otf", "eva"):
         yield Case(f"harm {name}", policy_of(name, {}), HARMFUL)
         yield Case(f"hopeless {name}", policy_of(name, {}), HOPELESS)
-    for words in ({"features": "none"}, {"pending": "ignored"}, {"sampling": "thompson", "return_optimism": 0.0}):
+    for words in ({"features": "none"}, {"pending": "ignored"}, {"sampling": "thompson"}):
         yield Case(f"baseline {words}", policy_of("doral-otf", words), WATCHED)
 
 

@@ -308,7 +308,9 @@ def with_one_more(state: State, name: str, problem: Problem | None = None) -> St
     """As `Engine.add_arm` does it."""
     narrow = problem or small_problem()
     before, after = (
-        first_state(Blueprint(options=policy_of(name, {}), problem=one, seed=SEED, oracle=np.full((1, 1, 30), 0.5)))
+        first_state(
+            Blueprint(options=policy_of(name, {}), problem=one, seed=SEED, oracle=np.full((1, one.n_arms, 30), 0.5))
+        )
         for one in (narrow, wider(narrow))
     )
     state = as_python(widened(as_arrays(state), before, after))
@@ -348,7 +350,7 @@ def test_with_one_more_arm_the_others_are_known_as_before(name: str) -> None:
 def test_with_one_more_arm_what_came_in_silence_stays() -> None:
     """Trials, answers and cells of the others are as they were; the new arm has none of its own, and is tried first."""
     problem = small_problem(feedback="silent", budget=500.0, horizon=1000)
-    player = Player(first(policy("doral-otf"), problem))
+    player = Player(first(policy("doral-otf", start_share=0.05), problem))
     rng = np.random.default_rng(1)
     for clock in range(1, 200):
         made = player.decide(int(rng.integers(2)), float(clock))

@@ -10,12 +10,12 @@ import pytest
 
 from doral._arrays import Floats
 from doral.engine.bonus import bonus_scale, set_stretch_of_contexts, stretch, stretched
-from doral.engine.decide import _return_errors, set_values
+from doral.engine.decide import set_values
 from doral.engine.events import tick
 from doral.engine.state import State, norm_row
 from doral.estimators.ridge import refactor
 from doral.estimators.shrinkage import DOUBT, NOISE
-from tests.engine.interpreted import FEATURES, SEED, WEIGHTS, state_of
+from tests.engine.interpreted import FEATURES, SEED, WEIGHTS, small_problem, state_of
 from tests.twin import normals
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -26,6 +26,7 @@ NORM = np.array([[0.5, 0.2, 0.9], [0.7, 0.4, 0.1]])
 TAU = np.array([[0.9, 0.5, 0.8], [0.6, 1.0, 0.7]])
 TAU_ERROR = np.array([[0.1, 0.3, 0.05], [0.2, 0.0, 0.4]])
 PULLS = (7.0, 20.0)
+AHEAD = np.array([[1.4, 0.6, 2.0], [0.3, 1.0, 0.8]])
 
 
 def known(base: str, **options: Any) -> State:
@@ -109,13 +110,14 @@ def test_the_bonus_counts_the_arrivals_of_a_context() -> None:
 
 def test_the_bonus_counts_arrivals_to_come_that_can_be_paid() -> None:
     """Of 100 arrivals 30 are still to come, and what is left pays 15 of them the arm that costs 2."""
-    state = known("doral-otf", bonus="to_come")
+    state = known("doral-otf")
     state.now[0].round, state.now[0].budget_left = 70, 30.0
     state.ridge.norm[norm_row(state, 1), ARMS] = 0.5
+    state.tau_error[1, ARMS] = [0.1, 0.25, 0.4]  # in units of one half: of the last arm less is known of its return
     set_stretch_of_contexts(state)
-    per_arrival = 0.4 * 0.5**2 * state.prior.scale[NOISE] / state.prior.scale[DOUBT] / 2.3
-    for arm, n in enumerate((30, 15, 30)):
-        expected = 0.5 * math.sqrt(math.log1p(n * per_arrival))
+    per_arrival = 0.4 * state.prior.scale[NOISE] / state.prior.scale[DOUBT] / 2.3
+    for arm, (n, unknown) in enumerate(((30, 0.5), (15, 0.5), (30, 0.8))):
+        expected = 0.5 * math.sqrt(math.log1p(n * unknown**2 * per_arrival))
         assert stretched(state, 1, arm, 0.5) == pytest.approx(expected, rel=1e-12)
     state.now[0].round = 100
     set_stretch_of_contexts(state)
@@ -160,20 +162,30 @@ def test_optimism_is_weight_times_tau_times_estimate_and_bonus(context: int) -> 
 
 @pytest.mark.parametrize("context", [0, 1])
 def test_doubts_about_return_add_in_squares(context: int) -> None:
-    state = known("doral", screening="none", return_optimism=0.7)
-    of_reward = TAU[context] * bonus_scale(state, context) * NORM[context]
+    """As many standard errors of tau as of the reward, and tau is at most 1."""
+    state = known("doral-otf", pending="ignored", exploration=0.7)
+    state.ahead[:2, ARMS] = AHEAD
+    of_reward = TAU[context] * bonus_scale(state, context) * AHEAD[context] * NORM[context]
     paid_for = np.maximum(ESTIMATE[context], 0.0)  # that harm may not return is nothing to pay for
-    of_return = 0.7 * math.sqrt(math.log(math.e + PULLS[context])) * TAU_ERROR[context] * paid_for
+    of_return = np.minimum(0.7 * AHEAD[context] * TAU_ERROR[context], 1.0 - TAU[context]) * paid_for
     expected = WEIGHTS[context] * (TAU[context] * ESTIMATE[context] + np.hypot(of_reward, of_return))
     assert scored(state, context) == pytest.approx(expected, rel=1e-14)
-    assert _return_errors(state, context) == pytest.approx(0.7 * math.sqrt(math.log(math.e + PULLS[context])))
+
+
+def test_no_estimate_is_outside_the_range_of_rewards() -> None:
+    problem = small_problem(reward_range=(0.0, 0.6))
+    state = known("doral-otf", problem=problem, pending="ignored")
+    state.ridge.norm[:2, ARMS] = state.tau_error[:, ARMS] = 0.0
+    for context in (0, 1):
+        expected = WEIGHTS[context] * TAU[context] * np.clip(ESTIMATE[context], 0.0, 0.6)
+        assert scored(state, context) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("base", ["doral", "doral-otf"])
 def test_pending_decisions_narrow_the_norm(base: str) -> None:
     """Norms that count them are in rows of their own, and only the bonus asks for those."""
-    state = known(base, screening="none", pending="expected", return_optimism=0.0)
-    plain = known(base, screening="none", pending="ignored", return_optimism=0.0)
+    state = known(base, screening="none", pending="expected")
+    plain = known(base, screening="none", pending="ignored")
     state.ridge.norm[2:, ARMS] = plain.ridge.norm[:2, ARMS] = 0.5 * NORM
     assert scored(state, 0) == pytest.approx(scored(plain, 0))
     assert (scored(state, 0) != scored(known(base, screening="none", pending="ignored"), 0)).any()
@@ -194,7 +206,7 @@ def test_thompson_sampling_draws_for_the_arrival_alone() -> None:
 
 INDEXES: dict[str, dict[str, Any]] = {
     "optimism": {"base": "doral", "screening": "none"},
-    "doubtful": {"base": "doral", "screening": "none", "return_optimism": 0.7},
+    "doubtful": {"base": "doral-otf"},
     "thompson": {"base": "d-lints"},
 }
 

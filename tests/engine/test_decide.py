@@ -35,7 +35,7 @@ VALUES = np.array([[0.5, 0.8, 0.1], [0.3, 0.2, 0.4]])  # without the weight of t
 def known(base: str = "doral", values: Floats = VALUES, **options: Any) -> State:
     """Arms are worth exactly this: nothing is uncertain and every answer returns."""
     problem = options.pop("problem", None)
-    words: dict[str, Any] = {"screening": "none", "exploration": 0.0, "return_optimism": 0.0}
+    words: dict[str, Any] = {"screening": "none", "exploration": 0.0}
     state = state_of(base, problem, **{**words, **options})
     state.ridge.estimate[:2, :3], state.tau[:, :3] = values, 1.0
     state.now[0].round = 1

@@ -15,7 +15,8 @@ differ in kind:
 
 Runs of the first three kinds and of the catalogue count what has come by the last arrival, as they were recorded. That
 version could rule arms out (`dropping`); it is recorded without. A change that is meant to decide otherwise writes the
-cases that it concerns anew, and says so.
+cases that it concerns anew, and says so: runs made from `doral-otf` were, when its belief and its bonus changed. All
+others decide as b3b751d did.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from doral.simulation.catalogue import people as people_scenarios
 from doral.simulation.catalogue import stress as stress_scenarios
 from doral.simulation.results.outcome import Outcome
 from doral.simulation.scenario.scenario import Scenario
+from tests.alone import without_a_compiler
 from tests.engine.cases import (
     MIXED,
     OFFERS,
@@ -72,7 +74,7 @@ PEOPLE_OPTIONS = (
     {"products": "age*distance_km"},
     {"reservoir": 40},
     {"prior": "noise", "bonus": "calibrated"},
-    {"sampling": "thompson", "return_optimism": 0.0},
+    {"sampling": "thompson"},
     {"half_life": 300.0, "curves_by": "arm"},
 )
 
@@ -171,3 +173,13 @@ def test_every_recorded_run_is_compared() -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.name))
 def test_decisions_are_those_recorded(case: Case) -> None:
     assert _play(case) == DIGESTS[case.name]
+
+
+PLAIN_CASES = spread([case for case in CASES if 0 < case.scenario.problem.horizon < 1_000], 12)
+
+
+@pytest.mark.parametrize("case", PLAIN_CASES, ids=lambda case: str(case.name))
+def test_without_a_compiler_decisions_are_the_same(case: Case, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    without_a_compiler(monkeypatch, tmp_path)
+    with pytest.warns(RuntimeWarning, match="runs as Python.*no compiler today"):
+        assert _play(case) == DIGESTS[case.name]

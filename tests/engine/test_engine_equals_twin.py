@@ -38,7 +38,6 @@ from tests.engine.cases import (
     OPTION_VALUES,
     QUICK_RACE,
     SILENT,
-    SILENT_OFFERS,
     SMALL_WORLDS,
     UNIT,
     URGENT,
@@ -100,7 +99,6 @@ CASES = distinct(
         *presets(each=ALL_WORLDS if IS_TORTURE else 2),
         *option_values("doral", [UNIT, MIXED, URGENT, SILENT], each=ALL_WORLDS if IS_TORTURE else 1),
         *option_values("doral-otf", [URGENT, SILENT, UNIT, MIXED], each=ALL_WORLDS if IS_TORTURE else 1),
-        *option_values("doral-otf", [MIXED, SILENT_OFFERS], [("bonus", "to_come")], each=2),
         *some(learners(), 9),
         *some(outcomes_told_apart(), 15),
         *some(short_cutoffs(), 8),
@@ -149,7 +147,6 @@ def test_open_decisions_that_nobody_expected_to_be_answered() -> None:
     )
     changes: dict[str, Any] = {
         "curves_by": "arm",
-        "return_optimism": 0.0,
         "until_end": False,
         "cutoff": 60.0,
         "exploration": 5.0,

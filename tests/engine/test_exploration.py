@@ -14,7 +14,7 @@ from doral.delays import Geometric
 from doral.engine import setup
 from doral.engine.decide import SKIPPED_EXPLORING
 from doral.engine.options import policy, policy_of
-from doral.live.reasons import in_words
+from doral.live.views.reasons import code_of, in_words
 from doral.simulation.results.outcome import ArrivalLog, Outcome
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.truth import make_truth
@@ -198,8 +198,8 @@ def test_a_campaign_explores_and_says_so() -> None:
 
 
 def test_exploring_in_words() -> None:
-    said = in_words(SKIPPED_EXPLORING, value=0.3, price=0.1, probability=0.0033)
-    assert said == "not served, by lot with probability 0.0033: one of the options at random, to learn from it"
+    said = in_words(code_of(SKIPPED_EXPLORING), value=0.3, price=0.1, probability=0.0033, here=None)
+    assert said == "Skipped (probability 0.0033): one of the options at random, to learn from it"
 
 
 @pytest.mark.parametrize("baseline", ["observed", 0.5])

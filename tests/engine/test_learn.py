@@ -11,7 +11,7 @@ from doral._arrays import Floats
 from doral.engine.bonus import _window_bias
 from doral.engine.events import AFTER_CUTOFF, GONE, LEARNED, REPEATED, observe, tick
 from doral.engine.learn import fade_rewards, follow_answers, rebuild_rewards, renew_pending
-from doral.engine.state import State, norm_row, remembered
+from doral.engine.state import EARLY, State, norm_row, remembered
 from doral.estimators.ridge import padded
 from doral.estimators.shrinkage import NOISE
 from tests.engine.interpreted import ALL_ARMS, FEATURES, Player, decide, small_problem, state_of
@@ -21,7 +21,6 @@ pytestmark = pytest.mark.usefixtures("interpreted")
 GREEDY: dict[str, Any] = {
     "screening": "none",
     "pacing": "greedy",
-    "return_optimism": 0.0,
     "until_end": False,
 }
 
@@ -134,7 +133,8 @@ def test_auto_is_returned_or_scaled() -> None:
     silent = state_of("doral", small_problem(feedback="silent"), **{**GREEDY, "learner": "auto"})
     play(silent, 0, 1.0)
     observe(silent, 0, 0.7, 2.0)
-    assert silent.tally[0].sum() == 0.0
+    assert silent.rules.learner == EARLY
+    assert silent.tally[0].sum() == 1.0  # an answered decision is a whole trial
 
 
 def test_padding_stays_empty() -> None:

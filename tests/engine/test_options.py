@@ -19,7 +19,7 @@ from tests.engine.cases import OFFERS
 from tests.engine.interpreted import small_problem
 
 EXPLICIT, SILENT = small_problem(), small_problem(feedback="silent")
-ORACLE = np.full((1, 1, 1), 0.5)
+ORACLE = np.full((1, EXPLICIT.n_arms, 1), 0.5)
 TRUTH = np.full((1, EXPLICIT.n_contexts, EXPLICIT.n_arms), 0.5)
 
 # --- what cannot go together -----------------------------------------------------------------------------------------
@@ -33,7 +33,6 @@ REFUSED: list[tuple[str, dict[str, Any], str, Any, str]] = [
     ("doral", {"penalty": 0.0}, "penalty", 0.0, "at least 1e-09"),
     ("doral", {"delta": 2.0}, "delta", 2.0, "at most 1"),
     ("doral", {"exploration": -1.0}, "exploration", -1.0, "at least 0"),
-    ("doral", {"return_optimism": -1.0}, "return_optimism", -1.0, "at least 0"),
     ("doral", {"half_life": 0.0}, "half_life", 0.0, "at least 0.001"),
     ("doral", {"outcome_split": float("nan")}, "outcome_split", None, "finite"),
     ("doral", {"periods": 0}, "periods", 0, "from 1 to 1,000,000,000"),
@@ -41,11 +40,10 @@ REFUSED: list[tuple[str, dict[str, Any], str, Any, str]] = [
     ("doral", {"cutoff": "soon"}, "cutoff", "soon", "adaptive, none or None"),
     ("d-linucb", {"cutoff": "adaptive"}, "cutoff", "adaptive", "needs return_probability='estimated'"),
     ("doral", {"sampling": "thompson"}, "sampling", "thompson", "needs prior='noise' or 'shared'"),
-    ("d-lints", {"return_optimism": 0.5}, "return_optimism", 0.5, "must be 0 with sampling='thompson'"),
     ("doral", {"explore": 1.5}, "explore", 1.5, "at most 1"),
     ("doral", {"bonus": "calibrated"}, "bonus", "calibrated", "needs prior='noise' or 'shared'"),
     ("doral", {"features": "none"}, "features", "none", "bonus='calibrated'"),
-    ("doral", {"bonus": "ahead"}, "bonus", "ahead", "needs prior='noise' or 'shared'"),
+    ("doral", {"bonus": "to_come"}, "bonus", "to_come", "needs prior='noise' or 'shared'"),
     ("d-linucb", {"start_share": 0.1}, "start_share", 0.1, "needs prior='noise', 'shared' or 'cells'"),
     ("d-alp", {"learner": "early"}, "learner", "early", "needs return_probability='estimated'"),
     ("doral", {"outcome_split": 0.5, "learner": "early"}, "outcome_split", 0.5, "needs learner='returned' or 'auto'"),

@@ -9,6 +9,7 @@ import pytest
 
 import doral
 from doral import delays
+from doral.engine.setup import Blueprint, first_state
 from doral.errors import InvalidValue
 from doral.simulation.world.truth import make_truth
 from tests.engine.cases import SMALL_WORLDS, UNIT, URGENT
@@ -66,3 +67,18 @@ def test_a_campaign_cannot_have_it() -> None:
     says = "sampling = 'oracle': needs the true values, which only a simulation has"
     with doral.open("memory://") as store, pytest.raises(InvalidValue, match=says):
         store.create("mine", problem=UNIT.problem, policy="oracle")
+
+
+def test_it_takes_people_whose_silence_is_an_answer() -> None:
+    result = doral.simulate(["oracle", "doral-otf"], "people/silent", runs=2)
+    best = result.summary().filter(metric="within_deadline", policy="oracle").row(0, named=True)
+    assert 0.98 < best["expected_share"] <= 1.0 + 1e-9
+    assert (result.expected("people/silent", "oracle") > result.expected("people/silent", "doral-otf")).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 9), (2, 5, 9), (5, 9)])
+def test_known_return_probabilities_have_a_row_for_every_arm(shape: tuple[int, ...]) -> None:
+    """With too few of them compiled code would read foreign memory."""
+    options = doral.policy("doral", return_probability="oracle")
+    with pytest.raises(InvalidValue, match=r"shape of oracle.*1 or 3 contexts, 5 arms, ages"):
+        first_state(Blueprint(options=options, problem=UNIT.problem, seed=1, oracle=np.zeros(shape)))

@@ -131,15 +131,19 @@ class Told:
         tau, error = state.tau[rows, :n], state.tau_error[rows, :n]
         weight = state.contexts["weight"][rows][:, None]
         horizon = float(now["horizon"])
-        pulls = kin * float(self.people.counts[4])
-        doubts = state.confidence.return_optimism * np.sqrt(np.log(math.e + pulls))[:, None]
+        times = state.confidence.exploration
 
-        def both(width: Floats) -> Floats:
-            stretch = np.sqrt(np.log1p(kin[:, None] * horizon * width**2 * scale[NOISE] / scale[DOUBT] / 2.3))
-            of_reward = tau * math.sqrt(scale[NOISE]) * width * stretch
-            return np.sqrt(of_reward**2 + (doubts * error * np.maximum(estimate, 0.0)) ** 2)
+        def stretched(width: Floats) -> Floats:
+            return np.sqrt(np.log1p(kin[:, None] * horizon * width**2 * scale[NOISE] / scale[DOUBT] / 2.3))
 
-        values = weight * (tau * estimate + both(norm))
+        def both(width: Floats, stretch: Floats) -> Floats:
+            of_reward = tau * times * math.sqrt(scale[NOISE]) * width * stretch
+            of_return = np.minimum(times * stretch * error, 1.0 - tau)
+            return np.sqrt(of_reward**2 + (of_return * np.maximum(estimate, 0.0)) ** 2)
+
+        stretch = state.ahead[rows, :n]  # as of when the row was valued: arrivals to come were no fewer then
+        assert (stretch <= stretched(np.maximum(norm, 2.0 * error)) * (1.0 + 1e-9)).all()
+        values = weight * (tau * estimate + both(norm, stretch))
         if state.rules.has_baseline:
             control = state.rules.control
             if control < 0:
@@ -148,7 +152,7 @@ class Told:
                 gram, waiting = self.people.line.gram[control, 0, 0], self._open()[control, 0, 0]
                 alike = kin * (gram + (waiting if state.rules.has_pending else 0.0))
                 width = np.maximum(norm, (1.0 / np.sqrt(1.0 + alike))[:, None])
-                benefit = (weight * both(width))[:, control][:, None]
+                benefit = (weight * both(width, stretched(width)))[:, control][:, None]
                 values -= (weight * tau * estimate)[:, control][:, None]
                 values = np.where(values <= benefit, values - benefit, values)
                 values[:, control] = -np.inf
@@ -599,7 +603,7 @@ ODD: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "silent, rare": ({"feedback": "silent"}, {}, {"reward": _rare}),
     "silent, equal": ({"feedback": "silent"}, {}, {"reward": _equal}),
     "keys": (numbers(3, person=["n0", Category("key"), "n2"]), {}, {"traits": _keys}),
-    "thompson": ({}, {"sampling": "thompson", "return_optimism": 0.0}, {}),
+    "thompson": ({}, {"sampling": "thompson"}, {}),
     "paper": ({}, {"prior": "fixed", "bonus": "corrected", "printed": ["window"]}, {}),
     "short memory": ({}, {"half_life": 2.0}, {}),
     "short memory, silent": ({"feedback": "silent"}, {"half_life": 2.0}, {}),

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import pytest
 
+from doral import testing as checks
 from doral.engine.options import POLICY_NAMES, PolicyOptions, policy
+from doral.prediction.python_policy import Answer, Arrival, PolicyMaker
 from doral.problem import Problem
 from doral.simulation.api import AnyPolicy
 from doral.simulation.rivals.rival import RIVALS
-from doral.simulation.world.python_policy import Answer, Arrival, PolicyMaker
 from doral.testing import CHECKS, PolicyCheckFailed, check_policy
-from doral.testing import policy_checks as checks
 
 
 def example_policy() -> type[Any]:

@@ -98,7 +98,7 @@ def test_predictions_are_named_by_their_arms() -> None:
         Engine(Blueprint(options=policy.options, problem=problem, seed=1))
     cases: list[dict[str, Any]] = [
         {"screening": "race", "start_share": 0.0},
-        {"sampling": "thompson", "return_optimism": 0.0},
+        {"sampling": "thompson"},
     ]
     for wrong in cases:
         options = dataclasses.replace(policy.options, **wrong)

@@ -157,7 +157,7 @@ def test_tau_is_the_product_limit_by_the_deadline() -> None:
 
 
 def test_curves_by_context_give_every_context_a_tau_of_its_own() -> None:
-    """Shrunk to the arm's, by as many decisions as the arm counts for."""
+    """Shrunk to the arm's, by as many decisions as the arm counts for; that is shrunk to all arms."""
     state = watching(curves_by="context", points=2)
     curves_with(state, [40.0, 30.0], [10.0, 15.0], group=0)
     curves_with(state, [40.0, 10.0], [30.0, 5.0], group=3)
@@ -166,25 +166,45 @@ def test_curves_by_context_give_every_context_a_tau_of_its_own() -> None:
     borrowed = state.curves.shared[-1]
     assert 1.0 <= borrowed < 100.0
     at_risk, returned = np.array([[40.0, 30.0], [40.0, 10.0]]), np.array([[10.0, 15.0], [30.0, 5.0]])
-    of_arm = returned.sum(axis=0) / at_risk.sum(axis=0)
+    n, k = at_risk.sum(axis=0), returned.sum(axis=0)  # no other arm was played
+    of_all = [(k[0] + 1.0) / (n[0] + 1.0)]
+    of_all.append((k[1] + of_all[0]) / (n[1] + 1.0))
+    of_arm = (k + 2.0 * np.array(of_all)) / (n + 2.0)
     for j in (0, 1):
         shrunk = (returned[j] + borrowed * of_arm) / (at_risk[j] + borrowed)
         assert state.tau[j, 0] == pytest.approx(1.0 - np.prod(1.0 - shrunk))
 
 
-@pytest.mark.parametrize(("optimism", "is_shrunk"), [(0.0, False), (0.3, True)])
-def test_where_doubts_count_an_arm_is_thought_to_return_like_the_others(optimism: float, is_shrunk: bool) -> None:
-    state = watching(points=2, return_optimism=optimism)
-    for arm, returned in enumerate((2.0, 5.0, 8.0)):
-        curves_with(state, [10.0, 8.0], [returned, 0.0], group=arm)
+def test_hazards_of_arms_and_ages_borrow_from_each_other() -> None:
+    """Beta-binomial posterior means: an age counts like one decision for the next, all arms like two for each."""
+    state = watching(curves_by="context", points=2)
+    counts = {0: ([40.0, 30.0], [10.0, 15.0]), 1: ([8.0, 0.0], [4.0, 0.0])}  # the third arm was never played
+    for arm, (at_risk, returned) in counts.items():
+        curves_with(state, at_risk, returned, group=arm)
     read_returns(state)
-    plain = np.array([0.2, 0.5, 0.8])
-    error = np.sqrt((plain * (1 - plain) + 1 / 11) / 11)
-    spread = (max(0.18 - 2 / 3 * (error**2).sum(), 0.0) + 0.09) / 3
-    keep = spread / (spread + error**2)
-    expected = 0.5 + keep * (plain - 0.5) if is_shrunk else plain
-    assert state.tau[0, :3].tolist() == pytest.approx(expected.tolist())
-    assert state.tau_error[1, :3].tolist() == pytest.approx((error * np.sqrt(keep) if is_shrunk else error).tolist())
+    of_all = [(14.0 + 1.0) / (48.0 + 1.0)]
+    of_all.append((15.0 + of_all[0]) / (30.0 + 1.0))
+    for arm in range(3):
+        at_risk, returned = counts.get(arm, ([0.0, 0.0], [0.0, 0.0]))
+        hazards = [(k + 2.0 * h) / (n + 2.0) for n, k, h in zip(at_risk, returned, of_all, strict=True)]
+        assert state.tau[1, arm] == pytest.approx(1.0 - (1.0 - hazards[0]) * (1.0 - hazards[1]))
+
+
+@pytest.mark.parametrize("n_contexts", [1, 2])
+def test_an_arm_that_never_answered_is_not_thought_to(n_contexts: int) -> None:
+    """5,000 decisions are silent, none of them as old as the deadline, which is the horizon."""
+    contexts = [Context(f"c{j}") for j in range(n_contexts)]
+    problem = small_problem(contexts=contexts, deadline=10_000.0, horizon=10_000)
+    state = watching("doral-otf", problem=problem, points=16)
+    ages = state.curves.ages
+    for arm, share in ((0, 0.0), (1, 0.5)):  # the other arm answers half of its decisions at once
+        at_risk = np.maximum(0.0, 5_000.0 - ages)
+        returned = np.where(ages == ages[0], share * at_risk, 0.0)
+        curves_with(state, (at_risk * np.where(ages == ages[0], 1.0, 1.0 - share)).tolist(), returned.tolist(), arm)
+    state.contexts[0].pulls = 10_000.0
+    read_returns(state)
+    assert state.tau[0, 0] < 0.001
+    assert state.tau[0, 1] == pytest.approx(0.5, abs=0.01)
 
 
 def test_the_scaled_learner_is_thinned_by_what_returns_within_the_cutoff() -> None:

@@ -62,11 +62,11 @@ def test_what_is_learned_is_what_comes_by_the_deadline_of_the_context() -> None:
     assert by[last] < 0.8 * by[last - 1]  # from here on, only half of the decisions are asked
 
 
-def test_trials_count_at_a_refresh_and_answers_at_once() -> None:
+def test_silences_count_at_a_refresh_and_answers_at_once() -> None:
     engine = Engine(Blueprint(options=doral.policy("doral-otf"), problem=silent_problem(), seed=1))
     list(engine.decide_many([1], ALL_ARMS, [1.0], recorded=[(0, 1.0)]))
     engine.answer([Heard(0, 1.0, 5.0)])
-    assert engine.state.tally[:, 1, 0].tolist() == [0.0, 1.0, 1.0]
+    assert engine.state.tally[:, 1, 0].tolist() == [1.0, 1.0, 1.0]  # an answered decision is a whole trial
     for clock in range(6, 101):
         engine.decide(0, ALL_ARMS, float(clock))
     assert engine.state.tally[COUNT, 1, 0] == 1.0  # by now a whole trial
@@ -107,8 +107,28 @@ def test_a_first_try_is_no_faster_than_the_budget() -> None:
         assert one.probability == pytest.approx(0.25 if one.arm == 0 else 0.125, rel=0.02)
 
 
+@pytest.mark.parametrize("rate", [0.3, 0.9])
+@pytest.mark.parametrize("deadline", [60.0, 6_000.0])
+def test_answers_before_their_trials_do_not_raise_estimates_beyond_rewards(rate: float, deadline: float) -> None:
+    """Answers come at once: by the law of delays, decisions would still be small parts of a trial."""
+    problem = silent_problem(deadline=deadline)
+    engine = Engine(Blueprint(options=doral.policy("doral-otf"), problem=problem, seed=1))
+    rng = np.random.default_rng(2)
+    highest, due = 0.0, dict[int, list[int]]()
+    for clock in range(1, 400):
+        engine.answer([Heard(number, 1.0, float(clock)) for number in due.pop(clock, [])])
+        arm = clock % 2
+        list(engine.decide_many([clock // 2 % 2], ALL_ARMS, [float(clock)], recorded=[(arm, 1.0 + arm)]))
+        if rng.random() < rate:
+            due.setdefault(clock + 1, []).append(clock - 1)  # at once, when the decision is no trial yet
+        tally, ridge = engine.state.tally, engine.state.ridge
+        assert (tally[COUNT] >= tally[REWARD] - 1e-9).all()
+        highest = max(highest, float(np.abs(ridge.estimate[:2, :2]).max()))
+    assert 0.2 < highest <= 1.0 + 1e-9
+
+
 @pytest.mark.parametrize("changes", [{"prior": "fixed"}, {"start_share": 1.5}])
 def test_what_a_start_needs(changes: dict[str, Any]) -> None:
-    words = {"bonus": "corrected", **changes}
+    words = {"bonus": "corrected", "start_share": 0.05, **changes}
     with pytest.raises(InvalidValue, match="start_share"):
         doral.policy("doral-otf", **words)

@@ -28,7 +28,7 @@ def fit_return_curve(ages: Floats, answered: Flags, grid: Floats) -> Floats:
     `ages` holds the delay of each answered decision, and for the others how long they have been watched
     (expired and pending alike: both are "not by this age").
     """
-    curves = new_return_curves(1, 1, grid)
+    curves = new_return_curves(1, 1, grid, pools=False)
     for age, has_answer in zip(ages.tolist(), answered.tolist(), strict=True):
         for g, end in enumerate(grid.tolist()):
             if has_answer or age >= end:
@@ -71,7 +71,7 @@ def test_full_grid_equals_lifelines(sample: tuple[list[int], list[bool]]) -> Non
 )
 def test_counting_passages_equals_counting_the_list(delays: list[float], now: int, last: float, points: int) -> None:
     """One decision per round; whoever has passed an age is counted there, with what is known of it then."""
-    curves = new_return_curves(2, 1, age_grid(last, points))
+    curves = new_return_curves(2, 1, age_grid(last, points), pools=False)
     ages = curves.ages.tolist()
     for g, age in enumerate(ages):
         for made, delay in enumerate(delays):
@@ -96,7 +96,7 @@ def test_counting_passages_equals_counting_the_list(delays: list[float], now: in
 
 def test_answers_in_hand_do_not_run_ahead_of_silences() -> None:
     """Half of all answers come at once, half never: young decisions must not make the curve look better than that."""
-    curves = new_return_curves(1, 1, np.array([5.0, 10.0]))
+    curves = new_return_curves(1, 1, np.array([5.0, 10.0]), pools=False)
     for made in range(40):
         delay = 1.0 if made % 2 else math.inf
         for g, age in enumerate((5.0, 10.0)):

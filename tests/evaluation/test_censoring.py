@@ -10,7 +10,7 @@ import pytest
 import doral
 from doral._arrays import Flags, Floats, Ints
 from doral.evaluation.censoring import Censoring, finest_groups
-from doral.evaluation.estimate import interval_of
+from doral.evaluation.valuing import interval_of
 from doral.problem import Feedback
 from tests.evaluation.worlds import mixed, small_world
 
@@ -109,7 +109,7 @@ def test_errors_are_as_large_as_values_scatter() -> None:
 
 
 def test_a_deadline_that_nobody_was_watched_for_is_refused() -> None:
-    with pytest.raises(doral.InvalidValue, match="nobody was watched so long; half of them were for 19 units"):
+    with pytest.raises(doral.InvalidValue, match="no decision was watched for so long; half of them were for 19 units"):
         doral.evaluate(HEAVY.log(500, 0), "uniform", deadline=90)
 
 

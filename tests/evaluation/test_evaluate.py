@@ -13,7 +13,7 @@ import pytest
 
 import doral
 from doral.evaluation.rows import part_of
-from doral.log.log import SKIPPED, Log
+from doral.logs.log import SKIPPED, Log
 from tests.evaluation.worlds import mixed, small_world, untold
 
 WORLD = small_world(1)
@@ -92,9 +92,9 @@ def test_ten_thousand_arms_take_seconds() -> None:
         arm=rng.integers(0, 10_000, 3_000),
         probability=np.full(3_000, 1e-4),
     )
-    started = time.perf_counter()
+    started = time.process_time()
     result = doral.evaluate(log, ["uniform", "best", "lp"])
-    assert time.perf_counter() - started < 10.0
+    assert time.process_time() - started < 10.0
     assert result.of("uniform").verdict.startswith("not supported: the log never gave a")
 
 
@@ -190,6 +190,6 @@ def test_words_say_what_numbers_say() -> None:
 
 def test_many_rows_take_seconds() -> None:
     log = WORLD.log(300_000, 0)
-    started = time.perf_counter()
+    started = time.process_time()
     doral.evaluate(log, ["uniform", "best", "lp", "always:arm-1", ("mixed", mixed(WORLD, 0))])
-    assert time.perf_counter() - started < 10.0  # 2 s where nothing else runs
+    assert time.process_time() - started < 10.0

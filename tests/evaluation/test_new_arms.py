@@ -6,7 +6,7 @@ import pytest
 
 import doral
 from doral.problem import Feedback
-from tests.log.test_open_ends import DEADLINE, RATES, a_log
+from tests.inference.test_open_ends import DEADLINE, RATES, a_log
 
 
 @pytest.mark.parametrize(("feedback", "never"), [("silent", 0.0), ("explicit", 0.5)])

@@ -11,9 +11,9 @@ import pytest
 
 import doral
 from doral.evaluation.censoring import Censoring
-from doral.evaluation.estimate import ESTIMATORS, Weighted, contributions
-from doral.log.clock import Clock
-from doral.log.log import Log, Reading
+from doral.evaluation.valuing import ESTIMATORS, Weighted, contributions
+from doral.logs.clock import Clock
+from doral.logs.log import Log, Reading
 from tests.evaluation.make_obp_reference import N_ARMS, N_CONTEXTS, inputs
 
 REFERENCE: dict[str, Any] = json.loads(Path(__file__).with_name("obp_reference.json").read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ import pytest
 import doral
 from doral.evaluation.propensity import chances_of, counted_by_time
 from doral.evaluation.rows import part_of, rows_of
-from doral.log.log import SKIPPED
+from doral.logs.log import SKIPPED
 from tests.evaluation.worlds import small_world, untold
 
 WORLD = dataclasses.replace(small_world(1), days_after=400.0)
@@ -126,3 +126,25 @@ def test_arrivals_after_the_budget_was_spent_are_left_out_and_said() -> None:
     whole = doral.evaluate(part_of(LOG, np.flatnonzero(~spent)), "uniform", deadline=60.0)
     assert any("after which nothing was done any more, are left out" in note for note in result.notes)
     assert result.of("uniform").value == pytest.approx(whole.of("uniform").value, abs=0.02)
+
+
+def test_weak_support_widens_the_interval_by_what_is_not_seen() -> None:
+    """B was never given to one in two hundred; nobody knows what it would have brought there."""
+    rng = np.random.default_rng(0)
+    held, widths = [], []
+    for _ in range(60):
+        n = 4_000
+        context = np.where(rng.random(n) < 0.005, "rare", "usual")
+        arm = np.where((rng.random(n) < 0.5) | (context == "rare"), "A", "B")
+        chance = np.where(context == "rare", 0.9, np.where(arm == "A", 0.2, 0.4))
+        reward = (rng.random(n) < chance).astype(float)
+        log = doral.read_log(
+            {"context": context, "arm": arm, "reward": reward}, context="context", arm="arm", reward="reward"
+        )
+        found = doral.evaluate(log, "always:B").of("always:B")
+        assert found.verdict.startswith("weak")
+        truth = 0.995 * 0.4 + 0.005 * 1.0  # B brings something to all of the rare ones
+        held.append(found.low <= truth <= found.high)
+        widths.append(found.high - found.low)
+    assert np.mean(held) >= 0.95
+    assert 0.02 < np.mean(widths) < 0.2

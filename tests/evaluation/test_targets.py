@@ -11,8 +11,8 @@ import pytest
 
 import doral
 from doral._arrays import Floats
-from doral.evaluation.targets import Learner, table_of
-from doral.log.log import Log
+from doral.evaluation.policies import Learner, table_of
+from doral.logs.log import Log
 from tests.evaluation.worlds import small_world
 
 CONTEXTS, OPTIONS = ("young", "old"), ("A", "B", "nothing")
@@ -51,7 +51,7 @@ def test_policies_become_tables(policy: Any, expected: list[list[float]]) -> Non
         ({"young": "A", "old": {"A": -0.1}}, "must be a number from 0 to 1"),
         ({"young": "A", "old": {"A": float("nan")}}, "must be a number from 0 to 1"),
         ({"young": "A", "old": {"A": "0.5"}}, "must be a number from 0 to 1"),
-        ({"young": "A", "old": 3}, "must be the name of an arm or a mapping"),
+        ({"young": "A", "old": 3}, "unknown arm 3"),
         (np.ones((2, 2)), "contexts by arms, and a last column for doing nothing"),
         (np.ones((2, 3)), "must hold probabilities that sum to 1"),
         (np.array([[np.nan, 0, 1], [0, 0, 1]]), "must hold probabilities that sum to 1"),

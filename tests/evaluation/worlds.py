@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from doral._arrays import Floats
-from doral.log.clock import Clock
-from doral.log.log import SKIPPED, Log, Reading
+from doral.logs.clock import Clock
+from doral.logs.log import SKIPPED, Log, Reading
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

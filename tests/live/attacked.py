@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import traceback
 from collections.abc import Callable, Iterator
@@ -14,13 +13,15 @@ import pytest
 
 import doral
 from doral.errors import DoralError
-from doral.live import events
 from doral.live.campaign import Campaign
-from doral.live.drafts import Planned, Stamp
-from doral.live.events import Event
-from doral.live.fold import Fold
+from doral.live.events import row
+from doral.live.events.event import Leased, LeaseEnded, Place
+from doral.live.kinds.request import Request
+from doral.live.runtime.clock import Stamp
+from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 from doral.live.store import Store
+from tests.live.checks import expire_as_before
 
 NAME = "attacked"
 PROBLEM = doral.Problem(
@@ -30,7 +31,7 @@ PROBLEM = doral.Problem(
     horizon=80,
     deadline=15,
 )
-ALL_KINDS = set(range(events.CREATED, events.LEASE_ENDED + 1))
+ALL_KINDS = set(range(row.CREATED, row.LEASE_ENDED + 1))
 
 
 def live_through_everything(store: Store, *, with_snapshot: bool, is_closed: bool = False) -> Campaign:
@@ -49,7 +50,7 @@ def live_through_everything(store: Store, *, with_snapshot: bool, is_closed: boo
     campaign.extend(20, key="longer")
     campaign.record("x", "a", 2.0, reward=0.75, answered_at=5.0, cost=0.2, probability=0.5, spend=True, key="recorded")
     campaign.record("y", "b", 3.0)
-    campaign.expire(17.5, release=True)
+    expire_as_before(campaign, 17.5, release=True)
     campaign.feedback(played[2].id, 0.25, actual_cost=0.1)
     _as_another_engine(lambda: campaign.decide("x", ["a", "c"], key="offered", at=9.0))
     campaign.decide("y", at=100.0)
@@ -61,8 +62,8 @@ def live_through_everything(store: Store, *, with_snapshot: bool, is_closed: boo
     for one in more[:4]:
         if one.arm is not None:
             campaign.feedback(one.id, 0.5, at=22.0)
-    campaign.session.write(_leased_by_another)
-    campaign.expire(36.5)  # and the lease comes back: its holder is dead
+    campaign.session.write(_OldLeases())
+    campaign.expire(36.5)
     campaign.feedback(late.id, 0.75)
     campaign.forget("visit-3")
     campaign.decide_many(["x", "y"] * 2)
@@ -73,17 +74,21 @@ def live_through_everything(store: Store, *, with_snapshot: bool, is_closed: boo
     return campaign
 
 
-def _leased_by_another(log: Log, fold: Fold, stamp: Stamp) -> Planned[None]:
-    """All that is left, by a process that is gone."""
-    del log
-    said = json.dumps({"amount": str(fold.ledger.left), "arrivals": 5})
-    draft = Event(fold.sequence + 1, events.LEASED, fold.clock, stamp.wall, 12_345, data=said)
-    return [draft], lambda _: None
+class _OldLeases(Request[None]):
+    """As a process of before leases were removed has written it."""
+
+    def validate(self, state: CampaignState, log: Log, stamp: Stamp) -> Any:
+        first, left = state.sequence + 1, str(state.ledger.left)
+        began, ended = (Place(sequence, state.clock, stamp.wall, 12_345) for sequence in (first, first + 1))
+        return (Leased(began, left), LeaseEnded(ended, first, left, "recovered")), None
+
+    def view(self, *_: Any) -> None:
+        """There is nothing to tell."""
 
 
 def _as_another_engine(call: Callable[[], object]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("session", "fold"):
+        for module in ("runtime.session", "state.state"):
             patch.setattr(f"doral.live.{module}.engine_name", lambda: '{"doral": "another"}')
         call()
 

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
-from doral.live.apply import replay
 from doral.live.campaign import Campaign
-from doral.live.decision import Decision
-from doral.live.fold import Fold
+from doral.live.kinds.expire import Expire
+from doral.live.runtime.replay import replay
+from doral.live.state.state import CampaignState
+from doral.live.views.decision import Decision
 from tests.live.tapes import same_bits
 
 
-def fold_of(campaign: Campaign) -> Fold:
+def fold_of(campaign: Campaign) -> CampaignState:
     return campaign._session.read(lambda _, fold: fold)
+
+
+def expire_as_before(campaign: Campaign, now: object = None, *, release: bool) -> int:
+    """As versions did whose callers said whether the cost comes back: their logs hold such events."""
+
+    class ExpireAsBefore(Expire):
+        def validate(self, state: CampaignState, log: Any, stamp: Any) -> Any:
+            events, count = super().validate(state, log, stamp)
+            return [replace(event, is_released=release) for event in events], count  # type: ignore[call-arg]
+
+    return int(campaign.session.write(ExpireAsBefore(now, None)))
 
 
 def adds_up(campaign: Campaign) -> list[Decision]:
@@ -39,7 +53,7 @@ def adds_up(campaign: Campaign) -> list[Decision]:
 def log_is_whole(campaign: Campaign) -> None:
     """Numbers without gaps, keys once, and the whole log, folded from its beginning, gives the state that is in use."""
 
-    def look(log: object, fold: Fold) -> None:
+    def look(log: object, fold: CampaignState) -> None:
         events = []
         last = 0
         while page := log.after(last):  # type: ignore[attr-defined]
@@ -48,7 +62,7 @@ def log_is_whole(campaign: Campaign) -> None:
         assert [event.sequence for event in events] == list(range(1, len(events) + 1))
         keys = [event.key_hash for event in events if event.key_hash is not None]
         assert len(keys) == len(set(keys))
-        again = Fold(fold.definition, fold.names.tag)
+        again = CampaignState(fold.definition, fold.names.tag)
         again.head = again.salt = events[0].chain or b""
         if events[1:]:
             replay(again, events[1:])

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import doral
-from doral.compiled.cache import cache_folder
+from doral.compiled.store import cache_folder
 from doral.live.store import Store
 from tests.live import writer
 from tests.once import Once

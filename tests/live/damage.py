@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from doral.live.campaign import Campaign
-from doral.live.chain import beginning, hash_key, link
-from doral.live.events import COLUMNS, Event
+from doral.live.events.chain import beginning, hash_key, link
+from doral.live.events.row import COLUMNS, Row
 from doral.live.storage.sql import _connect, _read_url
 
 
@@ -36,7 +36,7 @@ def _seal_anew(connection: object, campaign_id: int, tag: str) -> None:
     of_campaign = f"WHERE campaign_id = {campaign_id:d}"
     rows = run(f"SELECT {', '.join(COLUMNS)} FROM {schema}events {of_campaign} ORDER BY sequence")
     head, salt = beginning(tag), b""
-    for event in map(Event._make, rows):
+    for event in map(Row._make, rows):
         if event.key is not None:
             event = event._replace(key_hash=hash_key(salt, event.key))
         head = link(head, event)

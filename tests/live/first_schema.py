@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doral.live.events import COLUMNS as ALL_COLUMNS
+from doral.live.events.row import COLUMNS as ALL_COLUMNS
 from doral.live.storage.sql import _connect, _read_url
 
 COLUMNS = ALL_COLUMNS[: ALL_COLUMNS.index("data") + 1]  # that there were

@@ -11,9 +11,9 @@ import numpy as np
 import doral
 from doral.engine.engine import Engine, Heard, Who
 from doral.live.campaign import Campaign
-from doral.live.decision import Decision
-from doral.live.fold import _blueprint
+from doral.live.state.state import _blueprint
 from doral.live.store import Store
+from doral.live.views.decision import Decision
 from doral.person import Levels, traits_of
 from tests.live.checks import fold_of
 
@@ -72,7 +72,7 @@ class Beside:
     def __init__(self, campaign: Campaign) -> None:
         fold = fold_of(campaign)
         self.problem = fold.problem
-        self.engine = Engine(_blueprint(fold.definition, fold.problem, run=0))
+        self.engine = Engine(_blueprint(fold.definition, fold.problem))
         self.levels = Levels(self.problem.person)
         self.numbers: dict[str, int] = {}
 

@@ -15,7 +15,7 @@ from doral.delays import Geometric
 from doral.engine.options import POLICY_NAMES, PolicyOptions, make_policy
 from doral.engine.state import State
 from doral.live.campaign import Campaign
-from doral.live.decision import Decision
+from doral.live.views.decision import Decision
 from doral.problem import Arm, Context
 from doral.simulation.catalogue.lookup import named_scenario
 from doral.simulation.scenario.scenario import Scenario

@@ -14,7 +14,8 @@ import doral
 from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.errors import WrongState
-from doral.live.snapshot import decode, encode
+from doral.live.state.snapshot import decode_snapshot as decode
+from doral.live.state.snapshot import encode_snapshot as encode
 from doral.live.store import Store
 from doral.problem import Arm, Problem
 from tests.live.checks import fold_of
@@ -45,7 +46,7 @@ def test_who_is_skipped_is_pending_and_can_be_answered_corrected_and_cancelled(s
     assert skipped
     assert served
     assert {one.state for one in made} == {"pending"}
-    assert all(one.cost == 0.0 and one.reason.startswith("not served") for one in skipped)
+    assert all(one.cost == 0.0 and one.reason.startswith("Skipped") for one in skipped)
     left = campaign.ledger().left
     first, second, third = skipped[:3]
     answered = campaign.feedback(first.id, 0.75)
@@ -100,7 +101,7 @@ def test_an_arm_may_be_what_those_get_who_are_skipped(open_store: Callable[[str]
     made = campaign.decide_many(["x", "y"] * 10)
     usual = [one for one in made if one.arm == "usual"]
     assert usual
-    assert all(one.cost == 0.0 and one.reason.startswith("not served") for one in usual)
+    assert all(one.cost == 0.0 and one.reason.startswith("Skipped") for one in usual)
     assert campaign.feedback(usual[0].id, 1.0).state == "returned"
     for change in (campaign.pause_arm, campaign.retire_arm):
         with pytest.raises(InvalidValue, match="is what those get who are skipped"):
@@ -119,7 +120,7 @@ def test_others_who_got_nothing_teach_what_nothing_brings(open_store: Callable[[
 
 def test_an_arm_that_is_added_has_as_many_features_as_were_given(open_store: Callable[[str], Store]) -> None:
     campaign = make(open_store("memory://"))
-    campaign.decide_many(["x", "y"] * 5)
+    first = campaign.decide_many(["x", "y"] * 5)
     arm = Arm("call", features=[0.3, 0.3], cost=0.5)
     campaign.add_arm(arm)
     campaign.add_arm(arm)  # said twice
@@ -127,7 +128,7 @@ def test_an_arm_that_is_added_has_as_many_features_as_were_given(open_store: Cal
         campaign.add_arm(Arm("mail", features=[0.3, 0.3, 0.0]))
     made = campaign.decide_many(["x", "y"] * 10)
     assert "call" in {one.arm for one in made}
-    skipped = next(one for one in made if one.arm is None)
+    skipped = next(one for one in [*first, *made] if one.arm is None)
     campaign.feedback(skipped.id, 1.0)
     before = campaign.report()
     campaign._session.close()
@@ -143,7 +144,7 @@ def test_a_known_baseline_is_shown(open_store: Callable[[str], Store]) -> None:
     report = campaign.report()
     assert report.baseline is not None
     assert report.baseline.rewards == (0.5, 0.0)
-    assert report.baseline.uplift == 1.5
+    assert 1.25 < report.baseline.uplift < 1.5  # one answer of 2, shrunk a little, beyond 0.5
     assert report.decisions["skipped"] > 0
 
 

@@ -20,9 +20,9 @@ from doral._arrays import leaves
 from doral.errors import InvalidValue, UnknownName
 from doral.live.campaign import Campaign
 from doral.live.errors import CampaignClosed, CampaignExists, KeyReused, UnknownDecision, WrongState
-from doral.live.snapshot import encode
+from doral.live.state.snapshot import encode_snapshot as encode
 from doral.live.store import Store
-from tests.live.checks import adds_up, fold_of, log_is_whole
+from tests.live.checks import adds_up, expire_as_before, fold_of, log_is_whole
 from tests.live.tapes import same_bits
 
 COSTS = {"a": 0.1, "b": 0.2, "c": 0.7}
@@ -175,7 +175,7 @@ def test_what_is_refused_changes_nothing(store: Store) -> None:
     campaign.decide_many(["old"] * 30)
     skipped = campaign.decide("old")
     assert skipped.arm is None
-    assert skipped.reason.startswith("not served: what is left of the budget")
+    assert skipped.reason_code == "budget"
     before = everything(campaign)
     refused: list[tuple[type[Exception], str, Callable[[], object]]] = [
         (UnknownName, "context", lambda: campaign.decide("olde")),
@@ -228,7 +228,7 @@ def test_what_only_a_simulation_knows_is_refused(store: Store) -> None:
         make(store, clock="days")
     with pytest.raises(UnknownName, match="policy"):
         make(store, policy="dorla")
-    with pytest.raises(InvalidValue, match="policies in Python"):
+    with pytest.raises(InvalidValue, match="code="):
         make(store, policy=object)
     assert store.list() == []
 
@@ -253,7 +253,7 @@ def test_the_budget_is_used_to_the_last_tenth_and_never_above(store: Store) -> N
     spent = sum(Decimal(repr(one.cost)) for one in decisions)
     assert Decimal("0.9") <= spent <= Decimal("1.0")  # floats may lose the last tenth, and must not invent one
     adds_up(campaign)
-    assert decisions[-1].reason.startswith("not served: what is left of the budget")
+    assert decisions[-1].reason_code == "budget"
 
 
 # From 0.7999999999999999 on, floats make one tenth more of the budget than there is.
@@ -308,7 +308,7 @@ def test_top_up_and_extend(store: Store) -> None:
     assert campaign.ledger().total == Decimal("1.5")
     assert campaign.decide("old").arm is not None
     campaign.decide_many(["old"] * 20)
-    assert campaign.decide("old").reason == "not served: the campaign has reached its end"
+    assert campaign.decide("old").reason_code == "over"
     for _ in range(2):
         campaign.extend(60, key="longer")
     campaign.top_up(5.0)
@@ -388,7 +388,7 @@ def test_a_clock_that_goes_back_stands_still(store: Store, monkeypatch: pytest.M
     campaign = make(store, clock="seconds", deadline=3600)
     first = campaign.decide("old")
     now = time.time()
-    monkeypatch.setattr("doral.live.session.time.time", lambda: now - 100)
+    monkeypatch.setattr("doral.live.runtime.session.time.time", lambda: now - 100)
     second = campaign.decide("old")
     assert second.decided_at == first.decided_at
     assert campaign.feedback(second.id, 1.0).delay == 0.0
@@ -439,7 +439,7 @@ def test_arms_come_and_go(store: Store, policy: Any) -> None:
     campaign.save_snapshot()
     campaign._session.close()
     assert everything(campaign) == before  # and so does a snapshot
-    assert campaign._session._saved_at > 0
+    assert campaign._session.reader.saved_at > 0
 
 
 def test_a_new_arm_knows_what_the_features_tell(open_store: Callable[[str], Store]) -> None:
@@ -458,7 +458,7 @@ def test_all_arms_paused(store: Store) -> None:
     campaign = make(store)
     for arm in COSTS:
         campaign.pause_arm(arm)
-    assert campaign.decide("old").reason == "not served: no arm is available"
+    assert campaign.decide("old").reason_code == "unavailable"
     assert campaign.decide("old", available=[]).arm is None
 
 
@@ -550,15 +550,16 @@ def test_reasons_can_be_read(open_store: Callable[[str], Store]) -> None:
         for one in campaign.decide_many(["old", "young"] * 5):
             if one.arm is not None:
                 campaign.feedback(one.id, 0.9 if one.context == "old" else 0.1)
-    played = [one for one in campaign.decisions("returned") if one.reason.startswith("served: a unit of budget")]
+    played = [one for one in campaign.decisions("returned") if one.reason_code == "best" and one.price > 0]
     assert played
     for one in played:
-        assert f"brings {one.value / one.cost:.3g} here, elsewhere {one.price:.3g}" in one.reason
+        assert one.return_here == one.value / one.cost
+        assert f"{one.return_here:.3g}" in one.reason or f"{one.price:.3g}" in one.reason
     paced = [one for one in campaign.decisions("skipped") if one.price > 0 and one.probability == 1.0]
     assert paced
-    # arms of different costs: nobody can say what a unit of budget brings here
-    begins = f"not served: a unit of budget brings {paced[-1].price:.3g} elsewhere; a whole use brings"
-    assert paced[-1].reason == f"{begins} {paced[-1].value:.3g} here, before its cost"
+    # arms of different costs: the log does not say which was thought of
+    assert (paced[-1].reason_code, paced[-1].return_here) == ("paced", None)
+    assert f"the budget currently buys {paced[-1].price:.3g} per unit" in paced[-1].reason
     assert 0.0 < (paced[-1].probability or 0.0) <= 1.0
 
 
@@ -575,10 +576,13 @@ def test_a_skip_says_what_a_unit_of_budget_brings_here_and_elsewhere(open_store:
     assert said
     for one in said:
         assert one.value / 2.0 < one.price
-        elsewhere = f"not served: a unit of budget brings {one.price:.3g} elsewhere"
-        assert one.reason == f"{elsewhere}, here {one.value / 2.0:.3g}"
+        assert (one.reason_code, one.return_here) == ("paced", one.value / 2.0)
+        elsewhere = f"the budget currently buys {one.price:.3g} per unit elsewhere"
+        assert (
+            one.reason == f"Skipped: the best option here returns {one.return_here:.3g} per unit of budget; {elsewhere}"
+        )
     campaign.add_arm(doral.Arm("dear", features=[0.5, 1.0], cost=7.0))
-    assert "before its cost" in campaign.decision(said[0].id).reason
+    assert campaign.decision(said[0].id).return_here is None
 
 
 # --- several handles ----------------------------------------------------------------------------------------------
@@ -746,7 +750,7 @@ def test_an_expiry_that_releases_passes_by_what_was_answered_before(store: Store
     campaign.decide("old", ["c"], at=50.0)
     recorded = campaign.record("old", "a", 4.0, spend=True)
     assert recorded.state == "expired"
-    assert campaign.expire(90.0, release=True) == 2
+    assert expire_as_before(campaign, 90.0, release=True) == 2
     assert campaign.decision(answered.id).actual_cost == 0.7
     assert campaign.decision(silent.id).actual_cost == 0.0
     assert campaign.decision(recorded.id).actual_cost == 0.1

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from doral.live.chain import check, hash_key, is_intact, link, placed, seal_all, unplaced
 from doral.live.errors import BrokenLog
-from doral.live.events import COLUMNS, DECIDED, Event
+from doral.live.events.chain import check, hash_key, is_intact, link, seal_all
+from doral.live.events.row import COLUMNS, Row
 
 SALT, BEFORE, ENGINE = b"s" * 16, b"b" * 16, 3
 WHOLE = ("sequence", "kind", "writer", "decision", "number", "context", "arm", "round", "reason", "was", "state")
@@ -28,16 +28,16 @@ def some_value(name: str, rng: random.Random) -> Any:
     return rng.choice([0, 1, -1, 2**62]) if name in (*WHOLE, "outcome") else rng.choice(NUMBERS)
 
 
-def some_events(rng: random.Random, n: int, *, without: tuple[str, ...] = ()) -> list[Event]:
+def some_events(rng: random.Random, n: int, *, without: tuple[str, ...] = ()) -> list[Row]:
     """Of each column, all have a value, none has one, or some."""
     share = {name: 1.0 if name in ALWAYS else rng.choice([0.0, 0.0, 0.5, 1.0]) for name in COLUMNS}
     share |= dict.fromkeys((*SET_BY_SEALING, *without), 0.0)
     return [
-        Event._make(some_value(name, rng) if rng.random() < share[name] else None for name in COLUMNS) for _ in range(n)
+        Row._make(some_value(name, rng) if rng.random() < share[name] else None for name in COLUMNS) for _ in range(n)
     ]
 
 
-def one_by_one(events: list[Event]) -> list[Event]:
+def one_by_one(events: list[Row]) -> list[Row]:
     found, before = [], BEFORE
     for event in events:
         hashes = (None if text is None else hash_key(SALT, text) for text in (event.key, event.person))
@@ -57,32 +57,10 @@ def test_many_at_once(seed: int) -> None:
     check(sealed, before=BEFORE, salt=SALT)
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_decisions_that_get_their_place_later(seed: int) -> None:
-    rng = random.Random(seed)
-    events = [
-        event._replace(kind=DECIDED, number=rng.choice([None, 7]))
-        for event in some_events(rng, rng.randint(1, 7), without=("data",))
-    ]
-    clocks = [rng.choice([0.0, 1.5, 1e16]) for _ in events]
-    numbers = [None if event.number is None else 40 + i for i, event in enumerate(events)]
-    made = unplaced(events, salt=SALT, engine=ENGINE)
-    found = placed(made, sequence=10, clocks=clocks, numbers=numbers, round_=20, before=BEFORE)
-    expected = one_by_one(
-        [
-            event._replace(sequence=11 + i, clock=clocks[i], number=numbers[i], round=21 + i)
-            for i, event in enumerate(events)
-        ]
-    )
-    assert list(map(repr, found.events())) == list(map(repr, expected))
-    assert repr(found.last_event) == repr(expected[-1])
-    assert (found.last, found.chains[-1]) == (expected[-1].sequence, expected[-1].chain)
-
-
 @pytest.mark.parametrize("name", [name for name in COLUMNS if name != "chain"])
 def test_a_value_of_another_type_is_found(name: str) -> None:
     """As SQLite gives it back where somebody has put it: it may look alike, and is not what was written."""
-    events = [Event(2 + i, 2, 1.0, 1.0, 1, number=i, arm=1, cost=1.0, round=i, reason=1, value=3.0) for i in range(5)]
+    events = [Row(2 + i, 2, 1.0, 1.0, 1, number=i, arm=1, cost=1.0, round=i, reason=1, value=3.0) for i in range(5)]
     sealed = seal_all(events, before=BEFORE, salt=SALT, engine=ENGINE)
     value = getattr(sealed[2], name)
     wrong: list[object] = [

@@ -21,7 +21,7 @@ import pytest
 import doral
 from doral.errors import DoralError
 from doral.live.errors import BrokenLog
-from doral.live.events import CLOSED, COLUMNS, CORRECTED
+from doral.live.events.row import CLOSED, COLUMNS, CORRECTED
 from tests.live import damage
 from tests.live.attacked import (
     ALL_KINDS,

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from doral.live.decision import Decision
 from doral.live.errors import StorageError
-from doral.live.export import read_decisions, write_decisions
+from doral.live.views.decision import Decision
+from doral.live.views.export import read_decisions, write_decisions
 
 DANGEROUS = "=+-@\t\r\uff1d\uff0b\uff0d\uff20"
 
@@ -40,7 +40,7 @@ def decision(name: str, available: tuple[str, ...] | None, number: int = 1, rewa
         value=-0.25,
         price=0.1,
         probability=1 / 3,
-        reason="played: " + name,
+        reason_code="best " + name,
         round=number,
         decided_at=-1e9,
         key=name,
@@ -107,7 +107,7 @@ FULL = """
 import resource, signal, sys
 from pathlib import Path
 from doral.live.errors import StorageError
-from doral.live.export import write_decisions
+from doral.live.views.export import write_decisions
 from tests.live.test_export import decision
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -145,7 +145,7 @@ def run(program: str, path: Path) -> str:
 MEMORY = """
 import resource, sys
 from pathlib import Path
-from doral.live.export import write_decisions
+from doral.live.views.export import write_decisions
 from tests.live.test_export import decision
 import polars
 

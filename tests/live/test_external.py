@@ -12,9 +12,9 @@ import doral
 from doral.compiled import Block
 from doral.engine.setup import PREDICTION_PREFIX
 from doral.errors import DoralError, InvalidValue
-from doral.live.decision import Decision
 from doral.live.external import ExternalCampaign
 from doral.live.store import Store
+from doral.live.views.decision import Decision
 from doral.simulation.world import players as external_player
 from doral.simulation.world.players import ExternalPlayer
 from doral.simulation.world.tape import WORLD, new_tape

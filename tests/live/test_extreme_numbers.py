@@ -26,7 +26,6 @@ PLAIN: dict[str, Any] = {
     "half_life": None,
     "penalty": 1.0,
     "exploration": 1.0,
-    "return_optimism": 0.0,
     "reward": 0.5,
     "actual_cost": None,
 }
@@ -37,7 +36,6 @@ NAMED = {  # by which words an error names each
     "share": "context",
     "actual_cost": "actual_cost",
     **{name: name for name in ("deadline", "budget", "horizon", "cutoff", "half_life", "penalty", "exploration")},
-    "return_optimism": "return_optimism",
     "reward": "reward",
 }
 
@@ -47,8 +45,6 @@ def run(name: str, numbers: dict[str, Any], feedback: Any = "explicit") -> None:
     options = {key: numbers[key] for key in ("half_life", "penalty", "exploration") if numbers[key] != PLAIN[key]}
     if numbers["cutoff"] is not None:
         options["cutoff"] = numbers["cutoff"]
-    if numbers["return_optimism"] > 0 and name != "d-lints":
-        options["return_optimism"] = numbers["return_optimism"]
     share = numbers["share"]
     problem = doral.Problem(
         arms=[

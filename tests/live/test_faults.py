@@ -22,7 +22,7 @@ import pytest
 import doral
 from doral.live.campaign import Campaign
 from doral.live.errors import BrokenLog, NewerDatabase, OutcomeUnknown, StorageError
-from doral.live.events import Event
+from doral.live.events.row import Row
 from doral.live.storage import patience
 from doral.live.storage.sqlite import SqliteConnection
 from doral.live.storage.sqlite_file import make as make_file
@@ -88,7 +88,7 @@ def test_a_damaged_snapshot_is_ignored(how: str, which: str, tmp_path: Path, ope
     again = open_store(sqlite_url(tmp_path)).campaign("kits")
     assert fold_of(again).to_json() == before
     assert same_bits(fold_of(again).engine.state, state) == []
-    assert again._session._saved_at == (0 if which == "all" else numbers[1])
+    assert again._session.reader.saved_at == (0 if which == "all" else numbers[1])
 
 
 def test_a_snapshot_of_other_code_is_ignored(
@@ -96,17 +96,17 @@ def test_a_snapshot_of_other_code_is_ignored(
 ) -> None:
     campaign = make(open_store(sqlite_url(tmp_path)))
     busy(campaign)
-    monkeypatch.setattr("doral.live.snapshot.decisions_digest", lambda: "an earlier engine")
+    monkeypatch.setattr("doral.live.state.snapshot.decisions_digest", lambda: "an earlier engine")
     campaign.save_snapshot()
     monkeypatch.undo()
     again = open_store(sqlite_url(tmp_path)).campaign("kits")
     assert fold_of(again).to_json() == fold_of(campaign).to_json()
-    assert again._session._saved_at == 0
+    assert again._session.reader.saved_at == 0
 
 
 def test_a_snapshot_that_cannot_be_written_does_no_harm(tmp_path: Path, open_store: Opener) -> None:
     campaign = make(open_store(sqlite_url(tmp_path)))
-    campaign._session.snapshot_every = 5
+    campaign._session.reader.snapshot_every = 5
     campaign.decide("old")
     campaign._session._open()._connection.execute("DROP TABLE snapshots")  # type: ignore[attr-defined]
     busy(campaign, 20)
@@ -312,8 +312,8 @@ def test_an_exception_in_the_middle_throws_the_state_away(tmp_path: Path, open_s
     log = campaign._session._open()
     append = log.append
 
-    def interrupted(events: Any) -> None:
-        append(events)
+    def interrupted(rows: Any) -> None:
+        append(rows)
         raise KeyboardInterrupt
 
     log.append = interrupted  # type: ignore[method-assign]
@@ -372,9 +372,9 @@ def test_many_connect_to_a_new_file_at_once(tmp_path: Path) -> None:
         try:
             make_file(path)
             connection = SqliteConnection(path)
-            connection.begin(1)
-            connection.execute("CREATE TABLE IF NOT EXISTS tries (number)")
-            connection.commit()
+            connection.begin_reading()
+            assert connection.fetch("PRAGMA journal_mode") == [("wal",)]
+            connection.end_reading()
             connection.close()
         except BaseException as error:  # noqa: BLE001
             errors.append(error)
@@ -553,4 +553,4 @@ def test_a_server_that_is_not_there() -> None:
 
 def test_writer_is_part_of_the_event() -> None:
     """The outcome of a broken commit is settled by it."""
-    assert "writer" in Event._fields
+    assert "writer" in Row._fields

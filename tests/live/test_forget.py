@@ -13,7 +13,7 @@ import doral
 from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.errors import BrokenLog, KeyReused, StorageBusy
-from doral.live.snapshot import encode
+from doral.live.state.snapshot import encode_snapshot as encode
 from doral.live.store import Store
 from tests.live import writer
 from tests.live.checks import adds_up, fold_of, log_is_whole

@@ -1,37 +1,30 @@
-"""Processes that are forked while other threads decide: parent and child both go on, and nothing is lost."""
+"""A process that was forked has to open the store again: it is told so, and its parent goes on unharmed."""
 
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import polars as pl
 import pytest
 
 import doral
-from doral._forks import lock_across_forks
+from doral.errors import DoralError
 from doral.live.campaign import Campaign
-from doral.live.errors import OutcomeUnknown
-from doral.live.storage import sqlite_forks
 from doral.live.store import Store
 from tests.live.checks import adds_up, log_is_whole
 from tests.live.test_campaign import problem
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
 
-CHILDREN = 20
 Opener = Callable[[str], Store]
 
 
@@ -39,32 +32,32 @@ def make(store: Store) -> Campaign:
     return store.create("kits", problem(budget=1e6, horizon=100_000), policy="d-linucb", seed=1, clock="rounds")
 
 
-class Child:
-    """A forked process that does something and says some words; killed if that takes too long."""
-
-    def __init__(self, work: Callable[[], list[str]], within_s: int = 40) -> None:
-        self._said, say = os.pipe()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of threads
-            self.pid = os.fork()
-        if self.pid == 0:
-            code = 1
+def in_child(work: Callable[[], str], within_s: int = 40) -> str:
+    """What it says in a forked process; an error of the library by its message."""
+    said, say = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of threads
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            signal.alarm(within_s)
             try:
-                signal.alarm(within_s)
-                os.write(say, " ".join(work()).encode())
-                code = 0
-            except BaseException:  # noqa: BLE001
-                traceback.print_exc()
-            finally:
-                os._exit(code)
-        os.close(say)
-
-    def words(self) -> list[str]:
-        _, status = os.waitpid(self.pid, 0)
-        with os.fdopen(self._said) as said:
-            words = said.read().split()
-        assert status == 0, f"the child ended with {status}"
-        return words
+                words = work()
+            except DoralError as error:
+                words = f"{type(error).__name__}: {error}"
+            os.write(say, words.encode())
+            code = 0
+        except BaseException:  # noqa: BLE001
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    os.close(say)
+    with os.fdopen(said) as words_of_child:
+        words = words_of_child.read()
+    _, status = os.waitpid(child, 0)
+    assert status == 0, f"the child ended with {status}"
+    return words
 
 
 @contextlib.contextmanager
@@ -93,145 +86,76 @@ def threads(work: Callable[[int], object], count: int = 3) -> Iterator[None]:
     assert errors == []
 
 
-def test_children_of_a_busy_process(url: str, open_store: Opener) -> None:
-    campaign = make(open_store(url))
-    mine: list[str] = []
+CALLS: dict[str, Callable[[Store, Campaign], object]] = {
+    "decide": lambda _, campaign: campaign.decide("old"),
+    "feedback": lambda _, campaign: campaign.feedback("x-1", 1.0),
+    "report": lambda _, campaign: campaign.report(),
+    "facts": lambda _, campaign: campaign.facts(),
+    "decisions": lambda _, campaign: list(campaign.decisions()),
+    "campaign": lambda store, _: store.campaign("kits"),
+    "create": lambda store, _: store.create("more", problem()),
+    "keys": lambda store, _: store.books.all_keys(),
+}
 
-    def decide(number: int) -> None:
-        made = campaign.decide("old", key=None if number else f"key {len(mine)}")
-        mine.append(made.id)
-        if made.arm is not None and number == 2:
-            campaign.feedback(made.id, 0.5)
 
-    def decide_five() -> list[str]:
-        return [campaign.decide("young").id for _ in range(5)]
+@pytest.mark.parametrize("call", CALLS)
+def test_a_child_is_told_to_open_the_store_again(url: str, open_store: Opener, call: str) -> None:
+    """Whatever it asks, and whatever lock another thread of its parent holds at that moment."""
+    store = open_store(url)
+    campaign = make(store)
 
-    with threads(decide):
-        children = []
-        for _ in range(CHILDREN):
-            before = len(mine)
-            children.append(Child(decide_five))
-            until = time.monotonic() + 30
-            while len(mine) < before + 3 and time.monotonic() < until:
-                time.sleep(0.001)
-            assert len(mine) >= before + 3  # the parent goes on
-        said = [child.words() for child in children]
-    assert [len(words) for words in said] == [5] * CHILDREN
-    theirs = [] if url == "memory://" else [one for words in said for one in words]  # which is each child's own
-    assert len({*mine, *theirs}) == len(mine) + len(theirs)
-    assert {one.id for one in adds_up(campaign)} == {*mine, *theirs}
+    def ask() -> str:
+        CALLS[call](store, campaign)
+        return "done"
+
+    with threads(lambda _: campaign.decide("old")):
+        for _ in range(3):
+            said = in_child(ask)
+            if url == "memory://" and call in ("create", "keys"):
+                assert said in ("done", "") or "open it again" in said
+            else:
+                assert "StorageError: this store was opened in the process that this one was forked from" in said
+    assert len(adds_up(campaign)) == campaign.report().arrivals
     log_is_whole(campaign)
 
 
-def test_a_fork_in_the_middle_of_a_batch(url: str, open_store: Opener) -> None:
-    """The child finds a batch whole or not at all, and what is said about a decision with the decision."""
-    campaign = make(open_store(url))
-    size = 400
-
-    def decide_many(number: int) -> None:
-        made = campaign.decide_many([{"context": "old", "at": None}] * size)
-        campaign.feedback_many([(one.id, 0.25) for one in made if one.arm is not None])
-
-    def look() -> list[str]:
-        if url == "memory://":  # which is its own: nobody writes to it meanwhile
-            assert len(adds_up(campaign)) % size == 0
-            log_is_whole(campaign)
-        return [campaign.decide("old").id]
-
-    with threads(decide_many, 1):
-        children = []
-        for _ in range(6):
-            time.sleep(0.02)
-            children.append(Child(look))
-        said = [word for child in children for word in child.words()]
-    assert len(set(said)) == len(said) or url == "memory://"
-    assert len(adds_up(campaign)) % size == (0 if url == "memory://" else len(children))
-    log_is_whole(campaign)
-
-
-_pooled: list[Campaign] = []
-
-
-def _decide_in_pool(context: str) -> str:
-    return _pooled[0].decide(context).id
-
-
-def test_a_pool_of_forked_processes(durable_url: str, open_store: Opener) -> None:
-    """Its workers end in the ordinary way: what they inherited is not closed on their way out."""
-    campaign = make(open_store(durable_url))
-    _pooled[:] = [campaign]
-    mine: list[str] = []
-    with threads(lambda _: mine.append(campaign.decide("old").id), 1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        with multiprocessing.get_context("fork").Pool(3) as pool:
-            theirs = pool.map_async(_decide_in_pool, ["young"] * 60).get(60)
-            pool.close()
-            pool.join()
-    _pooled.clear()
-    assert {one.id for one in adds_up(campaign)} == {*mine, *theirs}
-    assert len(mine) + len(theirs) == len({*mine, *theirs})
-    log_is_whole(campaign)
-
-
-def test_a_child_that_outlives_its_parent(tmp_path: Path) -> None:
-    """The parent dies; others open the file, write and leave. The child still has the locks that it needs."""
-    url = f"sqlite:///{tmp_path / 'campaigns.db'}"
-    go_read, go_write = os.pipe()
-    said_read, said_write = os.pipe()
-    parent = os.fork()
-    if parent == 0:
-        try:
-            campaign = make(doral.open(url))
-            campaign.decide("old")
-            if os.fork() == 0:
-                signal.alarm(40)
-                campaign.decide("old")
-                os.write(said_write, b"ready\n")
-                os.read(go_read, 1)
-                for _ in range(20):
-                    campaign.decide("old")
-                os.write(said_write, b"done\n")
-        except BaseException:  # noqa: BLE001
-            traceback.print_exc()
-        finally:
-            os._exit(0)
-    os.waitpid(parent, 0)
-    assert os.read(said_read, 10) == b"ready\n"
-    for _ in range(3):
-        with doral.open(url) as store:
-            store.campaign("kits").decide("old")
-        files = {path.name for path in tmp_path.iterdir()}
-        assert "campaigns.db-wal" in files  # who leaves last removes it: the child is still there
-    os.write(go_write, b"x")
-    assert os.read(said_read, 10) == b"done\n"
-    with doral.open(url) as store:
-        assert len(adds_up(store.campaign("kits"))) == 25
-        log_is_whole(store.campaign("kits"))
-
-
-def test_a_server_notices_the_death_of_a_parent_whose_child_lives(postgres_url: str, open_store: Opener) -> None:
-    """Killed in a transaction: the child must not keep its connection, and with it the campaign's lock, alive."""
+def test_a_child_that_opens_postgresql_again_goes_on(postgres_url: str, open_store: Opener) -> None:
     campaign = make(open_store(postgres_url))
-    said_read, said_write = os.pipe()
-    parent = os.fork()
-    if parent == 0:
-        log = campaign._session._open()
-        log.begin()
-        child = os.fork()
-        if child == 0:
-            signal.alarm(60)
-            os.write(said_write, b"%d\n" % os.getpid())
-            signal.pause()
-        signal.pause()
-    child = int(os.read(said_read, 20))
-    try:
-        os.kill(parent, signal.SIGKILL)
-        os.waitpid(parent, 0)
-        started = time.monotonic()
-        campaign.decide("old")
-        assert time.monotonic() - started < 10
-    finally:
-        os.kill(child, signal.SIGKILL)
+
+    def go_on() -> str:
+        with doral.open(postgres_url) as store:
+            return store.campaign("kits").decide("young", key="child").id
+
+    with threads(lambda _: campaign.decide("old")):
+        said = [in_child(go_on) for _ in range(5)]
+    assert len(set(said)) == 1
+    assert campaign.decide("young", key="child").id == said[0]
+    assert len(adds_up(campaign)) == campaign.report().arrivals
+    log_is_whole(campaign)
+
+
+def test_a_sqlite_file_that_the_parent_had_open_is_closed_to_the_child(tmp_path: Path, open_store: Opener) -> None:
+    """SQLite would believe that the child has the locks of its parent."""
+    path = tmp_path / "campaigns.db"
+    store = open_store(f"sqlite:///{path}")
+    campaign = make(store)
+    campaign.decide("old")
+
+    def open_again() -> str:
+        doral.open(f"sqlite:///{path}")
+        return "opened"
+
+    said = in_child(open_again)
+    assert "StorageError" in said
+    assert "spawn" in said
+    store.close()
+
+    def decide() -> str:
+        with doral.open(f"sqlite:///{path}") as again:
+            return again.campaign("kits").decide("old").id
+
+    assert "-" in in_child(decide)  # nothing was open when it was forked
+    assert campaign.report().arrivals == 2
 
 
 def test_a_child_that_ends_leaves_its_parent_alone(durable_url: str) -> None:
@@ -258,108 +182,13 @@ for number, end in enumerate((lambda: os._exit(0), sys.exit, store.close), start
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_sqlite_has_no_connection_while_a_process_is_forked(tmp_path: Path, open_store: Opener) -> None:
-    campaign = make(open_store(f"sqlite:///{tmp_path / 'campaigns.db'}"))
-    campaign.decide("old")
-
-    def open_files() -> list[str]:
-        links = Path("/proc/self/fd")
-        names = [str(one.readlink()) for one in links.iterdir() if one.is_symlink()] if links.exists() else []
-        return [Path(name).name for name in names if str(tmp_path) in name]
-
-    assert "campaigns.db-wal" in open_files()
-    assert Child(open_files).words() == []
-    campaign.decide("old")
-    assert campaign.report().arrivals == 2
-
-
-def test_a_fork_waits_for_who_is_in_the_middle(tmp_path: Path) -> None:
-    """And lets nobody in until it is over."""
-    lock = lock_across_forks()
-    steps: list[str] = []
-    is_held = threading.Event()
-
-    def hold() -> None:
-        with lock, sqlite_forks.inside():
-            is_held.set()
-            time.sleep(0.3)
-            steps.append("let go")
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    is_held.wait()
-    child = Child(lambda: [*steps[0].split(), str(lock.acquire(timeout=1))])
-    steps.append("forked")
-    assert child.words() == ["let", "go", "True"]
-    thread.join()
-    assert steps == ["let go", "forked"]
-
-
-def test_a_signal_that_forks_in_the_middle_of_a_request(url: str, open_store: Opener) -> None:
-    """The child, which comes back into the parent's transaction, does not end it."""
-    campaign = make(open_store(url))
-    session = campaign._session
-    children: list[Child] = []
-
-    def plan(log: Any, fold: Any, stamp: Any) -> Any:
-        del log, fold, stamp
-        if not children:
-            children.append(Child(lambda: [str(session._log)]))
-        return [], lambda _: None
-
-    session.write(plan)
-    assert children[0].words() == ["None"]
-    campaign.decide("old")
-    assert campaign.report().arrivals == 1
-
-
 def test_files_are_still_whole_after_many_forks(tmp_path: Path, open_store: Opener) -> None:
     path = tmp_path / "campaigns.db"
     campaign = make(open_store(f"sqlite:///{path}"))
-
-    def decide(_: int) -> None:
-        # A child that closes the last other connection in the middle of a commit takes the write-ahead log with it.
-        with contextlib.suppress(OutcomeUnknown):
-            campaign.decide("old")
-
-    with threads(decide, 2):
+    with threads(lambda _: campaign.decide("old"), 2):
         for _ in range(30):
-            Child(lambda: [campaign.decide("old").id]).words()
+            in_child(lambda: "done")
     campaign._session.close()
     with contextlib.closing(sqlite3.connect(path)) as raw:
         assert raw.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     log_is_whole(campaign)
-
-
-def test_a_backup_while_the_process_is_forked(
-    durable_url: str, open_store: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Forks again and again, each of which ends a reading: the backup is whole all the same."""
-    store = open_store(durable_url)
-    campaign = make(store)
-    made = [one.id for one in campaign.decide_many(["old"] * 400)]
-    monkeypatch.setattr("doral.live.backup._PAGE", 2)  # as long as one of a large store
-    forks = []
-
-    def fork(_: int) -> None:
-        forks.append(Child(lambda: ["done"]).words())
-
-    with threads(fork, count=1):
-        for number in range(3):
-            assert store.backup(tmp_path / f"{number}.db") == 1
-    assert len(forks) > 1  # a large process forks slowly
-    for number in range(3):
-        found = open_store(f"sqlite:///{tmp_path / f'{number}.db'}").campaign("kits")
-        assert [one.id for one in adds_up(found)] == made
-        log_is_whole(found)
-    assert not [one for one in tmp_path.iterdir() if one.name.startswith(".")]
-
-
-def test_a_child_exports_after_its_parent_did(durable_url: str, tmp_path: Path, open_store: Opener) -> None:
-    """The parent has used polars, whose threads the child does not have."""
-    campaign = make(open_store(durable_url))
-    campaign.decide_many(["old"] * 20)
-    campaign.export(tmp_path / "d.parquet")
-    assert pl.read_parquet(tmp_path / "d.parquet").height == 20
-    child = Child(lambda: [str(campaign.export(tmp_path / "d.csv"))], within_s=20)
-    assert child.words() == ["20"]

@@ -16,8 +16,8 @@ import psycopg
 import pytest
 
 import doral
-from doral.live import snapshot
 from doral.live.errors import BrokenLog, CampaignError
+from doral.live.state import snapshot
 from doral.live.store import Store
 from tests.live.damage import rewrite
 from tests.live.test_campaign import make
@@ -64,7 +64,7 @@ def test_what_should_be_looked_after(store: Store, monkeypatch: pytest.MonkeyPat
     assert "the campaign's clock is 3 hours ahead of this host's" in health.warnings[0]
     assert "repair_clock()" in str(health)
     monkeypatch.undo()
-    monkeypatch.setattr("doral.live.health._FEW_EVENTS", 5)
+    monkeypatch.setattr("doral.live.views.health._FEW_EVENTS", 5)
     assert "call save_snapshot()" in campaign.health().warnings[0]
     campaign.save_snapshot()
     assert campaign.health().is_well
@@ -130,28 +130,6 @@ def test_a_store_that_can_only_be_read(how: str, postgres_url: str, open_store: 
             admin.execute(f"DROP ROLE {role}")
 
 
-def test_archives_that_cannot_be_read(durable_url: str, open_store: Opener, tmp_path: Path) -> None:
-    campaign = make(open_store(durable_url))
-    for name in ("first", "second"):
-        for _ in range(10):
-            made = campaign.decide("old")
-            if made.arm is not None:
-                campaign.feedback(made.id, 0.5)
-        assert campaign.archive(tmp_path / f"{name}.parquet") > 0
-    health = campaign.health()
-    assert (health.is_well, health.archives) == (True, 2)
-    (tmp_path / "first.parquet").rename(tmp_path / "away.parquet")
-    (tmp_path / "second.parquet").write_bytes(b"no archive")
-    health = campaign.health()
-    assert (health.is_readable, health.is_writable, health.is_well) == (True, True, False)
-    assert health.unreadable_archives == tuple(str(tmp_path / f"{name}.parquet") for name in ("first", "second"))
-    assert str(tmp_path / "first.parquet") in health.warnings[0]
-    assert "relocate_archive()" in str(health)
-    campaign.relocate_archive(tmp_path / "first.parquet", tmp_path / "away.parquet")
-    assert campaign.health().unreadable_archives == (str(tmp_path / "second.parquet"),)
-    json.dumps(health.to_dict())
-
-
 def test_a_damaged_log_is_not_well(durable_url: str, open_store: Opener) -> None:
     campaign = make(open_store(durable_url))
     campaign.decide_many(["old"] * 5)
@@ -192,8 +170,8 @@ def test_what_is_logged(store: Store, caplog: pytest.LogCaptureFixture, monkeypa
         campaign._session.close()
         campaign.report()
         assert f"is skipped: is of version {version}" in caplog.text
-        monkeypatch.setattr("doral.live.session.engine_name", lambda: '{"doral": "another"}')
-        monkeypatch.setattr("doral.live.fold.engine_name", lambda: '{"doral": "another"}')
+        monkeypatch.setattr("doral.live.runtime.session.engine_name", lambda: '{"doral": "another"}')
+        monkeypatch.setattr("doral.live.state.state.engine_name", lambda: '{"doral": "another"}')
         campaign.decide("old")
         assert "another engine writes to it from event" in caplog.text
     assert {record.name for record in caplog.records} == {"doral.live"}

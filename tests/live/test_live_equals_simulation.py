@@ -10,12 +10,13 @@ import pytest
 
 import doral
 from doral.engine.options import PolicyOptions, make_policy
-from doral.live.apply import replay
 from doral.live.campaign import Campaign
-from doral.live.decision import Decision
-from doral.live.session import Session
-from doral.live.snapshot import decode, encode
+from doral.live.runtime.replay import replay
+from doral.live.runtime.session import Session
+from doral.live.state.snapshot import decode_snapshot as decode
+from doral.live.state.snapshot import encode_snapshot as encode
 from doral.live.store import Store
+from doral.live.views.decision import Decision
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.players import CompiledPlayer
 from tests.live.checks import fold_of
@@ -151,7 +152,7 @@ def test_snapshots_are_written_and_used(durable_url: str, open_store: Callable[[
     scenario = short(SCENARIOS["unit"], 120)
     options = make_policy("doral", min_answers=4)
     campaign = make(open_store(durable_url), scenario, options)
-    campaign._session.snapshot_every = 25
+    campaign._session.reader.snapshot_every = 25
     feed = Feed(scenario)
     for _ in feed.steps(lambda: campaign, 120):
         pass
@@ -161,7 +162,7 @@ def test_snapshots_are_written_and_used(durable_url: str, open_store: Callable[[
     again = open_store(durable_url).campaign("tape")
     assert same_bits(fold_of(again).engine.state, fold_of(campaign).engine.state) == []
     assert fold_of(again).to_json() == fold_of(campaign).to_json()
-    assert again._session._saved_at == kept[0]
+    assert again._session.reader.saved_at == kept[0]
 
 
 def test_batches_are_the_same_as_one_at_a_time(open_store: Callable[[str], Store]) -> None:

@@ -73,5 +73,5 @@ def race_for_the_last_of_the_budget(campaign: Campaign, handle: Callable[[], Cam
         assert len({decisions[2 * i + 1].id for decisions in made}) == 1
     decisions = adds_up(campaign)
     assert len(decisions) == 4 * 15 + 15
-    assert any(one.reason.startswith("not served: what is left of the budget") for one in decisions)
+    assert any(one.reason_code == "budget" for one in decisions)
     log_is_whole(campaign)

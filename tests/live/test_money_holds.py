@@ -15,7 +15,7 @@ from doral.problem import Arm, Problem
 from tests.live.checks import fold_of
 
 
-def make(store: Store, policy: str = "d-linucb", **changes: Any) -> Campaign:
+def make(store: Store, policy: str = "d-linucb", seed: int | None = None, **changes: Any) -> Campaign:
     given: dict[str, Any] = {
         "arms": [Arm("small", cost=1), Arm("large", cost=10)],
         "contexts": ["x", "y"],
@@ -24,7 +24,7 @@ def make(store: Store, policy: str = "d-linucb", **changes: Any) -> Campaign:
         "deadline": 5,
         "paid": "on_answer",
     }
-    return store.create("c", Problem(**(given | changes)), policy=policy, clock="rounds")
+    return store.create("c", Problem(**(given | changes)), policy=policy, clock="rounds", seed=seed)
 
 
 @pytest.mark.parametrize("cost", [30, {"x": 30, "y": 2}])
@@ -140,7 +140,13 @@ def test_records_teach_which_share_is_paid(spend: bool, open_store: Callable[[st
 
 
 def test_a_record_that_costs_nothing_is_taken_while_the_reserve_is_lent(open_store: Callable[[str], Store]) -> None:
-    problem = {"budget": 200, "horizon": 900, "deadline": 60, "reserve": 0.9, "arms": [Arm("large", cost=10)]}
+    problem: dict[str, Any] = {
+        "budget": 200,
+        "horizon": 900,
+        "deadline": 60,
+        "reserve": 0.9,
+        "arms": [Arm("large", cost=10)],
+    }
     campaign = make(open_store("memory://"), policy="doral-otf", **problem)
     waiting: list[tuple[int, str]] = []
     for round_ in range(800):
@@ -199,7 +205,7 @@ def test_a_record_that_is_sent_again_after_its_deadline_is_the_same(
 
 def test_an_arm_that_is_added_is_explored_by_how_many_it_is_for(open_store: Callable[[str], Store]) -> None:
     arms = [Arm("small", features=[1.0, 0.0]), Arm("large", features=[0.0, 1.0])]
-    campaign = make(open_store("memory://"), policy="doral-otf", arms=arms, paid="always", horizon=10_000)
+    campaign = make(open_store("memory://"), policy="doral-otf", seed=1, arms=arms, paid="always", horizon=10_000)
     for i in range(40):
         made = campaign.decide("x")
         if made.arm is not None:

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import doral
-from doral.live import open_sessions
-from doral.live.open_sessions import OpenSessions
+from doral.live.runtime.open_sessions import OpenSessions
 from doral.service.service import kept_open
 from doral.service.settings import ServiceSettings
 from tests.service.harness import PROBLEM
@@ -71,7 +70,6 @@ class _Kept:
 def test_what_happens_to_a_session_while_it_is_being_closed_is_kept(
     monkeypatch: pytest.MonkeyPatch, what: str, is_idle: bool
 ) -> None:
-    monkeypatch.setattr(open_sessions, "held_bytes", lambda fold: fold.n_bytes)
     sessions = OpenSessions(most_bytes=100)
 
     def fold(n_bytes: int, sequence: int = 1) -> Any:
@@ -96,30 +94,28 @@ def test_what_happens_to_a_session_while_it_is_being_closed_is_kept(
     assert len(sessions) == (2 if expected else 1)
 
 
-def test_whoever_is_in_use_stays_and_the_next_one_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_sessions, "held_bytes", lambda fold: 40)
+def test_whoever_is_in_use_stays_and_the_next_one_goes() -> None:
     sessions = OpenSessions(most_bytes=100)
     busy, idle, idle_too, last = (_Kept(lambda _: None, is_idle=is_idle) for is_idle in (False, True, True, False))
     for one in (busy, idle, idle_too, last):
         sessions.used(one)
-        sessions.rested(one, SimpleNamespace(sequence=1))  # type: ignore[arg-type]
+        sessions.rested(one, SimpleNamespace(n_bytes=40, sequence=1))  # type: ignore[arg-type]
     assert list(sessions._order) == [busy, idle_too, last]  # in their order
     assert sessions.n_bytes == 120
 
 
 @pytest.mark.parametrize(
-    ("storage", "workers", "files", "kept"),
+    ("storage", "files", "kept"),
     [
-        ("memory://", 1, 1_024, None),
-        ("sqlite:///c.db", 1, 1_024, 85),
-        ("sqlite:///c.db", 1, resource.RLIM_INFINITY, 300),
-        ("postgresql://host/c", 1, 1_024, 60),
-        ("postgresql://host/c", 2, 1_024, 30),
-        ("postgres://host/c", 50, 1_024, 8),
+        ("memory://", 1_024, None),
+        ("sqlite:///c.db", 1_024, 85),
+        ("sqlite:///c.db", resource.RLIM_INFINITY, 300),
+        ("postgresql://host/c", 1_024, 30),
+        ("postgres://host/c", 1_024, 30),
     ],
 )
 def test_a_service_leaves_room_for_others(
-    monkeypatch: pytest.MonkeyPatch, storage: str, workers: int, files: int, kept: int | None
+    monkeypatch: pytest.MonkeyPatch, storage: str, files: int, kept: int | None
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
-    assert kept_open(ServiceSettings(storage=storage, workers=workers)) == kept
+    assert kept_open(ServiceSettings(storage=storage)) == kept

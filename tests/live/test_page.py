@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -214,20 +214,6 @@ def test_a_page_is_written_whole_and_never_over_something_else(tmp_path: Path) -
         with pytest.raises(StorageError, match="nothing was written"):
             campaign.page(tmp_path / "nowhere" / "a.html")
         assert sorted(one.name for one in tmp_path.iterdir()) == ["kits.html", "own.html", "pipe.html"]
-
-
-def test_a_page_does_without_an_archive_that_is_gone(tmp_path: Path, open_store: Callable[[str], Store]) -> None:
-    store = open_store(f"sqlite:///{tmp_path / 'a.db'}")
-    campaign = in_days(store, n=120)
-    before = campaign.facts()
-    assert campaign.archive(tmp_path / "old.parquet") > 20
-    assert campaign.facts().contexts == before.contexts
-    (tmp_path / "old.parquet").unlink()
-    after = campaign.facts()
-    assert after.is_partial
-    assert (after.spent, after.reserved, after.reward) == (before.spent, before.reserved, before.reward)
-    assert after.spending.points[-1] == before.spending.points[-1]
-    assert "An archive of old events could not be read" in words_of(campaign.page())
 
 
 def test_a_log_that_lacks_events_is_not_shown_as_if_whole(shop: Store, monkeypatch: pytest.MonkeyPatch) -> None:

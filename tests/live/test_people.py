@@ -16,15 +16,16 @@ import pytest
 
 import doral
 from doral.errors import InvalidValue, UnknownName
-from doral.live.chain import link
 from doral.live.errors import BrokenLog, CampaignClosed, KeyReused
-from doral.live.events import Event
-from doral.live.export import read_decisions
-from doral.live.snapshot import decode, encode
-from doral.live.snapshot_checks import BadSnapshot
+from doral.live.events.chain import link
+from doral.live.events.row import Row
+from doral.live.state.snapshot import BadSnapshot
+from doral.live.state.snapshot import decode_snapshot as decode
+from doral.live.state.snapshot import encode_snapshot as encode
 from doral.live.store import Store
+from doral.live.views.export import read_decisions
 from tests.live import people
-from tests.live.checks import adds_up, fold_of, log_is_whole
+from tests.live.checks import adds_up, expire_as_before, fold_of, log_is_whole
 from tests.live.damage import rewrite
 from tests.live.tapes import same_bits
 
@@ -82,7 +83,7 @@ def test_read_again_and_from_a_snapshot(store: Store) -> None:
     campaign.save_snapshot()
     campaign._session.close()
     again = fold_of(campaign)
-    assert campaign._session._saved_at == again.sequence
+    assert campaign._session.reader.saved_at == again.sequence
     assert same_bits(again.engine.state, state) == []
     assert again.to_json() == kept
     assert list(campaign.decisions()) == listed
@@ -114,7 +115,7 @@ def test_a_process_that_is_killed(durable_url: str, open_store: Callable[[str], 
         "import sys, doral\n"
         "from tests.live import people\n"
         "campaign = doral.open(sys.argv[1]).campaign('kits')\n"
-        "campaign._session.snapshot_every = 30\n"
+        "campaign._session.reader.snapshot_every = 30\n"
         "for seed in range(100, 1000):\n"
         "    print(len(people.busy(campaign, 5, seed)), flush=True)\n"
     )
@@ -311,7 +312,7 @@ def test_every_decision_is_judged_by_its_own_deadline(store: Store) -> None:
             now, release = float(i + 1), i % 40 == 39
             due = [one for one in campaign.decisions(state="pending") if now - one.decided_at > limits[one.id]]
             assert campaign.health().overdue is not None
-            assert campaign.expire(now, release=release) == len(due)
+            assert expire_as_before(campaign, now, release=release) == len(due)
             released += sum(one.cost for one in due) if release else 0.0
             for one in due:
                 after = campaign.decision(one.id)
@@ -465,7 +466,7 @@ def test_who_is_served(open_store: Callable[[str], Store]) -> None:
 
 
 def test_the_chain_of_problems_without_people_is_what_it_was() -> None:
-    event = Event(
+    event = Row(
         5, 2, 7.5, 1.0e9, 99, key="d:x", number=3, context=0, arm=1, cost=0.1, round=4, reason=1, value=0.5,
         price=0.25, probability=1.0, available=b"\xa0", engine=1, key_hash=b"\x01" * 16,
     )  # fmt: skip
@@ -498,7 +499,7 @@ def test_nonsense_with_a_chain_that_fits(text: str, open_store: Callable[[str], 
     campaign = people.make(open_store(f"sqlite:///{tmp_path / 'campaigns.db'}"))
     campaign.decide(features=ADA)
     people.busy(campaign, 5)
-    from doral.live.chain import hash_key
+    from doral.live.events.chain import hash_key
 
     hashed = hash_key(fold_of(campaign).salt, text).hex()
     rewrite(
@@ -506,25 +507,6 @@ def test_nonsense_with_a_chain_that_fits(text: str, open_store: Callable[[str], 
     )
     with pytest.raises(BrokenLog, match="cannot be understood"):
         campaign.report()
-
-
-def test_an_archive_of_an_earlier_version(durable_url: str, tmp_path: Path, open_store: Callable[[str], Store]) -> None:
-    import polars as pl
-
-    problem = doral.Problem(arms=people.ARMS, contexts=["all"], budget=9, horizon=99, deadline=5)
-    campaign = people.make(open_store(durable_url), problem=problem)
-    for _ in range(20):
-        campaign.decide("all")
-    campaign.expire(30)
-    path = tmp_path / "old.parquet"
-    assert campaign.archive(path) > 5
-    listed = list(campaign.decisions())
-    frame = pl.read_parquet(path)
-    assert frame.columns[-4:] == ["weight", "deadline", "person_hash", "person"]
-    frame[:, :-4].write_parquet(path)
-    campaign._session.close()
-    assert list(campaign.decisions()) == listed
-    assert campaign.verify().n_differences == 0
 
 
 def test_a_column_for_every_feature(durable_url: str, tmp_path: Path, open_store: Callable[[str], Store]) -> None:

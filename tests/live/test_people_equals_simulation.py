@@ -12,8 +12,8 @@ import doral
 from doral.engine.options import PolicyOptions, make_policy
 from doral.engine.state import State
 from doral.live.campaign import Campaign
-from doral.live.decision import Decision
 from doral.live.store import Store
+from doral.live.views.decision import Decision
 from doral.simulation.catalogue.lookup import named_scenario
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.truth import make_truth

@@ -13,8 +13,10 @@ import pytest
 
 import doral
 from doral.live.campaign import Campaign
-from doral.live.errors import BrokenLog, KeyReused, StorageError
-from doral.live.snapshot import encode
+from doral.live.errors import BrokenLog, KeyReused
+from doral.live.events.codec import decode
+from doral.live.events.event import Answered, Decided
+from doral.live.state.snapshot import encode_snapshot as encode
 from doral.live.store import Store
 from tests.live import people
 from tests.live.checks import adds_up, fold_of, log_is_whole
@@ -86,16 +88,16 @@ def test_what_is_left_is_what_an_average_one_would_have_taught(open_store: Calla
     some = [one for place, one in enumerate(made) if place % 7 == 3]
     campaign.forget([str(one.key) for one in some])
     beside = people.Beside(campaign)
-    events = campaign._session.read(lambda log, _: log.after(1))
+    events = campaign._session.read(lambda log, _: list(map(decode, log.after(1))))
     by_sequence = {int(one.id.split("-")[1]): one for one in made}
     forgotten = {one.id for one in some}
     answers = {one.id: one for one in campaign.decisions()}
     for event in events:
-        if event.kind == doral.live.events.DECIDED:
+        if isinstance(event, Decided):
             one = by_sequence[event.sequence]
             beside.decide(one, forgotten=one.id in forgotten)
-        elif event.kind == doral.live.events.ANSWERED:
-            one = by_sequence[event.decision or 0]
+        elif isinstance(event, Answered):
+            one = by_sequence[event.about.decision]
             answered = replace(answers[one.id], features=one.features)
             beside.answer(answered, at=event.clock, forgotten=one.id in forgotten)
     assert same_bits(fold_of(campaign).engine.state, beside.engine.state) == []
@@ -128,50 +130,17 @@ def test_no_file_holds_them(tmp_path: Path, open_store: Callable[[str], Store]) 
     campaign, _ = with_ada(open_store(f"sqlite:///{tmp_path / 'campaigns.db'}"))
     campaign.save_snapshot()
     campaign.expire(500)
-    archived = campaign.archive(tmp_path / "old.parquet")
-    assert archived > 60
     people.busy(campaign, 20, 4)
     assert campaign.decide(features=ADA, key="ada-last").features == ADA
     assert traces(tmp_path)
-    import polars as pl
-
-    def in_archive() -> bool:
-        return any(holds_ada(str(text).encode()) for text in pl.read_parquet(tmp_path / "old.parquet")["person"])
-
-    assert in_archive()
     campaign.forget([*KEYS, "ada-last"])
     assert traces(tmp_path) == []
-    assert not in_archive()
     campaign.export(tmp_path / "all.csv")
     assert traces(tmp_path) == []
     campaign._session.close()
     adds_up(campaign)
     log_is_whole(campaign)
     assert campaign.verify().events == campaign.report().events
-
-
-def test_an_archive_that_could_not_be_written_anew(
-    tmp_path: Path, open_store: Callable[[str], Store], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The database has forgotten, the file has not: what is folded has; asked again, the file does, too."""
-    campaign, made = with_ada(open_store(f"sqlite:///{tmp_path / 'campaigns.db'}"))
-    campaign.expire(500)
-    campaign.archive(tmp_path / "old.parquet")
-
-    def fails(*_: object, **__: object) -> None:
-        raise OSError("no space")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("doral.live.storage.archive_file.write_parquet", fails)
-        with pytest.raises(StorageError, match="erased in the database, and not yet in this archive"):
-            campaign.forget(KEYS)
-    campaign._session.close()
-    assert CLINIC not in fold_of(campaign).levels.names("clinic")
-    assert campaign.verify().events == campaign.report().events
-    people.busy(campaign, 5, 6)
-    campaign.forget(KEYS)
-    assert campaign.decision(made[0].id).features is None
-    log_is_whole(campaign)
 
 
 def test_other_processes_forget_them_too(durable_url: str, open_store: Callable[[str], Store]) -> None:

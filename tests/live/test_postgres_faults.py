@@ -28,7 +28,6 @@ from tests.live import writer
 from tests.live.checks import adds_up, fold_of, log_is_whole
 from tests.live.first_schema import POSTGRES, downgrade_to_first
 from tests.live.test_faults import Proxy
-from tests.live.test_postgres_pool import pool_of
 
 MakeDatabase = Callable[..., str]
 
@@ -142,7 +141,7 @@ def stopped(pid: int) -> Iterator[None]:
 
 def backend(campaign: Campaign) -> int:
     connection = campaign._session._open()._connection  # type: ignore[attr-defined]
-    return int(connection._use()._connection.info.backend_pid)  # the one that it borrows next
+    return int(connection._connection.info.backend_pid)  # the one that it borrows next
 
 
 @pytest.fixture
@@ -175,8 +174,8 @@ def test_a_server_that_stops_answering_during_a_commit(local: str, monkeypatch: 
         append = log.append
         pid = backend(campaign)
 
-        def stop_after(events: Any) -> None:
-            append(events)
+        def stop_after(rows: Any) -> None:
+            append(rows)
             os.kill(pid, signal.SIGSTOP)
 
         log.append = stop_after  # type: ignore[method-assign]
@@ -563,7 +562,7 @@ def test_text_that_the_encoding_would_change(new_database: MakeDatabase) -> None
 def test_a_transaction_that_was_undone_is_not_taken_for_stored(postgres_url: str) -> None:
     """The server answers the COMMIT of a transaction in which something failed with ROLLBACK, and no error."""
     with doral.open(postgres_url) as store:
-        connection = pool_of(store).take()
+        connection = store._storage._opened()  # type: ignore[attr-defined]
         connection.begin(1)
         with pytest.raises(StorageError):
             connection.execute("SELECT 1 / 0")

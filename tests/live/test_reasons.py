@@ -2,42 +2,47 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
 import doral
-from doral.engine.decide import PLAYED, PLAYED_MARGINAL, SKIPPED_PACED
-from doral.live.reasons import in_words
+from doral.engine import decide
+from doral.live.events.event import MADE_ELSEWHERE
+from doral.live.views.reasons import SERVED, code_of, in_words
 
 START = 1_700_000_000.0
-COMPARED = re.compile(r"(not served|served).*: a unit of budget brings ([\d.e-]+) (here|elsewhere), \w+ ([\d.e-]+)$")
 
 
 @pytest.mark.parametrize(
-    ("reason", "value", "price", "says"),
+    ("code", "here", "price", "says"),
     [
-        (SKIPPED_PACED, 0.6, 0.42, "not served: a unit of budget brings 0.42 elsewhere, here 0.3"),
-        (SKIPPED_PACED, 1.78802, 0.894116, "not served: a unit of budget brings 0.8941 elsewhere, here 0.894"),
-        (PLAYED, 3.64, 1.81999, "served: a unit of budget brings 1.82 here, elsewhere 1.81999"),
-        (PLAYED_MARGINAL, 2 * (0.1 + 0.2), 0.3, "served: a unit of budget brings 0.3 here, elsewhere 0.3"),
-        (
-            PLAYED_MARGINAL,
-            0.2,
-            0.7,
-            "served: a unit of budget may bring more here than the 0.1 that is expected; elsewhere 0.7",
-        ),
-        (
-            SKIPPED_PACED,
-            1.4,
-            0.6,
-            "not served: a unit of budget may bring less here than the 0.7 that is expected; elsewhere 0.6",
-        ),
+        ("paced", 0.3, 0.42, ("0.3", "0.42")),
+        ("paced", 0.89401, 0.894116, ("0.894", "0.8941")),
+        ("best", 1.82, 1.81999, ("1.82", "1.81999")),
+        ("marginal", 0.1 + 0.2, 0.3, ("0.3", "0.3")),
+        ("marginal", 0.1, 0.7, ("may return more than the expected 0.1", "0.7")),
+        ("paced", 0.7, 0.6, ("may return less than the expected 0.7", "0.6")),
     ],
 )
-def test_what_is_compared_differs_as_the_decision_does(reason: int, value: float, price: float, says: str) -> None:
-    assert in_words(reason, value=value, price=price, probability=1.0, unit_cost=2.0) == says
+def test_what_is_compared_differs_as_the_decision_does(
+    code: str, here: float, price: float, says: tuple[str, str]
+) -> None:
+    first, second = in_words(code, value=2 * here, price=price, probability=1.0, here=here).split("; ")
+    assert first.startswith("Served" if code in SERVED else "Skipped")
+    assert f"{says[0]} per unit of budget" in first
+    assert f"buys {says[1]} per unit elsewhere" in second
+
+
+def test_every_reason_has_a_code_and_a_sentence() -> None:
+    reasons = [value for name, value in vars(decide).items() if name.startswith(("PLAYED", "SKIPPED_"))]
+    assert len({code_of(reason) for reason in reasons}) == len(reasons) >= 11
+    for reason in [*reasons, MADE_ELSEWHERE]:
+        code = code_of(reason)
+        for here in (None, 0.3):
+            said = in_words(code, value=0.6, price=0.4, probability=0.5, here=here)
+            assert "newer version" not in said
+            assert said.startswith("Made" if reason == MADE_ELSEWHERE else "Served" if code in SERVED else "Skipped")
+    assert "newer version" in in_words(code_of(77), value=0.6, price=0.4, probability=0.5, here=None)
 
 
 @pytest.mark.parametrize("policy", ["doral-otf", "d-lints"])
@@ -57,11 +62,15 @@ def test_who_is_served_brings_no_less_than_others(policy: str) -> None:
         decision = campaign.decide(context, at=START + 10.0 * i)
         if decision.arm is not None:
             campaign.feedback(decision.id, reward=float(rng.random() < means[context]), at=START + 10.0 * i + 5.0)
-        assert decision.reason.startswith("served" if decision.arm else "not served")
-        found = COMPARED.match(decision.reason)
-        if found:
-            first, second = float(found[2]), float(found[4])
-            here, elsewhere = (first, second) if found[3] == "here" else (second, first)
-            assert here >= elsewhere if found[1] == "served" else here <= elsewhere, decision.reason
+        assert (decision.reason_code in SERVED) == (decision.arm is not None)
+        if (
+            decision.reason_code in ("best", "marginal", "paced")
+            and decision.price > 0
+            and "expected" not in decision.reason
+        ):
+            here, elsewhere = decision.return_here, decision.price
+            assert here is not None
+            is_served = decision.arm is not None
+            assert here >= elsewhere * (1 - 1e-6) if is_served else here <= elsewhere * (1 + 1e-6), decision.reason
             compared += 1
     assert compared > 100

@@ -55,7 +55,7 @@ def test_history_teaches_and_costs_nothing(store: Store) -> None:
     assert (report.arrivals, float(report.ledger.left), float(report.ledger.spent)) == (0, 1_000.0, 0.0)
     assert all(one.is_recorded and not one.is_in_ledger and one.probability == 0.5 for one in made)
     assert {one.state for one in made} == {"returned", "expired"}
-    assert {one.reason for one in made} == {"made elsewhere"}
+    assert {one.reason_code for one in made} == {"made-elsewhere"}
     following = campaign.decide_many(["old", "young"] * 50)
     assert [one.round for one in following] == list(range(1, 101))
     played = [one.arm for one in following if one.arm is not None]

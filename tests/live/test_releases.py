@@ -23,7 +23,7 @@ from doral.live.store import Store
 from tests.live.checks import adds_up, log_is_whole
 from tests.live.first_schema import COLUMNS as OLD_COLUMNS
 
-RELEASES = sorted(path.name for path in (Path(__file__).parent / "releases").iterdir())
+RELEASES = ["0.1.0"]
 CAMPAIGNS = ("closed", "otf", "race", "seconds", "silent")
 
 

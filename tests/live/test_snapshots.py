@@ -16,10 +16,11 @@ import pytest
 
 from doral.live.campaign import Campaign
 from doral.live.errors import StorageError
-from doral.live.report import make_report
-from doral.live.snapshot import _HEAD, _LENGTH_BYTES, _MAGIC, decode, encode
-from doral.live.snapshot_checks import BadSnapshot
+from doral.live.state.snapshot import _HEAD, _LENGTH_BYTES, _MAGIC, BadSnapshot
+from doral.live.state.snapshot import decode_snapshot as decode
+from doral.live.state.snapshot import encode_snapshot as encode
 from doral.live.store import Store
+from doral.live.views.report import make_report
 from tests.live.checks import adds_up, fold_of
 from tests.live.tapes import same_bits
 from tests.live.test_campaign import problem
@@ -72,7 +73,7 @@ def is_skipped(campaign: Campaign, data: object, sequence: object = None) -> Non
     fold = fold_of(campaign)
     took, (_, most) = time.monotonic() - started, tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert campaign._session._saved_at == 0
+    assert campaign._session.reader.saved_at == 0
     assert fold.to_json() == before
     assert same_bits(fold.engine.state, state) == []
     assert took < 5
@@ -84,7 +85,7 @@ def test_a_good_one_is_used(durable_url: str, open_store: Opener) -> None:
     busy(campaign)
     header, body = parts(encode(fold_of(campaign)))
     put(campaign, packed(header, body))
-    assert fold_of(campaign).sequence == campaign._session._saved_at > 30
+    assert fold_of(campaign).sequence == campaign._session.reader.saved_at > 30
 
 
 def test_any_bytes(durable_url: str, open_store: Opener) -> None:

@@ -125,8 +125,8 @@ def test_a_file_that_goes_away_during_a_commit(away: Callable[[Path], None], cam
     log = campaign._session._open()
     append = log.append
 
-    def meanwhile(events: Any) -> None:
-        append(events)
+    def meanwhile(rows: Any) -> None:
+        append(rows)
         away(path)
 
     log.append = meanwhile  # type: ignore[method-assign]
@@ -523,7 +523,7 @@ for _ in range(2):
         print("acknowledged")
     except doral.DoralError as error:
         print(type(error).__name__, error)
-assert campaign._session._fold is None
+assert campaign._session._state is None
 """
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from doral.errors import InvalidValue
-from doral.live.chain import beginning, hash_key, seal
 from doral.live.errors import CampaignExists, NewerDatabase, StorageError
-from doral.live.events import ANSWERED, CANCELLED, CLOSED, CREATED, DECIDED, Event
+from doral.live.events.chain import beginning, hash_key, seal
+from doral.live.events.codec import decode
+from doral.live.events.row import ANSWERED, CANCELLED, CLOSED, CREATED, DECIDED, Row
 from doral.live.storage.contract import KEPT_SNAPSHOTS, Log, Storage
 from doral.live.storage.migrating import HEAD
 from doral.live.storage.sql import _connect, _read_url
@@ -36,12 +37,12 @@ def log(storage: Storage) -> Iterator[Log]:
     opened.close()
 
 
-def created(tag: str = "00000001") -> Event:
-    return seal(Event(1, CREATED, 0.0, 12.5, 99, data="{}"), before=beginning(tag), salt=b"", engine=1)
+def created(tag: str = "00000001") -> Row:
+    return seal(Row(1, CREATED, 0.0, 12.5, 99, data="{}"), before=beginning(tag), salt=b"", engine=1)
 
 
-def decided(sequence: int, clock: float, arm: int | None = 0, key: str | None = None) -> Event:
-    return Event(
+def decided(sequence: int, clock: float, arm: int | None = 0, key: str | None = None) -> Row:
+    return Row(
         sequence,
         DECIDED,
         clock,
@@ -62,17 +63,17 @@ def decided(sequence: int, clock: float, arm: int | None = 0, key: str | None = 
     )
 
 
-def about(sequence: int, decision: int, kind: int = ANSWERED) -> Event:
-    return Event(sequence, kind, 50.0, 50.0, 99, decision=decision, reward=0.25, was=1, state=2, outcome=0)
+def about(sequence: int, decision: int, kind: int = ANSWERED) -> Row:
+    return Row(sequence, kind, 50.0, 50.0, 99, decision=decision, reward=0.25, was=1, state=2, outcome=0)
 
 
-def fill(log: Log, *events: Event) -> list[Event]:
+def fill(log: Log, *events: Row) -> list[Row]:
     """Append them, sealed as they follow what is there."""
     with log.writing():
         return append(log, *events)
 
 
-def append(log: Log, *events: Event) -> list[Event]:
+def append(log: Log, *events: Row) -> list[Row]:
     head, salt = log.head()[1], salt_of(log)
     sealed = []
     for event in events:
@@ -94,7 +95,7 @@ def test_events_come_back_bit_for_bit(log: Log) -> None:
     assert log.after(1, upto=3) == events[:2]
     assert log.after(4) == []
     assert log.head() == (4, events[-1].chain)
-    assert log.events([2, 4, 17]) == {2: events[0], 4: events[2]}
+    assert log.events([2, 4, 17]) == {2: decode(events[0]), 4: decode(events[2])}
 
 
 def test_events_by_decision_and_key(log: Log) -> None:
@@ -226,7 +227,7 @@ def test_snapshots(log: Log) -> None:
 
 def test_another_connection_sees_what_is_committed(storage: Storage, log: Log) -> None:
     reader = storage.open_log(storage.campaigns()[0])
-    fill(log, decided(2, 1.0), Event(3, CLOSED, 1.0, 1.0, 99))
+    fill(log, decided(2, 1.0), Row(3, CLOSED, 1.0, 1.0, 99))
     assert reader.head() == log.head()
     assert reader.head()[0] == 3
     reader.close()

@@ -14,7 +14,7 @@ from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.errors import ClockDisagrees
 from doral.live.store import Store
-from tests.live.checks import adds_up, log_is_whole
+from tests.live.checks import adds_up, expire_as_before, log_is_whole
 
 DAY = 86_400.0
 DEADLINE = 14 * DAY
@@ -35,7 +35,7 @@ def make(store: Store, *, at: object = None, clock: str = "seconds", **changes: 
 
 
 def set_clock(monkeypatch: pytest.MonkeyPatch, now: float) -> None:
-    monkeypatch.setattr("doral.live.session.time.time", lambda: now)
+    monkeypatch.setattr("doral.live.runtime.session.time.time", lambda: now)
 
 
 # --- back-fill ----------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def test_what_was_not_spent_can_be_released(store: Store) -> None:
     now = time.time()
     campaign = make(store, at=now - 60 * DAY, budget=20, horizon=20)
     old = [campaign.decide("old", at=now - 50 * DAY) for _ in range(5)]
-    assert campaign.expire(now - 30 * DAY, release=True) == 5
+    assert expire_as_before(campaign, now - 30 * DAY, release=True) == 5
     ledger = campaign.ledger()
     assert (float(ledger.spent), float(ledger.reserved), float(ledger.left)) == (0.0, 0.0, 20.0)
     assert {campaign.decision(one.id).actual_cost for one in old} == {0.0}
@@ -253,7 +253,7 @@ def test_what_was_not_spent_can_be_released(store: Store) -> None:
     assert float(campaign.ledger().spent) == 3.0
     answered = campaign.decide("old")
     campaign.feedback(answered.id, 1.0)
-    assert campaign.expire(release=True) == 0
+    assert expire_as_before(campaign, release=True) == 0
     assert campaign.decision(answered.id).actual_cost == 1.0  # the expiry passed it by
     campaign.cancel(campaign.record("old", "a", at=now, cost=1.0, spend=True).id)
     late = campaign.feedback(old[0].id, 1.0, actual_cost=1.0)  # it was used after all
@@ -271,7 +271,7 @@ def test_answers_after_a_release_cannot_overdraw(store: Store) -> None:
     now = time.time()
     campaign = make(store, at=now - 60 * DAY, budget=2, horizon=2)
     old = [campaign.decide("old", at=now - 50 * DAY) for _ in range(2)]
-    campaign.expire(release=True)
+    expire_as_before(campaign, release=True)
     campaign.extend(10)
     campaign.record("old", "a", at=now, cost=1.5, spend=True)
     with pytest.raises(doral.DoralError, match="only 0.5 left"):

@@ -13,16 +13,20 @@ from hypothesis import strategies as st
 
 import doral
 from doral.errors import DoralError, InvalidValue, UnknownName
-from doral.live import together
 from doral.live.campaign import Campaign
-from doral.live.decision import Decision
 from doral.live.errors import ConnectionLost, KeyReused, StorageBusy, StorageError, UnknownDecision, WrongState
-from doral.live.events import Event
-from doral.live.plan_forgetting import plan_forgetting
-from doral.live.session import Ask
+from doral.live.events.row import Row
+from doral.live.kinds.amend import Cancel, Cancellation, Correct
+from doral.live.kinds.answer import GiveAnswer, answer_of
+from doral.live.kinds.decide import Decide, DecideMany, arrival_of
+from doral.live.kinds.forget import Forget
+from doral.live.kinds.request import Request as Ask
+from doral.live.kinds.request import scoped_key
+from doral.live.runtime.group_commit import each, store_each, store_together
 from doral.live.storage.contract import Log
 from doral.live.store import Store
-from tests.live.checks import adds_up, fold_of, log_is_whole
+from doral.live.views.decision import Decision
+from tests.live.checks import adds_up, expire_as_before, fold_of, log_is_whole
 from tests.live.tapes import same_bits
 
 Opener = Callable[[str], Store]
@@ -44,6 +48,39 @@ def make(store: Store, which: str, name: str = "one") -> Campaign:
     campaign = store.create(name, problem, seed=3, clock="rounds")
     campaign.decide_many(["young", "old", "young"] * 4)  # something that can be answered
     return campaign
+
+
+def decision(fields: dict[str, Any]) -> Decide:
+    return Decide(arrival_of(fields))
+
+
+def decisions(arrivals: list[Any]) -> DecideMany:
+    return DecideMany([arrival_of(one) for one in arrivals])
+
+
+def answer(fields: dict[str, Any]) -> GiveAnswer:
+    return GiveAnswer(answer_of(fields))
+
+
+def correction(fields: dict[str, Any]) -> Correct:
+    return Correct(answer_of(fields))
+
+
+def cancellation(decision_id: str, key: str | None, at: object) -> Cancel:
+    return Cancel(Cancellation(decision_id, scoped_key("a:", key), at))
+
+
+class Broken(Ask[None]):
+    """A request whose validation fails."""
+
+    def __init__(self, fail: Callable[..., Any]) -> None:
+        self.fail = fail
+
+    def validate(self, *given: Any) -> Any:
+        return self.fail(*given)
+
+    def view(self, *_: Any) -> None:
+        """It never comes to this."""
 
 
 # --- requests, sensible and not -------------------------------------------------------------------------------------
@@ -100,15 +137,15 @@ def alone(campaign: Campaign, request: Request) -> Any:
         return error
 
 
-def ask_of(campaign: Campaign, request: Request) -> Ask:
+def ask_of(campaign: Campaign, request: Request) -> Ask[Any]:
     what, fields = request[0], for_campaign(campaign, request[1])
     if what == "decide":
-        return together.decision(fields)
+        return decision(fields)
     if what == "decide_many":
-        return together.decisions(fields["arrivals"])
+        return decisions(fields["arrivals"])
     if what == "cancel":
-        return together.cancellation(**fields)
-    return {"feedback": together.answer, "correct": together.correction}[what](fields)
+        return cancellation(**fields)
+    return {"feedback": answer, "correct": correction}[what](fields)
 
 
 def in_groups(campaign: Campaign, groups: Sequence[Sequence[Request]]) -> list[Any]:
@@ -120,7 +157,7 @@ def in_groups(campaign: Campaign, groups: Sequence[Sequence[Request]]) -> list[A
             if request is not None and request[0] != "expire":
                 gathered.append(request)
                 continue
-            found += together.store_each(campaign.session, together.each(lambda one: ask_of(campaign, one), gathered))
+            found += store_each(campaign.session, each(lambda one: ask_of(campaign, one), gathered))
             gathered = []
             if request is not None:
                 found.append(alone(campaign, request))
@@ -143,7 +180,7 @@ def _fields(campaign: Campaign, result: Any) -> Any:
     return {**found, "id": result.id.replace(campaign.session.row.tag, "TAG")}
 
 
-def logged(campaign: Campaign) -> list[Event]:
+def logged(campaign: Campaign) -> list[Row]:
     """All events, without what no two campaigns have in common."""
     events = campaign.session.read(lambda log, _: log.after(1))
     return [
@@ -238,7 +275,7 @@ def test_answers_of_one_group_do_not_overdraw_the_budget_together() -> None:
         campaign = store.create("one", problem, seed=1, clock="rounds")
         made = campaign.decide_many(["all", "all"])
         assert [one.state for one in made] == ["pending", "pending"]
-        campaign.expire(now=5, release=True)
+        expire_as_before(campaign, 5, release=True)
         last = campaign.decide("all")
         assert last.state == "pending"
         first, second = campaign.feedback_each(
@@ -257,10 +294,10 @@ def test_answers_of_one_group_do_not_overdraw_the_budget_together() -> None:
 # --- what fails, fails for all --------------------------------------------------------------------------------------
 
 
-def some(campaign: Campaign, n: int = 3) -> list[Ask]:
+def some(campaign: Campaign, n: int = 3) -> list[Ask[Any]]:
     pending = next(campaign.decisions("pending"))
-    keyed = [together.decision({"context": "old", "key": f"new-{i}"}) for i in range(n)]
-    return [*keyed, together.answer({"decision_id": pending.id, "reward": 1.0}), *keyed[:1]]
+    keyed = [decision({"context": "old", "key": f"new-{i}"}) for i in range(n)]
+    return [*keyed, answer({"decision_id": pending.id, "reward": 1.0}), *keyed[:1]]
 
 
 def breaking(campaign: Campaign, method: str, error: Exception, *, after: bool) -> list[int]:
@@ -315,8 +352,8 @@ def test_a_connection_that_breaks_during_the_commit_stores_all_once(after: bool,
 def test_all_that_are_refused_leave_nothing_behind(store: Store) -> None:
     campaign = make(store, "deadline")
     before = logged(campaign)
-    refused = [together.decision({"context": "nobody"}), together.answer({"decision_id": "x", "reward": 1.0})]
-    found = together.store_together(campaign.session, refused)
+    refused = [decision({"context": "nobody"}), answer({"decision_id": "x", "reward": 1.0})]
+    found = store_together(campaign.session, refused)
     assert [type(one) for one in found] == [UnknownName, UnknownDecision]
     assert logged(campaign) == before
 
@@ -329,8 +366,8 @@ def test_one_request_that_breaks_planning_does_not_take_the_others_with_it(store
     def broken(log: Log, fold: object, stamp: object) -> Any:
         raise ZeroDivisionError
 
-    good = together.decision({"context": "old"})
-    first, middle, last = together.store_together(campaign.session, [good, (broken, ()), good])
+    good = decision({"context": "old"})
+    first, middle, last = store_together(campaign.session, [good, Broken(broken), good])
     assert isinstance(first, Decision)
     assert isinstance(middle, StorageError)
     assert isinstance(last, Decision)
@@ -346,7 +383,7 @@ def test_a_store_that_is_broken_is_not_asked_for_everybody(store: Store) -> None
         calls.append(1)
         raise ZeroDivisionError
 
-    found = together.store_together(campaign.session, [(broken, ())] * 20)
+    found = store_together(campaign.session, [Broken(broken)] * 20)
     assert [isinstance(one, StorageError) for one in found] == [True] * 20
     assert len(calls) == 1 + 3
 
@@ -358,12 +395,12 @@ def test_a_bug_behind_one_request_leaves_the_others_their_results(store: Store) 
     def broken(log: Log, fold: object, stamp: object) -> Any:
         raise AssertionError("a bug")
 
-    good = together.decision({"context": "old"})
-    first, middle, last = together.store_together(campaign.session, [good, (broken, ()), good])
+    good = decision({"context": "old"})
+    first, middle, last = store_together(campaign.session, [good, Broken(broken), good])
     assert isinstance(middle, AssertionError)
     assert [type(first), type(last)] == [Decision, Decision]
     with pytest.raises(AssertionError, match="a bug"):
-        together.store_each(campaign.session, [good, (broken, ()), good])
+        store_each(campaign.session, [good, Broken(broken), good])
     assert campaign.report().arrivals == before + 4
 
 
@@ -375,8 +412,8 @@ def test_a_store_that_fails_while_they_are_stored_one_by_one_is_not_asked_again(
             calls.append(1)
             raise StorageBusy("others have kept it locked") if len(calls) > 1 else AssertionError("a bug")
 
-        good = together.decision({"context": "old"})
-        first, *others = together.store_together(campaign.session, [good, (broken, ()), good, good])
+        good = decision({"context": "old"})
+        first, *others = store_together(campaign.session, [good, Broken(broken), good, good])
         assert isinstance(first, Decision)
         assert [type(one) for one in others] == [StorageBusy] * 3
         assert len(calls) == 2
@@ -385,7 +422,7 @@ def test_a_store_that_fails_while_they_are_stored_one_by_one_is_not_asked_again(
 def test_people_are_forgotten_alone(store: Store) -> None:
     campaign = make(store, "people")
     campaign.decide("old", key="k", features={"age": 40})
-    plan = (together.decision({"context": "old"}), forget("k"), together.decision({"context": "old"}))
+    plan = (decision({"context": "old"}), forget("k"), decision({"context": "old"}))
     before = logged(campaign)
     with pytest.raises(ValueError, match="must be the last"):
         campaign.session.write_together(plan)
@@ -393,17 +430,17 @@ def test_people_are_forgotten_alone(store: Store) -> None:
     assert campaign.forget("k") == 1
 
 
-def forget(key: str) -> Ask:
-    return plan_forgetting, ([key],)
+def forget(key: str) -> Ask[Any]:
+    return Forget([key], None)
 
 
 def test_two_sessions_that_store_groups_at_once(durable_url: str) -> None:
     def run(store: Store, name: str) -> None:
         campaign = store.campaign("one")
         for i in range(6):
-            asked = [together.decision({"context": "old", "key": f"{i}-{j}"}) for j in range(5)]
-            asked += [together.decision({"context": "young", "key": f"{name}-{i}-{j}"}) for j in range(5)]
-            found = together.store_together(campaign.session, asked)
+            asked = [decision({"context": "old", "key": f"{i}-{j}"}) for j in range(5)]
+            asked += [decision({"context": "young", "key": f"{name}-{i}-{j}"}) for j in range(5)]
+            found = store_together(campaign.session, asked)
             assert all(isinstance(one, Decision) for one in found)
             results[name] += [one.id for one in found[:5]]
 

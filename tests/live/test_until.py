@@ -131,7 +131,7 @@ def test_after_the_date_nobody_is_served_until_it_is_moved() -> None:
         campaign = store.create("short", _problem(), at=began, until=began + DAY)
         for i in range(48):
             campaign.decide("xy"[i % 2], at=began + i * 1_800.0)
-        assert campaign.decide("x", at=began + DAY + 1).reason.startswith("not served: the campaign has reached")
+        assert campaign.decide("x", at=began + DAY + 1).reason_code == "over"
         assert "date of its end has passed" in " ".join(campaign.health().warnings)
         campaign.extend(until=later, key="longer")
         campaign.extend(until=later, key="longer")

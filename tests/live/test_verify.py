@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import doral
-from doral.live.apply import replay
 from doral.live.campaign import Campaign
 from doral.live.errors import BrokenLog
-from doral.live.events import known
-from doral.live.fold import Fold
+from doral.live.events.event import known
+from doral.live.runtime.replay import replay
+from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 from doral.live.store import Store
 from tests.live import people
@@ -146,7 +146,7 @@ def test_a_corrected_reward_leaves_no_trace_in_the_report(store: Store) -> None:
 def test_a_snapshot_that_says_something_else_is_found(durable_url: str, open_store: Opener) -> None:
     campaign = make(open_store(durable_url))
     busy(campaign)
-    campaign._session._fold.counts.reward += 1  # type: ignore[union-attr]
+    campaign._session._state.counts.reward += 1  # type: ignore[union-attr]
     with pytest.raises(BrokenLog, match="counts in use"):
         campaign.verify()
 
@@ -169,9 +169,9 @@ def test_facts_are_adopted_together_as_one_by_one(kind: str) -> None:
                     one["key"] = f"{n}-{i}"
             campaign.decide_many(asked)
 
-        def look(log: Log, fold: Fold) -> None:
+        def look(log: Log, fold: CampaignState) -> None:
             events, told = log.after(1), list[int]()
-            together, apart = (Fold(fold.definition, fold.names.tag) for _ in range(2))
+            together, apart = (CampaignState(fold.definition, fold.names.tag) for _ in range(2))
             for one in (together, apart):
                 one.head = one.salt = known(log.after(0, limit=1)[0].chain)
             replay(together, events)

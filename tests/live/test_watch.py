@@ -13,13 +13,14 @@ import pytest
 import doral
 from doral.errors import DoralError
 from doral.live.campaign import Campaign
-from doral.live.events import Event
+from doral.live.events.row import Row
 from doral.live.page.history import MOST_PERIODS
 from doral.live.page.watch import Watch
 from doral.live.storage.contract import Log
 from doral.live.store import Store
 from tests.live import people
-from tests.live.campaigns import DAY, KINDS, in_days, in_rounds, of_people
+from tests.live.campaigns import DAY, KINDS, in_rounds, of_people
+from tests.live.checks import expire_as_before
 
 STEPS = 40
 
@@ -45,7 +46,7 @@ def step(campaign: Campaign, rng: random.Random, number: int) -> None:
         lambda: campaign.feedback(next(campaign.decisions("pending")).id, 1.0),
         lambda: campaign.correct(some, rng.random()),
         lambda: campaign.cancel(some),
-        lambda: campaign.expire(release=rng.random() < 0.5),
+        lambda: expire_as_before(campaign, release=rng.random() < 0.5),
         lambda: campaign.add_arm(doral.Arm(f"new {number}", features=[rng.random()] * width, cost=1.0)),
         lambda: campaign.pause_arm(campaign.problem.arm_names[-1]),
         lambda: campaign.top_up(5.0),
@@ -81,7 +82,7 @@ def test_a_few_new_events_cost_no_reading_of_the_log(monkeypatch: pytest.MonkeyP
         read: list[int] = []
         after, decided = kind.after, kind.decided_after
 
-        def counted(self: Log, sequence: int, **how: int) -> list[Event]:
+        def counted(self: Log, sequence: int, **how: int) -> list[Row]:
             found = after(self, sequence, **how)
             read.append(len(found))
             return found
@@ -111,22 +112,6 @@ def test_another_log_under_the_same_name_is_read_anew(tmp_path: Path, open_store
     for _ in range(9):
         store.campaign("kits").decide("young")
     same(store.campaign("kits"), watch)
-
-
-def test_archives_that_go_and_come_back(tmp_path: Path, open_store: Callable[[str], Store]) -> None:
-    store = open_store(f"sqlite:///{tmp_path / 'a.db'}")
-    campaign = in_days(store, n=60)
-    watch = Watch(campaign.session)
-    whole = watch.facts()
-    path = tmp_path / "old.parquet"
-    campaign.archive(path)
-    same(campaign, watch)
-    path.rename(tmp_path / "away.parquet")
-    same(campaign, watch)
-    assert watch.facts().is_partial
-    (tmp_path / "away.parquet").rename(path)
-    same(campaign, watch)
-    assert watch.facts().contexts == whole.contexts
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import doral
 from doral.engine.options import make_policy
 from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
-from doral.live.fold import Fold
+from doral.live.state.state import CampaignState
 
 DERIVED = ("direction", "shadow", "scratch", "updates", "is_touched")  # scratch, and how the rows came about
 
@@ -38,7 +38,7 @@ def arms(decisions: list[Any]) -> list[str | None]:
     return [one.arm for one in decisions]
 
 
-def fold_of(campaign: Campaign) -> Fold:
+def fold_of(campaign: Campaign) -> CampaignState:
     return campaign._session.read(lambda _, fold: fold)
 
 

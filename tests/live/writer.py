@@ -1,7 +1,7 @@
 """A process to be killed: it writes to a campaign, and notes every intention before and every answer after.
 
 Run as a program it loads the compiled code once, then forks a writer for each line `forever url campaign seed notes`
-that it reads (or one that backs up, or archives), or several for `shared url campaign count notes` or `compete ...`:
+that it reads (or one that backs up), or several for `shared url campaign count notes` or `compete ...`:
 starting Python anew for hundreds of kills takes hours.
 """
 
@@ -86,7 +86,7 @@ class Writer:
 def write_forever(url: str, campaign: str, seed: int, notes: str) -> None:
     descriptor = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     opened = doral.open(url).campaign(campaign)
-    opened._session.snapshot_every = SNAPSHOT_EVERY
+    opened._session.reader.snapshot_every = SNAPSHOT_EVERY
     writer = Writer(opened, seed, descriptor)
     while True:
         writer.work()
@@ -97,7 +97,7 @@ def share_keys(url: str, campaign: str, seed: int, notes: str, *, steps: int = 4
     descriptor = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     rng = random.Random(seed)
     opened = doral.open(url).campaign(campaign)
-    opened._session.snapshot_every = SNAPSHOT_EVERY
+    opened._session.reader.snapshot_every = SNAPSHOT_EVERY
     for _ in range(steps):
         number = rng.randrange(keys)
         if rng.random() < 0.2:
@@ -130,31 +130,11 @@ def compete(url: str, campaign: str, seed: int, notes: str, *, n: int = 60) -> N
     note.write_text(str(made))
 
 
-def lease_forever(url: str, campaign: str, seed: int, notes: str) -> None:
-    """Decide in groups, out of a lease, and note what was decided."""
-    descriptor = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    opened = doral.open(url, leases=True).campaign(campaign)
-    for step in range(1_000_000):
-        asked = [{"context": CONTEXTS[i % 2], "key": f"{seed}-{step}-{i}"} for i in range(1 + step % 7)]
-        made = [[one.id, one.arm] for one in opened.decide_many(asked)]
-        os.write(descriptor, (json.dumps(made) + "\n").encode())
-
-
 def back_up(url: str, campaign: str, seed: int, notes: str) -> None:
     """One backup after another."""
     store = doral.open(url)
     for number in range(seed, 1_000_000):
         store.backup(f"{notes}-{number}.db", names=[campaign])
-
-
-def archive(url: str, campaign: str, seed: int, notes: str) -> None:
-    """Decide, answer and archive what is finished, again and again."""
-    opened = doral.open(url).campaign(campaign)
-    for number in range(seed, 1_000_000):
-        made = opened.decide_many([{"context": "old", "key": f"{notes}-{number}-{i}"} for i in range(20)])
-        opened.feedback_many([(one.id, 0.5) for one in made if one.arm is not None])
-        opened.expire()  # what an earlier process left open when it was killed
-        opened.archive(f"{notes}-{number}.parquet")
 
 
 def tell(url: str, campaign: str, seed: int, notes: str) -> None:
@@ -198,9 +178,7 @@ def race_for_books(url: str, campaign: str, seed: int, notes: str) -> None:
 
 ALONE: dict[str, Work] = {
     "forever": write_forever,
-    "lease": lease_forever,
     "back-up": back_up,
-    "archive": archive,
     "upgrade": upgrade,
 }
 TOGETHER: dict[str, Work] = {"shared": share_keys, "compete": compete, "tell": tell, "books": race_for_books}

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from doral._arrays import Floats
-from doral.log.clock import Clock
-from doral.log.log import Log, Reading
+from doral.logs.clock import Clock
+from doral.logs.log import Log, Reading
 
 DAY = 86_400.0
 

@@ -8,21 +8,20 @@ from datetime import UTC, datetime
 import numpy as np
 
 from doral._arrays import Floats
-from doral.log.clock import Clock
-from doral.log.log import SKIPPED, Dropped, Log, Reading
-from doral.planning.arms_apart import ArmValue
+from doral.inference.intervals import Estimate
+from doral.inference.truths import truths_of
+from doral.logs.clock import Clock
+from doral.logs.log import SKIPPED, Dropped, Log, Reading
 from doral.planning.curves import Outcome, ReturnCurve
-from doral.planning.deadline import Deadline
-from doral.planning.earnings import Earning, Earnings, Pair
-from doral.planning.nothing import NothingDone
+from doral.planning.earnings import Earning, Earnings
 from doral.planning.plan import Plan, Recommendation
-from doral.planning.prices import Price
+from doral.planning.prices import NothingDone, Price
 from doral.planning.questions import Finding
-from doral.planning.responsive import ArmSpeed, Responsiveness
+from doral.planning.responsiveness import ArmSpeed, Responsiveness
 from doral.planning.spending import More, Spending, spending
 from doral.planning.tails import DelayTail
-from doral.planning.waiting import Waiting
-from doral.planning.waits import Wait
+from doral.planning.values import ArmValue, CellValue, cell_values
+from doral.planning.waiting import Deadline, Wait, Waiting
 from doral.problem import Arm, Problem
 
 DAY = 86_400.0
@@ -80,6 +79,7 @@ def a_plan(
         ),
         earnings=_earnings(),
         arms=tuple(_arm_value(one, place) for place, one in enumerate(arms)),
+        cells=_cells(log, 14.0 * unit if has_delays else log.span),
         curves=curves,
         findings=_findings(unit) if has_delays else (),
         tails=_tails(log, unit) if has_delays else (),
@@ -155,6 +155,7 @@ def minimal_plan() -> Plan:
         ),
         earnings=None,
         arms=(),
+        cells=(),
         curves=(),
         findings=(),
         tails=(),
@@ -265,59 +266,37 @@ def _curve(log: Log, arm: str | None, outcome: Outcome, ages: Floats, mean: floa
     )
 
 
+def _cells(log: Log, deadline: float) -> tuple[CellValue, ...]:
+    return cell_values(log, truths_of(log, deadline=deadline, n=40, seed=7)) if log.is_answered.any() else ()
+
+
 def _earnings() -> Earnings:
-    worths = (231.0, 226.0, 224.5, 210.0, 200.0, 196.0, 188.0)
+    worths = dict(zip(POLICIES, (231.0, 226.0, 224.5, 210.0, 200.0, 196.0, 188.0), strict=True)) | {"oracle": 250.0}
     policies = tuple(
         Earning(
             sentence=f"{one} earns {worth:g} positives.",
             policy=one,
-            worth=worth,
-            low=worth - 24.0,
-            high=worth + 25.0,
-            more=None if one == "status-quo" else worth - 200.0,
-            more_low=None if one == "status-quo" else worth - 200.0 - 17.0,
-            more_high=None if one == "status-quo" else worth - 200.0 + 18.0,
+            worth=Estimate(worth, worth - 24.0, worth + 25.0),
+            more=None if one == "status-quo" else Estimate(worth - 200.0, worth - 217.0, worth - 182.0),
+            is_clear=worth > 217.0,
             oracle_share=worth / 250.0,
             spend=595.0,
             truths=40,
+            can_run_live=one in ("doral-otf", "d-linucb", "random"),
         )
-        for one, worth in zip(POLICIES, worths, strict=True)
+        for one, worth in sorted(worths.items(), key=lambda each: -each[1])
     )
-    oracle = Earning(
-        sentence="The oracle earns 250 positives.",
-        policy="oracle",
-        worth=250.0,
-        low=224.0,
-        high=277.0,
-        more=50.0,
-        more_low=31.0,
-        more_high=70.0,
-        oracle_share=1.0,
-        spend=600.0,
-        truths=40,
-    )
-    pairs = tuple(
-        Pair(
-            sentence=f"{first.policy} earns {first.worth - second.worth:g} more than {second.policy}.",
-            first=first.policy,
-            second=second.policy,
-            more=first.worth - second.worth,
-            low=first.worth - second.worth - 9.0,
-            high=first.worth - second.worth + 9.0,
-            is_equal=first.worth - second.worth < 9.0,
-        )
-        for place, first in enumerate(policies)
-        for second in policies[place + 1 :]
-    )
+    luck = np.random.default_rng(0).normal(size=40)
     return Earnings(
-        sentence="doral-otf earns most; the log cannot tell it from explore-then-lp and beta-ts-lp.",
-        policies=(oracle, *policies),
-        pairs=pairs,
+        sentence="The largest mean is that of doral-otf.",
+        policies=policies,
         status_quo="status-quo",
+        compared=len(POLICIES) - 1,
         arrivals=1_200.0,
         budget=600.0,
         unit="positives",
         left_out=("eva: knows classes alone.",),
+        _totals={one: worth + luck for one, worth in worths.items()},
     )
 
 
@@ -470,7 +449,8 @@ def _arm_value(arm: str, place: int) -> ArmValue:
         high=value + 0.05,
         cost=1.0 + place,
         per_cost=value / (1.0 + place),
-        is_as_good_as_best=place < 2,
+        best_probability=0.5 if place < 2 else 0.0,
+        may_be_best=place < 2,
     )
 
 

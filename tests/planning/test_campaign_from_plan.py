@@ -52,14 +52,14 @@ def test_what_doing_nothing_brought_is_known(plan: Plan) -> None:
     log = plan.log
     heard = log.is_answered & ~log.is_served
     assert heard.sum() > 50
-    view = create_campaign(plan, "memory://", "mine").report().baseline
+    view = create_campaign(plan, "memory://", "mine", policy="doral-otf").report().baseline
     assert view is not None
     assert sum(view.answers) == heard.sum()
 
 
 def test_open_decisions_have_the_right_age_and_the_budget_is_whole(plan: Plan) -> None:
     log = plan.log
-    campaign = create_campaign(plan, "memory://", "mine")
+    campaign = create_campaign(plan, "memory://", "mine", policy="doral-otf")
     report = campaign.report()
     assert (report.arrivals, float(report.ledger.spent), float(report.ledger.reserved)) == (0, 0.0, 0.0)
     assert float(report.ledger.total) == plan.problem.budget
@@ -71,9 +71,9 @@ def test_open_decisions_have_the_right_age_and_the_budget_is_whole(plan: Plan) -
 
 
 def test_logs_longer_than_a_batch_are_recorded_whole(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    at_once = _learned(create_campaign(plan, "memory://", "mine", seed=3))
+    at_once = _learned(create_campaign(plan, "memory://", "mine", policy="doral-otf", seed=3))
     monkeypatch.setattr("doral.planning.campaign.STRETCH", 70)
-    by_parts = _learned(create_campaign(plan, "memory://", "mine", seed=3))
+    by_parts = _learned(create_campaign(plan, "memory://", "mine", policy="doral-otf", seed=3))
     assert by_parts == pytest.approx(at_once)
 
 
@@ -102,6 +102,6 @@ def test_what_became_of_old_open_decisions_is_not_made_up() -> None:
     log = plan.log
     lost = ~log.is_answered & (log.watched < plan.deadline)
     assert lost.sum() > 20
-    report = create_campaign(plan, "memory://", "mine").report()
+    report = create_campaign(plan, "memory://", "mine", policy="doral-otf").report()
     assert report.decisions.get("expired", 0) == (~log.is_answered & ~lost).sum()
     assert report.decisions["returned"] == log.is_answered.sum()

@@ -11,9 +11,8 @@ import pytest
 from benchmarks.plan_coverage import WORLDS, coverage
 from scipy import stats
 
-from doral.log.answers import weigh_answers
-from doral.log.kaplan_meier import mean_wait, sample, share_by, survival_of
-from doral.planning import bands
+from doral.inference import bands
+from doral.inference.survival import mean_wait, sample, share_by, survival_of, weigh_answers
 from doral.planning.curves import return_curves
 from tests.planning.made import made, uniform_watch
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 import doral
 from doral.cli.app import app
 from doral.errors import InvalidValue
-from doral.log.asked import spent
-from doral.planning.evaluating import Settled, _learner
-from tests.log.test_cells import kits
+from doral.evaluation.evaluate import Settled, _learner
+from doral.inference.log_problem import spent
+from tests.inference.test_cells import kits
 from tests.logs import HOUR, file_of, log_of
 
 

@@ -9,17 +9,16 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Annotation, Text
 
-from doral.log.cells import cells_of
-from doral.planning.drawn import Drawing, apart
-from doral.planning.drawn_cells import calendar_locator
-from doral.planning.figures import FIGURE_NAMES, drawings
+from doral.inference.cells import cells_of
 from doral.planning.plan import Plan
-from doral.planning.values import values_of
+from doral.planning.report.cell_figures import calendar_locator
+from doral.planning.report.drawing import Drawing, apart
+from doral.planning.report.figures import FIGURE_NAMES, drawings
 from tests.planning.plans import a_plan, hostile_plan, minimal_plan, wide_plan
 
 
 def drawn(plan: Plan) -> dict[str, Drawing]:
-    return {one.name: one for one in drawings(plan, values_of(plan))}
+    return {one.name: one for one in drawings(plan)}
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +95,7 @@ def test_the_status_quo_and_the_best_are_in_the_figure_of_earnings(usual: dict[s
     axes = one.figure.axes[0]
     assert [tick.get_text() for tick in axes.get_yticklabels()][:2] == ["oracle", "doral-otf"]
     assert any(list(line.get_xdata()) == [200.0, 200.0] for line in axes.get_lines())  # type: ignore[arg-type]
-    assert "as now, 200" in words(one)
+    assert "today, 200" in words(one)
 
 
 def test_the_deadline_and_the_advised_wait_are_marked(usual: dict[str, Drawing]) -> None:
@@ -107,7 +106,7 @@ def test_the_deadline_and_the_advised_wait_are_marked(usual: dict[str, Drawing])
 
 def test_cells_of_the_figure_are_those_of_the_log() -> None:
     plan = a_plan()
-    found = {(one.context, one.arm): one for one in values_of(plan)}
+    found = {(one.context, one.arm): one for one in plan.cells}
     cells = cells_of(plan.log, plan.deadline)
     for context, name in enumerate(plan.log.contexts):
         for arm, other in enumerate(plan.log.arm_names()):

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from doral.errors import InvalidValue
-from doral.log.formulas import FORMULA
-from doral.planning.folder import as_csv, as_json, plain, policy_dict, save, start_command, to_dict
+from doral.logs.source import FORMULA
 from doral.planning.plan import Plan
-from doral.planning.tables import TABLE_NAMES, tables
-from doral.planning.values import values_of
+from doral.planning.report.folder import as_csv, as_json, plain, policy_dict, save, start_command, to_dict
+from doral.planning.report.tables import TABLE_NAMES, tables
 from doral.problem import Problem
 from tests.planning.plans import HOSTILE_ARMS, a_plan, hostile_plan, minimal_plan, wide_plan
 
@@ -27,7 +26,7 @@ def refuse(word: str) -> Any:
 
 
 def rows_of(plan: Plan, name: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(as_csv(tables(plan, ())[name]).decode().splitlines()))
+    return list(csv.DictReader(as_csv(tables(plan)[name]).decode().splitlines()))
 
 
 def test_a_folder_has_the_page_the_plan_the_problem_the_policy_figures_and_tables(tmp_path: Path) -> None:
@@ -88,7 +87,7 @@ def test_the_policy_has_its_options_and_reasons() -> None:
 
 def test_no_cell_of_a_table_is_run_as_a_formula() -> None:
     plan = hostile_plan()
-    made = tables(plan, values_of(plan))
+    made = tables(plan)
     assert set(made) <= set(TABLE_NAMES)
     for one in made.values():
         for row in csv.reader(as_csv(one).decode().splitlines()):
@@ -106,4 +105,5 @@ def test_tables_hold_the_numbers_of_the_plan_in_units_that_they_name() -> None:
     assert len(rows_of(plan, "returns")) == sum(len(one.ages) for one in plan.curves)
     assert sum(int(row["rows"]) for row in rows_of(plan, "contexts")) == len(plan.log)
     assert sum(int(row["rows"]) for row in rows_of(plan, "arms")) == len(plan.log)
-    assert rows_of(plan, "pairs")[0]["is_equal"] == "True"
+    by_policy = {row["policy"]: row for row in rows_of(plan, "policies")}
+    assert (by_policy["doral-otf"]["is_clear"], by_policy["d-linucb"]["is_clear"]) == ("True", "False")

@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from doral.log.clock import Clock
-from doral.log.log import Log
+from doral.logs.clock import Clock
+from doral.logs.log import Log
 from doral.planning.curves import return_curves
-from doral.planning.deadline import deadline_of
-from doral.planning.nothing import nothing_done
-from doral.planning.prices import prices
+from doral.planning.prices import nothing_done, prices
 from doral.planning.questions import findings
-from doral.planning.responsive import responsiveness
+from doral.planning.responsiveness import responsiveness
 from doral.planning.tails import delay_tails
-from doral.planning.waiting import waiting
+from doral.planning.waiting import deadline_of, waiting
 from tests.planning.made import made
 
 ASKED: tuple[Callable[..., Any], ...] = (

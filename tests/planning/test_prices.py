@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from doral._arrays import Floats
-from doral.log.log import Log
-from doral.planning.nothing import nothing_done
-from doral.planning.prices import prices
+from doral.logs.log import Log
+from doral.planning.prices import nothing_done, prices
 from tests.planning.made import made, uniform_watch
 
 
@@ -87,7 +86,7 @@ def test_doing_nothing_brings_what_skipped_people_bring() -> None:
 def test_where_nobody_was_skipped_or_answered_it_says_so() -> None:
     (nobody,) = nothing_done(made(np.ones(9), np.full(9, 3.0)))
     assert nobody.value is None
-    assert "nobody who got nothing" in nobody.sentence
+    assert "every row has an arm" in nobody.sentence
     (silent,) = nothing_done(made(np.full(9, np.inf), np.full(9, 3.0), arm=-1, arms=("a",)))
     assert silent.value is None
     assert "none of 9 skipped" in silent.sentence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 import doral
 from doral.cli.planning import command_of
 from doral.planning.campaign import create_campaign
-from doral.planning.folder import policy_dict
-from doral.planning.recommending import preset_of
+from doral.planning.recommendation import can_run_live, preset_of
+from doral.planning.report.folder import policy_dict
+from doral.simulation.rivals.rival import NAMES, named_policy
 from tests.planning.test_campaign_from_plan import a_file
 
 
@@ -24,8 +26,11 @@ CHANGED = [doral.policy("doral", accept=2), doral.policy("doral-otf", label="min
 
 
 @pytest.mark.parametrize("made", CHANGED)
-def test_options_of_what_is_advised_are_kept(made: Any) -> None:
+def test_options_of_what_is_recommended_are_kept(made: Any) -> None:
     plan = planned(policies=[made])
+    preset, options = preset_of(made)
+    advised = replace(plan.recommendation, policy=made.name, preset=preset, options=options)
+    plan = replace(plan, recommendation=advised)
     written = policy_dict(plan)
     again = doral.policy(written["policy"], label=made.name, **written["options"])
     assert again == made
@@ -38,17 +43,28 @@ def test_every_preset_is_found_again() -> None:
 
 
 @pytest.mark.parametrize("policy", ["oracle", "a/b"])
-def test_without_a_policy_that_can_run_what_is_done_today_is_told(policy: str) -> None:
+def test_without_a_policy_that_can_run_the_plan_says_to_go_on_as_today(policy: str, tmp_path: Path) -> None:
     plan = planned(policies=[policy])
-    assert plan.answer[0].startswith("With the same budget, what is done today brings")
-    assert "It did not play" in plan.recommendation.reasons[0]
+    assert plan.answer[0].startswith("Go on as today. With the same budget")
+    assert "can run live" in plan.recommendation.reasons[0]
+    assert plan.recommendation.policy is None
+    assert policy_dict(plan)["policy"] is None
+    page = plan.save(tmp_path).read_text(encoding="utf-8")
+    assert "doral campaign create" not in page
+
+
+def test_a_campaign_takes_policies_that_do_not_need_the_truth() -> None:
+    problem = planned(policies=["random"]).problem
+    able = {name: can_run_live(named_policy(name), problem, has_seconds=True) for name in NAMES}
+    assert able["doral-otf"]
+    assert able["random"]
+    assert not any(able[name] for name in ("oracle", "a/b", "status-quo"))
 
 
 def test_the_same_budget_is_said_only_of_the_same_budget() -> None:
-    assert "with the same budget," in planned(policies=["doral-otf"]).answer[0].lower()
+    assert "with the same budget (" in planned(policies=["doral-otf"]).answer[0].lower()
     longer = planned(policies=["doral-otf"], horizon=600).answer[0]
     assert "the same budget per arrival (" in longer
-    assert "that today's way would bring" in longer
     assert "a budget of 50" in planned(policies=["doral-otf"], budget=50).answer[0]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import doral
-from doral.planning.responsive import responsiveness
+from doral.planning.responsiveness import responsiveness
 from tests.logs import log_of
 from tests.planning.made import DAY, made, uniform_watch
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from doral._arrays import Floats, Ints
-from doral.log.log import Log
+from doral.logs.log import Log
 from doral.planning.tails import delay_tails
 from tests.planning.made import made, uniform_watch
 
@@ -78,3 +78,15 @@ def test_little_says_little() -> None:
     same = delay_tails(made(np.full(200, 5.0), np.full(200, 9.0)))[0]
     assert same.mean_exists in ("yes", "cannot tell")
     assert delay_tails(made(np.zeros(100), np.zeros(100), has_delays=False)) == ()
+
+
+@pytest.mark.parametrize("kind", ["weekly", "monthly", "written twice"])
+def test_answers_that_come_in_steps_have_a_tail_or_none(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    for share in (0.2, 0.5, 0.9):
+        step = {"weekly": 7.0, "monthly": 30.4, "written twice": 1.0}[kind]
+        delay = step * rng.geometric(share, 400).astype(float)
+        if kind == "written twice":
+            delay = np.repeat(rng.exponential(5.0, 200), 2)
+        for told in delay_tails(made(delay, step * np.sort(rng.uniform(0.0, 12.0, 400))[::-1])):
+            assert told.sentence

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from doral.errors import InvalidValue
-from doral.log.clock import Clock
-from doral.log.log import Log
-from doral.planning.deadline import deadline_of
-from doral.planning.waiting import waiting
+from doral.logs.clock import Clock
+from doral.logs.log import Log
+from doral.planning.waiting import deadline_of, waiting
 from tests.planning.made import DAY, made, uniform_watch
 
 MEAN = 3 * DAY
@@ -72,7 +71,7 @@ def test_a_deadline_is_derived_where_none_is_given() -> None:
     assert found.age == pytest.approx(MEAN * math.log(100), rel=0.1)  # 99% of an exponential law
     assert "99%" in found.sentence
     assert deadline_of(_log(), 200 * DAY).watched == 0
-    assert "watched nobody" in deadline_of(_log(), 200 * DAY).sentence
+    assert "was watched for longer" in deadline_of(_log(), 200 * DAY).sentence
 
 
 def test_a_deadline_beyond_what_was_watched_ends_where_watching_did() -> None:

@@ -19,7 +19,6 @@ from doral.service.access.keys import make_first_key, new_key
 from doral.service.app import make_app
 from doral.service.operations.readiness import READY
 from doral.service.settings import ServiceSettings
-from doral.service.spreading.spread import Neighbours, Spread
 
 PROBLEM = doral.Problem(
     arms=[doral.Arm("letter", cost=1.0), doral.Arm("call", cost=3.0)],
@@ -38,12 +37,6 @@ class Serving:
     store: Store  # the very one that it uses
     key: str  # of an administrator
     app: FastAPI
-
-    @property
-    def spread(self) -> Spread:
-        """Of one of several workers."""
-        found: Spread = self.app.state.spread
-        return found
 
     @property
     def headers(self) -> dict[str, str]:
@@ -66,19 +59,15 @@ class Serving:
 
 
 @contextmanager
-def serving(
-    storage: str = "memory://", settings: ServiceSettings | None = None, *, where: Neighbours | None = None
-) -> Iterator[Serving]:
-    """A service on this store, with an empty one where none is named; `where`: one of several workers."""
+def serving(storage: str = "memory://", settings: ServiceSettings | None = None) -> Iterator[Serving]:
+    """A service on this store, with an empty one where none is named."""
     settings = replace(settings or ServiceSettings(storage=storage), storage=storage)
-    store = doral.open(storage)
+    store = doral.open(storage, code=settings.code)
     key = make_first_key(store.books, time.time()) or _another_key(store)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         app = make_app(settings, store)
-        if where is not None:
-            app.state.spread = Spread(where)
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", server_header=False))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()

@@ -66,11 +66,6 @@ class Running:
         finally:
             connection.close()
 
-    def workers(self) -> list[int]:
-        """Processes that the first one has started."""
-        pid = self.process.pid
-        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
     def lines(self) -> list[dict[str, Any]]:
         """What it has written to standard error, each line for itself."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]

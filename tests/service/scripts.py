@@ -11,7 +11,7 @@ from typing import Any
 import doral
 from doral.client.remote_async import AsyncStore
 from doral.errors import DoralError
-from doral.live.decision import Decision
+from doral.live.views.decision import Decision
 
 
 class Waiting:
@@ -164,7 +164,7 @@ def play(store: Any, name: str) -> list[Any]:
     ask(campaign.repair_clock)
     ask(campaign.expire, now=40)
     ask(campaign.expire, now=1e9)
-    ask(campaign.expire, release=3)
+    ask(campaign.expire, key=3)
     ask(campaign.forget, "own 1")
     ask(campaign.forget, ["own 2", "own 3"])
     ask(campaign.forget, "never used")

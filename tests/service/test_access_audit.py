@@ -21,7 +21,7 @@ ACTS: list[tuple[str, dict[str, object], str, dict[str, object]]] = [
     (KITS + "/arms/visit/retire", {}, "arm retired", {"arm": "visit"}),
     (KITS + "/budget", {"amount": 5.0, "key": "b1"}, "budget topped up", {"amount": 5.0, "key": "b1"}),
     (KITS + "/horizon", {"rounds": 9, "key": "h1"}, "campaign extended", {"rounds": 9, "until": None, "key": "h1"}),
-    (KITS + "/expire", {}, "decisions expired", {"now": None, "release": None, "expired": 0}),
+    (KITS + "/expire", {"key": "e1"}, "decisions expired", {"now": None, "key": "e1", "expired": 0}),
     (KITS + "/forget", {"keys": ["person-1"]}, "keys forgotten", {"forgotten": 1}),
     (KITS + "/close", {}, "campaign closed", {}),
 ]

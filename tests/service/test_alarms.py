@@ -12,8 +12,19 @@ import pytest
 from lifelines.statistics import logrank_test
 
 import doral
-from doral.live.events import ANSWERED, DECIDED, Event
-from doral.live.health import Health
+from doral.live.events.event import (
+    IS_PENDING,
+    IS_RETURNED,
+    About,
+    Answered,
+    Arrived,
+    Choice,
+    Decided,
+    Event,
+    Place,
+    Settlement,
+)
+from doral.live.views.health import Health
 from doral.service.operations.alarms import (
     arm_silent,
     budget_early,
@@ -43,13 +54,14 @@ def _facts(past: Past, **changed: Any) -> Facts:
     return replace(facts, **changed)
 
 
+def _decided(number: int, at: float, round_: int, *, arm: int | None = 0, cost: float = 1.0) -> Decided:
+    return Decided(Place(number, at, 0.0, 0), Arrived(0), Choice(number, arm, cost, round_, 1, None, None, 1.0))
+
+
 def _spent(rng: np.random.Generator, per_arrival: float, n: int = 1_000) -> Past:
     past = Past()
     costs = rng.binomial(1, per_arrival / 2.0, n) * 2.0
-    past.read(
-        [Event(i + 1, DECIDED, float(i), 0.0, 0, context=0, arm=0 if c else None, cost=float(c), round=i + 1)
-         for i, c in enumerate(costs)]
-    )  # fmt: skip
+    past.read([_decided(i + 1, float(i), i + 1, arm=0 if c else None, cost=float(c)) for i, c in enumerate(costs)])
     return past
 
 
@@ -130,18 +142,18 @@ def _lives(
 
 
 def _past(lives: Lives) -> Past:
-    past, events, sequences = Past(), [], {}
+    past, sequences = Past(), dict[int, int]()
+    events: list[Event] = []
     moments = [(made, 0, place) for place, made in enumerate(lives.made)]
     moments += [(heard, 1, place) for place, heard in enumerate(lives.heard) if not math.isnan(heard)]
     for number, (at, kind, place) in enumerate(sorted(moments), 1):
         if kind == 0:
             sequences[place] = number
-            events.append(Event(number, DECIDED, at, 0.0, 0, context=0, arm=0, cost=1.0, round=place + 1))
+            events.append(_decided(number, at, place + 1))
         else:
-            events.append(
-                Event(number, ANSWERED, at, 0.0, 0, decision=sequences[place], context=0, arm=0, reward=1.0,
-                      previous_cost=1.0, delay=float(lives.delay[place]))
-            )  # fmt: skip
+            about = About(sequences[place], place, 0, 0, 1.0, 1)
+            settlement = Settlement(IS_PENDING, IS_RETURNED, 1.0, None)
+            events.append(Answered(Place(number, at, 0.0, 0), about, settlement, 1.0, float(lives.delay[place])))
     past.read(events)
     return past
 

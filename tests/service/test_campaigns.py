@@ -17,8 +17,8 @@ import httpx2
 import pytest
 
 import doral
-from doral.live import session
 from doral.live.campaign import Campaign
+from doral.live.runtime import log_reader
 from doral.service import service as service_module
 from doral.service.app import make_app
 from doral.service.models.campaigns import Campaigns
@@ -171,7 +171,7 @@ def test_a_budget_is_topped_up_once_per_key(client: httpx2.Client, campaign: Cam
     client.post(path(campaign, "/budget"), json={"amount": 0.2})
     ledger = client.get(path(campaign, "/ledger")).json()
     assert Decimal(ledger["total"]) == Decimal("1000.3")
-    assert set(ledger) == {"total", "spent", "reserved", "released", "left", "leased"}
+    assert set(ledger) == {"total", "spent", "reserved", "released", "left"}
 
 
 def test_more_arrivals_are_expected(client: httpx2.Client, campaign: Campaign) -> None:
@@ -183,9 +183,12 @@ def test_more_arrivals_are_expected(client: httpx2.Client, campaign: Campaign) -
 def test_decisions_expire_and_keys_are_forgotten(client: httpx2.Client, service: Serving) -> None:
     campaign = service.store.create("expiring", PROBLEM, at=1_700_000_000.0)
     campaign.decide("young", key="a-person", at=1_700_000_001.0)
-    assert client.post(path(campaign, "/expire"), json={"release": True}).json() == {"expired": 1}
+    assert client.post(path(campaign, "/expire"), json={"key": "nightly"}).json() == {"expired": 1}
     assert client.post(path(campaign, "/expire")).json() == {"expired": 0}
-    assert client.post(path(campaign, "/forget"), json={"keys": ["a-person"]}).json() == {"forgotten": 1}
+    assert client.post(path(campaign, "/expire"), json={"key": "nightly"}).json() == {"expired": 1}
+    for _ in range(2):
+        sent = {"keys": ["a-person"], "key": "their wish"}
+        assert client.post(path(campaign, "/forget"), json=sent).json() == {"forgotten": 1}
     assert client.post(path(campaign, "/forget"), json={"keys": ["nobody"]}).status_code == 422
     assert next(campaign.decisions()).key is None
 
@@ -376,7 +379,7 @@ def test_what_administrators_do_is_noted(client: httpx2.Client, campaign: Campai
         ("/arms/visit/pause", {}),
         ("/budget", {"amount": 5}),
         ("/horizon", {"rounds": 5}),
-        ("/expire", {}),
+        ("/expire", {"key": "nightly"}),
         ("/close", {}),
     ):
         assert client.post(path(campaign, rest), json=body).status_code == 200
@@ -390,7 +393,7 @@ def test_options_that_are_gone_are_said_once_whatever_is_asked(
 ) -> None:
     packed = Path(__file__).parents[1] / "live" / "gone_options" / "campaigns.db.gz"
     (tmp_path / "campaigns.db").write_bytes(gzip.decompress(packed.read_bytes()))
-    monkeypatch.setattr(session, "_warned", {})
+    monkeypatch.setattr(log_reader, "_warned", {})
     caplog.set_level(logging.WARNING, "doral")
     with serving(f"sqlite:///{tmp_path / 'campaigns.db'}") as running, running.client() as client:
         for _ in range(3):

@@ -16,10 +16,10 @@ import pytest
 
 import doral
 from doral.client.remote import RemoteStore
-from doral.live.export import read_decisions
-from doral.live.health import Health
 from doral.live.page.facts import CampaignFacts
 from doral.live.storage.books import AlarmRow
+from doral.live.views.export import read_decisions
+from doral.live.views.health import Health
 from tests.live.campaigns import KINDS
 from tests.service.harness import Serving, serving
 from tests.service.scripts import PROBLEM, Waiting, play

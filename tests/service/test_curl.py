@@ -75,11 +75,11 @@ def assert_answers(answers: list[str]) -> None:
     assert (results["accepted"], results["refused"]) == (1, 1)
     assert results["results"][1]["problem"]["type"] == "urn:doral:problem:unknown-decision"
     assert report["arrivals"] == 4
-    assert ledger["total"] == "500.0"
+    assert ledger["total"] == "1500.0"
     assert export is None
     assert all(one["state"] == "pending" for one in page["decisions"])
     assert "next" in page
-    assert budget["summary"]["total"] == 600.0
+    assert budget["summary"]["total"] == 1600.0
     assert {"name": "visit", "status": "paused"} in paused["arms"]
     assert closed["summary"]["state"] == "closed"
     assert (refused["status"], refused["type"]) == (422, "urn:doral:problem:unknown-name")

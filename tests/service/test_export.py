@@ -17,7 +17,7 @@ import pytest
 
 import doral
 from doral.live.errors import StorageError
-from doral.live.export import read_decisions
+from doral.live.views.export import read_decisions
 from doral.service import exporting
 from doral.service.exporting import MOST, Exports
 from doral.service.routes.export import disposition

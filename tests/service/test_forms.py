@@ -16,7 +16,7 @@ from starlette.requests import Request
 import doral
 from doral.cli.initial import content as initial_text
 from doral.live.page.facts import CampaignFacts
-from doral.planning import folder
+from doral.planning.report import folder
 from doral.service.access.caller import Caller
 from doral.service.pages.acting import act_path, actions, cancel_form
 from doral.service.pages.acting_messages import message, telling
@@ -417,7 +417,6 @@ def test_a_budget_is_raised_once_however_often_the_form_is_sent(service: Serving
         ("add-arm", {"arm": HOSTILE, "cost": "-1"}, "cost"),
         ("add-arm", {"arm": "new", "cost": "1", "features": "1,2"}, "features"),
         ("add-arm", {"arm": "new", "cost": "1", "features": "a"}, "features"),
-        ("expire", {"release": "perhaps"}, "release"),
         ("close", {"confirm": "another"}, "confirm"),
         ("close", {}, "confirm"),
     ],
@@ -432,7 +431,7 @@ def test_a_mistake_in_an_act_is_told_at_its_field(
     if not (act == "extend" and field == "until"):  # this campaign ends with a number: its form has no date
         assert f'id="{field}-mistake"' in answer.text
     for name, value in sent.items():
-        assert name in ("release", "sure") or f'value="{escape(value)}"' in answer.text
+        assert name == "sure" or f'value="{escape(value)}"' in answer.text
     assert HOSTILE not in answer.text
     assert campaign.session.read(lambda _, fold: fold.sequence) == before
 
@@ -464,7 +463,7 @@ def test_arms_are_paused_resumed_added_and_retired(service: Serving, admin: Brow
     assert statuses()["call"] == "active"
     assert send("retire", arm="call", sure="yes").status_code == 303
     assert statuses()["call"] == "retired"
-    assert send("resume", arm="call").status_code == 422
+    assert send("resume", arm="call", key="another").status_code == 422
     assert send("pause", arm="nobody").status_code == 422
     for _ in range(2):
         assert send("add-arm", arm=HOSTILE, cost="2").status_code == 303
@@ -484,7 +483,7 @@ def test_an_end_is_moved_what_is_overdue_is_settled_and_a_campaign_is_closed(
     for _ in range(2):
         assert send("extend", rounds="500").status_code == 303
     assert campaign.facts().horizon == 1_500
-    done = send("expire", release="")
+    done = send("expire")
     assert done.status_code == 303
     assert "0+decisions" in done.headers["location"]
     assert send("close", confirm=campaign.name).status_code == 303

@@ -14,8 +14,8 @@ import pytest
 import doral
 from doral.errors import DoralError, UnknownName
 from doral.live.campaign import Campaign
-from doral.live.decision import Decision
 from doral.live.errors import StorageError, UnknownDecision
+from doral.live.views.decision import Decision
 from doral.service.desk import Desk
 from doral.service.operations.metrics import Metrics
 from doral.wire.problems import ServiceError

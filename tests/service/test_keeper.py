@@ -178,7 +178,7 @@ def test_what_is_overdue_is_settled_and_others_wait_for_their_turn(monkeypatch: 
             campaign = store.create(name, PROBLEM, at=now - 10_000.0)
             campaign.decide_many([{"context": "young", "at": now - 9_000.0}] * 5)
         made = store.campaign("a").report().decisions["pending"]
-        keeper = Keeper(service, None)
+        keeper = Keeper(service)
         keeper.expire_once()
         assert store.campaign("a").report().decisions["expired"] == made > 0
         monkeypatch.setattr(keeping, "_ROUND_S", 0.0)
@@ -194,7 +194,7 @@ def test_what_is_overdue_is_settled_and_others_wait_for_their_turn(monkeypatch: 
 def test_alarms_of_a_campaign_that_is_gone_end() -> None:
     with doral.open("memory://") as store, _service(store) as service:
         store.books.raise_alarm(AlarmRow(campaign="gone", rule="r", subject="", since=5.0, words="w"))
-        Keeper(service, None).watch_once()
+        Keeper(service).watch_once()
         assert store.books.alarms() == []
 
 
@@ -228,17 +228,6 @@ def test_a_campaign_that_is_written_to_is_not_closed_by_whoever_looks_in_passing
         with briefly(store, "idle", of=1_000):
             idle.decide("old")
         assert not idle.session.is_open
-
-
-def test_one_of_several_keeps_until_it_is_gone(tmp_path: Any) -> None:
-    with doral.open("memory://") as store, _service(store) as service:
-        first, second = Keeper(service, str(tmp_path)), Keeper(service, str(tmp_path))
-        assert first._is_it_us()
-        assert not second._is_it_us()
-        assert first._is_it_us()
-        first.close()
-        assert second._is_it_us()
-        second.close()
 
 
 def test_alarms_are_shown_to_those_who_may_see_them() -> None:

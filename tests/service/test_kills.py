@@ -1,14 +1,12 @@
 """A service that is killed while clients use it: `benchmarks/service_faults.py` for some seconds.
 
-`make bench` does it for a minute, on SQLite and on PostgreSQL with two workers.
+`make bench` does it for a minute, on SQLite and on PostgreSQL with two replicas.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import doral
-from doral.live.events import LEASED
 from tests.programs import loaded
 
 _FOLDER = Path(__file__).parents[2] / "benchmarks"
@@ -26,14 +24,9 @@ def test_what_was_acknowledged_is_there_once_whenever_the_service_is_killed(tmp_
     assert found.answers > 0
 
 
-def test_the_same_with_two_workers_that_lease() -> None:
-    """Without homes, so that both decide for the one campaign."""
+def test_the_same_with_two_replicas() -> None:
     killing = faults.Killing(seconds=3.0, kills=2, lives_s=(0.5, 1.5), requests=60)
     with faults.postgres() as url:
-        found = faults.run(url, killing, workers=2, words=("--leases", "--no-spread"), seed=4)
+        found = faults.run(url, killing, replicas=2, seed=4)
         assert found.kills >= 2
         assert found.requests >= 60
-        with doral.open(url, create=False) as store:
-            campaign = store.campaign(faults.CAMPAIGN)
-            assert campaign.session.read(lambda log, _: log.of_kinds((LEASED,)))
-            assert campaign.verify().n_differences == 0

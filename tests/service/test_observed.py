@@ -20,12 +20,13 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
+from prometheus_client.exposition import generate_latest
 
 import doral
 from doral.live.store import open as open_store
 from doral.service.operations import logs, protocol, scraped
 from doral.service.operations import server as server_module
-from doral.service.operations.metrics import MOST_CAMPAIGNS, Metrics, skip_reason
+from doral.service.operations.metrics import MOST_CAMPAIGNS, Metrics
 from doral.service.operations.observed import observe
 from doral.service.operations.protocol import HEAD_BYTES
 from doral.service.operations.scraped import Standing, scrape
@@ -139,7 +140,7 @@ def test_numbers_are_counted_and_looked_up(here: Serving) -> None:
     assert 'doral_budget_total{campaign="a \\"quoted\\" name\\\\"} 1000.0' in text
     assert 'doral_alarms{rule="arm-silent"} 0.0' in text
     assert "doral_build_info{" in text
-    assert "process_resident_memory_bytes{" in text
+    assert "process_resident_memory_bytes " in text
     ledger = here.store.campaign("spring").ledger()
     assert f'doral_budget_spent{{campaign="spring"}} {float(ledger.spent)}' in text
 
@@ -221,13 +222,11 @@ def test_what_has_no_number_of_its_own_is_told_when_all_of_it_is_known(monkeypat
 
 
 def test_every_reason_to_skip_has_a_word() -> None:
+    metrics = Metrics()
     with open_store("memory://") as store:
-        campaign = store.create("x", PROBLEM)
-        assert skip_reason(campaign.decide("young", available=[]).reason) == "unavailable"
-    assert skip_reason("not served: a unit of budget brings 0.42 elsewhere, here 0.31") == "paced"
-    assert skip_reason("not served, by lot with probability 0.1: one of the options at random, to learn from it") == (
-        "exploring"
-    )
+        made = store.create("x", PROBLEM).decide("young", available=[])
+    metrics.decided("x", [made])
+    assert 'doral_skips_total{campaign="x",reason="unavailable"} 1.0' in generate_latest(metrics.registry).decode()
 
 
 # --- streams, and connections that dawdle -----------------------------------------------------------------------------

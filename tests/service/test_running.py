@@ -23,11 +23,11 @@ from fastapi import FastAPI
 
 import doral
 from doral.errors import InvalidValue
-from doral.service.operations import connections, server
+from doral.service.operations import server
 from doral.service.operations.listening import check, listen, tls_context
 from doral.service.settings import ServiceSettings
 from tests.service.harness import PROBLEM
-from tests.service.processes import Running, is_alive, running, until
+from tests.service.processes import Running, running, until
 
 SETTINGS = ServiceSettings(storage="memory://", port=0)
 
@@ -35,9 +35,6 @@ SETTINGS = ServiceSettings(storage="memory://", port=0)
 @pytest.mark.parametrize(
     ("settings", "field"),
     [
-        (replace(SETTINGS, workers=2), "workers"),
-        (replace(SETTINGS, workers=2, storage="sqlite:///x.db"), "workers"),
-        (replace(SETTINGS, workers=0), "workers"),
         (replace(SETTINGS, port=70_000), "port"),
         (replace(SETTINGS, host="0.0.0.0"), "host"),
         (replace(SETTINGS, host="::"), "host"),
@@ -55,7 +52,6 @@ def test_what_is_wrong_is_said_before_anything_is_opened(settings: ServiceSettin
 
 def test_settings_that_are_allowed() -> None:
     check(SETTINGS)
-    check(replace(SETTINGS, workers=2, storage="postgresql://u:p@h/db"))
     check(replace(SETTINGS, host="0.0.0.0", allow_plain_http=True))
     check(replace(SETTINGS, host="::1"))
 
@@ -209,70 +205,18 @@ def postgres() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _count(run: Running, name: str) -> float:
-    text = run.get("/metrics")
-    return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(name))
-
-
-def test_workers_are_replaced_count_together_and_end_with_the_first_process(postgres: str) -> None:
+def test_two_replicas_serve_one_campaign_stop_under_load_and_lose_nothing(postgres: str) -> None:
     with doral.open(postgres) as store:
         store.create("load", PROBLEM)
-    with running(storage=postgres, workers=2) as run:
-        first = run.workers()
-        assert len(first) == 2
-        for pid in first:
-            about = Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/environ").read_bytes()
-            assert b"postgresql://" not in about
-
-        def decide(n: int) -> None:
-            for _ in range(n):  # a new connection each time, so that both workers get some
-                assert run.post("/v1/campaigns/load/decisions", {"context": "old"}) == 200
-
-        decide(30)
-        for _ in range(6):  # whichever worker answers
-            assert _count(run, "doral_decisions_total") == 30
-        os.kill(first[0], signal.SIGKILL)
-        until(lambda: len(run.workers()) == 2 and first[0] not in run.workers(), within_s=30.0)
-        decide(10)
-        assert _count(run, "doral_decisions_total") == 40
-        until(lambda: _count(run, "process_open_fds{") > 0)
-        lines = run.lines()
-        assert any("worker" in str(line.get("message")) and "SIGKILL" in line["message"] for line in lines)
-        ours = run.workers()
-        run.process.kill()
-        run.process.wait()
-        until(lambda: not any(is_alive(pid) for pid in ours), within_s=30.0)
-    with doral.open(postgres) as store:
-        assert len(list(store.campaign("load").decisions())) == 40
-        store.delete("load")
-
-
-def test_more_workers_than_postgresql_has_connections_for_are_told_of(
-    postgres: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    allowed = connections._allowed(postgres)
-    assert 10 < allowed < 10_000
-    for workers in (2, 4, 8, 12, 1_000):  # each uses at least eight
-        settings = replace(SETTINGS, workers=workers, storage=postgres)
-        assert connections.most_used(settings) >= 8 * workers
-        caplog.clear()
-        connections.warn_if_too_few(settings)
-        told = [record.getMessage() for record in caplog.records]
-        assert bool(told) == (connections.most_used(settings) > allowed)
-        assert all(f"workers = {workers}: " in one and "max_connections" in one for one in told)
-    assert told
-
-
-def test_workers_stop_under_load_and_lose_nothing(postgres: str) -> None:
-    with doral.open(postgres) as store:
-        store.create("load", PROBLEM)
-    with running(storage=postgres, workers=2) as run:
-        ours = run.workers()
-        code, got = _load(run, signal.SIGTERM)
+    with running(storage=postgres) as first, running(storage=postgres) as second:
+        for k in range(10):
+            run = (first, second)[k % 2]
+            assert run.post("/v1/campaigns/load/decisions", {"context": "old", "key": str(k // 2)}) == 200
+        code, got = _load(first, signal.SIGTERM)
         assert code == 0
-        assert not any(is_alive(pid) for pid in ours)
-        assert run.lines()
+        assert second.post("/v1/campaigns/load/decisions", {"context": "old", "key": "0"}) == 200
     with doral.open(postgres) as store:
-        stored = {one.id for one in store.campaign("load").decisions()}
+        made = list(store.campaign("load").decisions())
         store.delete("load")
-    assert set(got) <= stored
+    assert sum(one.key in "01234" for one in made if one.key is not None) == 5
+    assert set(got) <= {one.id for one in made}

@@ -15,9 +15,9 @@ import pytest
 import doral
 from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.live import errors as live
-from doral.live.ledger import Ledger
-from doral.live.report import Report
-from doral.live.verify import Verification
+from doral.live.state.ledger import Ledger
+from doral.live.views.report import Report
+from doral.live.views.verify import Verification
 from doral.wire.errors import NotAllowed, RequestLost, ServiceError, TooManyRequests
 from doral.wire.problems import from_problem, to_problem
 from doral.wire.reading import read_as, read_ledger, read_report

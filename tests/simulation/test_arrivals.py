@@ -14,10 +14,10 @@ import doral
 from doral._arrays import Floats
 from doral.delays import Geometric, Pareto
 from doral.errors import InvalidValue
+from doral.prediction.python_policy import Answer, Arrival
 from doral.problem import Arm, Problem
 from doral.simulation.scenario.arrivals import Arrivals, Bursts
 from doral.simulation.scenario.scenario import Scenario
-from doral.simulation.world.python_policy import Answer, Arrival
 from doral.simulation.world.truth import make_truth
 
 UNTIL = 14 * 24.0

@@ -16,9 +16,9 @@ from doral import Arrivals, Bursts, Calendar
 from doral._arrays import Floats, Ints
 from doral.delays import Geometric
 from doral.errors import InvalidValue
+from doral.prediction.python_policy import Answer, Arrival
 from doral.simulation.scenario.arrivals import Uniforms
 from doral.simulation.scenario.calendar import block_length
-from doral.simulation.world.python_policy import Answer, Arrival
 from doral.simulation.world.truth import make_truth
 
 DAY = 24.0

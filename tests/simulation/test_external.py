@@ -18,8 +18,7 @@ from doral.engine.people import KNOWN
 from doral.errors import InvalidValue, UnknownName
 from doral.prediction.columns import Columns
 from doral.prediction.external import External
-from doral.prediction.models import Known, ModelFailed, fresh
-from doral.prediction.schedule import Schedule
+from doral.prediction.models import Known, ModelFailed, Schedule, fresh
 from doral.simulation.results.outcome import Outcome
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.players import ExternalPlayer

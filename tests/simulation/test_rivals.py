@@ -14,10 +14,10 @@ from doral.cli.app import app
 from doral.cli.policy_words import parse_policy
 from doral.delays import Geometric, Never
 from doral.errors import InvalidValue, UnknownName
+from doral.prediction.python_policy import Answer
 from doral.simulation.rivals.beta_ts_lp import MainEffects
 from doral.simulation.rivals.rival import RIVALS, make_rival, rival
 from doral.simulation.rivals.trials import ReturnCurve, Trials
-from doral.simulation.world.python_policy import Answer
 from doral.simulation.world.truth import make_truth
 
 MEANS = [[0.03, 0.06, 0.10, 0.04], [0.05, 0.09, 0.07, 0.03], [0.02, 0.04, 0.06, 0.02]]  # nearly main effects

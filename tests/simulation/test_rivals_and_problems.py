@@ -9,8 +9,8 @@ import pytest
 
 import doral
 from doral.delays import Fixed
+from doral.prediction.python_policy import Answer
 from doral.simulation.rivals.trials import Trials
-from doral.simulation.world.python_policy import Answer
 
 LEARNERS = ("beta-ts-lp", "explore-then-lp", "a/b")
 LP = LEARNERS[:2]

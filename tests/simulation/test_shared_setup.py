@@ -22,6 +22,8 @@ from doral.simulation.world.returns import expected_worth
 from doral.simulation.world.tape import WALKED_CONTEXTS, WORLD, find_context, new_tape
 from doral.simulation.world.truth import make_truth
 
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # words of 64 bits wrap around
+
 POLICIES = ["doral-otf", "d-linucb"]
 
 

@@ -22,8 +22,7 @@ import doral
 from doral.cli.app import app
 from doral.simulation.api import Experiment
 from doral.simulation.results import stream as streaming
-from doral.simulation.results.stored_runs import StoredRuns
-from doral.simulation.results.stream import MOST_PARTS, Part, simulate_to
+from doral.simulation.results.stream import MOST_PARTS, Part, StoredRuns, simulate_to
 
 POLICIES = ("doral", "random")
 

@@ -15,8 +15,8 @@ from scipy import stats
 import doral
 from doral._arrays import Floats
 from doral.errors import InvalidValue
+from doral.prediction.python_policy import Answer, Arrival
 from doral.simulation.scenario.rows import Rows
-from doral.simulation.world.python_policy import Answer, Arrival
 from doral.simulation.world.returns import expected_payments, true_return_table
 from doral.simulation.world.truth import make_truth
 

@@ -18,6 +18,7 @@ from doral.cli.exits import check_jobs, exit_codes
 from doral.cli.help_text import Grouped
 from doral.cli.initial import init
 from doral.cli.keys import app as keys
+from doral.cli.logs import app as logs
 from doral.cli.plan import plan
 from doral.cli.serve import serve
 
@@ -255,6 +256,7 @@ def compare(
 
 app.command(rich_help_panel=_OWN_DATA)(plan)
 app.command(rich_help_panel=_OWN_DATA)(evaluate)
+app.add_typer(logs, name="log", rich_help_panel=_OWN_DATA)
 app.add_typer(campaigns, rich_help_panel=_LIVE)
 app.command(rich_help_panel=_LIVE)(serve)
 app.add_typer(keys, rich_help_panel=_LIVE)

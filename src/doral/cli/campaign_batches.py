@@ -22,7 +22,7 @@ from doral.live.errors import CampaignError, OutcomeUnknown, StorageError
 
 if TYPE_CHECKING:
     from doral.cli.campaign_tables import Row, Table
-    from doral.live.decision import Decision
+    from doral.live.views.decision import Decision
     from doral.person import Feature
 
 _MOST = 100_000
@@ -49,7 +49,7 @@ def decide_many(
     """
     with opened(storage, clock_tolerance=clock_tolerance, if_interrupted=_INTERRUPTED) as store:
         from doral.cli.campaign_tables import Table, names, number, text, time
-        from doral.live.requests import arrival_of
+        from doral.live.kinds.decide import arrival_of
 
         campaign = store.campaign(name)
         problem = campaign.problem
@@ -91,7 +91,7 @@ def feedback_many(
     """
     with opened(storage, clock_tolerance=clock_tolerance, if_interrupted=_INTERRUPTED) as store:
         from doral.cli.campaign_tables import Table, number, text, time
-        from doral.live.requests import answer_of
+        from doral.live.kinds.answer import answer_of
 
         table = Table(
             required={"decision_id": text, "reward": number},
@@ -153,7 +153,7 @@ def record_many(
 
 
 def _check_record(content: dict[str, Any]) -> None:
-    from doral.live.requests import record_of
+    from doral.live.kinds.record import record_of
 
     record_of(content)
     missing = {"reward", "answered_at"} - content.keys()
@@ -210,7 +210,7 @@ def _printer(*, as_json: bool, person: Sequence[Feature] = ()) -> Callable[[list
             for one in made:
                 typer.echo(decision_line(one, as_json=True))
         else:
-            from doral.live.export import write_csv_rows
+            from doral.live.views.export import write_csv_rows
 
             part = BytesIO()
             write_csv_rows(part, made, has_header=is_first, person=person)

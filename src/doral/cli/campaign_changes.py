@@ -49,12 +49,13 @@ def extend(
 def repair_clock(
     name: Name,
     to: Annotated[str | None, typer.Option(metavar="TIME", help="To this time, if not to this host's.")] = None,
+    key: Key = None,
     clock_tolerance: Tolerance = None,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
     """Set the clock back after a wrong one carried it away."""
     with opened(storage, clock_tolerance=clock_tolerance) as store:
-        store.campaign(name).repair_clock(parse_given_time("to", to))
+        store.campaign(name).repair_clock(parse_given_time("to", to), key=key)
         typer.echo(f"the clock of {name} shows {to or 'the time of this host'}")
 
 
@@ -77,24 +78,24 @@ def add(
 
 
 @arms.command()
-def pause(name: Name, arm: ArmName, storage: Storage = DEFAULT_STORAGE) -> None:
+def pause(name: Name, arm: ArmName, key: Key = None, storage: Storage = DEFAULT_STORAGE) -> None:
     """Stop offering an arm until it is resumed."""
     with opened(storage) as store:
-        store.campaign(name).pause_arm(arm)
+        store.campaign(name).pause_arm(arm, key=key)
         typer.echo(f"paused {arm}")
 
 
 @arms.command()
-def resume(name: Name, arm: ArmName, storage: Storage = DEFAULT_STORAGE) -> None:
+def resume(name: Name, arm: ArmName, key: Key = None, storage: Storage = DEFAULT_STORAGE) -> None:
     """Offer a paused arm again."""
     with opened(storage) as store:
-        store.campaign(name).resume_arm(arm)
+        store.campaign(name).resume_arm(arm, key=key)
         typer.echo(f"resumed {arm}")
 
 
 @arms.command()
-def retire(name: Name, arm: ArmName, storage: Storage = DEFAULT_STORAGE) -> None:
+def retire(name: Name, arm: ArmName, key: Key = None, storage: Storage = DEFAULT_STORAGE) -> None:
     """Stop offering an arm for good; answers to it are still taken."""
     with opened(storage) as store:
-        store.campaign(name).retire_arm(arm)
+        store.campaign(name).retire_arm(arm, key=key)
         typer.echo(f"retired {arm}")

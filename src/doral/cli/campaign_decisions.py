@@ -115,15 +115,13 @@ def cancel(
 def expire(
     name: Name,
     now: Annotated[str | None, typer.Option(metavar="TIME", help="The time to judge by, if not now.")] = None,
-    release: Annotated[
-        bool | None, typer.Option("--release/--spend", help="What they reserved comes back, or is spent.")
-    ] = None,
+    key: Key = None,
     clock_tolerance: Tolerance = None,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
     """Open decisions too old for an answer to count expire."""
     with opened(storage, clock_tolerance=clock_tolerance) as store:
-        count = store.campaign(name).expire(parse_given_time("now", now), release=release)
+        count = store.campaign(name).expire(parse_given_time("now", now), key=key)
         typer.echo(f"{counted(count, 'decision')} expired")
 
 

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from doral.cli.campaign_tables import Row, Table, rereadable
 from doral.errors import InvalidValue
-from doral.live.export import NEUTRALISED
+from doral.live.views.export import NEUTRALISED
 
 _PAGE = 10_000
 

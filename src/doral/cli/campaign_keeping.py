@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from doral.cli.campaign_options import DEFAULT_STORAGE, Json, Name, Storage, opened
-from doral.cli.campaign_words import counted, json_line, parse_given_time, verification_lines
-from doral.cli.exits import FAILED, exit_codes
+from doral.cli.campaign_words import counted, json_line, verification_lines
+from doral.cli.exits import FAILED, exit_codes, say
 from doral.errors import InvalidValue, UnknownName
 
 _ONLY_HELP = "Only this campaign; may be given again. Without it, all."
@@ -43,6 +43,10 @@ def backup(
     with opened(storage) as store:
         count = store.backup(path, names=only or None)
         typer.echo(f"wrote {counted(count, 'campaign')} to {path}")
+        if store.books.all_keys():
+            say(
+                "doral: keys of the service are not in it: make new ones where it is restored, with `doral keys create`"
+            )
 
 
 def restore(
@@ -56,22 +60,6 @@ def restore(
     with opened(storage, create=True) as store:
         for one in store.restore(path, name=name):
             typer.echo(f"restored {one}")
-
-
-def archive(
-    name: Name,
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="To make: .parquet. Keep it.")],
-    before: Annotated[str | None, typer.Option(metavar="TIME", help=_BEFORE_HELP)] = None,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
-    """Move old finished decisions into a file. What was learned from them, and the budget, stay."""
-    with opened(storage) as store:
-        count = store.campaign(name).archive(path, before=parse_given_time("before", before))
-        typer.echo(
-            f"moved {counted(count, 'event')} to {path}"
-            if count
-            else "nothing was moved: there is nothing old and finished before the first open decision"
-        )
 
 
 def forget(

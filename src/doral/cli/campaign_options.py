@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,13 +64,15 @@ def opened(
     """The store; what goes wrong becomes one line and an exit code that scripts can use."""
     with exit_codes(if_interrupted=if_interrupted):
         refuse_unkept(storage)
-        from doral.live.session import CLOCK_TOLERANCE_S
+        from doral.live.runtime.session import CLOCK_TOLERANCE_S
+        from doral.live.state.own_policy import read_code
         from doral.live.store import open as open_store
 
         if not create:
             _refuse_missing(storage)
         tolerance_s = CLOCK_TOLERANCE_S if clock_tolerance is None else clock_tolerance
-        with open_store(storage, create=create, clock_tolerance_s=tolerance_s) as store:
+        code = read_code(os.environ.get("DORAL_CODE", ""))
+        with open_store(storage, create=create, clock_tolerance_s=tolerance_s, code=code) as store:
             yield store
 
 

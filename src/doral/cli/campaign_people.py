@@ -44,7 +44,7 @@ def parse_person(problem: Problem, words: Sequence[str] | None) -> dict[str, Any
 def feature_cells(problem: Problem) -> dict[str, Any]:
     """Columns for `Table`, each with what reads a cell of it."""
     from doral.cli.campaign_tables import number, text
-    from doral.live.export import feature_column
+    from doral.live.views.export import feature_column
     from doral.person import Number
 
     return {feature_column(one.name): number if isinstance(one, Number) else text for one in problem.person}
@@ -52,7 +52,7 @@ def feature_cells(problem: Problem) -> dict[str, Any]:
 
 def gathered(problem: Problem, content: Mapping[str, Any]) -> dict[str, Any]:
     """A row as a request: its features are one argument."""
-    from doral.live.export import feature_column
+    from doral.live.views.export import feature_column
 
     if not problem.person:
         return dict(content)
@@ -63,7 +63,7 @@ def gathered(problem: Problem, content: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_person(problem: Problem, request: Mapping[str, Any]) -> None:
     """What a campaign would refuse of a row: it is said before anything is stored."""
-    from doral.live.people import asked_of, context_for, person_for
+    from doral.live.events.person import asked_of, context_for, person_for
 
     person_for(problem, asked_of(*(request.get(name) for name in ("features", "weight", "deadline"))))
     if request.get("context") is None:

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple, TextIO, TypeAlias
 from doral.cli.campaign_words import Time, parse_number, parse_time
 from doral.errors import DoralError, InvalidValue, UnknownName, shown
 from doral.live.errors import KeyReused
-from doral.live.export import NEUTRALISED
+from doral.live.views.export import NEUTRALISED
 
 Cell: TypeAlias = Callable[[str, str], Any]  # from the name of a column and a text
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from doral.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from doral.live.decision import Decision
-    from doral.live.verify import Difference, Stretch, Verification
+    from doral.live.views.decision import Decision
+    from doral.live.views.verify import Difference, Stretch, Verification
 
 _OF_PEOPLE = ("features", "weight", "deadline", "base", "effects")
 MOST_LINES = 20  # of differences; there can be as many as decisions
@@ -131,7 +131,7 @@ def decision_line(decision: Decision, *, as_json: bool) -> str:
         content = {one.name: getattr(decision, one.name) for one in fields(decision)}
         if all(content[name] is None for name in _OF_PEOPLE):
             content = {name: value for name, value in content.items() if name not in _OF_PEOPLE}
-        return json_line({**content, "delay": decision.delay})
+        return json_line({**content, "reason": decision.reason, "delay": decision.delay})
     reward = "" if decision.reward is None else f"  reward {decision.reward:g}"
     return f"{decision.id}  {decision.arm or '-'}  {decision.state}{reward}  ({decision.reason}){_person(decision)}"
 

@@ -161,7 +161,6 @@ _COMMANDS = {  # in the order in which the help lists them
         campaign_keeping.health,
         campaign_keeping.backup,
         campaign_keeping.restore,
-        campaign_keeping.archive,
         campaign_keeping.forget,
         campaign_keeping.delete,
     ),

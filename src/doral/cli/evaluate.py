@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from doral import _files
 from doral.cli import terminal
 from doral.cli.exits import say
+from doral.cli.log_options import as_options
+from doral.cli.log_reading import read, words_of
 from doral.cli.simulate import check_file
 from doral.errors import InvalidValue
 
@@ -37,11 +40,14 @@ def run(
     check_file("out", out)
     if plot is not None and plot.suffix.lower() not in FIGURE_KINDS:
         raise InvalidValue("plot", str(plot), f"must end in {', '.join(FIGURE_KINDS)}")
-    from doral.log.read import read_log
-    from doral.planning.evaluating import evaluate
+    from doral.evaluation.evaluate import evaluate
 
-    log = read_log(source, **{role: name for role, name in columns.items() if name})
-    say(f"{log.reading.text()}\n")
+    def worded(columns: Mapping[str, Any]) -> str:
+        words = ["doral", "evaluate", str(source), *(word for one in policies for word in ("--policy", one))]
+        return shlex.join([*words, *words_of({"deadline": deadline, "budget": budget, **columns})])
+
+    log = read(source, columns, command_of=worded)
+    say(f"{as_options(log.reading.text())}\n")
     result = evaluate(
         log,
         [_policy(one) for one in policies],
@@ -79,7 +85,7 @@ def _write(result: Evaluation, path: Path) -> None:
 
 
 def _show(result: Evaluation) -> None:
-    from doral.evaluation.words import between, number
+    from doral.evaluation.evaluation import between, number
 
     rows = [
         [

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from doral.cli import log_options as of
 from doral.cli.exits import exit_codes
 
 _POLICIES, _ESTIMATORS = ["uniform", "best", "lp"], ["ips", "snips", "dr"]
@@ -30,51 +31,38 @@ def evaluate(
     budget: Annotated[float | None, typer.Option(help=_BUDGET_HELP)] = None,
     propensities: Annotated[str | None, typer.Option(help=_PROPENSITIES_HELP)] = None,
     estimators: Annotated[list[str], typer.Option("--estimator", help="May be given again.")] = _ESTIMATORS,
-    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="When people came.")] = None,
-    context: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Who; may be given again.")] = None,
-    arm: Annotated[str | None, typer.Option(metavar="COLUMN", help="What was done; empty: nothing.")] = None,
-    reward: Annotated[str | None, typer.Option(metavar="COLUMN", help="What came of it.")] = None,
-    answered: Annotated[str | None, typer.Option(metavar="COLUMN", help="When it came; empty: not yet.")] = None,
-    delay: Annotated[str | None, typer.Option(metavar="COLUMN", help="Or after how long.")] = None,
-    cost: Annotated[str | None, typer.Option(metavar="COLUMN", help="The list price.")] = None,
-    paid: Annotated[str | None, typer.Option(metavar="COLUMN", help="What was paid in the end.")] = None,
-    probability: Annotated[str | None, typer.Option(metavar="COLUMN", help="Of what was done.")] = None,
-    observed_until: Annotated[str | None, typer.Option(metavar="WHEN", help="A column, or a time for all.")] = None,
-    key: Annotated[str | None, typer.Option(metavar="COLUMN", help="What tells rows apart.")] = None,
-    positive: Annotated[list[str] | None, typer.Option(metavar="WORD", help="Rewards that count as 1.")] = None,
-    nothing: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Arms that mean nothing.")] = None,
-    feedback: Annotated[str | None, typer.Option(metavar="WORD", help="explicit or silent.")] = None,
-    time_unit: Annotated[str | None, typer.Option(metavar="UNIT", help="Of times that are numbers.")] = None,
-    delay_unit: Annotated[str | None, typer.Option(metavar="UNIT", help="Of delays.")] = None,
+    time: of.Time = None,
+    context: of.Context = None,
+    arm: of.ArmColumn = None,
+    reward: of.Reward = None,
+    answered: of.Answered = None,
+    delay: of.Delay = None,
+    cost: of.Cost = None,
+    paid: of.Paid = None,
+    probability: of.Probability = None,
+    key: of.Key = None,
+    observed_until: of.ObservedUntil = None,
+    positive: of.Positive = None,
+    nothing: of.Nothing = None,
+    feedback: of.FeedbackKind = None,
+    time_unit: of.TimeUnit = None,
+    delay_unit: of.DelayUnit = None,
+    date_order: of.DateOrder = None,
+    currency: of.Currency = None,
+    outcome: of.Outcome = None,
     seed: Annotated[int, typer.Option(min=0, help=_SEED_HELP)] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help=_OUT_HELP)] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help=_PLOT_HELP)] = None,
 ) -> None:
     """Value other policies by a log of what was done: intervals, and whether the log can tell."""
-    with exit_codes(if_interrupted="nothing was written"):
+    columns = of.chosen_columns(locals())
+    with exit_codes(if_interrupted="nothing was written", spelling=of.as_options):
         from doral.cli import evaluate as command
 
         command.run(
             log,
             policies,
-            columns={
-                "time": time,
-                "context": context,
-                "arm": arm,
-                "reward": reward,
-                "answered": answered,
-                "delay": delay,
-                "cost": cost,
-                "paid": paid,
-                "probability": probability,
-                "observed_until": observed_until,
-                "key": key,
-                "positive": positive,
-                "nothing": nothing,
-                "feedback": feedback,
-                "time_unit": time_unit,
-                "delay_unit": delay_unit,
-            },
+            columns=columns,
             deadline=deadline,
             budget=budget,
             propensities=propensities,

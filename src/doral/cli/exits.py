@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import typer
@@ -23,13 +23,18 @@ def say(message: str) -> None:
 
 
 @contextmanager
-def exit_codes(*, if_interrupted: str = "") -> Iterator[None]:
-    """Turn what can go wrong into its exit code; `if_interrupted` is what to know after Ctrl-C."""
+def exit_codes(*, if_interrupted: str = "", spelling: Callable[[object], str] = str) -> Iterator[None]:
+    """Turn what can go wrong into its exit code.
+
+    Args:
+        if_interrupted: What to know after Ctrl-C.
+        spelling: Words a message for the command line, where options are not spelled as arguments of Python.
+    """
     try:
         yield
         sys.stdout.flush()  # here, where a reader that went away can still be noticed
     except DoralError as error:
-        say(f"doral: {error}")
+        say(f"doral: {spelling(error)}")
         raise typer.Exit(FAILED if isinstance(error, StorageError | OSError) else MISUSED) from None
     except BrokenPipeError:
         # Whoever read our output has gone (`doral ... | head`); Python must not complain at its exit.

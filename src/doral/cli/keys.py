@@ -43,14 +43,13 @@ def create(
     """Make a key, and print it: this once, for only its checksum is kept."""
     now = time.time()
     with exit_codes():  # before a file is made
-        from doral.service.access.acts import note_by_hand
+        from doral.service.access.acts import act_by_hand
         from doral.service.access.keys import described, new_key
 
         ends = None if expires is None else _end(expires, now)
         row, key = new_key(name, role, now=now, campaigns=campaign or None, expires_at=ends)
     with opened(storage, create=True) as store:
-        store.books.add_key(row)
-        note_by_hand(store.books, "key created", described(row), at=now, who=_user())
+        store.books.add_key(row, act_by_hand("key created", described(row), at=now, who=_user()))
         missing = sorted(set(row.campaigns or ()) - set(store.list()))
         typer.echo(json_line({**described(row), "key": key}) if as_json else key)
     if missing:
@@ -98,7 +97,7 @@ def revoke(
 ) -> None:
     """End a key, with the sessions of whoever signed in with it. A service that runs knows within 2 seconds."""
     with opened(storage) as store:
-        from doral.service.access.acts import note_by_hand
+        from doral.service.access.acts import act_by_hand
         from doral.service.access.keys import read_key
 
         whole = read_key(key_id)  # somebody may have nothing else at hand; its secret is not shown again
@@ -107,11 +106,10 @@ def revoke(
         if wanted not in known:
             raise UnknownName("key", wanted, known)
         now = time.time()
-        if not store.books.revoke_key(wanted, now):
+        details = {"id": wanted, "name": known[wanted].name}
+        if not store.books.revoke_key(wanted, now, act_by_hand("key revoked", details, at=now, who=_user())):
             typer.echo(f"{wanted} was revoked before")
             return
-        details = {"id": wanted, "name": known[wanted].name}
-        note_by_hand(store.books, "key revoked", details, at=now, who=_user())
         typer.echo(f"revoked {wanted} ({known[wanted].name})")
 
 

@@ -40,9 +40,11 @@ def show_policies(*, as_json: bool) -> None:
     if not as_json:
         _show(POLICY_WORDS)
         terminal.show_words("doral policies NAME shows one with its options; doral simulate SCENARIO -p NAME plays it.")
+        rivals = ", ".join(name for names in RIVAL_WORDS.values() for name in names)
+        terminal.show_words(f"Campaigns run all but {rivals}; and policies and models of your own (DORAL_CODE).")
         return
     from doral.cli.policy_facts import policy_facts
-    from doral.simulation.policies import named_policy
+    from doral.simulation.rivals.rival import named_policy
 
     groups = {name: (group, words) for group, names in POLICY_WORDS.items() for name, words in names.items()}
     typer.echo(

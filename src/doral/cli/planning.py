@@ -13,16 +13,19 @@ from doral import _check
 from doral.cli.campaign_words import json_line
 from doral.cli.cluster import computing_on
 from doral.cli.exits import say
+from doral.cli.log_options import as_options
+from doral.cli.log_reading import read, words_of
 from doral.cli.policy_words import parse_policy
 from doral.cli.stages import Stages
 from doral.errors import InvalidValue
-from doral.planning.folder import check, save, to_dict
+from doral.planning.plan import Plan
+from doral.planning.report.folder import check, save, to_dict
 
 
 def run(
     log: Path,
     *,
-    columns: Mapping[str, str | list[str] | None],
+    columns: Mapping[str, Any],
     asked: Mapping[str, Any],
     policies: Sequence[str],
     seed: int,
@@ -40,14 +43,15 @@ def run(
     chosen = [parse_policy(word) for word in policies]
     if create is not None:
         _refuse_taken(storage, create)
-    from doral.log.read import read_log
     from doral.planning.make import plan
-    from doral.planning.words import text
+    from doral.planning.report.text import text
 
-    given: dict[str, Any] = {name: value for name, value in columns.items() if value not in (None, [])}
-    found = read_log(log, **given)
+    def worded(columns: Mapping[str, Any]) -> str:
+        return command_of(log, columns, asked, policies=policies, seed=seed)
+
+    found = read(log, columns, command_of=worded)
     if not is_quiet:
-        say(f"{found.reading.text()}\n")
+        say(f"{as_options(found.reading.text())}\n")
     wanted = {name: value for name, value in asked.items() if value is not None}
     with computing_on(cluster), Stages(is_quiet=is_quiet) as shown:
         made = plan(
@@ -57,17 +61,28 @@ def run(
             seed=seed,
             n_jobs=jobs,
             on_progress=shown,
-            command=command_of(log, given, asked, policies=policies, seed=seed),
+            command=worded(columns),
         )
         shown(1.0, "writing the page")
         page = save(made, out)
     typer.echo(json_line(to_dict(made)) if as_json else text(made))
-    if create is not None:
-        from doral.planning.campaign import create_campaign
-
-        create_campaign(made, storage, create)
-        say(f"created {create}")
     say(f"page: {page}")
+    if create is not None:
+        _create(made, storage, create, chosen)
+        say(f"created {create}")
+
+
+def _create(made: Plan, storage: str, name: str, chosen: Sequence[object]) -> None:
+    """Open the campaign with what is recommended, or with the only policy that was asked for."""
+    from doral.engine.options import PolicyOptions
+    from doral.planning.campaign import create_campaign
+
+    (asked,) = chosen if len(chosen) == 1 else (None,)
+    policy = asked if made.recommendation.known_as is None and isinstance(asked, PolicyOptions) else None
+    if made.recommendation.known_as is None and policy is None:
+        remedy = "was not created: the plan recommends no policy; name one to start it all the same: --policy doral-otf"
+        raise InvalidValue("create", name, remedy)
+    create_campaign(made, storage, name, policy=policy)
 
 
 def _refuse_taken(storage: str, name: str) -> None:
@@ -94,10 +109,8 @@ def command_of(
 ) -> str:
     """The command that gives the same numbers."""
     words = ["doral", "plan", str(log)]
-    for name, value in [*asked.items(), *columns.items()]:
-        for one in value if isinstance(value, list) else [value]:
-            if one is not None:
-                words += [f"--{name.replace('_', '-')}", _exact(one) if isinstance(one, float) else str(one)]
+    exact = {name: _exact(value) if isinstance(value, float) else value for name, value in asked.items()}
+    words += words_of({**exact, **columns})
     words += [word for one in policies for word in ("--policy", one)]
     return shlex.join([*words, "--seed", str(seed)])
 

@@ -18,8 +18,7 @@ from doral.cli.listing import POLICY_WORDS, about
 from doral.cli.policy_words import parse_policy
 from doral.engine.options import OPTION_NAMES, PLUS, PolicyOptions, option_words, policy
 from doral.errors import UnknownName
-from doral.simulation.policies import NamedPolicy
-from doral.simulation.rivals.rival import AT_LIST_PRICES, RIVALS, rival
+from doral.simulation.rivals.rival import AT_LIST_PRICES, RIVALS, NamedPolicy, rival
 from doral.simulation.rivals.rival import make_rival as rival_of
 
 
@@ -50,7 +49,7 @@ def show_policy(word: str, *, as_json: bool) -> None:
         return
     console.print(Text.assemble((one.name, "bold"), f": {said}" if said else ""))
     if not isinstance(one, PolicyOptions):
-        where = "It is written in Python, for simulations and plans; campaigns cannot run it."
+        where = "It is written in Python, for simulations and plans; campaigns do not run it."
         prices = " It counts with list prices, whatever is paid in the end." if one.kind in AT_LIST_PRICES else ""
         terminal.show_words(f"{where}{prices}")
     console.print()

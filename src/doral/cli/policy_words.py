@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from doral.engine.options import PolicyOptions, check_option_names, option_words
 from doral.errors import InvalidValue
-from doral.simulation.policies import NamedPolicy, named_policy
-from doral.simulation.rivals.rival import RIVALS, parse_setting
+from doral.simulation.rivals.rival import RIVALS, NamedPolicy, named_policy, parse_setting
 
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 

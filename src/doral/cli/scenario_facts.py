@@ -12,7 +12,7 @@ from doral.cli import terminal
 from doral.cli.campaign_words import json_line
 from doral.cli.listing import about
 from doral.delays import AnyLaw, ByOutcome
-from doral.log.clock import Clock
+from doral.logs.clock import Clock
 from doral.pages.numbers import number
 from doral.problem import Problem
 from doral.simulation.catalogue.descriptions import SCENARIO_WORDS

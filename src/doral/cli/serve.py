@@ -24,14 +24,10 @@ if TYPE_CHECKING:
 
 _STORAGE_HELP = "sqlite:///file.db or postgresql://host/db; it is made where it is missing."
 _HOST_HELP = "Address to listen on. One that others can reach needs --tls-cert, or --allow-plain-http."
-_WORKERS_HELP = "Processes that share the work; more than one needs PostgreSQL."
-_SPREAD_HELP = "With several workers: whoever is asked serves, though a campaign has a home with one of them."
-_LEASES_HELP = (
-    "Each process decides out of a part of the budget that it leases, for one very busy campaign; needs PostgreSQL."
-)
 _PLAIN_HELP = "Listen on an address that others can reach without TLS: where a proxy that speaks it stands before."
 _RATE_HELP = "Requests per second that one key may send, on average; 0: no limit."
 _BODY_HELP = "Bytes that one request may have."
+_CODE_HELP = "Policies and models of your own by campaign, as kits=rules:Thrifty."
 _BATCH_HELP = "Decisions, answers or records in one request."
 _EXPIRE_HELP = "Seconds between two looks for decisions that are too old for an answer; 0: never by itself."
 _WATCH_HELP = "Seconds between two looks for what somebody should be told of."
@@ -65,13 +61,11 @@ def serve(
             show_default=DEFAULT_STORAGE,
         ),
     ] = None,
+    code: Annotated[str, typer.Option(envvar="DORAL_CODE", metavar="CODE", help=_CODE_HELP)] = "",
     host: Annotated[str, typer.Option(metavar="ADDRESS", help=_HOST_HELP)] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65_535, metavar="PORT", help="To listen on; 0: any that is free.")
     ] = 8787,
-    workers: Annotated[int, typer.Option(min=1, metavar="N", help=_WORKERS_HELP)] = 1,
-    no_spread: Annotated[bool, typer.Option("--no-spread", help=_SPREAD_HELP)] = False,
-    leases: Annotated[bool, typer.Option("--leases", help=_LEASES_HELP)] = False,
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate, with those that vouch.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Private key of the certificate.")] = None,
     allow_plain_http: Annotated[bool, typer.Option("--allow-plain-http", help=_PLAIN_HELP)] = False,
@@ -100,17 +94,16 @@ def serve(
             storage = None  # where somebody's own campaigns are, which was not meant here
         if storage is not None:
             refuse_unkept(storage)
+        from doral.live.state.own_policy import read_code
         from doral.service.settings import Limits, ServiceSettings
 
         secret = _webhook_secret(webhook, webhook_secret_file)
         with _stored(storage, demo=demo) as url:
             settings = ServiceSettings(
                 storage=url,
+                code=read_code(code),
                 host=host,
                 port=port,
-                workers=workers,
-                is_spread=not no_spread,
-                leases=leases,
                 tls_cert=tls_cert,
                 tls_key=tls_key,
                 allow_plain_http=allow_plain_http,
@@ -196,8 +189,6 @@ def _refuse_wrong_demo(settings: ServiceSettings) -> None:
     if settings.public_url is not None:
         remedy = "a demonstration is for this machine alone: leave --public-url out"
         raise InvalidValue("public_url", settings.public_url, remedy)
-    if settings.workers != 1:
-        raise InvalidValue("workers", settings.workers, "a demonstration has one: leave --workers out")
     from doral.live.store import open as open_store
     from doral.service.demo.history import refuse_others
     from doral.service.demo.population import populations

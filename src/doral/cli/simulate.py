@@ -15,8 +15,8 @@ from doral.engine.setup import check_problem
 from doral.errors import InvalidValue
 from doral.simulation.catalogue.lookup import SCENARIOS
 from doral.simulation.catalogue.lookup import named_scenario as scenario
-from doral.simulation.policies import NamedPolicy
 from doral.simulation.results.outcome import METRICS
+from doral.simulation.rivals.rival import NamedPolicy
 from doral.simulation.scenario.files import read_scenario
 from doral.simulation.scenario.scenario import Scenario
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from doral.simulation.results.result import SimulationResult
-    from doral.simulation.results.stored_runs import StoredRuns
+    from doral.simulation.results.stream import StoredRuns
 
 FILE_KINDS = (".csv", ".parquet", ".json")
 

@@ -11,7 +11,7 @@ from doral.simulation.results.display import TOO_LATE
 
 if TYPE_CHECKING:
     from doral.simulation.results.result import SimulationResult
-    from doral.simulation.results.stored_runs import StoredRuns
+    from doral.simulation.results.stream import StoredRuns
 
 _FRAMED, _PLAIN = (3, 2), (2, 0)  # what a table puts between columns and around them, on a terminal and in a pipe
 _SCENARIO, _POLICY = "scenario", "policy"

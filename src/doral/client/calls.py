@@ -18,7 +18,7 @@ Item = TypeVar("Item", covariant=True)
 class Call(Generic[Result]):
     """One request.
 
-    Whatever changes something can be sent again: it carries a key, or doing it twice is as doing it once.
+    Whatever changes something carries a key, and can be sent again.
     """
 
     method: str

@@ -17,28 +17,20 @@ from doral.client.described import described_as
 from doral.client.following import Feed
 from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.live.campaign import Campaign
-from doral.live.decision import Decision
-from doral.live.decision_pages import MAX_PAGE, DecisionPage
-from doral.live.events import DECIDE_SCOPE, STATE_NAMES
-from doral.live.health import Health
-from doral.live.ledger import Ledger
+from doral.live.events.event import DECIDE_SCOPE, STATE_NAMES
+from doral.live.kinds.answer import Answer, answer_of, make_answer
+from doral.live.kinds.change import top_up_amount
+from doral.live.kinds.decide import Arrival, arrival_of, make_arrival
+from doral.live.kinds.record import Elsewhere, make_record, record_of
+from doral.live.kinds.request import as_batch
 from doral.live.page.facts import CampaignFacts
-from doral.live.paths import given_path
-from doral.live.report import Report
-from doral.live.requests import (
-    AnswerRequest,
-    ArrivalRequest,
-    RecordRequest,
-    answer_of,
-    arrival_of,
-    as_batch,
-    make_answer,
-    make_arrival,
-    make_record,
-    record_of,
-    top_up_amount,
-)
-from doral.live.verify import Verification
+from doral.live.state.ledger import Ledger
+from doral.live.views.decision import Decision
+from doral.live.views.decision_pages import MAX_PAGE, DecisionPage
+from doral.live.views.health import Health
+from doral.live.views.paths import given_path
+from doral.live.views.report import Report
+from doral.live.views.verify import Verification
 from doral.person import FeaturesLike
 from doral.problem import MAX_HORIZON, Arm, Problem
 from doral.problem.arm import arm_to_dict
@@ -134,11 +126,9 @@ class CampaignCalls:
         path = ("decisions", _id(decision_id), "cancel")
         return self._change(*path, body=body, read=decision_from_dict, key=_key(key))
 
-    def expire(self, now: object = None, release: bool | None = None) -> Call[int]:
-        if release is not None and not isinstance(release, bool):
-            raise InvalidValue("release", release, "must be True or False")
-        body = _given(now=plain.moment("now", now), release=release)
-        return self._change("expire", body=body, read=lambda given: int(given["expired"]), draws=False)
+    def expire(self, now: object = None, key: str | None = None) -> Call[int]:
+        body = _given(now=plain.moment("now", now))
+        return self._change("expire", body=body, read=lambda given: int(given["expired"]), key=_key(key))
 
     # --- decisions that were made elsewhere -------------------------------------------------------------------------
 
@@ -181,14 +171,14 @@ class CampaignCalls:
             raise InvalidValue("arm", arm, "must be an Arm; write Arm(name, features=[...])")
         return self._change("arms", body=arm_to_dict(arm), read=nothing, key=_key(key))
 
-    def pause_arm(self, name: str) -> Call[None]:
-        return self._change("arms", _check.name("arm", name), "pause", read=nothing, draws=False)
+    def pause_arm(self, name: str, key: str | None = None) -> Call[None]:
+        return self._change("arms", _check.name("arm", name), "pause", read=nothing, key=_key(key))
 
-    def resume_arm(self, name: str) -> Call[None]:
-        return self._change("arms", _check.name("arm", name), "resume", read=nothing, draws=False)
+    def resume_arm(self, name: str, key: str | None = None) -> Call[None]:
+        return self._change("arms", _check.name("arm", name), "resume", read=nothing, key=_key(key))
 
-    def retire_arm(self, name: str) -> Call[None]:
-        return self._change("arms", _check.name("arm", name), "retire", read=nothing, draws=False)
+    def retire_arm(self, name: str, key: str | None = None) -> Call[None]:
+        return self._change("arms", _check.name("arm", name), "retire", read=nothing, key=_key(key))
 
     def top_up(self, amount: float, key: str | None = None) -> Call[None]:
         amount = top_up_amount(amount)
@@ -203,16 +193,16 @@ class CampaignCalls:
         body = _given(rounds=rounds, until=plain.end(until))
         return self._change("horizon", body=body, read=nothing, key=key)
 
-    def repair_clock(self, to: object = None) -> Call[None]:
-        return self._change("clock", body=_given(to=plain.moment("to", to)), read=nothing, draws=False)
+    def repair_clock(self, to: object = None, key: str | None = None) -> Call[None]:
+        return self._change("clock", body=_given(to=plain.moment("to", to)), read=nothing, key=_key(key))
 
-    def forget(self, key: str | Iterable[str]) -> Call[int]:
+    def forget(self, key: str | Iterable[str], request_key: str | None = None) -> Call[int]:
         keys = [key] if isinstance(key, str) else as_batch("key", key)
         body = {"keys": [_check.name("key", one) for one in keys]}
-        return self._change("forget", body=body, read=lambda given: int(given["forgotten"]), draws=False)
+        return self._change("forget", body=body, read=lambda given: int(given["forgotten"]), key=_key(request_key))
 
-    def close(self) -> Call[None]:
-        return self._change("close", read=nothing, draws=False)
+    def close(self, key: str | None = None) -> Call[None]:
+        return self._change("close", read=nothing, key=_key(key))
 
     # --- looking ----------------------------------------------------------------------------------------------------
 
@@ -308,11 +298,10 @@ class CampaignCalls:
         read: Callable[[Any], Any],
         body: Mapping[str, Any] | None = None,
         key: str | None = None,
-        draws: bool = True,
     ) -> Call[Any]:
-        """`draws`: a key, where the caller has given none."""
-        key = self._draw_key() if draws and key is None else key
-        sent = {**(body or {}), **_given(key=key)}
+        """Where the caller has given no key, one is drawn: every change can be sent again."""
+        key = self._draw_key() if key is None else key
+        sent = {**(body or {}), "key": key}
         path = path_of("campaigns", self.name, *parts)
         return Call(method="POST", path=path, read=read, body=body_of(sent), key=key, is_change=True)
 
@@ -349,7 +338,7 @@ def _own_key(scoped: str | None) -> str | None:
     return None if scoped is None else scoped[_SCOPE_CHARACTERS:]
 
 
-def _arrival(asked: ArrivalRequest) -> dict[str, Any]:
+def _arrival(asked: Arrival) -> dict[str, Any]:
     return _given(
         context=plain.word("context", asked.context),
         available=None if asked.available is None else [plain.word("available", one) for one in asked.available],
@@ -361,7 +350,7 @@ def _arrival(asked: ArrivalRequest) -> dict[str, Any]:
     )
 
 
-def _answer(asked: AnswerRequest) -> dict[str, Any]:
+def _answer(asked: Answer) -> dict[str, Any]:
     return _given(
         decision_id=_id(asked.decision_id),
         reward=asked.reward,
@@ -371,7 +360,7 @@ def _answer(asked: AnswerRequest) -> dict[str, Any]:
     )
 
 
-def _record(asked: RecordRequest) -> dict[str, Any]:
+def _record(asked: Elsewhere) -> dict[str, Any]:
     # That nobody was served is said, not left out.
     return {"arm": plain.word("arm", asked.arm)} | _given(
         context=plain.word("context", asked.context),

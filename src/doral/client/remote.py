@@ -21,8 +21,8 @@ from doral.client.store_calls import StoreCalls
 from doral.engine.options import PolicyOptions
 from doral.live.page.file import page_path, write_page
 from doral.live.page.page import page
-from doral.live.report import Report
-from doral.live.served import ServedTables
+from doral.live.views.report import Report
+from doral.live.views.served import ServedTables
 from doral.problem import Problem
 
 Asked = ParamSpec("Asked")
@@ -71,9 +71,8 @@ class RemoteCampaign:
     answer is sent again with its key, so that nothing is decided, spent or counted twice; where the caller gives no
     key, one is drawn, and the decision tells it.
 
-    Not offered is what concerns files of the service's host (`archive`, `archives`, `relocate_archive`,
-    `save_snapshot`): open the store itself there. Nor is `decide_each`: a service stores arrivals that come together,
-    from several threads or awaited, together anyway.
+    Not offered are `save_snapshot`, `prepared` and `refit_if_due`, which concern the service's host, and `preview`. Nor
+    is `decide_each`: a service stores arrivals that come together, from several threads or awaited, together anyway.
     """
 
     def __init__(self, connection: Connection, calls: CampaignCalls) -> None:

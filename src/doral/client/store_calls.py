@@ -88,7 +88,8 @@ def _policy(policy: object) -> dict[str, Any]:
         remedy = "predicts in the process that holds the model: open the store itself there, with doral.open"
         raise InvalidValue("policy", policy, remedy)
     if not isinstance(policy, PolicyOptions):
-        raise InvalidValue("policy", policy, "must be a name or doral.policy(...); policies in Python only simulate")
+        remedy = "must be a name or doral.policy(...); code of your own is named where the service runs"
+        raise InvalidValue("policy", policy, remedy)
     return _named(policy)
 
 

@@ -19,16 +19,14 @@ matter, so tiny arrays do).
 
 The first call compiles, or loads what an earlier process has compiled. The code is kept under a key of what was
 compiled (`key.py`), so an edit of a comment, a docstring or a message compiles nothing. If anything fails on this way,
-or with DORAL_COMPILE=plain, programs run as ordinary Numba functions: slower, with the same results.
+or with DORAL_COMPILE=plain, kernels run as Python (`python_form.py`): slower, with the same results.
 """
 
 from __future__ import annotations
 
-from doral.compiled.kernels import Kernel, kernel, position, rare, running_python, shared
+from doral.compiled.kernels import Kernel, kernel, position, rare, shared
 from doral.compiled.program import Entry, Program
-from doral.trees.block import Block
-from doral.trees.layout import TreeLayout, layout_of
-from doral.trees.template import Template
+from doral.trees import Block, Template, TreeLayout, layout_of
 
 __all__ = [
     "Block",
@@ -41,6 +39,5 @@ __all__ = [
     "layout_of",
     "position",
     "rare",
-    "running_python",
     "shared",
 ]

@@ -7,21 +7,20 @@ reads its log again with the compiled program, so a last bit that was rounded ot
 
 from __future__ import annotations
 
-import logging
+import atexit
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-import numpy as np
+from doral.compiled.program import Program, interpreted
+from doral.compiled.python_form import arrays_of, make_total
+from doral.compiled.store import cache_folder, folders
+from doral.trees import Block
 
-from doral.compiled.kernels import running_python
-from doral.compiled.program import Program
-from doral.trees.block import Block
-
-logger = logging.getLogger("doral")
+TRIES = 2  # where a child is killed, for want of memory for one
 
 
 class Interpreter:
@@ -33,39 +32,53 @@ class Interpreter:
     def __init__(self, program: Program, command: str) -> None:
         self._program, self._command = program, command
         self._child: Child | None = None
+        self._tries = TRIES
         self._starting = Lock()
 
     def start(self) -> bool:
         """Have a child compile the program; return whether calls are to be interpreted meanwhile."""
         if self._program.is_at_hand or not self._program.is_kept:
             return False
-        with self._starting:
-            if self._child is None:
-                self._child = _started(self._command)
+        self._start_child(again=False)
         return not self.is_over
+
+    def _start_child(self, *, again: bool) -> None:
+        with self._starting:
+            is_wanted = self._child is None if not again else self._is_killed
+            if is_wanted and self._tries > 0:
+                self._tries -= 1
+                self._child = _started(self._command)
+
+    @property
+    def _is_killed(self) -> bool:
+        return self._child is not None and (self._child.poll() or 0) < 0
 
     @property
     def is_over(self) -> bool:
-        """Whether the program is compiled, or no child compiles it."""
-        return self._program.is_at_hand or self._child is None or self._child.poll() is not None
+        """Whether the program is compiled, or no child compiles it. One that was killed is started again."""
+        if self._program.is_at_hand:
+            return True
+        if self._is_killed:
+            self._start_child(again=True)
+        return self._child is None or self._child.poll() is not None
 
     def __getitem__(self, entry: str) -> Callable[..., Any]:
         """Return the function of an entry; it takes blocks, as those of the program do."""
         if self.is_over:
             return self._program[entry]
-        kernel = self._program.entries[entry].kernel
+        described = self._program.entries[entry]
+        interpret = interpreted(described)
 
         def call(*arguments: Any) -> Any:
-            blocks = [one.tree for one in arguments if isinstance(one, Block)]
-            saved = [(array, array.copy()) for tree in blocks for array in _arrays_of(tree)]
+            trees = [one.tree for one in arguments if isinstance(one, Block)]
+            saved = [(array, array.copy()) for tree in trees for array in arrays_of(tree)]
             try:
-                with running_python():
-                    return kernel(*(as_python(one.tree) if isinstance(one, Block) else one for one in arguments))
-            except Exception as error:  # noqa: BLE001  (where Python raises, compiled code may have an infinity)
-                logger.info("%s: waits for the compiled program (%s: %s)", entry, type(error).__name__, error)
-            for array, values in saved:
-                array[...] = values
-            return self._program[entry](*arguments)
+                return interpret(*arguments)
+            except (ArithmeticError, ValueError):  # where machine code has an infinity
+                for array, values in saved:
+                    array[...] = values
+            make_total([described.kernel])
+            return interpret(*arguments)
 
         return call
 
@@ -78,13 +91,15 @@ class Child(subprocess.Popen[bytes]):
 
 
 def _started(command: str) -> Child | None:
-    """Start a child with the modules of this process. It outlives this process: the next one finds its code."""
+    """Start a child with the modules of this process. It outlives this process, where the next one finds its code."""
     if not sys.executable:
         return None
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    folder = folders()[-1]
+    path = os.pathsep.join(path for path in sys.path if path)
+    environment = {**os.environ, "PYTHONPATH": path, "DORAL_CACHE_DIR": str(folder.parent)}
     nothing = subprocess.DEVNULL
     try:
-        return Child(
+        child = Child(
             [sys.executable, "-c", command],
             env=environment,
             stdin=nothing,
@@ -94,52 +109,6 @@ def _started(command: str) -> Child | None:
         )
     except OSError:
         return None
-
-
-# --- trees, as kernels in Python see them ----------------------------------------------------------------------------
-
-
-class Row:
-    """One record, with plain numbers as attributes."""
-
-    __slots__ = ("_record",)
-
-    def __init__(self, record: Any) -> None:
-        object.__setattr__(self, "_record", record)
-
-    def __getattr__(self, name: str) -> Any:
-        return self._record[name].item()
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self._record[name] = value
-
-
-class Rows:
-    """Records, of which each is a `Row`."""
-
-    __slots__ = ("records", "shape", "size")
-
-    def __init__(self, records: Any) -> None:
-        self.records, self.size, self.shape = records, records.size, records.shape
-
-    def __getitem__(self, index: Any) -> Row:
-        return Row(self.records[index])
-
-
-def _arrays_of(tree: Any) -> Iterator[Any]:
-    for value in tree:
-        if hasattr(value, "_fields"):
-            yield from _arrays_of(value)
-        elif isinstance(value, np.ndarray):
-            yield value
-
-
-def as_python(tree: Any) -> Any:
-    """Return the same tree, on the same arrays, for kernels that run as Python."""
-    return tree._make(_readable(value) for value in tree)
-
-
-def _readable(value: Any) -> Any:
-    if hasattr(value, "_fields"):
-        return as_python(value)
-    return Rows(value) if isinstance(value, np.ndarray) and value.dtype.names else value
+    if folder != cache_folder():  # which goes with this process
+        atexit.register(child.kill)
+    return child

@@ -3,56 +3,29 @@
 from __future__ import annotations
 
 import functools
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numpy as np
-
-from doral._cached import cached_property
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 INLINED, SHARED, RARE = "inlined", "shared", "rare"
 
-_here = threading.local()  # `is_python`: this thread runs kernels as Python
-
 
 class Kernel:
-    """A function that other kernels may call, and Python too."""
+    """A function that other kernels may call, and Python too: there it runs as Python."""
 
     def __init__(self, function: Callable[..., Any], kind: str) -> None:
         functools.update_wrapper(self, function)
         self.function, self.kind = function, kind
+        self.python = function  # or the same with the arithmetic of machine code: `make_total`
 
     def __repr__(self) -> str:
         return f"<kernel {self.function.__module__}.{self.function.__qualname__}>"
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call it compiled the plain way, for these types of arguments; as Python inside of `running_python`."""
-        if getattr(_here, "is_python", False):
-            return self.function(*arguments)
-        return self.plain(*arguments)
-
-    @cached_property
-    def plain(self) -> Any:
-        """The ordinary Numba function."""
-        from doral.compiled.plain import plain_function
-
-        return plain_function(self)
-
-
-@contextmanager
-def running_python() -> Iterator[None]:
-    """Run kernels that this thread calls as Python; integers of 64 bits wrap around, and 1 / 0 is infinite."""
-    before = getattr(_here, "is_python", False)
-    _here.is_python = True
-    try:
-        with np.errstate(all="ignore"):
-            yield
-    finally:
-        _here.is_python = before
+        return self.python(*arguments)
 
 
 def kernel(function: Function) -> Function:
@@ -76,7 +49,7 @@ _SIGN_OFF = 2**63 - 1
 @kernel
 def position(index: int) -> int:
     """The index itself, known to the compiler not to be negative: it then spares the test for indices from the end."""
-    return index & _SIGN_OFF
+    return int(index) & _SIGN_OFF
 
 
 _LOW_HALF = np.uint64(0xFFFFFFFF)

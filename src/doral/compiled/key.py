@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from doral.compiled.kernels import Kernel
-from doral.trees.layout import TreeLayout, describe
+from doral.trees import TreeLayout, describe
 
-COMPILER = ("doral.compiled.translate", "doral.compiled.machine", "doral.compiled.kernels", "doral.trees.layout")
-LIBRARIES = ("llvmlite", "numba", "numpy")
+COMPILER = ("doral.compiled.translate", "doral.compiled.machine", "doral.compiled.kernels", "doral.trees")
+LIBRARIES = ("llvmlite", "numpy")
 _PACKAGE = "doral."
 _HAS_DOCSTRING = 0x4000000  # a flag of code since Python 3.13
 _OF_CLASSES = frozenset({"__module__", "__qualname__", "__doc__", "__annotations__", "__firstlineno__"})

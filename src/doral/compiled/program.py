@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -13,11 +14,10 @@ import numpy as np
 from doral._cached import cached_property
 from doral._forks import lock_across_forks
 from doral.compiled import store
-from doral.compiled.cache import is_shared
 from doral.compiled.kernels import Kernel
 from doral.compiled.key import program_key
-from doral.trees.block import Block
-from doral.trees.layout import BOOL, FLOAT, INT, UINT64, TreeLayout, layout_of, memory_class
+from doral.compiled.python_form import as_python, make_total
+from doral.trees import BOOL, FLOAT, INT, UINT64, Block, TreeLayout, layout_of, memory_class
 
 if TYPE_CHECKING:
     from doral.compiled.machine import Loaded
@@ -28,9 +28,10 @@ Function = Callable[..., Any]
 _SCALARS: dict[Any, str] = {int: INT, float: FLOAT, bool: BOOL, np.uint64: UINT64}
 _C_TYPES: dict[str, Any] = {INT: ctypes.c_int64, FLOAT: ctypes.c_double, BOOL: ctypes.c_int64, UINT64: ctypes.c_uint64}
 _PYTHON_TYPES: dict[str, Any] = {INT: int, FLOAT: float, BOOL: bool, UINT64: np.uint64}
-# One thread at a time makes code, and nobody forks meanwhile: a child would have half a compiler.
+# One thread at a time makes code, and no process forks meanwhile: a child would have half a compiler.
 _making = lock_across_forks()
-WAY = "DORAL_COMPILE"  # environment variable: `plain`, or `lean` to hear of errors instead of falling back
+WAY = "DORAL_COMPILE"  # environment variable: `plain` interprets, `lean` raises errors instead of interpreting
+WAYS = ("", "plain", "lean")
 
 
 class Entry(NamedTuple):
@@ -69,6 +70,7 @@ class Program:
     ) -> None:
         self.name, self.seconds, self.label, self._given = name, seconds, label or name, entries
         self._functions: dict[str, Function] = {}
+        self._is_interpreted = False
 
     def __getitem__(self, entry: str) -> Function:
         """The function to call; compiled or loaded when the first of them is asked for."""
@@ -80,13 +82,18 @@ class Program:
 
     @property
     def is_at_hand(self) -> bool:
-        """Whether the machine code is there already: nothing has to be compiled."""
-        return bool(self._functions) or (os.environ.get(WAY) != "plain" and store.is_there(self))
+        """Whether nothing has to be compiled: the machine code is there already, or cannot be had."""
+        if self._functions or _way() == "plain":
+            return True
+        try:
+            return store.is_there(self)
+        except Exception:  # noqa: BLE001  (of any kind: making the program names it, and interprets)
+            return True
 
     @property
     def is_kept(self) -> bool:
-        """Whether machine code that another process makes is found here."""
-        return os.environ.get(WAY) is None and is_shared()
+        """Whether machine code that a child makes is found here."""
+        return not _way() and bool(store.folders())
 
     def load(self) -> None:
         """Compile it, or load what was compiled."""
@@ -102,19 +109,36 @@ class Program:
 
     @cached_property
     def key(self) -> str:
-        """What the code is made of, whatever machine it is for."""
+        """The digest of what the code is made of, the same on every machine."""
         return program_key(self.name, self.entries)
 
+    @property
+    def is_interpreted(self) -> bool:
+        """Whether the entries run as Python, because they are not to be compiled or could not be."""
+        self.load()
+        return self._is_interpreted
+
     def _make(self) -> dict[str, Function]:
-        if os.environ.get(WAY) != "plain":
+        if _way() != "plain":
             try:
                 code = store.load(self)
                 return {name: _c_function(code, name, entry) for name, entry in self.entries.items()}
-            except Exception as error:  # whatever it is: a mistake in a kernel is then Numba's to tell
-                if os.environ.get(WAY) == "lean":
+            except Exception as error:  # of any kind: Python needs nothing of it
+                if _way() == "lean":
                     raise
                 _warn_once(error)
-        return {name: _plain_function(entry) for name, entry in self.entries.items()}
+        self._is_interpreted = True
+        make_total(entry.kernel for entry in self.entries.values())
+        return {name: interpreted(entry) for name, entry in self.entries.items()}
+
+
+def processor() -> str:
+    """Return the name of this processor, as LLVM knows it; where LLVM cannot be had, as the platform does."""
+    try:
+        from doral.compiled.machine import HOST
+    except Exception:  # noqa: BLE001  (of any kind, as above)
+        return platform.machine()
+    return HOST.cpu
 
 
 _has_warned = False
@@ -124,8 +148,21 @@ def _warn_once(error: Exception) -> None:
     global _has_warned
     if not _has_warned:
         _has_warned = True
-        message = f"doral's programs run as ordinary Numba functions, which is slower ({type(error).__name__}: {error})"
+        reason = f"{type(error).__name__}: {error}"
+        message = f"doral runs as Python, which takes some hundred times as long: it could not be compiled ({reason})"
         warnings.warn(message, RuntimeWarning, stacklevel=5)
+
+
+def _way() -> str:
+    given = os.environ.get(WAY, "").strip().lower()
+    if given in WAYS:
+        return given
+    warnings.warn(
+        f"{WAY}={given} is ignored: it is plain (run as Python), lean (raise what fails) or not set",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+    return ""
 
 
 def _kind(argument: Any) -> Kind:
@@ -145,15 +182,21 @@ def _c_function(code: Loaded, name: str, entry: TypedEntry) -> Function:
     return cast(Function, function)
 
 
-def _plain_function(entry: TypedEntry) -> Function:
-    """The same call on the trees themselves."""
+def interpreted(entry: TypedEntry) -> Function:
+    """Return the same call as Python, on the trees of the blocks."""
     casts = [_tree_of if isinstance(kind, TreeLayout) else _PYTHON_TYPES[kind] for kind in entry.kinds]
+    returns = entry.returns or _nothing
 
     def call(*arguments: Any) -> Any:
-        return entry.kernel(*(cast(one) for cast, one in zip(casts, arguments, strict=True)))
+        with np.errstate(all="ignore"):  # integers of 64 bits wrap around
+            return returns(entry.kernel(*(cast(one) for cast, one in zip(casts, arguments, strict=True))))
 
     return call
 
 
 def _tree_of(block: Block[Any]) -> Any:
-    return block.tree
+    return as_python(block.tree)
+
+
+def _nothing(_: object) -> None:
+    return None

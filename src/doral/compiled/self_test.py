@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from doral.compiled.kernels import Kernel, kernel, rare, shared
-from doral.trees.block import Block
-from doral.trees.layout import INT, layout_of, memory_class
+from doral.trees import INT, Block, layout_of, memory_class
 
 
 class _Part(NamedTuple):

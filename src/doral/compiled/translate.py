@@ -4,8 +4,8 @@ Kernels are written in a small part of Python: numbers, arrays, records of array
 calls of other kernels. Each function is translated once per types of its arguments, from its source. A name has one
 type in a function: where an integer meets a float, it is a float. All else raises `Unsupported`.
 
-The semantics are those of `numba.njit` with `error_model="numpy"`: nothing raises, and a division of integers by zero
-gives 0. A function's variables are slots in memory (`alloca`), which LLVM's first pass turns into registers.
+Nothing raises: a division by zero gives an infinity or NaN, that of integers gives 0. A function's variables are slots
+in memory (`alloca`), which LLVM's first pass turns into registers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from doral.compiled.kernels import INLINED, RARE, Kernel, position, whole_product
-from doral.trees.layout import BOOL, FLOAT, INT, SCALARS, UINT64, ArrayLeaf, TreeLayout, words_of
+from doral.trees import BOOL, FLOAT, INT, SCALARS, UINT64, ArrayLeaf, TreeLayout, words_of
 
 NONE, OBJECT = "none", "object"  # types of what has no value at run time
 ATTRIBUTES = {INLINED: "inlinehint", RARE: "noinline optsize cold"}
@@ -695,11 +695,9 @@ class _Function:
         raise Unsupported(f"{sort.__name__} of {kind}")
 
     def _power(self, one: Value, other: Value) -> Value:
-        if other.kind == INT and other.constant in (2, 3) and one.kind == FLOAT:
-            square = self.emit(f"fmul double {one.part()}, {one.part()}")
-            return Value(FLOAT, [square if other.constant == 2 else self.emit(f"fmul double {square}, {one.part()}")])
-        if FLOAT not in (one.kind, other.kind) or (other.kind != FLOAT):
-            raise Unsupported(f"power of {one.kind} and {other.kind}")
+        """A float to the power of a float. A square is written x * x: its last bit differs from that of x ** 2."""
+        if other.kind != FLOAT:
+            raise Unsupported(f"power of {one.kind} and {other.kind}; write a square as x * x")
         return self.call_c("llvm.pow.f64", one, other)
 
     def _divide(self, one: Value, other: Value, *, is_quotient: bool) -> Value:

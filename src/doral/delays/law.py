@@ -62,8 +62,8 @@ class Law(ABC):
             uniforms: Probabilities from 0 to below 1, in an array of any shape.
         """
         # Here and not above: describing a law is to stay free of the compiler and its start-up time.
-        from doral._delay_kernels import DELAYS, Sample
         from doral.compiled import Block
+        from doral.delays.kernels import DELAYS, Sample
 
         remedy = "must all be numbers from 0 to below 1"
         array = _checked_floats("uniforms", uniforms, remedy)
@@ -119,7 +119,7 @@ def law_code(kind: int, a: float = 0.0, b: float = 0.0, *, values: Floats | None
 
 
 def _checked_floats(field: str, value: ArrayLike, remedy: str) -> Floats:
-    """A fresh array in row order: one memory layout is one compiled version, whatever layout came in."""
+    """Return a fresh array in row order: compiled code knows one memory layout."""
     try:
         array = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError):

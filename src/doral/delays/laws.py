@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from doral import _check, _delay_kinds
+from doral import _check
 from doral._arrays import Floats
-from doral._elementary import expm1, log, raised
+from doral.delays import kernels
 from doral.delays.law import Law, LawCode, law_code, plain_values
 from doral.errors import InvalidValue, UnknownName
+from doral.numerics.elementary import expm1, log, raised
 
 MAX_EMPIRICAL_VALUES = 10**7
 _FEW = 8  # which are shown in full
@@ -43,7 +44,7 @@ class Geometric(Law):
         return np.where(rounds < 1, 0.0, -expm1(np.maximum(rounds, 1.0) * self._log_miss))
 
     def encode(self) -> LawCode:
-        return law_code(_delay_kinds.GEOMETRIC, self.mean, self._log_miss)
+        return law_code(kernels.GEOMETRIC, self.mean, self._log_miss)
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Pareto(Law):
         return -expm1(self.shape * log(self.minimum / np.maximum(ages, self.minimum)))
 
     def encode(self) -> LawCode:
-        return law_code(_delay_kinds.PARETO, self.minimum, self.shape)
+        return law_code(kernels.PARETO, self.minimum, self.shape)
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Lognormal(Law):
         return chances
 
     def encode(self) -> LawCode:
-        return law_code(_delay_kinds.LOGNORMAL, self.median, self.sigma)
+        return law_code(kernels.LOGNORMAL, self.median, self.sigma)
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ class Weibull(Law):
         return -expm1(-raised(ages / self.scale, self.shape))
 
     def encode(self) -> LawCode:
-        return law_code(_delay_kinds.WEIBULL, self.scale, self.shape)
+        return law_code(kernels.WEIBULL, self.scale, self.shape)
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ class Exponential(Law):
         return -expm1(-ages / self.mean)
 
     def encode(self) -> LawCode:
-        return law_code(_delay_kinds.EXPONENTIAL, self.mean)
+        return law_code(kernels.EXPONENTIAL, self.mean)
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ class Fixed(Law):
         return np.where(ages >= self.delay, 1.0, 0.0)
 
     def encode(self) -> LawCode:
-        return law_code(_delay_kinds.FIXED, self.delay)
+        return law_code(kernels.FIXED, self.delay)
 
 
 @dataclass(frozen=True, init=False)
@@ -232,7 +233,7 @@ class Empirical(Law):
         return np.asarray(n_returned / table.size, dtype=np.float64)
 
     def encode(self) -> LawCode:
-        return law_code(_delay_kinds.EMPIRICAL, values=np.array(self.values))
+        return law_code(kernels.EMPIRICAL, values=np.array(self.values))
 
 
 @dataclass(frozen=True)

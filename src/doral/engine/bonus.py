@@ -6,8 +6,7 @@ branch to `bonus_scale`. The twin in the tests needs the same formula (docs/add_
     CORRECTED   eq. (delayed LinUCB): exploration * (2 f_t + bias), n = pulls of the context
     PRINTED     the same as printed: n = t, and log(1 / lambda) in place of log(1 / delta)
     CALIBRATED  exploration * sigma_j sqrt(log(e + n)), in units of the measured noise
-    AHEAD       exploration * sigma_j psi(n ||f_a||^2), n = arrivals of the context over the campaign
-    TO_COME     the same, n = arrivals still to come that the budget can pay for
+    TO_COME     exploration * sigma_j psi(n ||f_a||^2), n = arrivals still to come that the budget can pay for
 
 psi weighs one more try against the arrivals that profit from it. For s tries to come for each answer that there is,
 
@@ -26,7 +25,7 @@ import math
 
 from doral.compiled import kernel, rare
 from doral.engine.budget import expected_refunds
-from doral.engine.state import AHEAD, CALIBRATED, PRINTED, TO_COME, State, class_of, norm_row
+from doral.engine.state import CALIBRATED, PRINTED, TO_COME, State, class_of, norm_row
 from doral.estimators.shrinkage import DOUBT, NOISE
 from doral.pacing import cost_of, share_of
 
@@ -107,13 +106,11 @@ def _kin(state: State, row: int) -> float:
 @kernel
 def set_stretch(state: State, row: int) -> None:
     """Work out `stretch` of all arms for a row whose norms are set."""
-    bonus, norm = state.rules.bonus, state.ridge.norm[norm_row(state, row)]
-    if bonus == AHEAD:
+    if state.rules.bonus == TO_COME:
+        norm = state.ridge.norm[norm_row(state, row)]
         for a in range(state.allowed.size):
-            state.ahead[row, a] = stretch(state, row, norm[a])
-    elif bonus == TO_COME:
-        for a in range(state.allowed.size):
-            state.ahead[row, a] = stretch(state, row, norm[a] * math.sqrt(_share_to_come(state, row, a)))
+            unknown = max(norm[a], 2.0 * state.tau_error[row, a])  # 2: a chance has a noise of one half at most
+            state.ahead[row, a] = stretch(state, row, unknown * math.sqrt(_share_to_come(state, row, a)))
 
 
 @rare

@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
+from doral._money import exact, minus
 from doral.compiled import kernel, position, rare
 from doral.engine.state import PERIOD, PRINTED_COIN, PRINTED_RATE, SPENT, Costs, State, kept
 from doral.pacing import sort_costs
@@ -47,7 +48,7 @@ def decimal_rest(amount: float) -> float:
     >>> decimal_rest(0.1)
     -5.551115123125783e-18
     """
-    return float(Decimal(repr(amount)) - Decimal(amount))
+    return float(minus(exact(amount), Decimal(amount)))
 
 
 @kernel

@@ -6,7 +6,7 @@ cannot enter the solution if even the most that it may be worth falls short of t
     U_ja - lambda c_a  <  L_jb - lambda c_b
 
 U and L are as wide as a normal posterior needs to hold for all contexts and arms at once with probability 1 - delta,
-and never narrower than the bonus. Nor is the price known: it follows from the values of all contexts, which are only
+and no narrower than the bonus. Nor is the price known: it follows from the values of all contexts, which are only
 known within U and L, from shares that may be learned, and from a rate that moves. So one rival must be better at every
 price that is possible; between two prices the difference is linear, and their ends suffice. Where all arms cost the
 same, the price plays no part. Not serving a context at all is no rival: a price may fall at once.
@@ -157,12 +157,12 @@ def _bounds(state: State, problem: Problem) -> Bounds:
     """
     n_contexts, n_arms = problem.n_contexts, problem.n_arms
     certain = math.sqrt(2.0 * math.log(n_contexts * n_arms / state.confidence.delta))
-    weight, pulls = state.contexts["weight"][:, None], state.contexts["pulls"][:, None]
+    weight = state.contexts["weight"][:, None]
     tau, error = state.tau[:n_contexts, :n_arms], state.tau_error[:n_contexts, :n_arms]
-    estimate, norm = state.ridge.estimate[:n_contexts, :n_arms], state.ridge.norm[:n_contexts, :n_arms]
-    of_return = np.maximum(certain, state.confidence.return_optimism * np.sqrt(np.log(math.e + pulls)))
+    norm = state.ridge.norm[:n_contexts, :n_arms]
+    estimate = np.clip(state.ridge.estimate[:n_contexts, :n_arms], state.limits.least_reward, state.limits.most_reward)
     reward_error = np.maximum(certain * state.prior.sigma[:, None], _bonus(state, norm)) * tau * norm
-    width = weight * np.sqrt(reward_error**2 + (of_return * error * estimate) ** 2)
+    width = weight * np.sqrt(reward_error**2 + (certain * error * estimate) ** 2)
     return Bounds(weight * tau * estimate - _baseline(state, problem)[:, None], width)
 
 

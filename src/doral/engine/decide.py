@@ -136,30 +136,26 @@ def set_values(state: State, row: int, restricted: bool, is_here: bool) -> None:
             draw(state.ridge, row, state.coin.seed, state.coin.run, state.now[0].round, state.draw[0])
         for a in range(values.size):
             values[a] = weight * tau[a] * (estimate[a] + scale * norm[a]) + barrier[a]
-    elif state.confidence.return_optimism > 0.0:  # two independent errors: their shares of the value add in squares
+    elif rules.stretches:  # two independent errors, of the reward and of tau: they add in squares
         scale = bonus_scale(state, row)
-        error, doubts = state.tau_error[row], _return_errors(state, row)
+        error, ahead, times = state.tau_error[row], state.ahead[row], state.confidence.exploration
+        least, most = state.limits.least_reward, state.limits.most_reward
         for a in range(values.size):
-            of_reward = tau[a] * scale * stretched(state, row, a, norm[a])
-            of_return = doubts * error[a] * max(estimate[a], 0.0)  # that harm may not return is nothing to pay for
+            of_reward = tau[a] * scale * ahead[a] * norm[a]
+            of_return = min(times * ahead[a] * error[a], 1.0 - tau[a]) * max(estimate[a], 0.0)
             both = math.sqrt(of_reward * of_reward + of_return * of_return)
-            values[a] = weight * (tau[a] * estimate[a] + both) + barrier[a]
+            mean = min(max(estimate[a], least), most)
+            values[a] = weight * (tau[a] * mean + both) + barrier[a]
     else:
         scale = bonus_scale(state, row)
         for a in range(values.size):
-            values[a] = weight * tau[a] * (estimate[a] + scale * stretched(state, row, a, norm[a])) + barrier[a]
+            values[a] = weight * tau[a] * (estimate[a] + scale * norm[a]) + barrier[a]
     if restricted:
         _keep_allowed(state, values)
     if rules.is_unweighted:
         _keep_best_index(state, row, restricted, scale, norm, barrier)
     if rules.has_baseline:
         _subtract_baseline(state, row, scale, norm)
-
-
-@kernel
-def _return_errors(state: State, row: int) -> float:
-    """Return how many standard errors of tau are added to it."""
-    return state.confidence.return_optimism * math.sqrt(math.log(math.e + state.contexts[row].pulls))
 
 
 @kernel
@@ -243,10 +239,12 @@ def _benefit(state: State, context: int, arm: int, scale: float, norm: Floats) -
     if state.rules.sampling == THOMPSON:
         return weight * tau * scale * norm[arm]
     width = max(norm[arm], 1.0 / math.sqrt(1.0 + state.ridge.weight[norm_row(state, context), arm]))
-    of_reward = tau * scale * width * stretch(state, context, width)
-    of_return = (
-        _return_errors(state, context) * state.tau_error[context, arm] * max(state.ridge.estimate[context, arm], 0.0)
-    )
+    ahead = stretch(state, context, width)
+    of_reward = tau * scale * width * ahead
+    of_return = 0.0
+    if state.rules.stretches:
+        error = min(state.confidence.exploration * ahead * state.tau_error[context, arm], 1.0 - tau)
+        of_return = error * max(state.ridge.estimate[context, arm], 0.0)
     return weight * math.sqrt(of_reward * of_reward + of_return * of_return)
 
 

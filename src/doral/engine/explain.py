@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats
-from doral.compiled import running_python
 from doral.engine.forecast import rhythm_until
 from doral.engine.people import CAME
 from doral.engine.race import ACCEPTED, REJECTED
@@ -238,7 +237,7 @@ def _by_feature(design: Design, parts: Floats, n_traits: int) -> Floats:
 def columns_of(design: Design, traits: Floats) -> Floats:
     """Of a person, whatever the engine is about to do with its own."""
     columns = np.zeros(design.first.size)
-    with running_python():
+    with np.errstate(all="ignore"):
         set_columns(design._replace(z=np.zeros(design.z.size)), traits, columns)
     return columns
 

@@ -30,7 +30,7 @@ from doral.engine.people import (
     settle_expected,
     teach_line,
 )
-from doral.engine.returns import outcome_weight
+from doral.engine.returns import answers_seen, outcome_weight
 from doral.engine.state import (
     CELLS,
     EARLY,
@@ -217,7 +217,9 @@ def _enter_positive(state: State, slot: int, context: int, arm: int, reward: flo
     state.tally[REWARD, context, arm] += reward
     state.tally[SQUARE, context, arm] += reward * reward
     enter_exactly(state, context, arm, reward, 1.0)
-    _teach(state, slot, context, arm, 0.0, reward)
+    more = max(0.0, answers_seen(state, context, arm) - state.tally[COUNT, context, arm])
+    state.tally[COUNT, context, arm] += more
+    _teach(state, slot, context, arm, more, reward)
     _count_learned(state)
     mark_stale(state, context)
 

@@ -23,7 +23,7 @@ MAX_RESERVOIR = 100_000
 MAX_COLUMNS = 2_000
 MAX_TRIES = 10**9
 ALL, TIMES, PLUS = "all", "*", "+"  # of `products`
-IN_UNITS_OF_NOISE = ("ahead", "calibrated", "to_come")  # bonuses
+IN_UNITS_OF_NOISE = ("calibrated", "to_come")  # bonuses
 PRINTED_READINGS = ("acceptance", "baskets", "bonus", "choice", "cutoff", "rate", "returns", "window")
 
 Printed: TypeAlias = Literal["acceptance", "baskets", "bonus", "choice", "cutoff", "rate", "returns", "window"]
@@ -56,7 +56,7 @@ class PolicyOptions:
     products: str | Sequence[tuple[str, str]] = ""
     # How uncertainty counts
     sampling: Literal["optimism", "oracle", "thompson"] = "optimism"
-    bonus: Literal["ahead", "calibrated", "corrected", "to_come"] = "corrected"
+    bonus: Literal["calibrated", "corrected", "to_come"] = "corrected"
     exploration: float = 1.0
     delta: float = 0.05
     start_share: float = 0.0
@@ -65,7 +65,6 @@ class PolicyOptions:
     # How answers return
     cutoff: float | Literal["adaptive", "none"] | None = None
     return_probability: Literal["one", "estimated", "oracle"] = "estimated"
-    return_optimism: float = 0.0
     curves_by: Literal["arm", "context"] = "arm"
     until_end: bool = False
     # How the budget is spent
@@ -165,7 +164,6 @@ def _check_values(options: PolicyOptions) -> None:
         penalty=number("penalty", options.penalty, at_least=1e-9, at_most=1e9),
         exploration=number("exploration", options.exploration, at_least=0, at_most=1e6),
         delta=number("delta", options.delta, at_least=1e-12, at_most=1),
-        return_optimism=number("return_optimism", options.return_optimism, at_least=0, at_most=1e6),
         explore=number("explore", options.explore, at_least=0, at_most=1),
         start_share=number("start_share", options.start_share, at_least=0, at_most=1),
         start_tries=whole("start_tries", options.start_tries, at_least=0, at_most=MAX_TRIES),
@@ -231,15 +229,9 @@ def _check_combinations(options: PolicyOptions) -> None:
             options.features == "none" and not thompson and not in_noise,
             "features",
             options.features,
-            "has only a bonus in units of noise: bonus='calibrated', 'ahead' or 'to_come'",
+            "has only a bonus in units of noise: bonus='calibrated' or 'to_come'",
         ),
         (in_noise and fixed, "bonus", options.bonus, "is in units of measured noise: needs prior='noise' or 'shared'"),
-        (
-            thompson and options.return_optimism > 0,
-            "return_optimism",
-            options.return_optimism,
-            "must be 0 with sampling='thompson'",
-        ),
         (thompson and fixed, "sampling", "thompson", "is in units of measured noise: needs prior='noise' or 'shared'"),
         (
             options.sampling == "oracle" and "choice" in options.printed,
@@ -319,10 +311,8 @@ _ON_THE_FLY: Mapping[str, Any] = {
     "cutoff": "adaptive",
     "learner": "auto",
     "prior": "cells",
-    "bonus": "ahead",
-    "start_share": 0.05,
+    "bonus": "to_come",
     "pending": "expected",
-    "return_optimism": 0.7,
     "curves_by": "context",
     "until_end": True,
     "cost": "learned",
@@ -332,6 +322,7 @@ _WAITING: Mapping[str, Any] = {"screening": "none", "cutoff": "none", "return_pr
 
 _CORRECTED: Mapping[str, Mapping[str, Any]] = {
     "doral-otf": _ON_THE_FLY,
+    "ts-lp": {**_ON_THE_FLY, "sampling": "thompson", "exploration": 0.5},
     "doral": _RACING,
     "d-alp": {**_RACING, "return_probability": "one"},
     "d-linucb": {**_PLAIN, "pacing": "greedy"},
@@ -362,6 +353,7 @@ POLICY_NAMES = (*PRESETS, *(f"{preset}/literal" for preset in _LITERAL))
 
 PolicyName: TypeAlias = Literal[
     "doral-otf",
+    "ts-lp",
     "doral",
     "d-alp",
     "d-linucb",
@@ -437,6 +429,7 @@ _USUAL_BEFORE: Mapping[str, tuple[Any, ...]] = {  # with these values nothing is
     "race_delta": (0.05,),
     "race_trains": (True,),
     "return_by": ("deadline",),
+    "return_optimism": (0.0, 0.7),
     "tail_exponent": (0.5,),
     "window_bias": (None,),
 }
@@ -449,6 +442,8 @@ def read_stored(stored: Mapping[str, Any]) -> tuple[PolicyOptions, tuple[str, ..
         if option in options and options[option] == word and type(options[option]) is type(word):
             printed.append(reading)
             del options[option]
+    if options.get("bonus") == "ahead":
+        options["bonus"] = "to_come"
     if options.get("sampling") == "directed":
         options["sampling"] = "optimism"
         lost.append("sampling=directed")
@@ -475,13 +470,12 @@ class OptionsBesideModel(TypedDict, total=False):
     outcome_split: float | None
     pending: Literal["ignored", "expected"]
     reservoir: int
-    bonus: Literal["ahead", "calibrated", "corrected", "to_come"]
+    bonus: Literal["calibrated", "corrected", "to_come"]
     exploration: float
     delta: float
     start_share: float
     cutoff: float | Literal["adaptive", "none"] | None
     return_probability: Literal["one", "estimated", "oracle"]
-    return_optimism: float
     curves_by: Literal["arm", "context"]
     until_end: bool
     pacing: Literal["coin", "greedy", "lp"]
@@ -517,14 +511,15 @@ def policy(
 ) -> PolicyOptions:
     """Return a policy by name, with options changed at will.
 
-    A name is a choice of options: `doral-otf` is for use, `doral`, `d-alp`, `d-linucb` and `random` are the paper's,
-    `d-lints`, `wait-linucb` and `eva` are rivals of other kinds, and `oracle` is given the true values. An option that
+    A name is a choice of options: `doral-otf` is for use, and `ts-lp` is the same with posterior draws in place of its
+    bonus. `doral`, `d-alp`, `d-linucb` and `random` are the paper's, `d-lints`, `wait-linucb` and `eva` are rivals of
+    other kinds, and `oracle` is given the true values. An option that
     is not given is as the name has it: defaults below are those of "doral" and, where they differ, those of
     "doral-otf". Type checkers know all names and words; for a name out of a file there is `PolicyOptions.named`.
 
     Args:
-        name: "doral-otf", "doral", "d-alp", "d-linucb", "random", "wait-linucb", "d-lints", "eva" or "oracle"; with
-            "/literal" behind it, one of the paper's as printed.
+        name: "doral-otf", "ts-lp", "doral", "d-alp", "d-linucb", "random", "wait-linucb", "d-lints", "eva" or
+            "oracle"; with "/literal" behind it, one of the paper's as printed.
         reading: "corrected" (the default) is the paper with its slips mended, "literal" the paper as printed, which
             "doral", "d-alp", "d-linucb" and "random" have; "doral/literal" says the same in one word.
         label: What it is called in results. Default: the name and, if options were changed, those.
@@ -558,16 +553,15 @@ def policy(
         products: Where arrivals have features: pairs of numbers whose product counts, too, as
             `age*distance+age*visits` or as pairs of names; "all" of them, or "" for none. Default: "".
         sampling: How uncertainty enters the value of an arm. "optimism": the estimate plus a bonus; "thompson": draws
-            from the posterior; "oracle": the true values, in simulation only. Default: "optimism".
-        bonus: How wide the bonus is, with "optimism". "ahead": in units of the measured noise, by how many of a
-            context are expected over the campaign; "to_come": likewise, by how many are still to come whom the budget
-            can pay for; "calibrated": by its decisions so far; "corrected": the paper's confidence bound, mended.
-            Default: "corrected". doral-otf: "ahead".
+            from the posterior; "oracle": the true values, in simulation only. Default: "optimism". ts-lp: "thompson".
+        bonus: How wide the bonus is, with "optimism". "to_come": in units of the measured noise, by how many arrivals
+            of a context are still to come that the budget can pay for; "calibrated": likewise, by its decisions so
+            far; "corrected": the paper's confidence bound, mended. Default: "corrected". doral-otf: "to_come".
         exploration: Multiplies the bonus, or the noise of Thompson sampling: 0 exploits only, 1 is what theory says.
-            From 0. Default: 1.0.
+            From 0. Default: 1.0. ts-lp: 0.5.
         delta: The chance, from 0 to 1, with which the bound of "corrected" may be wrong. Default: 0.05.
-        start_share: Share of the budget, from 0 to 1, for trying every arm a few times before any is passed over.
-            Default: 0.0. doral-otf: 0.05.
+        start_share: Share of the budget, from 0 to 1, for trying every arm a few times before any is passed over, as
+            models from outside need it, which state no uncertainty. Default: 0.0. `doral.external`: 0.05.
         start_tries: At least so many tries of each arm, as far as `start_share` pays for them. Default: 0.
         explore: With this probability, from 0 to 1, an arrival gets one of its options (any arm, or none) at random,
             for a log from which others can learn. Default: 0.0.
@@ -576,8 +570,6 @@ def policy(
             follows the return curves; "none": no limit. Default: None. doral-otf: "adaptive".
         return_probability: The chance that an answer comes in time. "estimated": read off return curves that are
             learned; "one": all answers come; "oracle": the true one, in simulation only. Default: "estimated".
-        return_optimism: Standard errors that are added to an estimated chance of an answer. From 0. Default: 0.0.
-            doral-otf: 0.7.
         curves_by: "arm": a return curve for each arm; "context": for each context and arm, shrunk to that of the arm
             while answers are few. Default: "arm". doral-otf: "context".
         until_end: Where the problem counts answers "by_end": whether those that cannot come before it are worth

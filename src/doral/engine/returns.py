@@ -31,7 +31,7 @@ from doral.engine.state import (
 from doral.estimators.outcomes import HIGH, LOW, WEIGHT, count_answer, set_weights
 from doral.estimators.positives import count_positive, set_shares, share_by, trial_share, trials
 from doral.estimators.positives import mean_age as mean_age_of_answers
-from doral.estimators.reward_sums import COUNT, REWARD
+from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
 from doral.estimators.survival import (
     age_of_share,
     is_by_context,
@@ -39,10 +39,9 @@ from doral.estimators.survival import (
     mean_age,
     pool,
     return_probability,
-    shrink_to_others,
 )
 
-CUTOFF_SHARE = 1.0  # an adaptive cut-off is the age by which this share of the answers has come
+CUTOFF_SHARE = 0.999  # an adaptive cut-off is the age by which this share of the answers has come
 YOUNG_SHARE = 0.1  # of the age by which answers have to come
 FACTOR_PRIOR_SD = 0.3  # how far the factor of an arm is thought to be from 1
 
@@ -112,9 +111,6 @@ def _set_tau_of_row(state: State, row: int, context: int) -> None:
         state.tau[row, a], state.tau_error[row, a] = state.tau[context, a], state.tau_error[context, a]
         if not is_alike:
             _set_tau(state, context if is_by_context(state.curves) else 0, row, a)
-    if not is_alike and state.confidence.return_optimism > 0.0:
-        curves_row = context if is_by_context(state.curves) else 0
-        shrink_to_others(state.curves, curves_row, state.tau[row], state.tau_error[row])
 
 
 @kernel
@@ -135,8 +131,6 @@ def _read_row(state: State, context: int) -> None:
     row = context if is_by_context(state.curves) else 0
     for a in range(state.allowed.size):
         _read_one(state, row, context, a)
-    if state.confidence.return_optimism > 0.0:
-        shrink_to_others(state.curves, row, state.tau[context], state.tau_error[context])
 
 
 @kernel
@@ -216,13 +210,21 @@ def _read_silence(state: State) -> None:
     set_shares(silence.counts, ages, silence.shares)
     for j in range(state.tally.shape[1]):
         for a in range(state.allowed.size):
-            state.tally[COUNT, j, a] = trials(silence.passed[j, a], silence.shares, ages, a, _learned_by(state, j))
+            exposed = trials(silence.passed[j, a], silence.shares, ages, a, _learned_by(state, j))
+            state.tally[COUNT, j, a] = max(exposed, answers_seen(state, j, a))
         _set_tau_by_deadline(state, j)
     now = state.now[0]
     if state.limits.until_end and clock_passed(state) > 0.0:  # what is decided so near the end mostly earns nothing
         now.lost_rounds = int(
             mean_age_of_answers(silence.counts, ages, silence.shares) * now.round / clock_passed(state)
         )
+
+
+@kernel
+def answers_seen(state: State, context: int, arm: int) -> float:
+    """Return how many equal answers have the sums of a cell: at least so many decisions were whole trials."""
+    square = state.tally[SQUARE, context, arm]
+    return state.tally[REWARD, context, arm] * state.tally[REWARD, context, arm] / square if square > 0.0 else 0.0
 
 
 @kernel

@@ -55,7 +55,7 @@ from doral.estimators.median_of_means import delay_sizes, with_double_room
 from doral.estimators.outcomes import WEIGHT
 from doral.estimators.ridge import ridge_sizes, set_features, start_ridge
 from doral.estimators.shrinkage import start_prior
-from doral.estimators.survival import age_grid
+from doral.estimators.survival import ReturnCurves, age_grid
 from doral.pacing import NO_ARM, edge_sizes, hull_sizes, keeps_shares, start_demand, start_hulls
 from doral.problem import Problem, reserve_depths
 
@@ -259,10 +259,11 @@ def check_problem(options: PolicyOptions, problem: Problem) -> None:
     if options.learner in ("thinned", "scaled"):
         remedy = "knows classes alone; where people have features, choose learner='auto'"
         raise InvalidValue("learner", options.learner, remedy)
-    is_deaf = problem.feedback == "silent" and options.learner == "returned" and options.sampling != "oracle"
-    if options.return_probability == "estimated" and is_deaf:
+    if problem.feedback != "silent" or options.return_probability != "estimated" or options.sampling == "oracle":
+        return
+    if options.learner == "returned":
         raise InvalidValue("learner", options.learner, "does not see silence; choose learner='auto'")
-    if options.return_probability == "estimated" and problem.feedback == "silent" and options.prior == "fixed":
+    if options.prior == "fixed":
         remedy = "counts no trials where people have features and feedback is silent; choose prior='cells'"
         raise InvalidValue("prior", options.prior, remedy)
 
@@ -277,7 +278,7 @@ def rules_of(blueprint: Blueprint) -> Rules:
     bonus = s.PRINTED if "bonus" in options.printed else _BONUSES[options.bonus]
     thompson = options.sampling == "thompson"
     has_race = options.screening == "race"
-    in_noise = bonus in (s.AHEAD, s.CALIBRATED, s.TO_COME)
+    in_noise = bonus in (s.CALIBRATED, s.TO_COME)
     return Rules(
         learner=_LEARNERS[blueprint.learner],
         prior=s.LINES if people and options.prior != "fixed" else _PRIORS[options.prior],
@@ -302,7 +303,7 @@ def rules_of(blueprint: Blueprint) -> Rules:
         has_shift=people and estimated and problem.feedback == "explicit",
         has_cost_shift=people and blueprint.has_learned_costs,
         forgets=options.half_life is not None,
-        stretches=bonus in (s.AHEAD, s.TO_COME),
+        stretches=bonus == s.TO_COME,
         is_unweighted="choice" in options.printed,
         control=NO_ARM if problem.control is None else problem.control,
         draws=DRAWS if thompson else 0,
@@ -329,7 +330,7 @@ def rules_of(blueprint: Blueprint) -> Rules:
 
 _LEARNERS = {"returned": s.RETURNED, "thinned": s.THINNED, "scaled": s.SCALED, "early": s.EARLY}
 _PRIORS = {"fixed": s.FIXED, "noise": s.NOISE_ONLY, "shared": s.SHARED, "cells": s.CELLS}
-_BONUSES = {"corrected": s.CORRECTED, "calibrated": s.CALIBRATED, "ahead": s.AHEAD, "to_come": s.TO_COME}
+_BONUSES = {"corrected": s.CORRECTED, "calibrated": s.CALIBRATED, "to_come": s.TO_COME}
 _SAMPLINGS = {"optimism": s.OPTIMISM, "thompson": s.THOMPSON, "oracle": s.TRUE_VALUES}
 _PACINGS = {"lp": s.LP, "greedy": s.GREEDY, "coin": s.COIN}
 
@@ -395,6 +396,8 @@ def limits_of(blueprint: Blueprint, rules: Rules) -> Limits:
         until_end=until_end,
         reads=options.return_probability == "estimated" or until_end or rules.forgets,
         return_at_least=problem.return_at_least,
+        least_reward=problem.reward_range[0],
+        most_reward=problem.reward_range[1],
         refresh_rounds=refresh_rounds(
             n_contexts=problem.n_contexts,
             n_arms=problem.n_arms,
@@ -534,11 +537,11 @@ def first_state(blueprint: Blueprint) -> State:
             exploration=options.exploration,
             penalty=options.penalty,
             delta=options.delta,
-            return_optimism=options.return_optimism,
             certainty=2.0 * math.log(1.0 / options.delta),
             printed_certainty=2.0 * math.log(1.0 / options.penalty),
         ),
         coin=coin_of(blueprint),
+        curves=allocate(ReturnCurves, sizes, pools=options.curves_by == "context"),
         race=allocate(s.Race, sizes, rules=_race_rules(blueprint)),
         forecast=allocate(s.Forecast, sizes, **_forecast_numbers(blueprint)),
         truth=allocate(s.TrueValues, sizes, phase_rounds=_phase_rounds(blueprint)),
@@ -564,6 +567,11 @@ def _check_given(blueprint: Blueprint) -> None:
     if blueprint.options.sampling == "oracle" and blueprint.true_values is None:
         remedy = "needs the true values, which only a simulation has; choose optimism or thompson"
         raise InvalidValue("sampling", "oracle", remedy)
+    n_contexts, n_arms = blueprint.problem.n_contexts, blueprint.problem.n_arms
+    given = blueprint.oracle
+    if given is not None and (given.ndim != 3 or given.shape[0] not in (1, n_contexts) or given.shape[1] != n_arms):
+        remedy = f"must be (1 or {n_contexts} contexts, {n_arms} arms, ages)"
+        raise InvalidValue("shape of oracle", given.shape, remedy)
 
 
 def _race_rules(blueprint: Blueprint) -> RaceRules:
@@ -633,9 +641,6 @@ def _start_common(state: State, blueprint: Blueprint) -> None:
             expected[:] = 0.0
     state.tiers[RESERVED, 1:] = np.cumsum([share * problem.budget for _, share in reversed(problem.reserves)])
     start_ridge(state.ridge, np.zeros((n_arms, 0)) if problem.person else blueprint.features, options.penalty)
-    priced = problem.costs[problem.costs > 0.0]
-    if priced.size:  # what costs more may well bring more
-        state.ridge.reach[:] = np.maximum(1.0, problem.costs / priced.min())
     state.tau_error[:] = 1.0 if options.return_probability == "estimated" else 0.0
     state.curves.ages[:] = blueprint.ages
     floor = 0.0 if rules.prior != s.FIXED else problem.return_at_least  # before noise is known, nothing is asked for

@@ -34,7 +34,7 @@ GONE_SLOT = -1  # in place of a slot of the ring: the decision has left it
 RETURNED, THINNED, SCALED, EARLY = 0, 1, 2, 3
 FIXED, NOISE_ONLY, SHARED, CELLS, LINES = 0, 1, 2, 3, 4
 ONE, ESTIMATED, GIVEN, FACTORS, BY_DEADLINE = 0, 1, 2, 3, 4
-CORRECTED, PRINTED, CALIBRATED, AHEAD, TO_COME = 0, 1, 2, 3, 4
+CORRECTED, PRINTED, CALIBRATED, TO_COME = 0, 1, 2, 3
 OPTIMISM, THOMPSON, TRUE_VALUES = 0, 1, 2
 LP, GREEDY, COIN = 0, 1, 2
 REMAINING, PERIOD, PRINTED_RATE, PRINTED_COIN = 0, 1, 2, 3
@@ -46,7 +46,7 @@ class Rules(NamedTuple):
     learner: int  # RETURNED, THINNED, SCALED, EARLY
     prior: int  # FIXED, NOISE_ONLY, SHARED, CELLS, LINES
     returns: int  # ONE, ESTIMATED, GIVEN, FACTORS, BY_DEADLINE
-    bonus: int  # CORRECTED, PRINTED, CALIBRATED, AHEAD, TO_COME
+    bonus: int  # CORRECTED, PRINTED, CALIBRATED, TO_COME
     sampling: int  # OPTIMISM, THOMPSON, TRUE_VALUES
     pacing: int  # LP, GREEDY, COIN
     rate: int  # REMAINING, PERIOD, PRINTED_RATE, PRINTED_COIN
@@ -66,7 +66,7 @@ class Rules(NamedTuple):
     has_shift: bool  # return curves are shifted by features
     has_cost_shift: bool  # learned costs are shifted by features
     forgets: bool  # with a half-life
-    stretches: bool  # the bonus is AHEAD or TO_COME
+    stretches: bool  # the bonus is TO_COME
     is_unweighted: bool  # printed: the index alone chooses the arm of a context
     control: int  # the arm of those who are skipped; NO_ARM: none
     draws: int  # with THOMPSON: posterior draws that are mixed for one arrival
@@ -104,6 +104,8 @@ class Limits(NamedTuple):
     until_end: bool  # what cannot return before the end is worth nothing
     reads: bool  # whether a refresh reads anything off the curves
     return_at_least: float  # what a unit of budget must bring, once something is known of rewards
+    least_reward: float  # declared, or far out
+    most_reward: float
     refresh_rounds: int  # in a large problem, at least so many rounds between two refreshes
 
 
@@ -113,7 +115,6 @@ class Confidence(NamedTuple):
     exploration: float  # scale of the bonus
     penalty: float  # lambda
     delta: float
-    return_optimism: float  # standard errors added to tau
     certainty: float  # 2 log(1 / delta)
     printed_certainty: float  # 2 log(1 / lambda), a slip of the paper
 

@@ -6,12 +6,16 @@ theta_j is as in `shrinkage`. With right features both variances go to 0 and all
 what they have in common over contexts (b) and what is special in one of them (d); with a constant for a feature,
 theta_j is what contexts differ by, and this is the model of main effects and deviations.
 
+Effects are found by backfitting, which converges: a cell less the line and its deviation says what its arm has. d_ja
+scales with `reach`, the size of what the arm brings, so that cells of an arm differ in proportion to it.
+
 Both variances move by a step of Fisher scoring at each calibration: to where residuals are as large as they should be.
 Unlike an EM step it reaches 0, and leaves it again. One more cell, and one more arm, of the size that spreads are
-thought to have stand in while there are no data. Residuals are taken as if the cell itself had not been learned:
-e / (1 - h), for h the share of its own answers in what the line says of it.
+thought to have stand in while there are no data. The share h of its own answers in what the line says of a cell counts:
+a residual is expected to be 1 - h of its variance.
 
-Where a reward is nothing or always the same, as a conversion is, the noise of a cell follows its mean.
+Where a reward is nothing or always the same, as a conversion is, the noise of a cell follows the rate of its arm and
+its own mean.
 """
 
 from __future__ import annotations
@@ -47,6 +51,7 @@ from doral.estimators.shrinkage import (
 )
 
 FEW = 4.0  # successes, or failures: the square of two standard errors, within which a rate may be twice as high, or 0
+REACH_BELIEF = 1.0  # the average size of arms counts like so much of the size of each
 ALIKE = 1e-9  # relative: rewards that differ by less are the same
 
 
@@ -64,6 +69,8 @@ def calibrate_cells(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats)
             prior.scale[DEVIATION] = prior.scale[EFFECT] = SPREAD_GUESS * scale_of_means
             _forget_effects(ridge, prior.scale[EFFECT])
         prior.scale[SPREAD] = max(prior.scale[SPREAD], SPREAD_FLOOR * prior.scale[RANGE])
+        if ridge.features.shape[1] > 0:
+            _set_reach(prior, ridge, tally)
         for _ in range(steps):
             prior.scale[PENALTY] = prior.scale[NOISE] / prior.scale[SPREAD]
             if ridge.features.shape[1] > 0:
@@ -101,7 +108,7 @@ def _scale_of_means(prior: Prior, tally: Floats, second_moment: float) -> float:
 def _forget_effects(ridge: Ridge, variance: float) -> None:
     for j in range(ridge.effect.shape[0]):
         for a in range(ridge.effect.shape[1]):
-            ridge.effect[j, a], ridge.effect_variance[j, a] = 0.0, variance * ridge.reach[a] * ridge.reach[a]
+            ridge.effect[j, a], ridge.effect_variance[j, a] = 0.0, variance
 
 
 @rare
@@ -132,10 +139,39 @@ def _set_noisiness(prior: Prior, ridge: Ridge, tally: Floats) -> None:
     common_weight = FEW * success / min(common, success - common)
     for j in range(n_contexts):
         prior.sigma[j] = math.sqrt(prior.scale[NOISE])  # all noise is that of a coin: contexts have none of their own
-        for a in range(n_arms):
+    for a in range(n_arms):
+        of_arm, tries = common_weight * common, common_weight
+        for j in range(n_contexts):
+            of_arm += tally[REWARD, j, a]
+            tries += tally[COUNT, j, a]
+        rate = of_arm / tries
+        rate_weight = FEW * success / min(rate, success - rate)
+        for j in range(n_contexts):
             weight, estimate = tally[COUNT, j, a], min(max(ridge.estimate[j, a], 0.0), success)
-            mean = (weight * estimate + common_weight * common) / (weight + common_weight)
+            mean = (weight * estimate + rate_weight * rate) / (weight + rate_weight)
             ridge.noisiness[j, a] = mean * (success - mean) / prior.scale[NOISE]
+
+
+@rare
+def _set_reach(prior: Prior, ridge: Ridge, tally: Floats) -> None:
+    """Set how large deviations of an arm are relative to others: as large as what it brings."""
+    _, n_contexts, n_arms = tally.shape
+    total, n = 0.0, 0.0
+    for a in range(n_arms):
+        reward, tries = 0.0, 0.0
+        for j in range(n_contexts):
+            tries += tally[COUNT, j, a]
+            reward += tally[REWARD, j, a]
+        ridge.reach[a] = -1.0
+        if tries > 0.0:
+            mean = reward / tries
+            ridge.reach[a] = mean * mean + prior.scale[NOISE] / tries
+            total += ridge.reach[a]
+            n += 1.0
+    average = total / n
+    for a in range(n_arms):
+        size = ridge.reach[a] / average if ridge.reach[a] >= 0.0 else 1.0
+        ridge.reach[a] = math.sqrt((size + REACH_BELIEF) / (1.0 + REACH_BELIEF))
 
 
 @rare
@@ -154,7 +190,7 @@ class _Residual(NamedTuple):
     error: float  # the variance of that mean around the line
     rest: float  # 1 - h
     precision: float  # with which the cell tells the effect of its arm
-    says: float  # that effect, as if the cell itself had not been learned, times the precision
+    says: float  # that effect, by backfitting, times the precision
 
 
 @kernel
@@ -162,8 +198,11 @@ def _residual(ridge: Ridge, context: int, arm: int, noise: float) -> _Residual:
     error = ridge.noisiness[context, arm] / ridge.weight[context, arm] + ridge.deviation[context, arm]
     rest = 1.0 - min(ridge.line_squared[context, arm] / error, 1.0 - 1e-9)
     away = ridge.target[context, arm] / ridge.weight[context, arm] - ridge.line[context, arm]
-    precision = 1.0 / (error / rest - ridge.effect_variance[context, arm] / noise)
-    return _Residual(away, error, rest, precision, precision * (away / rest + ridge.effect[context, arm]))
+    own = ridge.effect_variance[context, arm] / noise
+    precision = 1.0 / (
+        max(error - own, ridge.noisiness[context, arm] / ridge.weight[context, arm]) + ridge.line_squared[context, arm]
+    )
+    return _Residual(away, error, rest, precision, precision * (away + ridge.effect[context, arm]))
 
 
 @rare
@@ -190,10 +229,10 @@ def _follow_residuals(prior: Prior, ridge: Ridge, guess: float, most: float) -> 
                 known += one.precision
                 says += one.says
         if known > 0.0:
-            error, mean = square * of_arms + 1.0 / known, says / known
-            arm_score += square / error * (mean * mean / (noise * error) - 1.0)
-            arm_information += (square / error) * (square / error)
-        _set_effect(ridge, a, known, says, square * of_arms, noise)
+            error, mean = of_arms + 1.0 / known, says / known
+            arm_score += (mean * mean / (noise * error) - 1.0) / error
+            arm_information += 1.0 / (error * error)
+        _set_effect(ridge, a, known, says, of_arms, noise)
     deviation = noise * above_zero(of_cells + cell_score / cell_information, cell_information)
     effect = noise * above_zero(of_arms + arm_score / arm_information, arm_information)
     prior.scale[DEVIATION], prior.scale[EFFECT] = min(deviation, most), min(effect, most)

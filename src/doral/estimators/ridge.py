@@ -30,6 +30,7 @@ from doral.numerics.philox import POSTERIOR, philox, to_uniform
 from doral.numerics.rows import VECTOR, add_up_rows, move_by_rows, narrow_by_rows, shift_by_rows, take_off_products
 
 REFACTOR_EVERY = 4096  # rank-one updates of one context between two exact rebuilds
+FIRST_DEVIATION = 1.0  # in units of the noise: before any reward, what one cell brings says little of another
 MANY_FEATURES = 16  # from here on, a root of V^-1 is kept for draws: to factor it for each takes O(k^3)
 
 
@@ -72,9 +73,7 @@ class Ridge(NamedTuple):
     noisiness: Annotated[Floats, Array("rows A", fill=1.0, when="deviates")]  # phi of every cell
     effect: Annotated[Floats, Array("rows A", when="deviates")]  # of an arm beyond its features: a part of `offset`
     effect_variance: Annotated[Floats, Array("rows A", when="deviates")]  # its variance: part of kappa, times the noise
-    reach: Annotated[
-        Floats, Array("A", fill=1.0)
-    ]  # prior scale of effects and deviations of an arm, relative to others
+    reach: Annotated[Floats, Array("A", fill=1.0)]  # prior scale of deviations of an arm, relative to others
     line: Annotated[Floats, Array("nrows Ap", when="deviates")]  # <theta_j, f_a> without the deviation
     line_squared: Annotated[Floats, Array("nrows Ap", when="deviates")]  # ||f_a||^2 in V_j^-1
     keep: Annotated[Floats, Array("nrows Ap", when="deviates")]  # weight of the line in the estimate
@@ -130,6 +129,7 @@ def start_ridge(ridge: Ridge, features: Floats, penalty: float) -> None:
     """Set the features and the prior of a ridge without data."""
     n_features = features.shape[1]
     ridge.precision[:] = penalty * (np.eye(n_features) if n_features else 1.0)
+    ridge.deviation[:] = FIRST_DEVIATION
     set_features(ridge, features)
 
 

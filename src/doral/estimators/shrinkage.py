@@ -25,6 +25,7 @@ from doral._arrays import Array, Floats, allocate
 from doral.compiled import kernel, rare, shared
 from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
 from doral.estimators.ridge import (
+    FIRST_DEVIATION,
     MANY_FEATURES,
     Ridge,
     deviates,
@@ -121,7 +122,7 @@ def start_over(prior: Prior, ridge: Ridge) -> None:
         for a in range(ridge.offset.shape[1]):
             ridge.offset[j, a] = 0.0
             if deviates(ridge):
-                ridge.deviation[j, a], ridge.noisiness[j, a] = 0.0, 1.0
+                ridge.deviation[j, a], ridge.noisiness[j, a] = FIRST_DEVIATION, 1.0
                 ridge.effect[j, a], ridge.effect_variance[j, a] = 0.0, 0.0
 
 

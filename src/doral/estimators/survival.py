@@ -14,13 +14,13 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from doral._arrays import Array, Floats, Ints, allocate
-from doral._elementary import geometric_steps
 from doral.compiled import kernel, rare, shared
+from doral.numerics.elementary import geometric_steps
 
 MOST_CONCENTRATED = 1e9
 MOST_VOTES = 20.0  # a context with more decisions says no more about how far contexts differ
-WELL_KNOWN = 10.0  # decisions with a known fate
-SPREAD_PRIOR_SD = 0.3  # how far apart return probabilities of arms are thought to be at first
+AGE_BELIEF = 1.0  # decisions that the hazard of the age before counts for in that of an age, over all arms
+ARM_BELIEF = 2.0  # decisions that the hazard over all arms counts for in that of an arm
 WHOLE_ARM = -1  # in place of a row: the arm over all contexts
 ADDED_BY_AGE = 64  # up to here, sums over contexts are taken age by age
 
@@ -28,21 +28,23 @@ ADDED_BY_AGE = 64  # up to here, sums over contexts are taken age by age
 class ReturnCurves(NamedTuple):
     """Curves by arm, or by context and arm, on G common ages; group = row * A + arm, one row or one per context."""
 
+    pools: bool  # hazards are shrunk: of a context to its arm, of an arm to all arms, of an age to the one before
     ages: Annotated[Floats, Array("G")]  # interval ends, ascending
     at_risk: Annotated[Floats, Array("groups G")]  # decisions that entered the interval open, fate known
     returned: Annotated[Floats, Array("groups G")]  # of those, answered inside it
     arm_at_risk: Annotated[Floats, Array("A G")]  # the same over all rows, as of the last `pool`
     arm_returned: Annotated[Floats, Array("A G")]
-    arm_hazard: Annotated[
-        Floats, Array("A G", fill=1.0)
-    ]  # their ratio; that over all arms where nobody has been watched so long
-    shared: Annotated[Floats, Array("G+1", fill=1.0)]  # hazards over all arms; last: decisions that a context borrows
+    arm_hazard: Annotated[Floats, Array("A G", fill=1.0)]  # posterior mean of their ratio, around `shared`
+    shared: Annotated[
+        Floats, Array("G+1", fill=1.0)
+    ]  # hazards over all arms; last: decisions that the arm counts for in a context
     cursor: Annotated[Ints, Array("G")]  # the first decision that has not yet passed the age
 
 
-def new_return_curves(n_arms: int, n_rows: int, ages: Floats) -> ReturnCurves:
-    """Curves with no data."""
-    curves: ReturnCurves = allocate(ReturnCurves, {"A": n_arms, "groups": n_rows * n_arms, "G": ages.size})
+def new_return_curves(n_arms: int, n_rows: int, ages: Floats, *, pools: bool) -> ReturnCurves:
+    """Return curves with no data."""
+    sizes = {"A": n_arms, "groups": n_rows * n_arms, "G": ages.size}
+    curves: ReturnCurves = allocate(ReturnCurves, sizes, pools=pools)
     curves.ages[:] = ages
     return curves
 
@@ -98,30 +100,30 @@ def _scatter(curves: ReturnCurves, row: int, arm: int, g: int) -> tuple[float, f
 
 @shared
 def pool(curves: ReturnCurves) -> None:
-    """Sum rows into arms and arms into all, and see how much contexts differ from their arm.
+    """Sum rows into arms and, with pooling, estimate hazards of all arms, of each arm, and how much contexts differ.
+
+    The hazard of an age is a Beta-binomial posterior mean, around that of the age before; that of an arm likewise,
+    around that of all arms. An age that no decision has reached thus takes the hazard of the age before it.
 
     Hazards of contexts are taken as beta distributed around their arm's. Counts then scatter more than binomially, by
     n (n - 1) h (1 - h) / (concentration + 1), and the excess over all arms and ages gives the concentration: how many
-    decisions the arm counts for in a context. Curves that are kept by arm alone are not shrunk at all.
+    decisions the arm counts for in a context.
     """
     n_arms, n_ages = curves.arm_at_risk.shape
     n_rows = curves.at_risk.shape[0] // n_arms
-    if n_rows == 1:
-        for arm in range(n_arms):
-            for g in range(n_ages):
-                curves.arm_at_risk[arm, g] = curves.at_risk[arm, g]
-                curves.arm_returned[arm, g] = curves.returned[arm, g]
-        return
     _sum_rows(curves, n_rows)
+    if not curves.pools:
+        return
     for g in range(n_ages):
         all_at_risk, all_returned = 0.0, 0.0
         for arm in range(n_arms):
             all_at_risk += curves.arm_at_risk[arm, g]
             all_returned += curves.arm_returned[arm, g]
-        curves.shared[g] = all_returned / all_at_risk if all_at_risk > 0.0 else 1.0
+        before = curves.shared[g - 1] if g > 0 else 1.0
+        curves.shared[g] = (all_returned + AGE_BELIEF * before) / (all_at_risk + AGE_BELIEF)
         for arm in range(n_arms):
-            at_risk = curves.arm_at_risk[arm, g]
-            curves.arm_hazard[arm, g] = curves.arm_returned[arm, g] / at_risk if at_risk > 0.0 else curves.shared[g]
+            known, hazard = curves.arm_at_risk[arm, g] + ARM_BELIEF, curves.shared[g]
+            curves.arm_hazard[arm, g] = (curves.arm_returned[arm, g] + ARM_BELIEF * hazard) / known
     excess, possible = 0.0, 0.0
     if n_rows <= ADDED_BY_AGE:
         for g in range(n_ages):
@@ -145,10 +147,10 @@ def pool(curves: ReturnCurves) -> None:
 def _hazard(curves: ReturnCurves, row: int, arm: int, g: int) -> float:
     """The chance to be answered in the interval, if open at its start.
 
-    Where nobody has been watched so long: optimism, 1; with curves by context that of the other arms, if there is one.
+    Without pooling it is 1, which is optimism, for an age that no decision of the arm has reached.
     """
     n_arms = curves.arm_at_risk.shape[0]
-    if curves.at_risk.shape[0] == n_arms:
+    if not curves.pools:
         at_risk = curves.at_risk[arm, g]
         return curves.returned[arm, g] / at_risk if at_risk > 0.0 else 1.0
     hazard = curves.arm_hazard[arm, g]
@@ -181,7 +183,7 @@ def return_probability(curves: ReturnCurves, row: int, arm: int, age: float) -> 
 def known_decisions(curves: ReturnCurves, row: int, arm: int) -> float:
     """How many decisions a return probability rests on, those borrowed from the arm included."""
     n_arms = curves.arm_at_risk.shape[0]
-    if curves.at_risk.shape[0] == n_arms:
+    if not curves.pools:
         return curves.at_risk[arm, 0]
     return min(curves.at_risk[row * n_arms + arm, 0] + curves.shared[-1], curves.arm_at_risk[arm, 0])
 
@@ -209,9 +211,8 @@ def restricted_mean(curves: ReturnCurves, arm: int) -> float:
 
 def whole_arm_curve(curves: ReturnCurves, arm: int) -> Floats:
     """The return curve of an arm, over all contexts, at each age: `return_probability` without compiled code."""
-    n_arms = curves.arm_at_risk.shape[0]
     hazards = curves.arm_hazard[arm]
-    if curves.at_risk.shape[0] == n_arms:
+    if not curves.pools:
         at_risk = curves.at_risk[arm]
         hazards = np.where(at_risk > 0.0, curves.returned[arm] / np.maximum(at_risk, 1e-300), 1.0)
     return np.asarray(1.0 - np.cumprod(1.0 - hazards))
@@ -251,29 +252,3 @@ def mean_age(curves: ReturnCurves, limit: float) -> float:
             before, start = by, age
         weight += curves.arm_at_risk[a, 0] * before
     return total / weight if weight > 0.0 else 0.0
-
-
-@shared
-def shrink_to_others(curves: ReturnCurves, row: int, tau: Floats, error: Floats) -> None:
-    """An arm of which little is known is thought to return like the others, as far as those agree: in one context.
-
-    Normal means with known errors: the spread between well-known arms is the prior. A few arms that agree by chance
-    must not make the rest of them certain, so the spread starts from a guess that counts like one arm.
-    """
-    n_arms = curves.arm_at_risk.shape[0]
-    n, mean, square, noise = 0.0, 0.0, 0.0, 0.0
-    for a in range(n_arms):
-        if known_decisions(curves, row, a) >= WELL_KNOWN:
-            n += 1.0
-            mean += tau[a]
-            square += tau[a] * tau[a]
-            noise += error[a] * error[a]
-    if n < 3.0:
-        return
-    mean /= n
-    excess = max(square - n * mean * mean - (n - 1.0) * noise / n, 0.0)
-    spread = (excess + SPREAD_PRIOR_SD**2) / n
-    for a in range(n_arms):
-        keep = spread / (spread + error[a] * error[a])
-        tau[a] = mean + keep * (tau[a] - mean)
-        error[a] *= math.sqrt(keep)

@@ -1,4 +1,4 @@
-"""What policies would have brought, as far as a log can tell."""
+"""What an evaluation says: values of policies, the best of many, sentences, and how it shows itself."""
 
 from __future__ import annotations
 
@@ -11,14 +11,118 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral.errors import InvalidValue
-from doral.evaluation.estimate import difference_of, interval_of, widened
+from doral.evaluation.policies import STATUS_QUO
 from doral.evaluation.rows import Rows
-from doral.evaluation.targets import STATUS_QUO
+from doral.evaluation.valuing import difference_of, interval_of, widened
+from doral.pages.notebook import card, note, small_table
+from doral.pages.numbers import count
 
 if TYPE_CHECKING:
     import polars as pl
 
     from doral.pages.figure import Figure
+
+
+def number(value: float, *, signed: bool = False) -> str:
+    """Three digits are more than an interval ever deserves."""
+    if not math.isfinite(value):
+        return "unknown"
+    return f"{value:+.3g}" if signed else f"{value:.3g}"
+
+
+def between(low: float, high: float, *, signed: bool = False) -> str:
+    if not math.isfinite(low) or not math.isfinite(high):
+        return "[anything]"
+    return f"[{number(low, signed=signed)}, {number(high, signed=signed)}]"
+
+
+def text_of(result: Evaluation) -> str:
+    """Lines: what is valued, what was done, each policy, what to know of the log."""
+    lines = []
+    if result.values:
+        within = f" within {result.deadline_words}" if result.deadline_words else ""
+        lines.append(f"Valued per arrival: what came{within}, of {result.arrivals:,} arrivals.")
+        if result.complete < 1.0:
+            lines.append(f"Of {1.0 - result.complete:.0%} it is not known yet: those who were watched stand for them.")
+        done = result.of(STATUS_QUO)
+        lines.append(
+            f"What was done brought {number(done.value)} {between(done.low, done.high)} and cost {number(done.cost)}"
+            f"{_per_cost(done)}."
+        )
+        others = [result.of(one) for one in result.policies if one != STATUS_QUO]
+        lines.extend(_sentence(one, result.arrivals) for one in others)
+        if sum(one.is_supported for one in others) > 1 and result.arrivals > 1:
+            lines.append(_best(result))
+    lines.extend(result.notes)
+    return "\n".join(lines)
+
+
+def _per_cost(value: Value) -> str:
+    return "" if value.per_cost is None else f", {number(value.per_cost)} per unit of budget"
+
+
+def _sentence(value: Value, arrivals: int) -> str:
+    if not value.is_supported:
+        return f"{value.policy}: {value.verdict}. No number of arrivals of the same kind would change that."
+    told = (
+        f"{value.policy} would have brought {number(value.value)} {between(value.low, value.high)} at a cost of "
+        f"{number(value.cost)}{_per_cost(value)}: {number(value.difference, signed=True)} "
+        f"{between(value.difference_low, value.difference_high, signed=True)} to what was done"
+    )
+    if value.is_equal:
+        told += ", which the log cannot tell from 0"
+        if value.needed is not None and value.needed > arrivals:
+            told += (
+                f" (about {value.needed:,} such arrivals would, if that is the difference; {4 * arrivals:,} halve the "
+                "interval)"
+            )
+    return f"{told}. {value.verdict[0].upper()}{value.verdict[1:]}; worth {value.ess:,.0f} arrivals."
+
+
+def _best(result: Evaluation) -> str:
+    best = result.best()
+    names = " and ".join(dict.fromkeys(best.policies))
+    return (
+        f"The best of these, chosen on one half and valued on the other ({names}): {number(best.value)} "
+        f"{between(best.low, best.high)}, {number(best.difference, signed=True)} "
+        f"{between(best.difference_low, best.difference_high, signed=True)} to what was done."
+    )
+
+
+_MOST = 30  # rows of the table
+
+
+def in_words(result: Evaluation) -> str:
+    """One line."""
+    others = [one for one in result.policies if one != STATUS_QUO]
+    within = f" within {result.deadline_words}" if result.deadline_words else ""
+    size = f"{count(len(others), 'policy', 'policies')} on {result.arrivals:,} arrivals{within}"
+    return f"<Evaluation of {result.log!r}: {size if result.values else 'nothing can be valued'}>"
+
+
+def evaluation_card(result: Evaluation) -> str:
+    """For a notebook."""
+    told = result.text().splitlines()
+    parts = [note(line) for line in told[: 2 + len(result.policies)]] if not result.values else []
+    if result.values:
+        rows = [
+            (
+                one.policy,
+                f"{number(one.value)} {between(one.low, one.high)}",
+                ""
+                if one.policy == STATUS_QUO
+                else f"{number(one.difference, signed=True)} "
+                f"{between(one.difference_low, one.difference_high, signed=True)}",
+                number(one.cost),
+                one.verdict,
+            )
+            for one in (result.of(name) for name in result.policies[:_MOST])
+        ]
+        heads = ("Policy", "Brings per arrival", "More than what was done", "Costs", "The log says")
+        parts.append(small_table(heads, rows, numbers=(3,)))
+        parts += [note(one) for one in result.notes]
+    facts = [("", told[0])] if told else []
+    return card(f"Evaluation of {result.log}", facts, parts=parts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,8 +273,6 @@ class Evaluation:
 
     def text(self) -> str:
         """In plain sentences."""
-        from doral.evaluation.words import text_of
-
         return text_of(self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -194,13 +296,9 @@ class Evaluation:
         return overlap(self)
 
     def __repr__(self) -> str:
-        from doral.evaluation.notebook import in_words
-
         return in_words(self)
 
     def _repr_html_(self) -> str:
-        from doral.evaluation.notebook import evaluation_card
-
         return evaluation_card(self)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from doral.errors import shown
-from doral.evaluation.targets import STATUS_QUO
+from doral.evaluation.policies import STATUS_QUO
 from doral.pages.figure import Figure
 
 if TYPE_CHECKING:

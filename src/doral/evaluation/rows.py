@@ -11,7 +11,8 @@ import numpy as np
 
 from doral._arrays import Flags, Floats, Ints
 from doral._cached import cached_property
-from doral.log.log import SKIPPED, Log
+from doral.errors import InvalidValue
+from doral.logs.log import SKIPPED, Log
 from doral.problem import NOTHING
 
 # Without a deadline, the longest wait for which so many were watched: nobody counts for more than two.
@@ -65,11 +66,6 @@ class Rows:
         """Rows whose outcome has to be learned: all but those in which nothing was done and that is worth nothing."""
         return self.option != self.nothing if self.nothing_is_known else np.ones(len(self), dtype=bool)
 
-    @property
-    def is_too_late(self) -> bool:
-        """Whether nobody was watched until the deadline, so that nothing is known of it."""
-        return not bool(self.is_complete.all()) and not bool((self.watched >= self.deadline).any())
-
     @cached_property
     def too_new(self) -> Flags:
         """(A + 1,) options with open rows of which nobody was watched until the deadline.
@@ -87,6 +83,15 @@ def longest_deadline(log: Log) -> float:
     answered = log.delay[log.is_answered]
     last = float(answered.max()) if answered.size else 0.0
     return min(last, float(np.quantile(log.watched, 1.0 - WATCHED_SHARE, method="lower")))
+
+
+def check_deadline(log: Log, deadline: float) -> None:
+    """Refuse a deadline for which no open decision of the log was watched: nothing is known of it."""
+    is_open = ~(log.delay <= deadline) & (log.is_served | log.skips_are_answered)
+    if is_open.any() and not (log.watched >= deadline).any():
+        half = log.clock.shown(longest_deadline(log))
+        remedy = f"no decision was watched for so long; half of them were for {half}"
+        raise InvalidValue("deadline", log.clock.shown(deadline), remedy)
 
 
 def rows_of(log: Log, *, deadline: float) -> Rows:

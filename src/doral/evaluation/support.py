@@ -9,8 +9,8 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral.errors import shown
-from doral.evaluation.estimate import Interval, effective_size
 from doral.evaluation.rows import Rows
+from doral.evaluation.valuing import Interval, effective_size
 
 FEW = 30.0  # effective rows: below, intervals rest on the shape of rewards
 MUCH = 0.1  # of all weight on one row
@@ -112,6 +112,16 @@ def verdict_of(support: Support, value: Interval, largest: float, *, is_certain:
     if support.share_of_largest > MUCH:
         return f"weak: a single arrival has {support.share_of_largest:.0%} of the weight"
     return "supported"
+
+
+def not_seen(support: Support) -> float:
+    """Return the share of what the policy does of which the log says nothing: that part may bring anything.
+
+    Where a few rows decide, one more row could be of a kind that was not among them.
+    """
+    missing = max(support.unsupported, 1.0 - support.accounted if support.is_off else 0.0, 0.0) + support.unseen
+    few = 1.0 / (1.0 + support.ess) if support.ess < FEW or support.share_of_largest > MUCH else 0.0
+    return min(missing + few, 1.0)
 
 
 def _percent(share: float) -> str:

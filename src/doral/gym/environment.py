@@ -71,7 +71,7 @@ class ScenarioEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     Args:
         scenario: A name (`doral scenarios` lists them) or a `doral.Scenario`.
         reward: "returned": an answer within its deadline is rewarded in the step in which it returns.
-            "at_decision": in the step of its decision, before anybody could know; the sum is the same. That is for
+            "at_decision": in the step of its decision, before the answer is there; the sum is the same. That is for
             training in a simulator alone. Default: "returned".
         render_mode: None: there is nothing to be drawn.
     """

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doral import _check
-from doral.compiled import Block, running_python
+from doral.compiled import Block
 from doral.engine.setup import MAX_SEED
 from doral.errors import InvalidValue
 from doral.gym.observation import Layout, Observer, Statistics
@@ -166,8 +166,7 @@ class Episode:
         )
         worth = reward * weight if is_counted and delay <= deadline else 0.0
         if truth.world.nothing.shape[1] > 0:
-            with running_python():
-                worth -= float(truth.world.nothing[phase_of(truth.world, decided), person])
+            worth -= float(truth.world.nothing[phase_of(truth.world, decided), person])
         return worth
 
     @property

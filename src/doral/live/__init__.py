@@ -1,8 +1,8 @@
-"""Live campaigns: the compiled policy driven by an event log that survives everything.
+"""Live campaigns: decisions that are stored before they are answered.
 
-The way of a request: `campaign` (what people call) -> `requests` (checked input) -> `plan_*` (drafts of events) ->
-`apply` (the engine completes them, the `fold` changes) -> `storage` (stored), all of it held together by `session`.
-Reading a log takes the second half of the way: what it says are facts, and `apply` learns from them.
+Read in this order: `events` (what can happen, and how it is stored), `kinds` (a chapter for each: the request, the
+events that follow, how they are applied), `state` (what a log adds up to), `runtime` (`session`: lock, catch up,
+validate, apply, append, commit), `views` and `page` (what people see), `storage` (SQLite, PostgreSQL, memory).
 """
 
 from __future__ import annotations

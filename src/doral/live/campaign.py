@@ -1,72 +1,52 @@
-"""`Campaign`: what people call. Each method checks its input and has the session write what its plan drafts."""
+"""`Campaign`: what people call. Each method checks its input and hands the session a request."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from doral import _check
 from doral.errors import DoralError, InvalidValue, UnknownName
-from doral.live.archive import Archive, archive, archives, relocate
-from doral.live.decision import Decision, read_id
-from doral.live.decision_pages import DecisionPage, find_by_key, read_page
-from doral.live.ends import end_timestamp
-from doral.live.events import (
+from doral.live.events.event import (
     ANSWER_SCOPE,
-    ARM_PAUSED,
-    ARM_RESUMED,
-    ARM_RETIRED,
+    ARM_IS_ACTIVE,
+    ARM_IS_PAUSED,
+    ARM_IS_RETIRED,
     CHANGE_SCOPE,
     IS_PENDING,
     STATE_NAMES,
 )
-from doral.live.export import write_decisions
-from doral.live.fold import Fold
-from doral.live.health import Health, examine
-from doral.live.ledger import Ledger
+from doral.live.kinds.amend import Cancel, Cancellation, Correct
+from doral.live.kinds.answer import GiveAnswer, GiveAnswers, answer_of, make_answer
+from doral.live.kinds.change import AddArm, ChangeArm, Close, Extend, ExtendUntil, RepairClock, TopUp, top_up_amount
+from doral.live.kinds.decide import Decide, DecideMany, arrival_of, make_arrival
+from doral.live.kinds.expire import Expire
+from doral.live.kinds.forget import Forget
+from doral.live.kinds.record import Record, make_record, record_of
+from doral.live.kinds.request import as_batch, scoped_key
+from doral.live.kinds.subject import Subject
 from doral.live.page.facts import CampaignFacts
 from doral.live.page.file import page_path, write_page
 from doral.live.page.page import page
 from doral.live.page.watch import Watch
-from doral.live.plan_amendments import plan_cancellation, plan_correction
-from doral.live.plan_answers import plan_answer, plan_answers
-from doral.live.plan_changes import (
-    plan_arm_status,
-    plan_clock_repair,
-    plan_closing,
-    plan_expiry,
-    plan_extension,
-    plan_later_end,
-    plan_new_arm,
-    plan_top_up,
-)
-from doral.live.plan_decisions import plan_decision, plan_decisions
-from doral.live.plan_forgetting import plan_forgetting
-from doral.live.plan_records import plan_records
-from doral.live.report import Report, make_report
-from doral.live.requests import (
-    CancelRequest,
-    answer_of,
-    arrival_of,
-    as_batch,
-    make_answer,
-    make_arrival,
-    make_record,
-    record_of,
-    scoped_key,
-    top_up_amount,
-)
-from doral.live.served import ServedTables
-from doral.live.session import Session
-from doral.live.shown_campaign import campaign_card, campaign_repr
+from doral.live.runtime.clock import Stamp, end_timestamp
+from doral.live.runtime.group_commit import each, store_each
+from doral.live.runtime.session import Session
+from doral.live.state.ledger import Ledger
+from doral.live.state.names import read_id
+from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
-from doral.live.subject import Subject
-from doral.live.tally import Tally
-from doral.live.together import answer as ask_answer
-from doral.live.together import decision as ask_decision
-from doral.live.together import each, store_each
-from doral.live.verify import Verification, Verifier
+from doral.live.views.cards import campaign_card, campaign_repr
+from doral.live.views.decision import Decision
+from doral.live.views.decision_pages import DecisionPage, Tally, find_by_key, read_page
+from doral.live.views.export import write_decisions
+from doral.live.views.health import Health, examine
+from doral.live.views.preview import Preview, preview
+from doral.live.views.report import Report, make_report
+from doral.live.views.served import ServedTables
+from doral.live.views.verify import Verification, Verifier
 from doral.person import FeaturesLike
 from doral.problem import MAX_HORIZON, Arm, Problem
 
@@ -98,7 +78,7 @@ class Campaign:
     @property
     def problem(self) -> Problem:
         """As it is now, with the arms that were added."""
-        return self._session.read(lambda _, fold: fold.problem)
+        return self._session.read(lambda _, now: now.problem)
 
     @property
     def is_gone(self) -> bool:
@@ -139,7 +119,33 @@ class Campaign:
                 in the context; with `person` only.
         """
         asked = make_arrival(context, available, key, at, features=features, weight=weight, deadline=deadline)
-        return self._session.write(plan_decision, asked)
+        return self._session.write(Decide(asked))
+
+    def preview(
+        self,
+        context: str | None = None,
+        available: Iterable[str] | None = None,
+        at: object = None,
+        *,
+        features: FeaturesLike | None = None,
+        weight: float | None = None,
+        deadline: float | None = None,
+    ) -> Preview:
+        """What would be decided for this arrival now, with the values, the price and the reason; nothing is changed.
+
+        If the arrival is the next one, and nothing else happens before, `decide` decides just so.
+
+        Args:
+            context: As for `decide`.
+            available: As for `decide`.
+            at: As for `decide`.
+            features: As for `decide`.
+            weight: As for `decide`.
+            deadline: As for `decide`, in seconds (or rounds).
+        """
+        asked = make_arrival(context, available, None, at, features=features, weight=weight, deadline=deadline)
+        stamp = Stamp(self._session.writer, time.time(), self._session.clock_tolerance_s)
+        return self._session.read(lambda log, now: preview(log, now, asked, stamp))
 
     def decide_many(self, arrivals: Iterable[str | Mapping[str, Any]]) -> list[Decision]:
         """Many arrivals in their order, stored together or not at all.
@@ -148,7 +154,7 @@ class Campaign:
             arrivals: Each is the name of a context, or a mapping with the arguments of `decide`; at most 100,000.
         """
         asked = [arrival_of(one) for one in as_batch("arrivals", arrivals)]
-        return self._session.write(plan_decisions, asked) if asked else []
+        return self._session.write(DecideMany(asked)) if asked else []
 
     def decide_each(self, arrivals: Iterable[str | Mapping[str, Any]]) -> list[Decision | DoralError]:
         """Many arrivals in their order, stored together; what is wrong with one does not keep the others out.
@@ -159,7 +165,18 @@ class Campaign:
         Args:
             arrivals: As for `decide_many`.
         """
-        return store_each(self._session, each(ask_decision, as_batch("arrivals", arrivals)))
+        return store_each(self._session, each(lambda one: Decide(arrival_of(one)), as_batch("arrivals", arrivals)))
+
+    def prepared(self, arrivals: Iterable[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """Arguments of `decide` as they are stored: a model of your own adds what it predicts.
+
+        Args:
+            arrivals: Each with the arguments of `decide`.
+        """
+        return as_batch("arrivals", arrivals)
+
+    def refit_if_due(self) -> None:
+        """Fit a model of your own anew, where there is one and enough answers have come."""
 
     # --- answers ----------------------------------------------------------------------------------------------------
 
@@ -181,7 +198,7 @@ class Campaign:
                 where costs are paid on answer what the problem says.
             at: When the answer came, for back-fill, as for `decide`; None: now.
         """
-        return self._session.write(plan_answer, make_answer(decision_id, reward, key, actual_cost, at))
+        return self._session.write(GiveAnswer(make_answer(decision_id, reward, key, actual_cost, at)))
 
     def feedback_many(self, answers: Iterable[tuple[str, float] | Mapping[str, Any]]) -> list[Decision]:
         """Many answers in their order, stored together or not at all.
@@ -191,7 +208,7 @@ class Campaign:
                 100,000.
         """
         asked = [answer_of(one) for one in as_batch("answers", answers)]
-        return self._session.write(plan_answers, asked) if asked else []
+        return self._session.write(GiveAnswers(asked)) if asked else []
 
     def feedback_each(self, answers: Iterable[tuple[str, float] | Mapping[str, Any]]) -> list[Decision | DoralError]:
         """Many answers in their order, stored together; what is wrong with one does not keep the others out.
@@ -201,7 +218,7 @@ class Campaign:
         Args:
             answers: As for `feedback_many`.
         """
-        return store_each(self._session, each(ask_answer, as_batch("answers", answers)))
+        return store_each(self._session, each(lambda one: GiveAnswer(answer_of(one)), as_batch("answers", answers)))
 
     def correct(
         self,
@@ -220,7 +237,7 @@ class Campaign:
             actual_cost: What it cost after all; None: as was said before.
             at: When the correction came, for back-fill, as for `decide`; None: now. The delay stays that of the answer.
         """
-        return self._session.write(plan_correction, make_answer(decision_id, reward, key, actual_cost, at))
+        return self._session.write(Correct(make_answer(decision_id, reward, key, actual_cost, at)))
 
     def cancel(self, decision_id: str, key: str | None = None, at: object = None) -> Decision:
         """The decision was not carried out: its budget comes back, and it is forgotten as far as possible.
@@ -230,19 +247,18 @@ class Campaign:
             key: A name of this very request: the same key with the same content counts once.
             at: When that became known, for back-fill, as for `decide`; None: now.
         """
-        return self._session.write(plan_cancellation, CancelRequest(decision_id, scoped_key(ANSWER_SCOPE, key), at))
+        return self._session.write(Cancel(Cancellation(decision_id, scoped_key(ANSWER_SCOPE, key), at)))
 
-    def expire(self, now: object = None, release: bool | None = None) -> int:
+    def expire(self, now: object = None, key: str | None = None) -> int:
         """Decisions that are too old for an answer to count become `expired`; returns how many.
 
         Args:
             now: By what time they are judged, as `at` of `decide`; None: now.
-            release: False: what was reserved for them is spent. True: it comes back, for offers that cost nothing
-                unless used. None: it comes back where the problem says that costs are paid "on_answer".
+            key: A name of this very request: a repeated one gives the same number.
+
+        What was reserved for them is spent; where the problem says that costs are paid "on_answer", it comes back.
         """
-        if release is not None and not isinstance(release, bool):
-            raise InvalidValue("release", release, "must be True or False")
-        return self._session.write(plan_expiry, now, release)
+        return self._session.write(Expire(now, scoped_key(CHANGE_SCOPE, key)))
 
     # --- decisions that were made elsewhere -------------------------------------------------------------------------
 
@@ -283,7 +299,7 @@ class Campaign:
             context, arm, at, reward, answered_at, cost, probability, spend, key,
             features=features, weight=weight, deadline=deadline,
         )  # fmt: skip
-        return self._session.write(plan_records, [asked])[0]
+        return self._session.write(Record([asked]))[0]
 
     def record_many(self, records: Iterable[Mapping[str, Any]]) -> list[Decision]:
         """Many of them, entered in the order in which they happened, stored together or not at all.
@@ -292,7 +308,7 @@ class Campaign:
             records: Each is a mapping with the arguments of `record`; at most 100,000.
         """
         asked = [record_of(one) for one in as_batch("records", records)]
-        return self._session.write(plan_records, asked) if asked else []
+        return self._session.write(Record(asked)) if asked else []
 
     # --- changes while it runs --------------------------------------------------------------------------------------
 
@@ -305,31 +321,34 @@ class Campaign:
         """
         if not isinstance(arm, Arm):
             raise InvalidValue("arm", arm, "must be an Arm; write Arm(name, features=[...])")
-        self._session.write(plan_new_arm, arm, scoped_key(CHANGE_SCOPE, key))
+        self._session.write(AddArm(arm, scoped_key(CHANGE_SCOPE, key)))
 
-    def pause_arm(self, name: str) -> None:
+    def pause_arm(self, name: str, key: str | None = None) -> None:
         """Stop offering an arm until `resume_arm`.
 
         Args:
             name: Of the arm.
+            key: A name of this very request: one that comes again, however late, changes nothing.
         """
-        self._session.write(plan_arm_status, name, ARM_PAUSED)
+        self._session.write(ChangeArm(name, ARM_IS_PAUSED, scoped_key(CHANGE_SCOPE, key)))
 
-    def resume_arm(self, name: str) -> None:
+    def resume_arm(self, name: str, key: str | None = None) -> None:
         """Offer a paused arm again.
 
         Args:
             name: Of the arm.
+            key: A name of this very request: one that comes again, however late, changes nothing.
         """
-        self._session.write(plan_arm_status, name, ARM_RESUMED)
+        self._session.write(ChangeArm(name, ARM_IS_ACTIVE, scoped_key(CHANGE_SCOPE, key)))
 
-    def retire_arm(self, name: str) -> None:
+    def retire_arm(self, name: str, key: str | None = None) -> None:
         """Stop offering an arm for good. Answers to it are still taken.
 
         Args:
             name: Of the arm.
+            key: A name of this very request: one that comes again, however late, changes nothing.
         """
-        self._session.write(plan_arm_status, name, ARM_RETIRED)
+        self._session.write(ChangeArm(name, ARM_IS_RETIRED, scoped_key(CHANGE_SCOPE, key)))
 
     def top_up(self, amount: float, key: str | None = None) -> None:
         """More budget. Give a key: a repeated request then adds it once.
@@ -339,7 +358,7 @@ class Campaign:
             key: A name of this very request.
         """
         amount = top_up_amount(amount)
-        self._session.write(plan_top_up, amount, scoped_key(CHANGE_SCOPE, key))
+        self._session.write(TopUp(amount, scoped_key(CHANGE_SCOPE, key)))
 
     def extend(self, rounds: int | None = None, key: str | None = None, until: object = None) -> None:
         """More arrivals are expected, or the campaign that ends with a date lasts until a later one.
@@ -355,24 +374,29 @@ class Campaign:
         if (rounds is None) == (until is None):
             raise InvalidValue("until", until, f"and rounds = {rounds!r}: give one of them; a key comes with it")
         if until is not None:
-            self._session.write(plan_later_end, end_timestamp("until", until), own_key)
+            self._session.write(ExtendUntil(end_timestamp("until", until), own_key))
         else:
             rounds = _check.whole_number("rounds", rounds, at_least=1, at_most=MAX_HORIZON)
-            self._session.write(plan_extension, rounds, own_key)
+            self._session.write(Extend(rounds, own_key))
 
-    def repair_clock(self, to: object = None) -> None:
+    def repair_clock(self, to: object = None, key: str | None = None) -> None:
         """Set the campaign's clock back, to this host's or to a timestamp, after a wrong one has carried it away.
 
         Decisions that seem to have been made later count as made then.
 
         Args:
             to: What it is to show, as `at` of `decide`; None: what this host's clock shows.
+            key: A name of this very request: a repeated one sets it once.
         """
-        self._session.write(plan_clock_repair, to)
+        self._session.write(RepairClock(to, scoped_key(CHANGE_SCOPE, key)))
 
-    def close(self) -> None:
-        """End the campaign: no more decisions. Answers to open ones are still taken."""
-        self._session.write(plan_closing)
+    def close(self, key: str | None = None) -> None:
+        """End the campaign: no more decisions. Answers to open ones are still taken.
+
+        Args:
+            key: A name of this very request; a campaign that is closed stays so in any case.
+        """
+        self._session.write(Close(scoped_key(CHANGE_SCOPE, key)))
 
     # --- looking ----------------------------------------------------------------------------------------------------
 
@@ -383,8 +407,8 @@ class Campaign:
             decision_id: Its `id`.
         """
 
-        def look(log: Log, fold: Fold) -> Decision:
-            return Subject.find(log, fold, read_id(fold.names.tag, decision_id)).decision()
+        def look(log: Log, now: CampaignState) -> Decision:
+            return Subject.find(log, now, read_id(now.names.tag, decision_id)).decision()
 
         return self._session.read(look)
 
@@ -398,7 +422,7 @@ class Campaign:
             raise UnknownName("state", state, STATE_NAMES)
         after = 0
         if state == STATE_NAMES[IS_PENDING]:
-            after = self._session.read(lambda log, fold: max(fold.expiries.all_upto, log.archived))
+            after = self._session.read(lambda _, now: now.expiries.all_upto)
         return self._pages(state, after)
 
     def decision_page(self, after: str | None = None, state: str | None = None, limit: int = 100) -> DecisionPage:
@@ -420,13 +444,13 @@ class Campaign:
         return find_by_key(self._session, key)
 
     def _pages(self, state: str | None, after: int) -> Iterator[Decision]:
-        def page(log: Log, fold: Fold) -> tuple[list[Decision], int]:
-            decided = log.decided_after(after, upto=fold.sequence, limit=PAGE_DECISIONS)
+        def page(log: Log, now: CampaignState) -> tuple[list[Decision], int]:
+            decided = log.decided_after(after, upto=now.sequence, limit=PAGE_DECISIONS)
             if not decided:
-                tally.compare(fold)
+                tally.compare(now)
                 return [], after
             about = log.about_range(decided[0].sequence, decided[-1].sequence)
-            return tally.count(fold, decided, about), decided[-1].sequence
+            return tally.count(now, decided, about), decided[-1].sequence
 
         tally = Tally(is_whole=after == 0)
         while True:
@@ -437,7 +461,7 @@ class Campaign:
 
     def ledger(self) -> Ledger:
         """Where the budget is: spent + reserved + left = total, exactly."""
-        return self._session.read(lambda _, fold: fold.ledger.copy())
+        return self._session.read(lambda _, now: now.ledger.copy())
 
     def report(self) -> Report:
         """Spend, pace, pending, return curves, cut-off and values: the campaign at a glance."""
@@ -445,7 +469,7 @@ class Campaign:
         def served() -> ServedTables:
             return ServedTables(self.problem.person).read(self.decisions())
 
-        return self._session.read(lambda _, fold: make_report(self.name, fold, served))
+        return self._session.read(lambda _, now: make_report(self.name, now, served))
 
     def page(self, path: str | Path | None = None) -> str:
         """The campaign as an HTML page that needs nothing but itself: returned as text, and written if asked.
@@ -477,10 +501,10 @@ class Campaign:
         BrokenLog where it was damaged. Differences are information: history stays what it is.
         """
 
-        def look(log: Log, fold: Fold) -> Verification:
+        def look(log: Log, now: CampaignState) -> Verification:
             verifier = Verifier()
             log.check_indexes()
-            return verifier.found(self._session.fold_anew(log, verifier.hear), in_use=fold)
+            return verifier.found(self._session.reader.read(log, verifier.visit), in_use=now)
 
         return self._session.read(look)
 
@@ -505,32 +529,7 @@ class Campaign:
 
     # --- keeping ----------------------------------------------------------------------------------------------------
 
-    def archive(self, path: str | Path, before: object = None) -> int:
-        """Move old, finished decisions to a new .parquet file; returns how many events, 0 where none can go.
-
-        All that happened up to the first decision that is still open moves, or that happened `before` a time. Reports
-        and new decisions do without the file; it is read when an old decision or key is asked for.
-
-        Args:
-            path: A new file that ends in .parquet.
-            before: What happened before this time moves, as `at` of `decide`; None: all that can.
-        """
-        return archive(self._session, path, before)
-
-    def archives(self) -> list[Archive]:
-        """The files that hold old events of this campaign."""
-        return archives(self._session)
-
-    def relocate_archive(self, old: str | Path, new: str | Path) -> None:
-        """An archive was moved: from now on look for it in its new place.
-
-        Args:
-            old: The path as `archives` tells it.
-            new: Where the file is now.
-        """
-        relocate(self._session, old, new)
-
-    def forget(self, key: str | Iterable[str]) -> int:
+    def forget(self, key: str | Iterable[str], request_key: str | None = None) -> int:
         """Erase a key, or several; returns how many events lost theirs. The decisions and the ledger stay.
 
         With it go the features of those whom its decisions were for, and what these spoke for; what was learned is
@@ -538,9 +537,10 @@ class Campaign:
         erases whatever traces an interruption has left.
 
         Args:
-            key: The key of a decision or an answer, or several; those that nobody has used are passed over.
+            key: The key of a decision or an answer, or several.
+            request_key: A name of this very request: a repeated one gives the same number.
         """
-        keys = [key] if isinstance(key, str) else as_batch("key", key)
-        found = self._session.write(plan_forgetting, [_check.name("key", one) for one in keys])
+        keys = [_check.name("key", one) for one in ([key] if isinstance(key, str) else as_batch("key", key))]
+        found = self._session.write(Forget(keys, scoped_key(CHANGE_SCOPE, request_key)))
         self._session.read(lambda log, _: log.wipe(found.keys, people=found.people))
         return found.n_keys

@@ -21,6 +21,10 @@ class KeyReused(CampaignError):
     """A key that was used before, with another content."""
 
 
+class PolicyFailed(CampaignError):
+    """A policy of the user's own is not at hand, raised an error, or chose what cannot be had."""
+
+
 class CampaignClosed(CampaignError):
     """The campaign has ended and takes no more decisions."""
 

@@ -15,21 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from doral._forks import renew_in_child
 from doral.engine.setup import PREDICTION_PREFIX as PREFIX
 from doral.engine.setup import longest
 from doral.errors import DoralError, InvalidValue
 from doral.live.campaign import Campaign
-from doral.live.decision import Decision
-from doral.live.events import DECIDE_SCOPE, STATE_NAMES
-from doral.live.fold import Fold
-from doral.live.keys import used_keys
-from doral.live.people import context_for, features_of
-from doral.live.requests import as_batch, scoped_key
-from doral.live.session import Session
+from doral.live.events.event import DECIDE_SCOPE, STATE_NAMES, Deciding
+from doral.live.events.person import context_for, features_of
+from doral.live.kinds.decide import Decide, arrival_of
+from doral.live.kinds.request import as_batch, scoped_key, used_keys
+from doral.live.runtime.group_commit import each, store_each
+from doral.live.runtime.session import Session
+from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
-from doral.live.together import decision as ask_decision
-from doral.live.together import each, store_each
+from doral.live.views.decision import Decision
+from doral.live.views.preview import Preview
 from doral.person import FeaturesLike, Levels, checked_features, traits_of
 from doral.prediction.external import External
 from doral.prediction.models import Known
@@ -46,15 +45,10 @@ class ExternalCampaign(Campaign):
         self._external = external
         self._own = _own_problem(self.problem, external)
         self._levels = Levels(self._own.person)
-        seed = session.read(lambda _, fold: fold.definition.seed)
-        self._models = external.models(self._own, seed=(seed, 0))
+        seed = session.read(lambda _, state: state.definition.seed)
+        self._models = external.models(self._own, seed=(seed, 0), levels=self._levels)
         self._fit_at = external.schedule.first
         self._is_new = True
-        self._lock = Lock()
-        renew_in_child(self)
-
-    def renew(self) -> None:
-        """In a forked child."""
         self._lock = Lock()
 
     def decide(
@@ -81,8 +75,31 @@ class ExternalCampaign(Campaign):
         """
         told = self._foretold([{"context": context, "key": key, "features": features}])[0]
         made = super().decide(context, available, key, at, features=told, weight=weight, deadline=deadline)
-        self._follow()
+        self.refit_if_due()
         return made
+
+    def preview(
+        self,
+        context: str | None = None,
+        available: Iterable[str] | None = None,
+        at: object = None,
+        *,
+        features: FeaturesLike | None = None,
+        weight: float | None = None,
+        deadline: float | None = None,
+    ) -> Preview:
+        """As `Campaign.preview`, with what the model says now.
+
+        Args:
+            context: As for `Campaign.decide`.
+            available: As for `Campaign.decide`.
+            at: As for `Campaign.decide`.
+            features: What is known of this one, for the model.
+            weight: As for `Campaign.decide`.
+            deadline: As for `Campaign.decide`, in seconds (or rounds).
+        """
+        told = self._foretold([{"context": context, "features": features}])[0]
+        return super().preview(context, available, at, features=told, weight=weight, deadline=deadline)
 
     def decide_many(self, arrivals: Iterable[str | Mapping[str, Any]]) -> list[Decision]:
         """As `Campaign.decide_many`; one model predicts for all of them.
@@ -96,7 +113,7 @@ class ExternalCampaign(Campaign):
                 raise InvalidValue("arrival", one, "must be a context, or a mapping")
         told = self._foretold(asked)
         made = super().decide_many([{**one, "features": said} for one, said in zip(asked, told, strict=True)])
-        self._follow()
+        self.refit_if_due()
         return made
 
     def decide_each(self, arrivals: Iterable[str | Mapping[str, Any]]) -> list[Decision | DoralError]:
@@ -112,9 +129,9 @@ class ExternalCampaign(Campaign):
                 raise InvalidValue("arrival", one, "must be a context, or a mapping")
             return {**asked, "features": self._foretold([asked])[0]}
 
-        asked = each(lambda one: ask_decision(told(one)), as_batch("arrivals", arrivals))
+        asked = each(lambda one: Decide(arrival_of(told(one))), as_batch("arrivals", arrivals))
         made = store_each(self._session, asked)
-        self._follow()
+        self.refit_if_due()
         return made
 
     def refit(self) -> int:
@@ -128,16 +145,27 @@ class ExternalCampaign(Campaign):
             self._is_new = False
             return self._models.n_fits - before
 
-    def _follow(self) -> None:
+    def prepared(self, arrivals: Iterable[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """As `Campaign.prepared`, with features that hold what the model predicts.
+
+        Args:
+            arrivals: As for `Campaign.prepared`.
+        """
+        asked = as_batch("arrivals", arrivals)
+        told = self._foretold(asked)
+        return [{**one, "features": said} for one, said in zip(asked, told, strict=True)]
+
+    def refit_if_due(self) -> None:
+        """Fit the models anew, if enough answers have come."""
         if self._n_known() >= self._fit_at:
             self.refit()
 
     def _n_known(self) -> int:
         """By what the schedule goes: answers; where nobody says no, decisions."""
 
-        def count(_: Log, fold: Fold) -> int:
-            counts = fold.counts
-            return sum(counts.arm_plays) if fold.problem.feedback == "silent" else counts.states[_RETURNED]
+        def count(_: Log, state: CampaignState) -> int:
+            counts = state.counts
+            return sum(counts.arm_plays) if state.problem.feedback == "silent" else counts.states[_RETURNED]
 
         return self._session.read(count)
 
@@ -168,12 +196,12 @@ class ExternalCampaign(Campaign):
         if not any(scoped):
             return [None] * len(keys)
 
-        def look(log: Log, fold: Fold) -> dict[str, dict[str, float | str | None]]:
+        def look(log: Log, state: CampaignState) -> dict[str, dict[str, float | str | None]]:
             found = {}
-            for key, event in used_keys(log, fold, scoped).items():
-                values = features_of(event)
+            for key, event in used_keys(log, state, scoped).items():
+                values = features_of(event.arrival.person) if isinstance(event, Deciding) else None
                 if values is not None:
-                    told = dict(zip(fold.problem.person_names, values, strict=True))
+                    told = dict(zip(state.problem.person_names, values, strict=True))
                     found[key] = {name: value for name, value in told.items() if name.startswith(PREFIX)}
             return found
 
@@ -185,7 +213,7 @@ class ExternalCampaign(Campaign):
     def _known(self) -> Known:
         """Answers that came in time; where nobody says no, decisions that are older than the longest deadline."""
         own, limit = self._own, longest(self._own.deadlines)
-        is_silent, now = own.feedback == "silent", self._session.read(lambda _, fold: fold.names.epoch + fold.clock)
+        is_silent, now = own.feedback == "silent", self._session.read(lambda _, state: state.names.epoch + state.clock)
         contexts, arms = ({name: i for i, name in enumerate(names)} for names in (own.context_names, own.arm_names))
         rows: list[tuple[int, list[float], int, float]] = []
         for one in self.decisions():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -13,31 +14,34 @@ from types import TracebackType
 from typing import Self
 
 from doral import _check
-from doral._forks import renew_in_child
 from doral.engine.options import PolicyOptions
 from doral.engine.setup import machine_bytes
 from doral.errors import InvalidValue, UnknownName
-from doral.live import backup
 from doral.live.campaign import Campaign
-from doral.live.chain import beginning, seal
-from doral.live.definition import make_definition
-from doral.live.drafts import Result, Stamp, timestamp
-from doral.live.ends import ending
 from doral.live.errors import BrokenLog
-from doral.live.events import CREATED, Event
+from doral.live.events.chain import beginning, seal
+from doral.live.events.codec import encode
+from doral.live.events.event import Created, Place
 from doral.live.external import ExternalCampaign
-from doral.live.fold import Fold
-from doral.live.leases.session import LeasedSession
-from doral.live.open_sessions import OpenSessions
-from doral.live.session import CLOCK_TOLERANCE_S, Session
-from doral.live.shown_campaign import store_card
-from doral.live.storage.books import Books
+from doral.live.kinds.request import Result
+from doral.live.runtime import backup
+from doral.live.runtime.clock import Stamp, ending, timestamp
+from doral.live.runtime.log_reader import LogReader
+from doral.live.runtime.open_sessions import OpenSessions
+from doral.live.runtime.session import CLOCK_TOLERANCE_S, Session
+from doral.live.state.definition import make_definition
+from doral.live.state.own_policy import OWN, Code, label_of, loaded
+from doral.live.state.state import CampaignState
+from doral.live.storage.books import ActRow, Books
 from doral.live.storage.connection import Timeouts
 from doral.live.storage.contract import CampaignRow, Log, Storage
+from doral.live.storage.forks import refuse_child
 from doral.live.storage.urls import redacted
+from doral.live.views.cards import store_card
 from doral.prediction.external import External
 from doral.problem import Problem
 
+_ESTIMATES = "doral-otf"  # what makes the estimates in reports where a policy of the user's own decides
 _SHARE_OF_MEMORY = 4  # states of campaigns take at most one such part of the machine's, where connections are shared
 
 
@@ -49,7 +53,7 @@ def open(  # noqa: A001  (read as `doral.open`)
     statement_timeout_s: float = 20.0,
     connect_timeout_s: float = 10.0,
     clock_tolerance_s: float = CLOCK_TOLERANCE_S,
-    leases: bool = False,
+    code: Mapping[str, Code] | None = None,
 ) -> Store:
     """A store: `memory://`, `sqlite:///file.db` (made if it is not there), or `postgresql://user@host/database`.
 
@@ -61,22 +65,20 @@ def open(  # noqa: A001  (read as `doral.open`)
         connect_timeout_s: Seconds to wait for a connection to PostgreSQL.
         clock_tolerance_s: Seconds by which clocks may disagree: a time that is further ahead of this host's clock is
             refused.
-        leases: Whether this process decides out of parts of the budget that it leases, so that several of them get on
-            with one hot campaign; PostgreSQL only (and `memory://`, to try it).
+        code: By campaign, a policy or a model of your own: `package.module:attribute`, a `doral.external(...)`, or a
+            class or function (problem, seed). Opening such a campaign reads its whole log.
 
     >>> open("memory://").list()
     []
     """
     if not isinstance(create, bool):
         raise InvalidValue("create", create, "must be True or False")
+    if code is not None and not isinstance(code, Mapping):
+        raise InvalidValue("code", code, "must be a mapping from campaigns to package.module:attribute")
     timeouts = Timeouts(lock_s=lock_timeout_s, statement_s=statement_timeout_s, connect_s=connect_timeout_s)
     tolerance_s = _check.finite_number("clock_tolerance_s", clock_tolerance_s, at_least=0)
-    if not isinstance(leases, bool):
-        raise InvalidValue("leases", leases, "must be True or False")
-    if leases and str(url).startswith("sqlite:"):
-        raise InvalidValue("leases", leases, "a SQLite file has one writer at a time: leave it out, or use PostgreSQL")
     storage = _storage(url, create=create, timeouts=timeouts)
-    return Store(storage, clock_tolerance_s=tolerance_s, leases=leases)
+    return Store(storage, clock_tolerance_s=tolerance_s, code=code)
 
 
 def _storage(url: object, *, create: bool = True, timeouts: Timeouts | None = None) -> Storage:
@@ -95,9 +97,9 @@ def _storage(url: object, *, create: bool = True, timeouts: Timeouts | None = No
 class Glimpse:
     """A campaign of a store at one moment. Made by `Store.glimpses`."""
 
-    def __init__(self, storage: Storage, row: CampaignRow, log: Log) -> None:
+    def __init__(self, row: CampaignRow, log: Log) -> None:
         self.name = row.name
-        self._storage, self._row, self._log = storage, row, log
+        self._row, self._log = row, log
 
     @property
     def last_event(self) -> int:
@@ -109,23 +111,30 @@ class Glimpse:
         except BrokenLog:
             return -1
 
-    def read(self, ask: Callable[[Log, Fold], Result]) -> Result:
+    def read(self, ask: Callable[[Log, CampaignState], Result]) -> Result:
         """Ask something of its state, which is made of a snapshot and the events since: quick where these are few."""
-        return ask(self._log, Session(self._storage, self._row).fold_anew(self._log))
+        return ask(self._log, LogReader(self._row).read(self._log))
 
 
 class Store:
     """Campaigns that are kept in one place. Safe to share between threads; use as a context manager or `close` it."""
 
-    def __init__(self, storage: Storage, *, clock_tolerance_s: float = CLOCK_TOLERANCE_S, leases: bool = False) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        clock_tolerance_s: float = CLOCK_TOLERANCE_S,
+        code: Mapping[str, Code] | None = None,
+    ) -> None:
         """Use `doral.open` instead.
 
         Args:
             storage: Where the campaigns are.
             clock_tolerance_s: Seconds by which clocks may disagree.
-            leases: Whether decisions are made out of leased parts of the budget.
+            code: By campaign, a policy or a model of your own.
         """
-        self._session_class = LeasedSession if leases else Session
+        self._code = dict(code or {})
+        self._loaded = {name: loaded(name, one) for name, one in self._code.items()}
         self._is_closed = False
         self._storage = storage
         self._clock_tolerance_s = clock_tolerance_s
@@ -135,11 +144,7 @@ class Store:
         if storage.shares_connections and (there := machine_bytes()) is not None:
             self._opened.most_bytes = there // _SHARE_OF_MEMORY
         self._lock = Lock()
-        renew_in_child(self)
-
-    def renew(self) -> None:
-        """In a forked child."""
-        self._lock = Lock()
+        self._pid = os.getpid()
 
     def __repr__(self) -> str:
         return f"<Store {self._storage.url}{', closed' if self._is_closed else ''}>"
@@ -158,13 +163,16 @@ class Store:
         clock: str = "seconds",
         at: object = None,
         until: object = None,
+        *,
+        _act: ActRow | None = None,
     ) -> Campaign:
         """A new campaign. The seed of its coin is drawn if none is given.
 
         Args:
             name: Of the campaign; no other in the store may have it.
             problem: Arms, contexts, budget and end. Its deadlines are in seconds, or in rounds if `clock` says so.
-            policy: A name from `doral.policies()`, a `doral.policy(...)`, or a `doral.external(...)` model.
+            policy: A name from `doral.policies()`, a `doral.policy(...)`, or a `doral.external(...)` model; "own": what
+                `doral.open(..., code=)` names for this campaign.
             seed: Of the policy's coin; None: it is drawn.
             clock: How delays are measured, and in what the deadline and the cut-off are: in "seconds", or in "rounds"
                 (arrivals), as in a simulation.
@@ -175,6 +183,13 @@ class Store:
                 problem says.
         """
         name = _check.name("name of a campaign", name)
+        own = None
+        if policy == OWN:
+            code = self._loaded.get(name)
+            if code is None:
+                remedy = f"needs code: doral.open(url, code={{{name!r}: 'package.module:attribute'}})"
+                raise InvalidValue("policy", policy, remedy)
+            policy, own = (code, None) if isinstance(code, External) else (_ESTIMATES, label_of(self._code[name]))
         model = policy if isinstance(policy, External) else None
         if isinstance(policy, External):
             problem, policy = policy.of_campaign(problem), policy.options
@@ -189,12 +204,13 @@ class Store:
             seed=secrets.randbits(53) if seed is None else seed,
             clock=clock,
             created_at=began,
+            own=own,
         )
         tag = secrets.token_hex(4)
-        first = Event(1, CREATED, 0.0, now, secrets.randbits(62), data=definition.to_json())
-        first = seal(first, before=beginning(tag), salt=b"", engine=1)
-        self._storage.create(name=name, tag=tag, first=first)
-        return self.campaign(name, model=model)
+        created = Created(Place(1, 0.0, now, secrets.randbits(62)), definition.to_json())
+        first = seal(encode(created), before=beginning(tag), salt=b"", engine=1)
+        self._storage.create(name=name, tag=tag, first=first, act=_act)
+        return self.campaign(name, model=None if name in self._loaded else model)
 
     def _beginning(self, at: object, now: float) -> float:
         began = timestamp("at", at, in_seconds=True)
@@ -215,6 +231,7 @@ class Store:
                 raise InvalidValue("model", model, "must be a doral.external(...)")
             return ExternalCampaign(self.campaign(name).session, model)
         name = _check.name("name of a campaign", name)
+        refuse_child(self._pid)
         with self._lock:
             found = self._campaigns.get(name)
         if found is not None and not found.is_gone:
@@ -225,12 +242,27 @@ class Store:
         with self._lock:
             found = self._campaigns.get(name)
             if found is None or found.is_gone:
-                session = self._session_class(
-                    self._storage, row, clock_tolerance_s=self._clock_tolerance_s, opened=self._opened
+                self._forget_gone()
+                code = self._loaded.get(name)
+                session = Session(
+                    self._storage,
+                    row,
+                    clock_tolerance_s=self._clock_tolerance_s,
+                    opened=self._opened,
+                    maker=None if isinstance(code, External) else code,
                 )
                 self._sessions.append(session)
-                found = self._campaigns[name] = Campaign(session)
+                found = ExternalCampaign(session, code) if isinstance(code, External) else Campaign(session)
+                self._campaigns[name] = found
             return found
+
+    def _forget_gone(self) -> None:
+        """Campaigns that were deleted, here or elsewhere, keep no session."""
+        for session in self._sessions:
+            if session.is_gone:
+                session.close()
+        self._sessions = [one for one in self._sessions if not one.is_gone]
+        self._campaigns = {name: one for name, one in self._campaigns.items() if not one.is_gone}
 
     @property
     def _shares_connections(self) -> bool:
@@ -257,7 +289,7 @@ class Store:
         For those who show many; only inside the block.
         """
         with self._storage.reading() as found:
-            yield [Glimpse(self._storage, row, log) for row, log in found]
+            yield [Glimpse(row, log) for row, log in found]
 
     def _keep_open(self, most: int) -> None:
         """So many campaigns keep their connections; others give theirs back when they are not in use.
@@ -268,11 +300,6 @@ class Store:
             self._storage.lend_at_most(most)
         else:
             self._opened.most = most
-
-    def _among_processes(self, number: int) -> None:
-        """So many processes on this machine share its memory."""
-        if self._opened.most_bytes is not None:
-            self._opened.most_bytes //= number
 
     def close(self) -> None:
         """Give all connections back. Campaigns stay as they are; one that is used again opens its own."""
@@ -293,7 +320,8 @@ class Store:
     def backup(self, path: str | Path, names: Iterable[str] | None = None) -> int:
         """All campaigns, or those of these names, as they are at this moment, into a new SQLite file; how many.
 
-        Others may go on writing meanwhile. The file is a store itself, whole or not there at all.
+        Others may go on writing meanwhile. The file is a store itself, whole or not there at all. It holds campaigns
+        only: no keys, sessions, acts or alarms of a service.
 
         Args:
             path: A file that is not there yet.
@@ -313,7 +341,7 @@ class Store:
         return backup.restore(self._storage, path, name)
 
     def delete(self, name: str) -> None:
-        """Take a campaign out for good, with all that is in the database of it. Files with archived events stay.
+        """Take a campaign out for good, with all that the database holds of it.
 
         Args:
             name: Of the campaign.
@@ -324,4 +352,8 @@ class Store:
             raise UnknownName("campaign", name, rows)
         self._storage.delete(rows[name])
         with self._lock:
-            self._campaigns.pop(name, None)
+            found = self._campaigns.pop(name, None)
+            if found is not None:
+                found.session.is_gone = True
+                found.session.close()
+            self._forget_gone()

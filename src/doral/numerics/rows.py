@@ -1,7 +1,7 @@
 """Sums over the rows of a matrix, and what is done with them.
 
 Columns are worked on eight at a time, whose sums stay in registers: written out, so that the compiler makes vectors of
-them. Each sum is added up in the order of the rows, whatever the number of columns.
+them. Each sum is added up in the order of the rows, with any number of columns.
 """
 
 from __future__ import annotations

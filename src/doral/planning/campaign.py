@@ -8,9 +8,10 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from doral.engine.options import PolicyOptions
 from doral.engine.options import make_policy as policy_by_name
 from doral.errors import InvalidValue
-from doral.log.log import SKIPPED, Log
+from doral.logs.log import SKIPPED, Log
 
 STRETCH = 40_000  # rows that are entered together: some hundred MB while they are on their way
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from doral.planning.plan import Plan
 
 
-def create_campaign(plan: Plan, storage: str | Store, name: str, *, seed: int | None = None) -> Campaign:
+def create_campaign(
+    plan: Plan, storage: str | Store, name: str, *, policy: str | PolicyOptions | None = None, seed: int | None = None
+) -> Campaign:
     """Open a campaign that knows what the log knows, as if it had lived through it.
 
     Its clock starts where the log does, so that the age of every open decision is right. What the log spent is not of
@@ -34,7 +37,7 @@ def create_campaign(plan: Plan, storage: str | Store, name: str, *, seed: int | 
     if log.clock.unit == "units":
         remedy = "a campaign lives in real time: say what the times of the log count, as in time_unit='days'"
         raise InvalidValue("time_unit", None, remedy)
-    options = policy_by_name(plan.recommendation.known_as, **dict(plan.recommendation.options))
+    options = policy_to_run(plan) if policy is None else policy_by_name(policy) if isinstance(policy, str) else policy
     store = storage if isinstance(storage, Store) else open_store(storage)
     in_seconds = log.clock.unit == "seconds"
     begins = log.start.timestamp() if in_seconds and log.start is not None else 0.0
@@ -52,6 +55,15 @@ def create_campaign(plan: Plan, storage: str | Store, name: str, *, seed: int | 
         store.delete(name)
         raise
     return campaign
+
+
+def policy_to_run(plan: Plan) -> PolicyOptions:
+    """Return the policy that is recommended; a plan that recommends none says how to choose one."""
+    advised = plan.recommendation
+    if advised.known_as is None:
+        remedy = "must be named, as in policy='doral-otf': the plan says to go on as today"
+        raise InvalidValue("policy", None, remedy)
+    return policy_by_name(advised.known_as, **dict(advised.options))
 
 
 def _without_lost(log: Log, deadline: float, now: float) -> Log:

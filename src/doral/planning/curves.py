@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 
 from doral._arrays import Flags, Floats, Ints
-from doral.log.kaplan_meier import ENOUGH, Survival, rows_by_group, sample, survival_of
-from doral.log.log import Log
-from doral.planning import bands
-from doral.planning.fact import Fact, percent
+from doral.inference import bands
+from doral.inference.survival import ENOUGH, Survival, rows_by_group, sample, survival_of
+from doral.logs.log import Log
+from doral.planning.facts import Fact, percent
 
 Outcome = Literal["any", "above 0", "not above 0"]
 
@@ -148,7 +148,7 @@ def _incidence(found: Survival, delay: Floats, grid: Floats) -> Floats:
 def _sentence(log: Log, curve: ReturnCurve) -> str:
     who = "All arms together" if curve.arm is None else f"{curve.arm}"
     if curve.rows == 0:
-        return f"{who}: nobody was given it, so nothing is known."
+        return f"{who}: it was never used, so nothing is known."
     if curve.answered == 0:
         kind = "" if curve.outcome == "any" else f" {curve.outcome}"
         return (
@@ -164,6 +164,6 @@ def _sentence(log: Log, curve: ReturnCurve) -> str:
     if curve.outcome != "any":
         return f"{who}: half of the answers {curve.outcome} were there by {log.clock.shown(half)}."
     return (
-        f"{who}: {percent(share)} [{percent(low)}, {percent(high)}] answered within "
+        f"{who}: {percent(share)} ({percent(low)} to {percent(high)}) answered within "
         f"{log.clock.shown(curve.known_until)}, half of them by {log.clock.shown(half)}."
     )

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Unpack
 
 from doral import _check
-from doral._given import Duration
+from doral._input_types import Duration
 from doral._progress import Progress
 from doral.engine.options import PolicyOptions
 from doral.engine.setup import MAX_SEED
-from doral.evaluation.api import evaluate
+from doral.evaluation.evaluate import value_policies
 from doral.evaluation.evaluation import Evaluation
-from doral.log.asked import Asked, asked_of, by_arrivals, spent
-from doral.log.log import Log
-from doral.log.option_types import AnyLog, ReadOptions
-from doral.log.read import as_log
-from doral.log.truths import Truths, truths_of
-from doral.planning.arms_apart import apart, arm_values
+from doral.evaluation.rows import check_deadline
+from doral.inference.intervals import DRAWS
+from doral.inference.log_problem import Asked, asked_of, by_arrivals, spent
+from doral.inference.truths import Truths, truths_of
+from doral.logs.log import Log
+from doral.logs.read import AnyLog, ReadOptions, as_log
 from doral.planning.curves import return_curves
-from doral.planning.draws import chances_of, draws_of
-from doral.planning.earning import earn
-from doral.planning.earnings import Earnings, earnings_of
-from doral.planning.fact import number
-from doral.planning.nothing import NothingDone, nothing_done
+from doral.planning.earnings import Earnings, earn, earnings_of
+from doral.planning.facts import number, plural
 from doral.planning.plan import Plan
-from doral.planning.prices import prices
+from doral.planning.prices import NothingDone, nothing_done, prices
 from doral.planning.questions import findings
-from doral.planning.recommending import headline, recommend, surer
-from doral.planning.responsive import responsiveness
+from doral.planning.recommendation import can_run_live, headline, recommend
+from doral.planning.responsiveness import responsiveness
 from doral.planning.spending import More, Spending, spending
 from doral.planning.tails import delay_tails
+from doral.planning.values import CellValue, apart, arm_values, cell_values, chances_of, draws_of
 from doral.planning.waiting import Waiting, waiting
 from doral.simulation.api import AnyPolicy, MadePolicy, checked_jobs, made_policies, policy_name
 from doral.simulation.scenario.from_log import deadline_on_clock, world_of
@@ -45,12 +43,12 @@ POLICIES: tuple[str, ...] = (
     "random",
     "a/b",
     "explore-then-lp",
-    "beta-ts-lp",
+    "ts-lp",
     "oracle",
 )
-# The slowest of all: with more arrivals than these it would take longer than all others, and has to be asked for.
-SLOWEST, SLOWEST_ARRIVALS = "beta-ts-lp", 100_000
 TRUTHS, FEWEST, MOST = 40, 2, 10_000
+# Rounds that each policy plays over all draws, unless the caller says how many draws; and the fewest draws then.
+PLAYED_ROUNDS, FEWEST_USUAL = 6_000_000, 8
 _NOTHING = 1e-6  # of what is earned
 OnProgress = Callable[[float, str], None]
 
@@ -62,7 +60,7 @@ def plan(
     horizon: float | None = None,
     deadline: Duration | None = None,
     policies: AnyPolicy | Iterable[AnyPolicy] | None = None,
-    truths: int = TRUTHS,
+    truths: int | None = None,
     seed: int = 0,
     n_jobs: int = 1,
     on_progress: OnProgress | None = None,
@@ -80,8 +78,8 @@ def plan(
             None: as long as answers take.
         policies: Those that are compared: names, `doral.policy(...)`, `doral.rival(...)`, or classes in Python. None:
             the usual ten.
-        truths: How many worlds that the log leaves possible each policy plays; those in Python fewer, where arrivals
-            are many. Default: 40.
+        truths: Posterior draws that each policy plays; those in Python play fewer, where arrivals are many. What needs
+            no playing uses at least 400 draws. None: 40, and fewer with more than 150,000 arrivals.
         seed: Of all draws: the same seed is the same plan. Default: 0.
         n_jobs: Parallel workers, -1 for all cores; results do not depend on it. Default: 1.
         on_progress: Called with the share that is done, from 0 to 1, and what is being done.
@@ -103,7 +101,7 @@ def _plan(
     horizon: float | None,
     deadline: object,
     policies: AnyPolicy | Iterable[AnyPolicy] | None,
-    truths: int,
+    truths: int | None,
     seed: int,
     n_jobs: int,
     told: OnProgress,
@@ -112,46 +110,63 @@ def _plan(
     started = time.monotonic()
     told(0.0, "reading")
     read = as_log(log, columns)
-    n_truths = _check.whole_number("truths", truths, at_least=FEWEST, at_most=MOST)
+    if truths is not None:
+        truths = _check.whole_number("truths", truths, at_least=FEWEST, at_most=MOST)
     seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
     n_jobs = checked_jobs(n_jobs)
     given = None if deadline is None else read.clock.duration("deadline", deadline)
     limit = deadline_on_clock(read, deadline)
+    if read.is_answered.any():
+        check_deadline(read, limit)
     asked = asked_of(read, deadline=limit, budget=budget, horizon=horizon)
-    is_slow = policies is None and asked.arrivals > SLOWEST_ARRIVALS
-    chosen = made_policies([one for one in POLICIES if one != SLOWEST or not is_slow] if policies is None else policies)
+    n_truths = truths or min(TRUTHS, max(FEWEST_USUAL, int(PLAYED_ROUNDS / asked.arrivals)))
+    chosen = made_policies(POLICIES if policies is None else policies)
+    problem = by_arrivals(asked)
+    has_seconds = read.clock.unit == "seconds"
+    live = {
+        policy_name(one): one
+        for one in chosen
+        if isinstance(one, PolicyOptions) and can_run_live(one, problem, has_seconds=has_seconds)
+    }
     told(0.05, "how answers come")
     curves, wait = return_curves(read, seed=seed), waiting(read, deadline=given, seed=seed)
     found = findings(read, deadline=given)
     told(0.15, "what the log leaves possible")
     is_answered = bool(read.is_answered.any())
     earnings, spend, draws, evaluation = None, None, None, None
+    cells: tuple[CellValue, ...] = ()
     if is_answered:
-        drawn = truths_of(read, deadline=limit, n=n_truths, seed=seed)
-        draws = draws_of(read, drawn, asked.problem)
-        spend = spending(draws.values, draws.costs, draws.shares, asked.arrivals, asked.problem.budget)
+        drawn = truths_of(read, deadline=limit, n=max(DRAWS, n_truths), seed=seed)
+        draws, cells = draws_of(read, drawn, asked.problem), cell_values(read, drawn)
+        spend = spending(
+            draws.values,
+            draws.costs,
+            draws.shares,
+            asked.arrivals,
+            asked.problem.budget,
+            unit=_unit(read, drawn),
+            currency=read.currency,
+        )
         told(0.2, "policies play")
-        earnings = _earnings(read, asked, drawn, chosen, seed=seed, n_jobs=n_jobs, told=told)
+        earnings = _earnings(read, asked, drawn, chosen, live, truths=n_truths, seed=seed, n_jobs=n_jobs, told=told)
         told(0.9, "what the log says by itself")
         evaluation = _evaluation(read, limit, asked, seed)
     told(0.95, "writing")
-    runnable = {policy_name(one): one for one in chosen if isinstance(one, PolicyOptions)}
     limits = _limits(read, asked, earnings)
-    if is_slow:
-        limits += (f"{SLOWEST} did not play: it is slow, and arrivals are many. --policy {SLOWEST} asks for it.",)
-    advice = recommend(read, asked, earnings, runnable, limits)
+    advice = recommend(read, earnings, live, limits)
     arms = () if draws is None else arm_values(read.arms, draws)
     nothing = nothing_done(read)
     rest = (*_beyond(nothing[0]), *((apart(arms),) if arms else ()))
     more = () if spend is None else _more(spend, asked)
     made = Plan(
-        answer=_answer(asked, earnings, advice.policy, wait, more, rest),
+        answer=_answer(read, asked, earnings, wait, more, rest),
         log=read,
-        problem=by_arrivals(asked),
+        problem=problem,
         deadline=limit,
         recommendation=advice,
         earnings=earnings,
         arms=arms,
+        cells=cells,
         curves=curves,
         findings=found,
         tails=delay_tails(read),
@@ -171,9 +186,18 @@ def _plan(
 
 
 def _earnings(
-    log: Log, asked: Asked, truths: Truths, policies: list[MadePolicy], *, seed: int, n_jobs: int, told: OnProgress
+    log: Log,
+    asked: Asked,
+    drawn: Truths,
+    policies: list[MadePolicy],
+    live: Mapping[str, PolicyOptions],
+    *,
+    truths: int,
+    seed: int,
+    n_jobs: int,
+    told: OnProgress,
 ) -> Earnings:
-    world = world_of(log, asked, truths)
+    world = world_of(log, asked, drawn)
     today = spent(log) / len(log)
     rate = asked.problem.budget / asked.arrivals / today if today > 0.0 else 1.0
     done = 0
@@ -181,23 +205,31 @@ def _earnings(
     def on_truth() -> None:
         nonlocal done
         done += 1
-        told(0.2 + 0.7 * done / truths.n, f"truth {done} of {truths.n}")
+        told(0.2 + 0.7 * done / truths, f"draw {done} of {truths}")
 
-    found, refused = earn(world, policies, chances_of(log, rate=rate), seed=seed, n_jobs=n_jobs, on_truth=on_truth)
+    chances = chances_of(log, rate=rate)
+    found, refused = earn(world, policies, chances, truths=truths, seed=seed, n_jobs=n_jobs, on_truth=on_truth)
     return earnings_of(
         found,
         arrivals=asked.arrivals,
         budget=asked.problem.budget,
-        unit="positives" if truths.cells.step == 1.0 else "reward",
+        unit=_unit(log, drawn),
         left_out=tuple(f"{one.policy}: {one.why}" for one in refused),
+        live=frozenset(live),
+        is_never_negative=not log.skips_are_answered and bool((drawn.cells.worth >= 0.0).all()),
     )
+
+
+def _unit(log: Log, drawn: Truths) -> str:
+    """What totals count, in words."""
+    return plural(log.outcome) if log.outcome else "positives" if drawn.cells.step == 1.0 else "reward"
 
 
 def _evaluation(log: Log, limit: float, asked: Asked, seed: int) -> Evaluation:
     """Of simple rules: everybody gets one arm, all alike, the best for each, the best for the money."""
     rules = ["uniform", "best", "lp", *(f"always:{arm}" for arm in log.arms[:3])]
     until = log.clock.written(limit)
-    return evaluate(log, rules, deadline=until, budget=asked.problem.budget / asked.arrivals, seed=seed)
+    return value_policies(log, rules, deadline=until, budget=asked.problem.budget / asked.arrivals, seed=seed)
 
 
 def _more(spend: Spending, asked: Asked) -> tuple[More, ...]:
@@ -212,19 +244,21 @@ def _round(amount: float) -> float:
 
 
 def _answer(
+    log: Log,
     asked: Asked,
     earnings: Earnings | None,
-    policy: str,
     wait: Waiting,
     more: tuple[More, ...],
     rest: tuple[str, ...],
 ) -> tuple[str, ...]:
     if earnings is None:
         return ("Nothing was answered yet: the log cannot tell what anything brings.", wait.sentence)
-    said = [headline(asked, earnings, policy), *surer(earnings, policy), *rest, wait.sentence]
+    said = [*headline(log, asked, earnings), *rest, wait.sentence]
     if more:
-        is_enough = more[0].gain <= _NOTHING * earnings.policies[0].worth
-        said.append("More money would buy nothing: all whom it helps are served." if is_enough else more[0].sentence)
+        is_enough = more[0].gain <= _NOTHING * earnings.policies[0].worth.value
+        said.append(
+            "More money would bring nothing: every useful use is already paid for." if is_enough else more[0].sentence
+        )
     return tuple(said)
 
 
@@ -255,5 +289,5 @@ def _limits(log: Log, asked: Asked, earnings: Earnings | None) -> tuple[str, ...
         few = [one for one in earnings.policies if one.truths < max(each.truths for each in earnings.policies)]
         if few:
             names = ", ".join(one.policy for one in few)
-            said.append(f"{names} played {few[0].truths} truths only: they are written in Python, and slow.")
+            said.append(f"{names} played {few[0].truths} posterior draws only: they are written in Python, and slow.")
     return tuple(said)

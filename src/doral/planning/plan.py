@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doral.evaluation.evaluation import Evaluation
-from doral.log.log import Log
-from doral.planning.arms_apart import ArmValue
+from doral.logs.log import Log
 from doral.planning.curves import ReturnCurve
 from doral.planning.earnings import Earnings
-from doral.planning.fact import Fact
-from doral.planning.nothing import NothingDone
-from doral.planning.prices import Price
+from doral.planning.facts import Fact
+from doral.planning.prices import NothingDone, Price
 from doral.planning.questions import Finding
-from doral.planning.responsive import Responsiveness
+from doral.planning.responsiveness import Responsiveness
 from doral.planning.spending import More, Spending
 from doral.planning.tails import DelayTail
+from doral.planning.values import ArmValue, CellValue
 from doral.planning.waiting import Waiting
 from doral.problem import Problem
 
 if TYPE_CHECKING:
+    from doral.engine.options import PolicyOptions
     from doral.live.campaign import Campaign
     from doral.live.store import Store
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 class Recommendation(Fact):
     """What to run, and why."""
 
-    policy: str  # as it is called among those that played
+    policy: str | None  # as it is called among those that played; None: go on as today
     options: tuple[tuple[str, Any], ...]  # in which it differs from its preset
     reasons: tuple[str, ...]  # sentences
     limits: tuple[str, ...]  # what the log cannot tell, what was assumed: sentences
     preset: str = ""  # the name that `doral.policy` knows; "" where it is that of the policy
 
     @property
-    def known_as(self) -> str:
-        """To `doral.policy`, together with the options."""
+    def known_as(self) -> str | None:
+        """To `doral.policy`, together with the options; None where nothing is recommended."""
         return self.preset or self.policy
 
 
@@ -54,6 +54,7 @@ class Plan:
         recommendation: Which policy to run, and why.
         earnings: What policies earned in the worlds that the log leaves possible; None where nothing was answered.
         arms: What arms bring, the best first; none where nothing was answered.
+        cells: What a decision brings in every context with every arm; none where nothing was answered.
         curves: Which share of the answers has come by which age.
         findings: What there is to know about the answers, question by question.
         tails: How the longest delays fall off.
@@ -76,6 +77,7 @@ class Plan:
     recommendation: Recommendation
     earnings: Earnings | None
     arms: tuple[ArmValue, ...]
+    cells: tuple[CellValue, ...]
     curves: tuple[ReturnCurve, ...]
     findings: tuple[Finding, ...]
     tails: tuple[DelayTail, ...]
@@ -92,7 +94,7 @@ class Plan:
 
     def text(self) -> str:
         """The answer and the tables that matter most, for a terminal."""
-        from doral.planning.words import text
+        from doral.planning.report.text import text
 
         return text(self)
 
@@ -102,32 +104,40 @@ class Plan:
         Args:
             folder: Where to; it is made if need be.
         """
-        from doral.planning.folder import save
+        from doral.planning.report.folder import save
 
         return save(self, Path(folder))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
-        from doral.planning.folder import to_dict
+        from doral.planning.report.folder import to_dict
 
         return to_dict(self)
 
-    def create(self, storage: str | Store, name: str, *, seed: int | None = None) -> Campaign:
-        """Open a campaign that runs what is advised, and knows what the log knows.
+    def create(
+        self,
+        storage: str | Store,
+        name: str,
+        *,
+        policy: str | PolicyOptions | None = None,
+        seed: int | None = None,
+    ) -> Campaign:
+        """Open a campaign that runs what is recommended, and knows what the log knows.
 
         Args:
             storage: A store, or its address as `doral.open` takes it.
             name: What the campaign is called.
+            policy: What it runs. None: what is recommended; a plan that says to go on as today recommends nothing.
             seed: Of its draws. None: the campaign draws one.
         """
         from doral.planning.campaign import create_campaign
 
-        return create_campaign(self, storage, name, seed=seed)
+        return create_campaign(self, storage, name, policy=policy, seed=seed)
 
     def __repr__(self) -> str:
         return f"<Plan of {self.log.name!r}: {self.answer[0]}>"
 
     def _repr_html_(self) -> str:
-        from doral.planning.notebook import plan_card
+        from doral.planning.report.notebook import plan_card
 
         return plan_card(self)

@@ -2,17 +2,160 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from doral import _check
-from doral._arrays import Floats
+from doral._arrays import Floats, Ints
 from doral.errors import InvalidValue
-from doral.planning.budget_curve import Curve, Order, curve_of, order_of
-from doral.planning.cost_gain import BUDGETS, SPAN, CostGain, cost_gain, spread
-from doral.planning.fact import Fact, number
+from doral.inference.intervals import Estimate, limits_of_draws
+from doral.planning.facts import Fact, between, money, number
+
+_SKIP = -1
+
+
+class Order(NamedTuple):
+    """Steps in the order in which they are bought: a context moves from an arm (or none, -1) to a better one."""
+
+    context: Ints
+    before: Ints
+    arm: Ints
+
+
+class Curve(NamedTuple):
+    """What is brought by each amount spent, from the first step to the last; straight in between."""
+
+    spent: Floats  # ascending
+    value: Floats
+
+    def at(self, budget: float) -> float:
+        return float(np.interp(budget, self.spent, self.value))
+
+    @property
+    def area(self) -> float:
+        """Under the curve, both axes from 0 to 1: 0.5 is a straight line, 1 is all of the gain at once."""
+        if self.value[-1] <= 0.0:
+            return 0.5
+        if self.spent[-1] == 0.0:
+            return 1.0
+        middles = 0.5 * (self.value[1:] + self.value[:-1])
+        return float((middles * np.diff(self.spent)).sum() / (self.spent[-1] * self.value[-1]))
+
+    def slope_after(self, budgets: Floats) -> Floats:
+        """What one more unit of money brings at each budget; 0 where everybody is served."""
+        slopes = np.append(np.diff(self.value) / np.diff(self.spent), 0.0)
+        return np.asarray(slopes[np.searchsorted(self.spent, budgets, side="right") - 1], dtype=np.float64)
+
+
+def order_of(values: Floats, costs: Floats, floor: float = 0.0) -> Order:
+    """The order of LP_m for (J, A) values and costs: the steps of all hulls by what a unit of cost gains."""
+    steps: list[tuple[float, int, int, int]] = []
+    for context in range(values.shape[0]):
+        hull = _hull(values[context].tolist(), costs[context].tolist())
+        for (cost, value, before), (next_cost, next_value, arm) in pairwise(hull):
+            slope = math.inf if next_cost == cost else (next_value - value) / (next_cost - cost)
+            if slope >= floor:
+                steps.append((-slope, context, before, arm))
+    steps.sort(key=lambda step: step[0])  # stable: the steps of a hull stay in their order
+    table = np.array([step[1:] for step in steps], dtype=np.int64).reshape(len(steps), 3)
+    return Order(table[:, 0], table[:, 1], table[:, 2])
+
+
+def _hull(values: list[float], costs: list[float]) -> list[tuple[float, float, int]]:
+    """(cost, value, arm) on the upper hull from "skip" on; what is free and good comes first, at no cost."""
+    hull = [(0.0, 0.0, _SKIP)]
+    for cost, value, arm in sorted(
+        zip(costs, values, range(len(values)), strict=True), key=lambda one: (one[0], -one[1])
+    ):
+        if value <= hull[-1][1]:
+            continue
+        while len(hull) > 1 and hull[-1][0] > 0.0:
+            (cost_0, value_0, _), (cost_1, value_1, _) = hull[-2:]
+            if (value - value_0) * (cost_1 - cost_0) < (value_1 - value_0) * (cost - cost_0):
+                break
+            hull.pop()
+        hull.append((cost, value, arm))
+    return hull
+
+
+def curve_of(order: Order, values: Floats, costs: Floats, weights: Floats) -> Curve:
+    """What these steps come to, for (J, A) values and costs that need not be those they were chosen by.
+
+    `weights` are how many arrive of each context.
+    """
+    gained = _moved(order, values) * weights[order.context]
+    needed = _moved(order, costs) * weights[order.context]
+    # a step to an arm that is cheaper after all frees money: it is not given back here, for it was planned to be spent
+    spent = np.concatenate([[0.0], np.cumsum(np.maximum(needed, 0.0))])
+    value = np.concatenate([[0.0], np.cumsum(gained)])
+    last = np.append(spent[1:] > spent[:-1], True)  # of several steps that cost nothing, what they bring together
+    return Curve(spent[last], value[last])
+
+
+def _moved(order: Order, table: Floats) -> Floats:
+    before = np.where(order.before == _SKIP, 0.0, table[order.context, order.before])
+    return np.asarray(table[order.context, order.arm] - before, dtype=np.float64)
+
+
+BUDGETS = 30  # points of a curve
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostGain(Fact):
+    """Gain against cost, as uplift libraries draw it: those are served first who bring most per unit of cost.
+
+    `gain` is cumulative, `at_random` is what the same money brings if it is given to anybody alike, `area` is the area
+    under the curve when both axes go from 0 to 1: 0.5 is the line, 1 is all of the gain at once.
+    """
+
+    spent: tuple[float, ...]  # share of what serves all who bring anything, 0 to 1
+    gain: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    at_random: tuple[float, ...]
+    area: float | None  # None where nothing brings anything
+    area_low: float | None
+    area_high: float | None
+
+
+def spread(drawn: Floats) -> tuple[Floats, Floats, Floats]:
+    """The mean over the draws, for which everything is planned, and what 95% of them lie between."""
+    low, high = limits_of_draws(drawn)
+    return np.asarray(drawn.mean(axis=0)), low, high
+
+
+def cost_gain(curves: list[Curve]) -> CostGain:
+    """Of the curves of all draws: the more evenly money helps, the closer to the line."""
+    spent = np.linspace(0.0, 1.0, BUDGETS)
+    gains = np.array([np.interp(spent * one.spent[-1], one.spent, one.value) for one in curves])
+    gain, low, high = spread(gains)
+    whole = gains[:, -1]
+    # Draws in which nothing is gained count as spent evenly: to leave them out would be to look at the lucky ones only.
+    areas = np.array([one.area for one in curves])
+    area, area_low, area_high = spread(areas) if (whole > 0.0).any() else (None, None, None)
+    if area is None:
+        words = "Nothing that costs money brings anything: there is no gain to draw."
+    else:
+        words = (
+            f"Serving first whom a unit of money helps most has an area of {float(area):.2f} under its curve "
+            "(0.5 if anybody is served alike)."
+        )
+    return CostGain(
+        spent=tuple(spent.tolist()),
+        gain=tuple(gain.tolist()),
+        low=tuple(low.tolist()),
+        high=tuple(high.tolist()),
+        at_random=tuple((spent * gain[-1]).tolist()),
+        area=None if area is None else float(area),
+        area_low=None if area_low is None else float(area_low),
+        area_high=None if area_high is None else float(area_high),
+        sentence=words,
+    )
+
 
 HALF = 0.5  # of what a unit of money brought so far on average: below it, the knee is passed
 
@@ -47,6 +190,8 @@ class Spending(Fact):
 
     arrivals: float
     budget: float | None  # the one that is planned
+    unit: str  # of the value, in words, such as "bookings"
+    currency: str | None  # of the budget, such as "EUR"
     budgets: tuple[float, ...]  # from 0 to what serves everybody who brings anything
     value: tuple[float, ...]
     low: tuple[float, ...]
@@ -75,8 +220,12 @@ class Spending(Fact):
             gain=float(gain),
             low=float(low),
             high=float(high),
-            sentence=_more_words(amount, float(gain), float(low), float(high)),
+            sentence=_more_words(self, amount, Estimate(float(gain), float(low), float(high))),
         )
+
+    def in_truth(self, values: Floats, costs: Floats, shares: Floats) -> Curve:
+        """Return what the plan for the mean of the draws comes to with (J, A) values and costs and (J,) shares."""
+        return curve_of(_plan(self._truths), values, costs, self.arrivals * shares)
 
 
 def spending(
@@ -87,6 +236,8 @@ def spending(
     budget: float | None = None,
     *,
     floor: float = 0.0,
+    unit: str = "reward",
+    currency: str | None = None,
 ) -> Spending:
     """What budgets bring over so many arrivals, for (B, J, A) values and costs and (B, J) shares: draws of the truth.
 
@@ -105,6 +256,8 @@ def spending(
     result = Spending(
         arrivals=truths.arrivals,
         budget=planned,
+        unit=unit,
+        currency=currency,
         budgets=tuple(budgets.tolist()),
         value=tuple(value.tolist()),
         low=tuple(low.tolist()),
@@ -137,20 +290,14 @@ def _curves(truths: Truths) -> list[Curve]:
 
 
 def _knees(truths: Truths) -> tuple[float, float, float]:
-    """Of the mean of the draws, and the interval over the draws, each with the order that is best for it."""
-    mean = curve_of(
-        _plan(truths),
-        truths.values.mean(axis=0),
-        truths.costs.mean(axis=0),
-        truths.arrivals * truths.shares.mean(axis=0),
+    """Return the median over the draws, each with the order that is best for it, and what 95% of them lie between."""
+    drawn = np.array(
+        [
+            _knee(curve_of(order_of(values, costs, truths.floor), values, costs, truths.arrivals * shares))
+            for values, costs, shares in zip(truths.values, truths.costs, truths.shares, strict=True)
+        ]
     )
-    knee = _knee(mean)
-    drawn = [
-        _knee(curve_of(order_of(values, costs, truths.floor), values, costs, truths.arrivals * shares))
-        for values, costs, shares in zip(truths.values, truths.costs, truths.shares, strict=True)
-    ]
-    low, high = np.quantile(drawn, SPAN)
-    return knee, float(min(low, knee)), float(max(high, knee))
+    return float(np.median(drawn)), *limits_of_draws(drawn)
 
 
 def _knee(curve: Curve) -> float:
@@ -163,21 +310,23 @@ def _knee(curve: Curve) -> float:
     return float(curve.spent[1:][worth_it[-1]]) if worth_it.size else 0.0
 
 
-def _more_words(amount: float, gain: float, low: float, high: float) -> str:
-    what = f"{number(amount)} more buy" if amount >= 0.0 else f"{number(-amount)} less cost"
-    gain, low, high = (gain, low, high) if amount >= 0.0 else (-gain, -high, -low)
-    return f"{what} {number(gain)} +- {number(0.5 * (high - low))}."
+def _more_words(told: Spending, amount: float, gain: Estimate) -> str:
+    is_less = amount < 0.0
+    way = "less would bring about" if is_less else "more would bring about"
+    size = f"{number(abs(gain.value))} {'fewer' if is_less else 'more'} {told.unit} {between(gain, is_turned=is_less)}"
+    return f"{money(abs(amount), told.currency)} {way} {size}."
 
 
 def _sentence(told: Spending) -> str:
     if told.knee is None:
         return "No budget brings anything: no arm that costs money is worth it, as far as the log says."
+    knee = Estimate(told.knee, told.knee_low or 0.0, told.knee_high or 0.0)
     words = (
-        f"Up to about {number(told.knee)} [{number(told.knee_low or 0.0)}, {number(told.knee_high or 0.0)}] every unit "
-        "of budget brings at least half of what the ones before it brought"
+        f"Up to about {money(told.knee, told.currency)} {between(knee)}, one more unit brings at least half of what "
+        "the units before it brought on average"
     )
     if told.budgets[-1] > 0.0:
-        words += f"; {number(told.budgets[-1])} serves everybody whom it helps"
+        words += f"; {money(told.budgets[-1], told.currency)} is all that can be spent usefully"
     return words + "."
 
 

@@ -1,1 +1,1 @@
-"""Models from outside: what they see of people, when they are fitted anew, and what they say of each arm."""
+"""Models and policies from outside: what they see, when they are fitted anew, and what they say."""

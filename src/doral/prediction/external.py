@@ -18,12 +18,13 @@ from doral.engine.options import make_policy as policy
 from doral.engine.setup import PREDICTION_PREFIX as PREFIX
 from doral.errors import InvalidValue
 from doral.person import Missing, Number, checked_missing
-from doral.prediction.models import Models, Regressor
-from doral.prediction.schedule import Schedule
+from doral.prediction.columns import LevelNames
+from doral.prediction.models import Models, Regressor, Schedule, is_classifier, is_classifier_without_probabilities
 from doral.problem import Problem
 
 Fit = Literal["per-arm", "joint"]
 MAX_ANSWERS = 10**9
+START_SHARE = 0.05  # of the budget, for tries before there is a model
 _OURS = ("values", "start_tries", "explore", "screening", "sampling", "basis", "products")
 
 
@@ -78,7 +79,14 @@ class External:
             raise InvalidValue("missing", problem.missing, remedy)
         return self.problem_of(problem)
 
-    def models(self, problem: Problem, *, seed: Sequence[int], features: Floats | None = None) -> Models:
+    def models(
+        self,
+        problem: Problem,
+        *,
+        seed: Sequence[int],
+        features: Floats | None = None,
+        levels: LevelNames | None = None,
+    ) -> Models:
         """Models that know nothing yet, of a problem that knows nothing of predictions."""
         return Models(
             self.model,
@@ -87,6 +95,7 @@ class External:
             schedule=self.schedule,
             seed=seed,
             features=features,
+            levels=levels,
         )
 
 
@@ -104,10 +113,15 @@ def external(
 ) -> External:
     """A policy that values arms by what a model predicts: anything with fit(X, y) and predict(X), as scikit-learn's.
 
+    A classifier is asked for `predict_proba`: rewards are its classes, and their mean is what an arm is worth. While
+    all answers of an arm are the same, it is worth that. A pipeline that selects columns by name gets a data frame
+    with the names of the problem, everything else a table of numbers.
+
     Before there is a model, every arm is tried twice as often as `min_answers` says, as far as 5 % of the budget go.
 
     Args:
-        model: The model: an object with methods fit(X, y) and predict(X), which is copied and never fitted itself.
+        model: The model: an object with methods fit(X, y) and predict(X), or predict_proba(X); it is copied and never
+            fitted itself.
         refit_every: When there are so many more answers a model is made anew: a share of them below 1, or a number.
             Default: 0.1.
         fit: "per-arm": a model for each arm, fitted on its own answers; "joint": one for all, which sees the arm, too.
@@ -122,9 +136,13 @@ def external(
     """
     if isinstance(model, type):
         raise InvalidValue("model", model.__name__, f"is a class: give a model, as in {model.__name__}()")
-    lacking = [method for method in ("fit", "predict") if not callable(getattr(model, method, None))]
+    asked = "predict_proba" if is_classifier(model) else "predict"
+    lacking = [method for method in ("fit", asked) if not callable(getattr(model, method, None))]
     if lacking:
         remedy = f"needs a method {' and a method '.join(lacking)}: fit(X, y) and predict(X) are asked for"
+        raise InvalidValue("model", type(model).__name__, remedy)
+    if is_classifier_without_probabilities(model):
+        remedy = "is a classifier without predict_proba: its labels are no expected rewards; give one with it"
         raise InvalidValue("model", type(model).__name__, remedy)
     if not _check.is_among(fit, get_args(Fit)):
         raise InvalidValue("fit", fit, f"must be one of {', '.join(get_args(Fit))}")
@@ -144,6 +162,7 @@ def external(
         values="given",
         start_tries=min(2 * fewest, MAX_ANSWERS),
         explore=explore,
+        start_share=options.pop("start_share", START_SHARE),
         **options,
     )
     return External(model, fit, Schedule(every, fewest), made, checked_missing(missing))

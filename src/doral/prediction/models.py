@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -10,9 +11,25 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral.errors import DoralError, shown
-from doral.prediction.columns import Columns
-from doral.prediction.schedule import Schedule
+from doral.prediction.columns import Columns, LevelNames, NamedColumns
 from doral.problem import Problem
+
+
+class Schedule(NamedTuple):
+    """When models are fitted anew."""
+
+    every: float  # below 1: when this share more is known; else: when so many more decisions are
+    min_answers: int  # of an arm, before there is a model of it
+
+    @property
+    def first(self) -> int:
+        """The fewest known decisions, over all arms, with which there can be a model."""
+        return self.min_answers
+
+    def after(self, n_known: int) -> int:
+        """With how many known decisions a model is due, after one that was fitted on so many."""
+        more = math.ceil(n_known * self.every) if self.every < 1.0 else int(self.every)
+        return n_known + max(1, more)
 
 
 class ModelFailed(DoralError):
@@ -20,7 +37,7 @@ class ModelFailed(DoralError):
 
 
 class Regressor(Protocol):
-    """What is asked of a model."""
+    """What is asked of a model; a classifier has `predict_proba` as well."""
 
     def fit(self, X: Any, y: Any) -> Any:  # noqa: N803
         """Learn rewards y of rows X."""
@@ -43,9 +60,13 @@ class Known(NamedTuple):
 
 
 class _Fitted(NamedTuple):
-    columns: Columns
-    model: Regressor
+    columns: Columns | NamedColumns
+    model: Regressor | None  # None: all rewards were the same, which a classifier cannot be fitted on
     n_known: int  # what it was fitted on
+    values: Floats  # of a classifier: the rewards that its classes stand for
+
+
+MOST_CLASSES = 50  # different rewards that a classifier tells apart
 
 
 class Models:
@@ -60,18 +81,18 @@ class Models:
         schedule: Schedule,
         seed: Sequence[int],
         features: Floats | None = None,
+        levels: LevelNames | None = None,
     ) -> None:
-        """`problem` knows nothing of predictions; `features` are those of the arms, if a simulation draws them."""
+        """`problem` knows nothing of predictions; `features` are those of the arms, if a simulation draws them.
+
+        `levels` has the words of categories, for a model that takes columns by name.
+        """
+        self._is_named, self._levels, self._is_classifier = takes_names(model), levels, is_classifier(model)
         self._model, self._problem, self._schedule, self._seed = model, problem, schedule, tuple(seed)
         self._arms = np.hstack([np.eye(problem.n_arms), problem.features if features is None else features])
         self._is_joint = is_joint
         self._fitted: dict[int | None, _Fitted] = {}  # by arm; None: one for all
         self.n_fits = 0
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether there is any model yet."""
-        return bool(self._fitted)
 
     def refit(self, known: Known) -> None:
         """Those for which it is due."""
@@ -85,15 +106,46 @@ class Models:
         n, last = known.rewards.size, self._fitted.get(arm)
         if n < at_least or (last is not None and n < self._schedule.after(last.n_known)):
             return
-        columns = Columns(self._problem, known.contexts, known.traits)
+        traits = known.traits
+        columns: Columns | NamedColumns = (
+            NamedColumns(self._problem, self._levels, traits)
+            if self._is_named
+            else Columns(self._problem, known.contexts, traits)
+        )
+        table = columns.of(known.contexts, traits)
+        if arm is None:
+            table = self._with_arms(table, known.arms)
+        rewards: Floats | Ints = known.rewards
+        values = np.zeros(0)
+        if self._is_classifier:
+            values, classes = np.unique(rewards, return_inverse=True)
+            if values.size > MOST_CLASSES:
+                raise self._failed(arm, f"is a classifier, and rewards take {values.size:,} values: give a regressor")
+            if values.size == 1:
+                self._fitted[arm] = _Fitted(columns, None, n, values)
+                self.n_fits += 1
+                return
+            rewards = classes
         model = fresh(self._model, (*self._seed, self.n_fits))
-        x = columns.of(known.contexts, known.traits)
         try:
-            model.fit(x if arm is not None else np.hstack([x, self._arms[known.arms]]), known.rewards)
+            model.fit(table, rewards)
         except Exception as error:
             raise self._failed(arm, f"cannot be fitted on {n:,} answers: {_said(error)}") from error
-        self._fitted[arm] = _Fitted(columns, model, n)
+        self._fitted[arm] = _Fitted(columns, model, n, values)
         self.n_fits += 1
+
+    def _with_arms(self, table: Any, arms: Ints) -> Any:
+        """What a model for all arms sees beside the person: which arm it is, and its features."""
+        if not self._is_named:
+            return np.hstack([table, self._arms[arms]])
+        import polars as pl
+
+        names = np.array(self._problem.arm_names, dtype=object)
+        features = self._arms[:, self._problem.n_arms :]
+        return table.with_columns(
+            pl.Series("arm", names[arms].tolist(), dtype=pl.String),
+            *(pl.Series(f"arm_feature_{i}", column[arms]) for i, column in enumerate(features.T, start=1)),
+        )
 
     def predict(self, contexts: Ints, traits: Floats) -> Floats:
         """(people, arms) what arms are thought to bring; NaN where there is no model yet."""
@@ -101,18 +153,21 @@ class Models:
         found = np.full((n, n_arms), np.nan)
         if n == 0:
             return found
-        for arm, (columns, model, _) in self._fitted.items():
-            x = columns.of(contexts, traits)
+        for arm, fitted in self._fitted.items():
             if arm is not None:
-                found[:, arm] = self._said_by(model, arm, x)
+                found[:, arm] = self._said_by(fitted, arm, fitted.columns.of(contexts, traits))
             else:
-                each = np.hstack([np.repeat(x, n_arms, axis=0), np.tile(self._arms, (n, 1))])
-                found[:] = self._said_by(model, None, each).reshape(n, n_arms)
+                each = fitted.columns.of(np.repeat(contexts, n_arms), np.repeat(traits, n_arms, axis=0))
+                found[:] = self._said_by(fitted, None, self._with_arms(each, np.tile(np.arange(n_arms), n))).reshape(
+                    n, n_arms
+                )
         return found
 
-    def _said_by(self, model: Regressor, arm: int | None, x: Floats) -> Floats:
+    def _said_by(self, fitted: _Fitted, arm: int | None, x: Any) -> Floats:
+        if fitted.model is None:
+            return np.full(len(x), fitted.values[0])
         try:
-            said = np.asarray(model.predict(x), dtype=np.float64)
+            said = np.asarray(self._asked(fitted, x), dtype=np.float64)
         except Exception as error:
             raise self._failed(arm, f"cannot predict: {_said(error)}") from error
         if said.shape not in ((len(x),), (len(x), 1)):
@@ -123,10 +178,55 @@ class Models:
             raise self._failed(arm, f"predicts {worst} for somebody: predictions must be finite")
         return said
 
+    def _asked(self, fitted: _Fitted, x: Any) -> Any:
+        """What the model says: of a classifier, the mean of the rewards that its classes stand for."""
+        model: Any = fitted.model
+        if not self._is_classifier:
+            return model.predict(x)
+        shares = np.asarray(model.predict_proba(x), dtype=np.float64)
+        classes = np.asarray(getattr(model, "classes_", np.arange(fitted.values.size)), dtype=np.int64)
+        if shares.ndim != 2 or shares.shape[1] != classes.size:
+            return shares  # refused with its shape
+        return shares @ fitted.values[classes]
+
     def _failed(self, arm: int | None, what: str) -> ModelFailed:
         whose = "all arms" if arm is None else f"arm {shown(self._problem.arm_names[arm])}"
         remedy = f"try model.fit and model.predict on rows of {self._problem.n_traits} features by hand"
         return ModelFailed(f"the model {type(self._model).__name__} for {whose} {what}; {remedy}")
+
+
+def is_classifier(model: object) -> bool:
+    """Whether it says probabilities of classes; labels of a classifier are no expected rewards."""
+    return callable(getattr(model, "predict_proba", None))
+
+
+def is_classifier_without_probabilities(model: object) -> bool:
+    """As a linear support vector machine of scikit-learn is, a pipeline that ends with one as well."""
+    if is_classifier(model):
+        return False
+    try:
+        from sklearn.base import is_classifier as says_so
+    except ImportError:
+        return False
+    try:
+        return bool(says_so(model))
+    except Exception:  # noqa: BLE001  (whatever a model from elsewhere has instead of tags)
+        return False
+
+
+def takes_names(model: object) -> bool:
+    """Whether any part of it selects columns by name, as a `ColumnTransformer` can."""
+    parts = [model]
+    if callable(getattr(model, "get_params", None)) and not isinstance(model, type):
+        parts += list(model.get_params(deep=True).values())  # type: ignore[attr-defined]
+    for part in parts:
+        for entry in getattr(part, "transformers", None) or ():
+            selected = entry[2] if isinstance(entry, tuple) and len(entry) == 3 else None
+            if isinstance(selected, str) or callable(selected):
+                return True
+            if isinstance(selected, list | tuple) and any(isinstance(one, str) for one in selected):
+                return True
+    return False
 
 
 def fresh(model: Regressor, seed: Sequence[int]) -> Regressor:

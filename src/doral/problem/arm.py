@@ -68,12 +68,12 @@ class Arm:
         return dict(self.cost)[context] if isinstance(self.cost, tuple) else self.cost
 
     def __repr__(self) -> str:
-        from doral._shown_problem import arm_in_words
+        from doral.problem.display import arm_in_words
 
         return arm_in_words(self)
 
     def _repr_html_(self) -> str:
-        from doral._shown_problem import arm_card
+        from doral.problem.display import arm_card
 
         return arm_card(self)
 
@@ -85,7 +85,7 @@ def arm_to_dict(arm: Arm) -> dict[str, Any]:
 
 
 def arms_of(arms: object) -> list[Any]:
-    """Arms from `Arm` objects, names, or a mapping from name to cost; whatever else there is stays as it is."""
+    """Return arms from `Arm` objects, names, or a mapping from name to cost; other values stay as they are."""
     if isinstance(arms, Mapping):
         _check.items("arms", list(arms), what="names", at_most=MAX_ARMS)
         return [Arm(name, cost=cost) for name, cost in arms.items()]

@@ -58,7 +58,7 @@ def checked_range(value: object) -> tuple[float, float]:
 def checked_reserves(reserves: object, contexts: tuple[Context, ...]) -> tuple[tuple[int, float], ...]:
     try:
         pairs = dict(reserves.items() if isinstance(reserves, Mapping) else reserves)  # type: ignore[call-overload]
-    except Exception:  # noqa: BLE001  (whatever a foreign object raises, it is no mapping)
+    except Exception:  # noqa: BLE001  (a foreign object may raise anything: it is no mapping)
         raise InvalidValue("reserves", reserves, "must map tiers to shares of the budget, as in {1: 0.2}") from None
     checked = []
     for tier, share in pairs.items():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from doral import _check
-from doral._given import Words
+from doral._input_types import Words
 from doral.errors import InvalidValue, shown
 from doral.problem.limits import (
     MAX_AGE,
@@ -80,12 +80,12 @@ class Context:
         )
 
     def __repr__(self) -> str:
-        from doral._shown_problem import context_in_words
+        from doral.problem.display import context_in_words
 
         return context_in_words(self)
 
     def _repr_html_(self) -> str:
-        from doral._shown_problem import context_card
+        from doral.problem.display import context_card
 
         return context_card(self)
 

@@ -70,7 +70,8 @@ class Problem:
             same, as with conversions. Default: "explicit".
         reserves: From a tier to the share of the budget that contexts of lower tiers cannot take; what is not needed
             is released towards the end. Default: none.
-        reward_range: (lowest, highest): a live answer outside of it is refused as a slip. Policies do not use it.
+        reward_range: (lowest, highest): a live answer outside of it is refused as a slip.
+            `doral-otf` keeps its estimates inside it.
             Default: a billion either way.
         counted: Which answers count at the end: "within_deadline": every one within its deadline, also after the last
             arrival; "by_end": only those that have come by the last arrival, for which policies with `until_end`
@@ -83,7 +84,7 @@ class Problem:
             answer, and nothing is paid for what is not answered within its deadline. Default: "always".
         return_at_least: Reward that a unit of budget must bring: where it is thought to bring less, it is kept back.
             Default: 0.
-        reserve: With paid="on_answer": 1 where the budget must hold whatever is paid of open decisions; below (0.999),
+        reserve: With paid="on_answer": 1 where the budget must cover all pending decisions; below (0.999),
             only what they cost with that probability is reserved, and in one case of a thousand the budget is
             overdrawn. Default: 1.
         until: In place of `horizon` where the end is a date: how long it lasts, in the unit of the deadline.
@@ -304,7 +305,7 @@ class Problem:
         return _read_only([math.inf if deadline is None else deadline for deadline in own])
 
     def check_reward(self, value: object) -> float:
-        """A reward of this problem, as a float; whatever is outside of `reward_range` is refused.
+        """Return a reward of this problem as a float; values outside of `reward_range` are refused.
 
         Args:
             value: The reward.
@@ -395,12 +396,12 @@ class Problem:
         )
 
     def __repr__(self) -> str:
-        from doral._shown_problem import problem_in_words
+        from doral.problem.display import problem_in_words
 
         return problem_in_words(self)
 
     def _repr_html_(self) -> str:
-        from doral._shown_problem import problem_card
+        from doral.problem.display import problem_card
 
         return problem_card(self)
 

@@ -37,7 +37,6 @@ from doral.service.routes import (
 )
 from doral.service.service import Service
 from doral.service.settings import ServiceSettings
-from doral.service.spreading.handing import Handing
 from doral.service.streams import EndingStreams
 
 # All that the service answers to; a part adds its own here.
@@ -70,7 +69,7 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service = Service(open_store(settings.storage, leases=settings.leases) if store is None else store, settings)
+        service = Service(open_store(settings.storage, code=settings.code) if store is None else store, settings)
         app.state.service = service
         app.state.streams = EndingStreams(service.following)
         try:
@@ -100,8 +99,6 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
     openapi.describe(app)
     errors.add_handlers(app)
     # The last one stands outermost.
-    described = [route for router in ROUTERS for route in router.routes]
-    app.add_middleware(Handing, owner=app, routes=described)
     app.add_middleware(WholeNames)
     install(app, settings)
     observe(app)

@@ -135,21 +135,19 @@ class Taken(dict[str, Any]):
     Attributes:
         model: What the body has to be.
         may_be_empty: Whether no body at all is an empty object.
-        is_same_again: Whether the request may be served twice though it has no key: it says how something is to be,
-            and it is so after the first time.
     """
 
-    def __init__(self, model: type[Body], *, may_be_empty: bool, is_same_again: bool) -> None:
+    def __init__(self, model: type[Body], *, may_be_empty: bool) -> None:
         schema = model.model_json_schema()
         parts = schema.pop("$defs", {})
         content = {JSON: {"schema": _whole(schema, parts)}}
         super().__init__(requestBody={"required": not may_be_empty, "content": content})
-        self.model, self.may_be_empty, self.is_same_again = model, may_be_empty, is_same_again
+        self.model, self.may_be_empty = model, may_be_empty
 
 
-def takes(model: type[Body], *, may_be_empty: bool = False, is_same_again: bool = False) -> Taken:
+def takes(model: type[Body], *, may_be_empty: bool = False) -> Taken:
     """For `openapi_extra` of a route that reads its body by itself."""
-    return Taken(model, may_be_empty=may_be_empty, is_same_again=is_same_again)
+    return Taken(model, may_be_empty=may_be_empty)
 
 
 def _whole(schema: Any, parts: dict[str, Any]) -> Any:

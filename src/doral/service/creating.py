@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from doral.engine.options import PolicyOptions
 from doral.live.campaign import Campaign
-from doral.live.ends import ending
 from doral.live.errors import CampaignExists
+from doral.live.runtime.clock import ending
+from doral.live.storage.books import ActRow
 from doral.live.store import Store
 from doral.problem import Problem
 from doral.service.bodies import moment
@@ -42,14 +43,14 @@ def wanted_by(asked: CampaignGiven) -> Wanted:
     )
 
 
-def create(store: Store, wanted: Wanted, *, may_be_there: bool) -> tuple[Campaign, bool]:
-    """The campaign, and whether it is new.
+def create(store: Store, wanted: Wanted, *, may_be_there: bool, act: ActRow | None = None) -> tuple[Campaign, bool]:
+    """The campaign, and whether it is new; if it is, `act` is noted with it.
 
     `may_be_there`: one that is there and is what was asked for is the answer. Nothing is kept for it: the campaign
     itself says what it was created as, so that this holds in every process, and after a restart.
     """
     try:
-        return store.create(**vars(wanted)), True
+        return store.create(**vars(wanted), _act=act), True
     except CampaignExists:
         if not may_be_there:
             raise
@@ -60,7 +61,7 @@ def create(store: Store, wanted: Wanted, *, may_be_there: bool) -> tuple[Campaig
 
 
 def _is_same(there: Campaign, wanted: Wanted) -> bool:
-    found = there.session.read(lambda _, fold: fold.definition)
+    found = there.session.read(lambda _, state: state.definition)
     at = wanted.at
     if at is not None and (at.timestamp() if hasattr(at, "timestamp") else at) != found.created_at:
         return False

@@ -10,17 +10,22 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from doral.errors import DoralError
-from doral.live import together
 from doral.live.campaign import Campaign
-from doral.live.decision import Decision
-from doral.live.drafts import Planned, Stamp
-from doral.live.fold import Fold
-from doral.live.leases.session import LeasedSession
-from doral.live.session import Ask, Session
+from doral.live.events.event import ANSWER_SCOPE
+from doral.live.kinds.amend import Cancel, Cancellation, Correct
+from doral.live.kinds.answer import GiveAnswer, GiveAnswers, answer_of
+from doral.live.kinds.decide import Arrival, Decide, DecideMany, arrival_of
+from doral.live.kinds.record import Record, record_of
+from doral.live.kinds.request import Request, scoped_key
+from doral.live.runtime.clock import Stamp
+from doral.live.runtime.group_commit import each, store_together
+from doral.live.runtime.session import Session
+from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
+from doral.live.views.decision import Decision
 from doral.service.operations.metrics import Metrics
 from doral.service.threads import Run
 from doral.wire.problems import ServiceError
@@ -49,7 +54,7 @@ class _Asked(_Slip):
 
     __slots__ = ("ask", "tell")
 
-    def __init__(self, ask: Callable[[], Ask], tell: _Tell | None, items: int = 1) -> None:
+    def __init__(self, ask: Callable[[], Request[Any]], tell: _Tell | None, items: int = 1) -> None:
         super().__init__(items)
         self.ask, self.tell = ask, tell
 
@@ -59,7 +64,7 @@ class _AskedEach(_Slip):
 
     __slots__ = ("asks", "tell")
 
-    def __init__(self, asks: Callable[[], list[Ask | DoralError]], tell: _Tell | None, items: int) -> None:
+    def __init__(self, asks: Callable[[], list[Request[Any] | DoralError]], tell: _Tell | None, items: int) -> None:
         super().__init__(items)
         self.asks, self.tell = asks, tell
 
@@ -111,45 +116,55 @@ class Desk:
 
     async def decide(self, arrival: Mapping[str, Any]) -> Decision:
         """One arrival; stored with others that wait."""
-        found: Decision = await self._hand_in(_Asked(lambda: together.decision(arrival), self._metrics.decided))
+        asked = _Asked(lambda: Decide(self._prepared([arrival])[0]), self._metrics.decided)
+        found: Decision = await self._hand_in(asked)
         return found
+
+    def _prepared(self, arrivals: Sequence[Mapping[str, Any]]) -> list[Arrival]:
+        return [arrival_of(one) for one in self.campaign.prepared(arrivals)]
 
     async def decide_many(self, arrivals: Sequence[Mapping[str, Any]]) -> list[Decision]:
         """All of them or none."""
-        slip = _Asked(lambda: together.decisions(arrivals), self._metrics.decided, len(arrivals))
+        slip = _Asked(
+            lambda: DecideMany(self._prepared(arrivals)),
+            self._metrics.decided,
+            len(arrivals),
+        )
         found: list[Decision] = await self._hand_in(slip) if arrivals else []
         return found
 
     async def feedback(self, answer: Mapping[str, Any]) -> Decision:
         """One answer; stored with others that wait."""
-        found: Decision = await self._hand_in(_Asked(lambda: together.answer(answer), self._metrics.answered))
+        found: Decision = await self._hand_in(_Asked(lambda: _answer(answer), self._metrics.answered))
         return found
 
     async def feedback_many(self, answers: Sequence[Mapping[str, Any]]) -> list[Decision]:
         """All of them or none."""
-        slip = _Asked(lambda: together.answers(answers), self._metrics.answered, len(answers))
+        slip = _Asked(lambda: GiveAnswers(list(map(answer_of, answers))), self._metrics.answered, len(answers))
         found: list[Decision] = await self._hand_in(slip) if answers else []
         return found
 
     async def feedback_each(self, answers: Sequence[Mapping[str, Any]]) -> list[Decision | DoralError]:
         """Each for itself: what is wrong with one does not keep the others out."""
-        slip = _AskedEach(lambda: together.each(together.answer, answers), self._metrics.answered, len(answers))
+        slip = _AskedEach(lambda: each(_answer, answers), self._metrics.answered, len(answers))
         found: list[Decision | DoralError] = await self._hand_in(slip) if answers else []
         return found
 
     async def correct(self, answer: Mapping[str, Any]) -> Decision:
         """A later, better value for an answer."""
-        found: Decision = await self._hand_in(_Asked(lambda: together.correction(answer), None))
+        found: Decision = await self._hand_in(_Asked(lambda: Correct(answer_of(answer)), None))
         return found
 
     async def cancel(self, decision_id: str, key: str | None, at: object) -> Decision:
         """A decision was not carried out."""
-        found: Decision = await self._hand_in(_Asked(lambda: together.cancellation(decision_id, key, at), None))
+        found: Decision = await self._hand_in(
+            _Asked(lambda: Cancel(Cancellation(decision_id, scoped_key(ANSWER_SCOPE, key), at)), None)
+        )
         return found
 
     async def record_many(self, records: Sequence[Mapping[str, Any]]) -> list[Decision]:
         """All of them or none."""
-        slip = _Asked(lambda: together.records(records), None, len(records))
+        slip = _Asked(lambda: Record(list(map(record_of, records))), None, len(records))
         found: list[Decision] = await self._hand_in(slip) if records else []
         return found
 
@@ -256,24 +271,32 @@ def _sequence(decision: Decision) -> int:
     return int(decision.id.rpartition("-")[2])
 
 
+def _answer(answer: Mapping[str, Any]) -> GiveAnswer:
+    return GiveAnswer(answer_of(answer))
+
+
 class _Head(DoralError):
-    """The last event before a group, told by a plan that is refused: so nothing is changed, nor committed, for it."""
+    """The last event before a group; the error of a request that is refused, so that nothing is committed for it."""
 
     def __init__(self, last: int) -> None:
         super().__init__(f"the last event is {last}")
         self.last = last
 
 
-def _plan_head(log: Log, fold: Fold, stamp: Stamp) -> Planned[None]:
+class _AskHead(Request[None]):
     """Inside the transaction: others may have written since this process last looked."""
-    del log, stamp
-    raise _Head(fold.sequence)
+
+    def validate(self, state: CampaignState, log: Log, stamp: Stamp) -> NoReturn:
+        raise _Head(state.sequence)
+
+    def view(self, state: CampaignState, log: Log, events: Sequence[Any], found: Any) -> None:
+        """It is always refused."""
 
 
 def _done(campaign: Campaign, group: Sequence[_Slip]) -> list[_Done]:
     """In a thread: the result of each, or what went wrong with it. What can be stored together, is."""
     found: list[_Done] = []
-    asked: list[tuple[_Slip, list[Ask | Exception]]] = []
+    asked: list[tuple[_Slip, list[Request[Any] | Exception]]] = []
     for slip in group:
         if isinstance(slip, _Work):
             found += _stored(campaign, asked)
@@ -284,10 +307,12 @@ def _done(campaign: Campaign, group: Sequence[_Slip]) -> list[_Done]:
             asked.append((slip, [asks] if isinstance(asks, Exception) else asks))
         elif isinstance(slip, _Asked):
             asked.append((slip, [_outcome(slip.ask)]))
-    return found + _stored(campaign, asked)
+    found += _stored(campaign, asked)
+    campaign.refit_if_due()
+    return found
 
 
-def _stored(campaign: Campaign, asked: Sequence[tuple[_Slip, list[Ask | Exception]]]) -> list[_Done]:
+def _stored(campaign: Campaign, asked: Sequence[tuple[_Slip, list[Request[Any] | Exception]]]) -> list[_Done]:
     """In one transaction; where that fails, it fails for all of them."""
     everything = [one for _, asks in asked for one in asks if not isinstance(one, Exception)]
     results = _outcome(lambda: _stored_since(campaign.session, everything))
@@ -303,15 +328,11 @@ def _stored(campaign: Campaign, asked: Sequence[tuple[_Slip, list[Ask | Exceptio
     return found
 
 
-def _stored_since(session: Session, asks: Sequence[Ask]) -> tuple[int, list[Any]]:
+def _stored_since(session: Session, asks: Sequence[Request[Any]]) -> tuple[int, list[Any]]:
     """The last event before them, and the result of each."""
     if not asks:
         return 0, []
-    if isinstance(session, LeasedSession):
-        # What is not decided by lease would take the campaign's lock: only what is known here is told apart.
-        seen = session.last_seen
-        return 0 if seen is None else seen.sequence, together.store_together(session, asks)
-    head, *results = together.store_together(session, [(_plan_head, ()), *asks])
+    head, *results = store_together(session, [_AskHead(), *asks])
     return head.last if isinstance(head, _Head) else 0, results
 
 

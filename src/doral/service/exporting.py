@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, cast
 
 from doral.live.campaign import Campaign
 from doral.live.errors import StorageError
-from doral.live.export import write_csv_rows, write_parquet_rows
+from doral.live.views.export import write_csv_rows, write_parquet_rows
 from doral.person import Feature
 from doral.wire.problems import ServiceError
 

@@ -9,8 +9,8 @@ from pydantic_core import PydanticSerializationError, to_json
 from starlette.responses import Response
 
 from doral.errors import DoralError
-from doral.live.decision import Decision
 from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageBusy
+from doral.live.views.decision import Decision
 from doral.service.access.refusals import headers_of
 from doral.wire.problems import MEDIA_TYPE, to_problem
 from doral.wire.values import decision_to_dict

@@ -31,7 +31,7 @@ _WRITERS = 32  # campaigns that store something at once; a slow one keeps no oth
 _FOREVER_S = 3_600.0
 _SUMMARIES_S = 0.5  # that a list of campaigns takes at most, but for the one that is being read
 _KEPT_OPEN_FILES = 300  # campaigns in one SQLite file: each takes three files, and half a megabyte of memory or more
-_CONNECTIONS = 60  # of all processes together: PostgreSQL has 100 for everybody, unless told otherwise
+_CONNECTIONS = 30  # of one process: PostgreSQL has 100 for everybody, unless told otherwise
 _FEWEST_OPEN = 8
 _MOST_LISTED = 100  # campaigns of a list that stay open, where each has a connection of its own
 _FILES_PER_CAMPAIGN = 12  # of those that a process may open: three are used, and others are for connections
@@ -44,7 +44,6 @@ class Service:
         self.store, self.settings = store, settings
         if (kept := kept_open(settings)) is not None:
             store._keep_open(kept)
-        store._among_processes(settings.workers)
         self.metrics = Metrics()
         self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="doral")
         self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="doral-write")
@@ -72,6 +71,7 @@ class Service:
         found = self._desks.get(name)
         if found is None or found.campaign.is_gone:
             campaign = await self.run(lambda: self.store.campaign(name))
+            self._desks = {one: desk for one, desk in self._desks.items() if not desk.campaign.is_gone}
             found = self._desks.get(name)  # others may have asked meanwhile
             if found is None or found.campaign is not campaign:
                 found = self._desks[name] = Desk(
@@ -112,8 +112,8 @@ class Service:
             one: dict[str, Any] | None = None
             if time.monotonic() < until:
                 one = self._summary(name, of=of)
-            elif (desk := self._desks.get(name)) is not None and (fold := desk.campaign.session.last_seen) is not None:
-                one = summary(name, fold)
+            elif (desk := self._desks.get(name)) is not None and (state := desk.campaign.session.last_seen) is not None:
+                one = summary(name, state)
             found.append({"name": name} if one is None else one)
         return found
 
@@ -121,7 +121,7 @@ class Service:
         """None where it cannot be read. A long list keeps none open that was not: others would be closed for it."""
         try:
             with briefly(self.store, name, of=of, most=_MOST_LISTED) as campaign:
-                return campaign.session.read(lambda _, fold: summary(name, fold))
+                return campaign.session.read(lambda _, state: summary(name, state))
         except DoralError:
             return None
 
@@ -163,7 +163,7 @@ def kept_open(settings: ServiceSettings) -> int | None:
     if settings.storage.startswith("memory:"):
         return None
     if not settings.storage.startswith("sqlite:"):
-        return max(_FEWEST_OPEN, _CONNECTIONS // settings.workers)
+        return _CONNECTIONS
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     few = _KEPT_OPEN_FILES if most == resource.RLIM_INFINITY else most // _FILES_PER_CAMPAIGN
     return max(_FEWEST_OPEN, min(_KEPT_OPEN_FILES, few))
@@ -171,7 +171,7 @@ def kept_open(settings: ServiceSettings) -> int | None:
 
 def last_event(campaign: Campaign) -> int:
     """The number of the last event of a campaign."""
-    return campaign.session.read(lambda _, fold: fold.sequence)
+    return campaign.session.read(lambda _, state: state.sequence)
 
 
 def service_of(request: Request) -> Service:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,12 +38,9 @@ class ServiceSettings:
 
     Attributes:
         storage: URL of the store.
+        code: By campaign, the import path of a policy or a model of its own.
         host: Address to listen on.
         port: To listen on; 0: any that is free.
-        workers: Processes; more than one needs PostgreSQL.
-        is_spread: Whether each campaign has a home among several workers.
-        leases: Whether each process decides out of a part of the budget that it leases: for campaigns that one process
-            cannot keep up with; needs PostgreSQL.
         tls_cert: File with the certificate, and those that vouch for it.
         tls_key: File with its private key.
         allow_plain_http: Listen on an address that others can reach, though nothing is encrypted.
@@ -60,11 +58,9 @@ class ServiceSettings:
     """
 
     storage: str
+    code: Mapping[str, str] = field(default_factory=dict)
     host: str = "127.0.0.1"
     port: int = 8787
-    workers: int = 1
-    is_spread: bool = True
-    leases: bool = False
     tls_cert: Path | None = None
     tls_key: Path | None = None
     allow_plain_http: bool = False

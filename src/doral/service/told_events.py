@@ -5,113 +5,121 @@ What is known of people is not among it, and a key only as long as it is in the 
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from doral.live.decision import Names, make_id
-from doral.live.events import (
-    ANSWERED,
-    ARM_ADDED,
-    ARM_PAUSED,
-    ARM_RESUMED,
-    ARM_RETIRED,
-    CANCELLED,
-    CLOCK_SET,
-    CLOSED,
-    CORRECTED,
-    CREATED,
-    DECIDED,
-    ENGINE_JOINED,
-    EXPIRED,
-    EXTENDED,
-    FORGOTTEN,
-    IS_PENDING,
-    IS_SKIPPED,
-    LEASE_ENDED,
-    LEASED,
-    MAKES_DECISION,
-    NOTED,
-    RECORDED,
+from doral.live.events import row as kinds
+from doral.live.events.event import (
     STATE_NAMES,
-    TOPPED_UP,
+    Answered,
+    ArmAdded,
+    ArmChanged,
+    Corrected,
+    Deciding,
     Event,
-    known,
+    Expired,
+    Extended,
+    Forgotten,
+    Leased,
+    LeaseEnded,
+    Recorded,
+    Settled,
+    ToppedUp,
 )
-from doral.live.reasons import SHORT
+from doral.live.state.names import Names, make_id
+from doral.live.views.reasons import SHORT
 
 KIND_WORDS = {
-    CREATED: "created",
-    DECIDED: "decided",
-    ANSWERED: "answered",
-    CORRECTED: "corrected",
-    CANCELLED: "cancelled",
-    EXPIRED: "expired",
-    ARM_ADDED: "arm added",
-    ARM_PAUSED: "arm paused",
-    ARM_RESUMED: "arm resumed",
-    ARM_RETIRED: "arm retired",
-    TOPPED_UP: "topped up",
-    EXTENDED: "extended",
-    CLOSED: "closed",
-    ENGINE_JOINED: "engine joined",
-    RECORDED: "recorded",
-    CLOCK_SET: "clock set back",
-    FORGOTTEN: "forgotten",
-    NOTED: "noted",
-    LEASED: "leased",
-    LEASE_ENDED: "lease ended",
+    kinds.CREATED: "created",
+    kinds.DECIDED: "decided",
+    kinds.ANSWERED: "answered",
+    kinds.CORRECTED: "corrected",
+    kinds.CANCELLED: "cancelled",
+    kinds.EXPIRED: "expired",
+    kinds.ARM_ADDED: "arm added",
+    kinds.ARM_PAUSED: "arm paused",
+    kinds.ARM_RESUMED: "arm resumed",
+    kinds.ARM_RETIRED: "arm retired",
+    kinds.TOPPED_UP: "topped up",
+    kinds.EXTENDED: "extended",
+    kinds.CLOSED: "closed",
+    kinds.ENGINE_JOINED: "engine joined",
+    kinds.RECORDED: "recorded",
+    kinds.CLOCK_SET: "clock set back",
+    kinds.FORGOTTEN: "forgotten",
+    kinds.NOTED: "noted",
+    kinds.LEASED: "leased",
+    kinds.LEASE_ENDED: "lease ended",
 }
-_AS_THEY_ARE = ("cost", "round", "value", "price", "probability", "reward", "previous", "actual_cost", "delay")
-_ABOUT_DECISIONS = (DECIDED, RECORDED, ANSWERED, CORRECTED, CANCELLED)
 
 
 def told(event: Event, names: Names) -> dict[str, Any]:
     """The facts of an event; what it does not say is left out."""
-    kind = event.kind
+    place = event.place
     found: dict[str, Any] = {
         "sequence": event.sequence,
-        "kind": KIND_WORDS.get(kind, str(kind)),
-        "written_at": event.at,
+        "kind": KIND_WORDS.get(event.kind, str(event.kind)),
+        "written_at": place.at,
         "at": names.epoch + names.own_time(event),
-        "key": None if event.key is None else event.key[2:],
+        "key": None if place.key is None else place.key[2:],
+        **_facts(event, names),
     }
-    if event.context is not None:
-        found["context"] = names.contexts[event.context]
-    if event.arm is not None and event.arm != names.nothing:
-        found["arm"] = names.arms[event.arm]
-    if kind in _ABOUT_DECISIONS:
-        found |= _of_decision(event, names)
-    elif kind == TOPPED_UP:
-        found["amount"] = event.value
-    elif kind == EXTENDED:
-        said = json.loads(known(event.data))
-        found |= {"until": names.epoch + said["until"]} if "until" in said else {"rounds": said["rounds"]}
-    elif kind == ARM_ADDED:
-        found["arm"] = json.loads(known(event.data))["name"]
-    elif kind == EXPIRED:
-        said = json.loads(known(event.data))
-        found |= {"decisions": sum(count for _, _, count in said["expired"]), "is_released": bool(said["release"])}
-    elif kind == FORGOTTEN:
-        found["keys"] = len(json.loads(known(event.data)).get("events", ()))
-    elif kind == LEASED:
-        found["amount"] = float(json.loads(known(event.data))["amount"])
-    elif kind == LEASE_ENDED:
-        said = json.loads(known(event.data))
-        found |= {"amount": float(said["left"]), "why": said["why"]}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _of_decision(event: Event, names: Names) -> dict[str, Any]:
-    makes = event.kind in MAKES_DECISION
-    found = {name: getattr(event, name) for name in _AS_THEY_ARE}
-    found["decision_id"] = make_id(names.tag, event.sequence if makes else known(event.decision))
-    if event.reason is not None:
-        found["reason"] = SHORT.get(event.reason, str(event.reason))
-    state = event.state
-    if state is None and makes:
-        state = IS_SKIPPED if event.arm is None else IS_PENDING
-    if state is not None:
-        found["state"] = STATE_NAMES[state]
-    if event.kind == RECORDED:
-        found["cost"] = json.loads(known(event.data))["cost"]
+def _facts(event: Event, names: Names) -> dict[str, Any]:
+    if isinstance(event, Deciding):
+        return _of_decision(event, names)
+    if isinstance(event, Settled):
+        return _of_outcome(event, names)
+    if isinstance(event, ToppedUp):
+        return {"amount": event.amount}
+    if isinstance(event, Extended):
+        return {"rounds": event.rounds, "until": None if event.until is None else names.epoch + event.until}
+    if isinstance(event, ArmAdded):
+        return {"arm": event.arm.name}
+    if isinstance(event, ArmChanged):
+        return {"arm": names.arms[event.arm]}
+    if isinstance(event, Expired):
+        return {"decisions": event.n_decisions, "is_released": bool(event.is_released)}
+    if isinstance(event, Forgotten):
+        return {"keys": len(event.keys)}
+    if isinstance(event, Leased):
+        return {"amount": float(event.amount)}
+    if isinstance(event, LeaseEnded):
+        return {"amount": float(event.left), "why": event.why}
+    return {}
+
+
+def _of_decision(event: Deciding, names: Names) -> dict[str, Any]:
+    choice = event.choice
+    found = {
+        "context": names.contexts[event.arrival.context],
+        "arm": _arm(choice.arm, names),
+        "decision_id": make_id(names.tag, event.sequence),
+        "reason": SHORT.get(choice.reason, str(choice.reason)),
+        "state": STATE_NAMES[event.state_then],
+    }
+    numbers = {name: getattr(choice, name) for name in ("cost", "round", "value", "price", "probability")}
+    return {**found, **numbers, **({"cost": event.list_cost} if isinstance(event, Recorded) else {})}
+
+
+def _of_outcome(event: Settled, names: Names) -> dict[str, Any]:
+    about = event.about
+    found = {
+        "context": names.contexts[about.context],
+        "arm": _arm(about.arm, names),
+        "decision_id": make_id(names.tag, about.decision),
+        "reason": SHORT.get(about.reason, str(about.reason)),
+        "state": STATE_NAMES[event.settlement.state],
+        "cost": about.cost,
+        "actual_cost": event.settlement.actual_cost,
+    }
+    if isinstance(event, Answered | Corrected):
+        found |= {"reward": event.reward, "delay": event.delay}
+    if isinstance(event, Corrected):
+        found["previous"] = event.previous
     return found
+
+
+def _arm(arm: int | None, names: Names) -> str | None:
+    return None if arm is None or arm == names.nothing else names.arms[arm]

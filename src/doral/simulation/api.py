@@ -1,4 +1,4 @@
-"""`doral.simulate`: policies x scenarios x runs, in parallel, the same numbers whatever the number of jobs."""
+"""`doral.simulate`: policies x scenarios x runs, in parallel, the same numbers with any number of jobs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from doral.engine.options import PolicyOptions
 from doral.engine.setup import MAX_SEED, check_size
 from doral.errors import DoralError, InvalidValue
 from doral.prediction.external import External
+from doral.prediction.python_policy import PolicyMaker
 from doral.simulation.catalogue.lookup import named_scenario
-from doral.simulation.policies import named_policy
 from doral.simulation.results.outcome import Outcome
 from doral.simulation.results.result import SimulationResult
-from doral.simulation.rivals.rival import Rival
+from doral.simulation.rivals.rival import Rival, named_policy
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.workers.tasks import Prefer, run_work, spread
 from doral.simulation.world.players import CompiledPlayer, ExternalPlayer, Player, PythonPlayer
-from doral.simulation.world.python_policy import PolicyMaker
 from doral.simulation.world.returns import true_return_table
 from doral.simulation.world.tape import CHUNK_ROUNDS, WORLD, new_tape
 from doral.simulation.world.truth import Truth, make_truth
@@ -160,7 +159,7 @@ def _listed(field: str, given: object, remedy: str) -> list[Any]:
         return list(given)  # type: ignore[call-overload]
     except DoralError:
         raise
-    except Exception as error:  # whatever a foreign object or generator raises
+    except Exception as error:  # a foreign object or generator may raise anything
         raise InvalidValue(field, given, remedy) from error
 
 

@@ -30,6 +30,7 @@ _TABLE: tuple[tuple[type[DoralError], str, int, str], ...] = (
     (live.CampaignClosed, "campaign-closed", 409, "The campaign has ended"),
     (live.ClockDisagrees, "clock-disagrees", 409, "Clocks are too far apart"),
     (live.CampaignExists, "campaign-exists", 409, "A campaign of this name is there already"),
+    (live.PolicyFailed, "policy-failed", 409, "The policy of the campaign failed"),
     (live.CampaignError, "campaign-refuses", 409, "The campaign refuses this"),
     (live.CampaignGone, "campaign-gone", 410, "The campaign was deleted"),
     (live.StorageBusy, "storage-busy", 503, "The store is busy"),

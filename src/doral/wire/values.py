@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
-from doral.live.decision import Decision
+from doral.live.views.decision import Decision
 
 _DECISION_FIELDS = tuple(one.name for one in dataclasses.fields(Decision))
 _all_fields = attrgetter(*_DECISION_FIELDS)  # in one step: it is done for every decision that is sent
 
 
 def decision_to_dict(decision: Decision) -> dict[str, Any]:
-    """Every field, and the delay."""
+    """Every field, the delay, and the reason in a sentence."""
     found: dict[str, Any] = dict(zip(_DECISION_FIELDS, _all_fields(decision), strict=True))
-    found["delay"] = decision.delay
+    found["delay"], found["reason"] = decision.delay, decision.reason
     for name in ("features", "effects"):
         if found[name] is not None:
             found[name] = dict(found[name])

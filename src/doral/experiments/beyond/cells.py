@@ -14,7 +14,7 @@ from doral.experiments.beyond.variants import INGREDIENTS
 from doral.experiments.kit.cell import Cell, base_name, shrunk
 from doral.experiments.kit.extent import Extent
 from doral.simulation.catalogue.lookup import CLASS_SCENARIOS
-from doral.simulation.policies import NamedPolicy
+from doral.simulation.rivals.rival import NamedPolicy
 from doral.simulation.scenario.scenario import Scenario
 
 TABLE = "table"

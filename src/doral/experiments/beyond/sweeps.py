@@ -86,7 +86,7 @@ def _over_altered(
 
 
 _BONUSES: dict[str, dict[str, Any]] = {
-    "ahead (the default)": {},
+    "to_come (the default)": {},
     "calibrated": {"bonus": "calibrated"},
     "corrected, as in DORAL": {"bonus": "corrected"},
 }
@@ -148,7 +148,7 @@ SWEEPS = (
         x_label="scenario",
         is_ordered=False,
         points=_over_named(
-            {"ahead (the default)": {}, "calibrated: it grows with time": {"bonus": "calibrated"}},
+            {"to_come (the default)": {}, "calibrated: it grows with time": {"bonus": "calibrated"}},
             {
                 "long": (DIVERSE_PARETO, "stress/costs", "stress/many-arms"),
                 "short, or rare": ("stress/tiny", "stress/short", "stress/dear-is-right", "stress/rare"),
@@ -164,7 +164,7 @@ SWEEPS = (
             (0, 0.01, 0.02, 0.05, 0.1, 0.2),
             (DIVERSE_PARETO, "stress/tiny", "stress/dear-is-right", "stress/no-features", "stress/rare"),
         ),
-        default="0.05",
+        default="0",
     ),
     Sweep(
         name="silence",
@@ -208,17 +208,6 @@ SWEEPS = (
         points=_over_altered(
             {"as expected (the default)": {}, "ignored": {"pending": "ignored"}}, _HORIZONS, with_horizon_and_budget
         ),
-    ),
-    Sweep(
-        name="optimism",
-        question="How optimistic about return probabilities?",
-        x_label="return_optimism, standard errors",
-        points=_over_values(
-            "return_optimism",
-            (0, 0.35, 0.7, 1, 2, 3),
-            (DIVERSE_PARETO, "stress/context-delays", "stress/never-30", "stress/short", "stress/many-arms"),
-        ),
-        default="0.7",
     ),
     Sweep(
         name="curves",

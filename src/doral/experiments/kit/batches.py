@@ -20,10 +20,10 @@ from doral.experiments.kit import settings
 from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.folder import part_name
 from doral.simulation.api import simulate
-from doral.simulation.policies import NamedPolicy
 from doral.simulation.results import files as saved
 from doral.simulation.results.outcome import COURSE_COLUMNS, METRICS, Outcome
 from doral.simulation.results.result import SimulationResult
+from doral.simulation.rivals.rival import NamedPolicy
 from doral.simulation.workers.cluster import Engine, active
 from doral.simulation.workers.tasks import run_work, spread_as_finished
 

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from doral.engine.options import PolicyOptions
-from doral.simulation.policies import NamedPolicy
+from doral.simulation.rivals.rival import NamedPolicy
 from doral.simulation.scenario.calendar import Calendar
 from doral.simulation.scenario.scenario import Scenario
 

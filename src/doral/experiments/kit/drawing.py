@@ -13,7 +13,7 @@ from doral.simulation.results.plots import colour_of, dash_of
 
 # Black digits are read on every depth of these, at a contrast of six at least: no scale reaches into the middle, where
 # neither black nor white stands out. One hue from pale to deep, and two that everybody tells apart.
-DIGITS_COLOUR = "black"
+DIGITS_COLOUR = "#010101"  # what is drawn in plain black follows the page, and would be white in the dark
 DEPTHS = LinearSegmentedColormap.from_list("depths", ["#f7fbff", "#d6e6f4", "#9ecae1", "#63aad6", "#4292c6"])
 SIDES = LinearSegmentedColormap.from_list("sides", ["#e08214", "#fdc98a", "#f7f7f7", "#9ecae1", "#4292c6"])
 

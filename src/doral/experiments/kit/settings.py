@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pkgutil
 import platform
 from collections.abc import Iterable
 from functools import cache
@@ -15,7 +17,13 @@ from doral.experiments.kit.cell import Cell
 from doral.experiments.kit.extent import Extent
 from doral.simulation.scenario.description import describe_scenario as describe_scenario
 
-_LIBRARIES = ("numpy", "numba", "scipy", "polars")
+# Workers and results are left out: they move numbers, and make none.
+_DECIDING = (
+    "doral.delays", "doral.engine", "doral.estimators", "doral.numerics", "doral.pacing", "doral.prediction",
+    "doral.problem", "doral.simulation", "doral.simulation.catalogue", "doral.simulation.rivals",
+    "doral.simulation.scenario", "doral.simulation.world",
+)  # fmt: skip
+_LIBRARIES = ("numpy", "llvmlite", "scipy", "polars")
 
 
 @cache
@@ -30,8 +38,17 @@ def versions() -> dict[str, str]:
 
 
 def sources_version() -> str:
-    """A hash of the sources: a changed line anywhere gives another."""
-    return modules_digest("doral.simulation.api")[:16]
+    """Return a hash of every module on which simulated numbers can depend: a changed line in any gives another."""
+    return modules_digest(*simulated_modules())[:16]
+
+
+def simulated_modules() -> tuple[str, ...]:
+    """Return the modules that decide numbers, by name: whole packages, however their modules import each other."""
+    found = []
+    for name in _DECIDING:
+        paths = getattr(importlib.import_module(name), "__path__", ())
+        found += [one.name for one in pkgutil.iter_modules(paths, f"{name}.") if not one.ispkg] if paths else [name]
+    return tuple(sorted(found))
 
 
 def cpu_count() -> int:

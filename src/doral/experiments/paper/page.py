@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 
-from plotly.offline import get_plotlyjs
-
 from doral.experiments.kit.claim import Claim, Verdict, held
 from doral.experiments.kit.extent import Extent
 from doral.experiments.kit.intervals import ends_note
@@ -15,9 +13,9 @@ from doral.experiments.kit.shares import METRIC
 from doral.experiments.kit.verdicts_table import verdict_mark
 from doral.experiments.paper import tables
 from doral.experiments.paper.analysis import PaperFindings
-from doral.experiments.paper.names import FIGURES, SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES
-from doral.experiments.paper.plot_data import as_script, plot_data
-from doral.pages.images import as_data
+from doral.experiments.paper.figures import View, curves, sweep_panels
+from doral.experiments.paper.names import FIGURES, SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES, PaperFigure
+from doral.pages.images import as_markup
 from doral.pages.numbers import count, number
 from doral.pages.shell import Page, Section, asset
 from doral.simulation.catalogue.paper import BUDGET, HORIZON, SCENARIOS
@@ -36,33 +34,24 @@ _BY_ACCEPTED = "Share of the oracle's reward by number of accepted arms"
 
 
 def page(found: PaperFindings, extent: Extent, images: Mapping[str, bytes]) -> Page:
-    """The whole page; `images` are the figures as files, for readers without scripts."""
+    """The whole page; its figures are drawings in it, and not the images that lie beside it."""
     return Page(
         headline=f"{held(found.claims)} of {len(found.claims)} claims hold",
         kicker="Reproduction of “Budgeted Recommendation with Delayed Feedback” (Liu and Maghsudi)",
         banner=quick_banner(extent, divided="budget and horizon", subject="the paper"),
         answer=_answer(found, extent),
-        sections=[*_sections(found, extent, images), *_sides(found, extent, images)],
+        sections=[*_sections(found, extent), *_sides(found, extent)],
         settings=_settings(extent),
-        scripts=(
-            f'<script type="application/json" id="data">{as_script(plot_data(found))}</script>\n'
-            f"<script>{_inlined(get_plotlyjs())}</script>\n"
-            f"<script>\n{asset('page.js', package=__package__)}\n{asset('sorting.js')}\n</script>"
-        ),
+        scripts=f"<script>\n{asset('page.js', package=__package__)}\n{asset('sorting.js')}\n</script>",
     )
 
 
-def _sections(found: PaperFindings, extent: Extent, images: Mapping[str, bytes]) -> Iterable[Section]:
+def _sections(found: PaperFindings, extent: Extent) -> Iterable[Section]:
     arms = SCENARIOS[SCENARIO_NAMES[0]].problem.arm_names
     yield Section(id="claims", title="The claims", menu="Claims", html=_claims(found))
-    yield Section(id="figures", title="The figures", menu="Figures", html=_figures(found, extent, images))
+    yield Section(id="figures", title="The figures", menu="Figures", html=_figures(found, extent))
     yield Section(id="summary", title="Rewards", menu="Rewards", html=tables.summary_table(found.summary))
     yield Section(id="race", title="The race", menu="The race", html=tables.race_table(found, arms))
-
-
-def _inlined(script: str) -> str:
-    """A script that cannot end its element early."""
-    return script.replace("</script", "<\\/script")
 
 
 def _answer(found: PaperFindings, extent: Extent) -> str:
@@ -111,8 +100,8 @@ def _claims(found: PaperFindings) -> str:
     )
 
 
-def _figures(found: PaperFindings, extent: Extent, images: Mapping[str, bytes]) -> str:
-    drawn = "\n".join(_figure(found, one.name, one.scenario, one.title, images) for one in FIGURES)
+def _figures(found: PaperFindings, extent: Extent) -> str:
+    drawn = "\n".join(_figure(found, one) for one in FIGURES)
     return f"""<p>{_figures_note(extent)}</p>
 <form class="controls" aria-label="What the figures show">
 <fieldset><legend>What counts as reward</legend>{_metric_buttons()}</fieldset>
@@ -141,8 +130,8 @@ def _figures_note(extent: Extent) -> str:
 
 def _policy_boxes() -> str:
     return "".join(
-        f'<label><input type="checkbox" name="policy" value="{escape(shown)}" checked> {escape(shown)}</label>'
-        for shown in SHOWN_NAMES.values()
+        f'<label><input type="checkbox" name="policy" value="{position}" checked> {escape(shown)}</label>'
+        for position, shown in enumerate(SHOWN_NAMES.values())
     )
 
 
@@ -154,30 +143,45 @@ def _metric_buttons() -> str:
     )
 
 
-def _image(name: str, words: str, images: Mapping[str, bytes]) -> str:
-    picture = as_data(images[f"{name}.png"])
-    return f'<noscript><img alt="{escape(words)}" src="{picture}"></noscript>'
-
-
-def _figure(found: PaperFindings, name: str, scenario: str, title: str, images: Mapping[str, bytes]) -> str:
-    rows = found.summary.filter(scenario=scenario, metric=METRIC).iter_rows(named=True)
+def _figure(found: PaperFindings, one: PaperFigure) -> str:
+    """All variants of a figure, of which one is shown."""
+    rows = found.summary.filter(scenario=one.scenario, metric=METRIC).iter_rows(named=True)
     ends = ", ".join(f"{SHOWN_NAMES[row['policy']]} {number(row['reward_mean'])}" for row in rows)
-    words = f"{title}. Cumulative reward by round. With what is still to come: {ends}."
+    views: tuple[tuple[View, str], ...] = (("reward", "Cumulative reward"), ("difference", "Difference to DORAL"))
+    drawn = "".join(
+        _variant(
+            as_markup(
+                curves(found, one, metric=metric, view=view),
+                name=f"{one.name}-{metric}-{view}",
+                alt=f"{one.title}. {words} by round, {METRIC_WORDS[metric]}. In the end: {ends}.",
+            ),
+            metric=metric,
+            view=view,
+        )
+        for metric in METRIC_WORDS
+        for view, words in views
+    )
     return (
-        f'<figure><p class="plot-title">{escape(title)}</p>'
-        f'<div class="plot" id="{name}" role="img" aria-label="{escape(words)}"></div>'
-        f"{_image(name, words, images)}"
+        f'<figure id="{one.name}"><p class="plot-title">{escape(one.title)}</p>{drawn}'
         f"<figcaption>Reward within the deadline, also after the last round: {escape(ends)}.</figcaption></figure>"
     )
 
 
-def _sides(found: PaperFindings, extent: Extent, images: Mapping[str, bytes]) -> Iterable[Section]:
+def _variant(drawing: str, *, metric: str, view: View) -> str:
+    hidden = "" if (metric, view) == (METRIC, "reward") else " hidden"
+    return f'<div class="variant" data-metric="{metric}" data-view="{view}"{hidden}>{drawing}</div>'
+
+
+def _sides(found: PaperFindings, extent: Extent) -> Iterable[Section]:
     if found.ablation is None:
         return
+    drawn = {
+        name: as_markup(figure, name=name, alt=_BY_ACCEPTED if name == "accept" else _BY_HORIZON)
+        for name, figure in sweep_panels(found).items()
+    }
     panels = "".join(
-        f'<figure><p class="plot-title">{_sentence_case(SHORT_TITLES[scenario])}</p>'
-        f'<div class="plot low" id="horizon-{position}" role="img" '
-        f'aria-label="{_BY_HORIZON}, {SHORT_TITLES[scenario]} delays"></div></figure>'
+        f'<figure id="horizon-{position}"><p class="plot-title">{_sentence_case(SHORT_TITLES[scenario])}</p>'
+        f"{drawn[f'horizon-{position}']}</figure>"
         for position, scenario in enumerate(SCENARIO_NAMES, start=1)
     )
     runs = count(extent.side_runs, "run", "runs")
@@ -186,11 +190,10 @@ def _sides(found: PaperFindings, extent: Extent, images: Mapping[str, bytes]) ->
     sweeps = f"""<h3>The horizon T</h3>
 <p>The paper gives the budget, not the horizon ({runs} per point, {bands}). The longer
 the horizon, the fewer arrivals can be served, and the more the choice among them matters.</p>
-<div class="grid small">{panels}</div>{_image("sweep_horizon", _BY_HORIZON, images)}
+<div class="grid small">{panels}</div>
 <h3>A', how many arms the race accepts</h3>
 <p>Few accepted arms leave nothing to choose from; many let slow ones in ({runs} per point).</p>
-<figure><div class="plot" id="accept" role="img" aria-label="{_BY_ACCEPTED}"></div>
-{_image("sweep_accept", _BY_ACCEPTED, images)}</figure>"""
+<figure id="accept">{drawn["accept"]}</figure>"""
     yield Section(id="sweeps", title="Sweeps over what the paper leaves open", menu="Sweeps", html=sweeps)
     ablation = f"""<p>DORAL with one piece at a time exchanged, mostly for what the paper prints, and every policy as
 printed throughout. {runs} per variant, paired.</p>

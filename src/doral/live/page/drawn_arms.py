@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from doral.live.page.facts import ArmFacts, CampaignFacts, ContextFacts, PairFacts
 from doral.live.page.framed import Key, framed
 from doral.live.page.time_axis import age_axis
-from doral.live.words import share, span
+from doral.live.views.text import share, span
 from doral.pages.names import short
 from doral.pages.numbers import figure
 from doral.pages.svg import Axis, Drawing, Mark, fitting, label, most_ticks, nice_axis

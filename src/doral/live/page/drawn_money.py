@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from doral.live.page.facts import CampaignFacts, Change, Period
 from doral.live.page.framed import Key, framed
-from doral.live.page.periods import period_begins, period_name
-from doral.live.page.time_axis import time_axis
-from doral.live.words import MONEY
+from doral.live.page.time_axis import period_begins, period_name, time_axis
+from doral.live.views.text import MONEY
 from doral.pages.numbers import figure
 from doral.pages.svg import Axis, Drawing, Mark, most_ticks, nice_axis
 

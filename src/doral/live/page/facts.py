@@ -12,8 +12,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from doral.live.decision import Decision
-from doral.live.served import Served
+from doral.live.views.decision import Decision
+from doral.live.views.served import Served
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +160,6 @@ class CampaignFacts:
     spent: float
     reserved: float
     left: float
-    leased: float = 0.0  # of what is left, by processes that decide out of a part of their own
     released: float
     spent_share: float
     reward: float
@@ -181,7 +180,6 @@ class CampaignFacts:
     pending: Pending
     groups: tuple[Served, ...]  # who is served, by features of people
     latest: tuple[Decision, ...]  # the newest first
-    is_partial: bool  # old events could not be read: what goes by context and time is of the newer ones
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, fit for JSON: what is not finite is None."""

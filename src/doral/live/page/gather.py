@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from doral.live.decision import Decision
-from doral.live.events import IS_PENDING
-from doral.live.fold import Fold
-from doral.live.ledger import Ledger
-from doral.live.page.beliefs import SIGMAS, Believed, believed, return_curve
+import numpy as np
+
+from doral._arrays import Floats
+from doral.engine.state import State
+from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
+from doral.estimators.survival import whole_arm_curve
+from doral.live.events.event import ARM_STATUS_NAMES, IS_PENDING
 from doral.live.page.facts import ArmFacts, CampaignFacts, ContextFacts, PairFacts, Period
 from doral.live.page.history import MOST_PERIODS, History
 from doral.live.page.pace import Standing, spending
-from doral.live.page.sentences import notes, warnings
 from doral.live.page.waiting import pending, unsettled
-from doral.live.report import make_report
-from doral.live.roster import ARM_STATUS_NAMES
-from doral.live.served import Served
-from doral.live.words import certified
+from doral.live.state.definition import DAY_S
+from doral.live.state.ledger import Ledger
+from doral.live.state.state import CampaignState
+from doral.live.views.decision import Decision
+from doral.live.views.report import Report, make_report
+from doral.live.views.served import Served
+from doral.live.views.text import all_late, certified, moment, share
+from doral.pages.numbers import count, figure
 
 MOST_PAIRS = 1_000  # of contexts and arms that are told one by one
 MOST_CERTIFICATES = 200
@@ -26,30 +32,28 @@ MOST_CERTIFICATES = 200
 class Finish:
     """What is taken from the state at one moment, before it moves on."""
 
-    def __init__(self, fold: Fold, name: str, wall: float) -> None:
-        problem, definition = fold.problem, fold.definition
-        self.report = make_report(name, fold)
-        self.pending, self.arrivals = fold.counts.states[IS_PENDING], fold.round
-        self._definition, self._tag = definition, fold.names.tag
+    def __init__(self, now: CampaignState, name: str, wall: float) -> None:
+        problem, definition = now.problem, now.definition
+        self.report = make_report(name, now)
+        self.pending, self.arrivals = now.counts.states[IS_PENDING], now.round
+        self._definition, self._tag = definition, now.names.tag
         self._wall = wall
         self._problem = problem
         self._ledger: Ledger = self.report.ledger
-        self._clock_now = max(fold.clock, wall - definition.epoch) if definition.is_in_seconds else fold.clock
-        self._believed = believed(fold.engine.state, problem.n_contexts, problem.n_arms)
-        self._curves = [return_curve(fold.engine.state, arm) for arm in range(problem.n_arms)]
-        self._control, self._status = fold.roster.control, list(fold.roster.status)
-        self._costs = [list(fold.roster.costs(context)) for context in range(problem.n_contexts)]
-        self._last = definition.epoch + fold.clock
-        self._standing = Standing.of(fold)
+        self._clock_now = max(now.clock, wall - definition.epoch) if definition.is_in_seconds else now.clock
+        self._believed = believed(now.engine.state, problem.n_contexts, problem.n_arms)
+        self._curves = [return_curve(now.engine.state, arm) for arm in range(problem.n_arms)]
+        self._control, self._status = now.arms.control, list(now.arms.status)
+        self._costs = [list(now.arms.costs(context)) for context in range(problem.n_contexts)]
+        self._last = definition.epoch + now.clock
+        self._standing = Standing.of(now)
 
     @property
     def person(self) -> tuple[str, ...]:
         """Features of people, by which it is told who is served."""
         return self.report.person
 
-    def facts(
-        self, history: History, latest: tuple[Decision, ...], groups: tuple[Served, ...], *, is_partial: bool
-    ) -> CampaignFacts:
+    def facts(self, history: History, latest: tuple[Decision, ...], groups: tuple[Served, ...]) -> CampaignFacts:
         report, definition = self.report, self._definition
         ledger = self._ledger.to_dict()
         points = history.points(spent=ledger["spent"], reserved=ledger["reserved"])
@@ -85,11 +89,10 @@ class Finish:
             n_pairs=self._problem.n_arms * self._problem.n_contexts,
             certificates=tuple(certified(one) for one in report.certificates[:MOST_CERTIFICATES]),
             notes=tuple(notes(report)),
-            warnings=tuple(warnings(report, overdue, deadline=self._problem.deadline, is_partial=is_partial)),
+            warnings=tuple(warnings(report, overdue, deadline=self._problem.deadline)),
             pending=open_ones,
             groups=groups,
             latest=latest,
-            is_partial=is_partial,
         )
 
     def _arms(self) -> tuple[ArmFacts, ...]:
@@ -189,3 +192,146 @@ def _periods(history: History) -> tuple[Period, ...]:
             )
         )
     return tuple(found)
+
+
+# --- what the policy believes of arms ---------------------------------------------------------------------------------
+
+
+SIGMAS = 1.959963984540054  # of a 95% interval
+_TAIL = 0.025  # of it, at each side
+
+
+class Curve(NamedTuple):
+    """Which share of an arm's uses is answered by an age, with a 95% interval."""
+
+    ages: tuple[float, ...]
+    returned: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+def return_curve(state: State, arm: int) -> Curve:
+    """Kaplan and Meier's, with Greenwood's error on the scale of log(-log), which stays between 0 and 1."""
+    curves = state.curves
+    n_arms = curves.arm_at_risk.shape[0]
+    at_risk = curves.at_risk.reshape(-1, n_arms, curves.ages.size)[:, arm].sum(axis=0)
+    answered = curves.returned.reshape(-1, n_arms, curves.ages.size)[:, arm].sum(axis=0)
+    seen = at_risk > 0.0
+    returned = whole_arm_curve(curves, arm)[seen]
+    if not returned.size:
+        return Curve((), (), (), ())
+    n, d = at_risk[seen], answered[seen]
+    open_after = np.maximum(n * (n - d), 1e-300)
+    error = np.cumsum(np.where(n > d, d / open_after, 0.0))
+    silent = np.clip(1.0 - returned, 0.0, 1.0)
+    low, high = returned.copy(), returned.copy()
+    inside = (silent > 0.0) & (silent < 1.0)
+    width = SIGMAS * np.sqrt(error[inside]) / np.abs(np.log(silent[inside]))
+    low[inside] = 1.0 - silent[inside] ** np.exp(-np.minimum(width, 50.0))
+    high[inside] = 1.0 - silent[inside] ** np.exp(np.minimum(width, 50.0))
+    # Nobody has answered, or all have: of so many, a few might have done otherwise by chance.
+    low[silent <= 0.0] = _TAIL ** (1.0 / max(float(n.max()), 1.0))
+    high[silent >= 1.0] = 1.0 - _TAIL ** (1.0 / np.maximum(n[silent >= 1.0], 1.0))
+    return Curve(tuple(curves.ages[seen].tolist()), tuple(returned.tolist()), tuple(low.tolist()), tuple(high.tolist()))
+
+
+class Believed(NamedTuple):
+    """By context and arm; not a number where nothing is known."""
+
+    value: Floats  # of an answer
+    returns: Floats  # the chance of one in time
+    brings: Floats  # of a use
+    error: Floats  # its standard error
+
+
+def believed(state: State, n_contexts: int, n_arms: int) -> Believed:
+    """As decisions are made by; of an arm that was never answered nothing is known."""
+    tau, tau_error = state.tau[:n_contexts, :n_arms].copy(), state.tau_error[:n_contexts, :n_arms]
+    value, norm = state.ridge.estimate[:n_contexts, :n_arms].copy(), state.ridge.norm[:n_contexts, :n_arms]
+    count = state.tally[COUNT][:n_contexts, :n_arms]
+    error = np.sqrt((_noise(state, n_contexts)[:, None] * tau * norm) ** 2 + (tau_error * value) ** 2)
+    value[:, count.sum(axis=0) <= 0.0] = math.nan
+    return Believed(value, tau, value * tau, error)
+
+
+def _noise(state: State, n_contexts: int) -> Floats:
+    """The standard deviation of a reward around its mean: as the policy measures it, or over all answers."""
+    if hasattr(state, "prior"):
+        measured = np.asarray(state.prior.sigma, dtype=np.float64)
+        if measured.size >= n_contexts:
+            return measured[:n_contexts].copy()
+    count, total, squares = (float(state.tally[part].sum()) for part in (COUNT, REWARD, SQUARE))
+    if count <= 1.0:
+        return np.ones(n_contexts)
+    variance = max(0.0, squares / count - (total / count) ** 2) * count / (count - 1.0)
+    return np.full(n_contexts, math.sqrt(variance))
+
+
+# --- in sentences -----------------------------------------------------------------------------------------------------
+
+
+def notes(report: Report) -> list[str]:
+    """Sentences about what only some campaigns have."""
+    said = []
+    if report.forecast is not None and report.until is not None:
+        ahead = report.forecast
+        said.append(
+            f"{figure(round(ahead.expected))} more arrivals are expected until {moment(report.until, 'seconds')} UTC "
+            f"({figure(round(ahead.low))} to {figure(round(ahead.high))} with 90%), {figure(ahead.pace * DAY_S, 3)} a "
+            "day."
+        )
+    if report.baseline is not None:
+        said.append(f"Arms have brought {figure(report.baseline.uplift)} beyond what doing nothing would have brought.")
+    if report.is_paid_on_answer:
+        promise = "The budget holds whatever is paid"
+        if report.reserve < 1.0:
+            promise = f"The budget holds what is paid with probability {report.reserve:g}, and may be overdrawn"
+        said.append(
+            f"Costs are paid on answer. {promise}; of what is reserved, {figure(report.coming_back)} is thought to "
+            "come back."
+        )
+    if report.explored.arrivals:
+        said.append(
+            f"{report.explored.arrivals:,} arrivals got one of their options at random, to learn from it, which has "
+            f"cost a reward of about {figure(report.explored.loss)}."
+        )
+    if report.late_reward:
+        said.append(f"A reward of {figure(report.late_reward)} came too late to count.")
+    if report.corrections:
+        said.append(f"{report.corrections:,} answers were corrected.")
+    if report.decisions.get("cancelled"):
+        said.append(f"{report.decisions['cancelled']:,} decisions were cancelled, and their budget came back.")
+    if report.idle_features:
+        which = ", ".join(str(i + 1) for i in report.idle_features)
+        said.append(f"Features {which} of every arm are the same, and tell nothing of them.")
+    return said
+
+
+def warnings(report: Report, overdue: int, *, deadline: float | None) -> list[str]:
+    """What somebody should look after."""
+    said = []
+    if overdue:
+        said.append(
+            f"{count(overdue, 'decision is', 'decisions are')} overdue, with budget still reserved. Settle them under "
+            "Steer on the live page of a service, by expire(), or by `doral campaign expire`."
+        )
+    late = all_late(
+        returned=report.decisions["returned"],
+        late=report.decisions["late"],
+        deadline=deadline,
+        is_in_seconds=report.clock == "seconds",
+    )
+    if late is not None:
+        said.append(f"{late[0].upper()}{late[1:]}.")
+    if report.clock_went_back:
+        said.append(
+            f"The clock stood still for {report.clock_went_back:,} events that were stored after later ones: of hosts "
+            "whose clocks were behind."
+        )
+    if not report.is_closed and report.time_share >= 1.0:
+        said.append("The end was reached: extend the campaign, or close it.")
+    if not report.is_closed and report.ledger.left <= 0 and report.time_share < 1.0:
+        said.append(
+            f"The budget is used up with {share(1.0 - report.time_share)} of the way to go: top it up, or close."
+        )
+    return said

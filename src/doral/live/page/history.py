@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 from collections import deque
 from collections.abc import Sequence
@@ -13,39 +12,38 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral.live.errors import BrokenLog
-from doral.live.events import (
-    ANSWERED,
-    ARM_ADDED,
-    ARM_PAUSED,
-    ARM_RESUMED,
-    ARM_RETIRED,
-    CANCELLED,
-    CLOCK_SET,
-    CLOSED,
-    CORRECTED,
-    DECIDED,
-    EXPIRED,
-    EXTENDED,
-    IS_EXPIRED,
-    IS_LATE,
+from doral.live.events.event import (
     IS_PENDING,
-    IS_RETURNED,
-    RECORDED,
-    TOPPED_UP,
+    MADE_ELSEWHERE,
+    Answered,
+    ArmAdded,
+    ArmChanged,
+    Arrived,
+    Cancelled,
+    ClockSet,
+    Closed,
+    Corrected,
+    Decided,
+    Deciding,
     Event,
-    known,
+    Expired,
+    Extended,
+    Place,
+    Recorded,
+    Settled,
+    ToppedUp,
 )
-from doral.live.fold import Fold
+from doral.live.kinds.answer import counts
 from doral.live.page.facts import Point
-from doral.live.reasons import MADE_ELSEWHERE
-from doral.live.weeks import DAY_S
+from doral.live.state.definition import DAY_S
+from doral.live.state.state import CampaignState
 
 _SAMPLES = 240
 _FIRST_STEP_S = 2.0**-6  # powers of two: multiples of a step are exact, and every second one is of the next
 LATEST = 50
 MOST_PERIODS = 92
 _PERIODS_S = (60.0, 600.0, 3_600.0, DAY_S)  # a young campaign is shown by minutes or hours; each holds the one before
-_CHANGES = (TOPPED_UP, EXTENDED, ARM_ADDED, ARM_PAUSED, ARM_RESUMED, ARM_RETIRED, CLOSED, CLOCK_SET)
+_CHANGES = (ToppedUp, Extended, ArmAdded, ArmChanged, Closed, ClockSet)
 
 
 class Open(NamedTuple):
@@ -63,7 +61,7 @@ class _Waits(NamedTuple):
     context: int
     own: float  # its own deadline; not a number where it has none
     cost: float
-    event: Event  # as much of it as tells whether it has expired
+    event: Decided  # as much of it as tells whether it has expired
 
 
 class Uses:
@@ -103,25 +101,25 @@ class History:
     samples of the money lie on a grid that is thinned out as time goes on, and so do periods.
     """
 
-    def __init__(self, fold: Fold) -> None:
-        problem = fold.problem
-        self.by_date = fold.engine.until is not None
-        self._epoch, self._in_seconds = fold.definition.epoch, fold.definition.is_in_seconds
+    def __init__(self, state: CampaignState) -> None:
+        problem = state.problem
+        self.by_date = state.engine.until is not None
+        self._epoch, self._in_seconds = state.definition.epoch, state.definition.is_in_seconds
         self._weights = problem.weights.tolist()
-        self._deadlines = problem.deadlines.tolist()
-        self._control = fold.roster.control
-        self.take(fold)
+        self._problem = problem
+        self._control = state.arms.control
+        self.take(state)
         self.restart()
 
-    def take(self, fold: Fold) -> None:
+    def take(self, state: CampaignState) -> None:
         """What is needed of the state up to which events are read next: the state itself moves on."""
-        self._now = fold.clock if self.by_date else float(fold.round)
-        self._limits = [fold.age_limit(context) for context in range(fold.problem.n_contexts)]
-        self._costs = fold.roster.costs(0)
-        self.expiries = copy.deepcopy(fold.expiries)
-        self.names = copy.copy(fold.names)
-        self.names.repairs = list(fold.names.repairs)
-        self.upto = fold.sequence
+        self._now = state.clock if self.by_date else float(state.round)
+        self._limits = [state.age_limit(context) for context in range(state.problem.n_contexts)]
+        self._costs = state.arms.costs(0)
+        self.expiries = copy.deepcopy(state.expiries)
+        self.names = copy.copy(state.names)
+        self.names.repairs = list(state.names.repairs)
+        self.upto = state.sequence
 
     def restart(self) -> None:
         """Nothing was read, or what was read before is to be left out."""
@@ -136,23 +134,23 @@ class History:
         self.contexts = [Came() for _ in self._weights]
         self.bins: dict[int, Bin] = {}
         self.bin_s = _PERIODS_S[0]
-        self.latest: deque[Event] = deque(maxlen=LATEST)
+        self.latest: deque[Deciding] = deque(maxlen=LATEST)
         self.changes: list[tuple[float, Event]] = []
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
     def read(self, events: Sequence[Event]) -> None:
+        """Count the next events."""
         for event in events:
-            kind = event.kind
-            if kind == DECIDED:
+            if isinstance(event, Decided):
                 self._decided(event)
-            elif kind in (ANSWERED, CORRECTED, CANCELLED):
+            elif isinstance(event, Settled):
                 self._settled(event)
-            elif kind == RECORDED:
+            elif isinstance(event, Recorded):
                 self._recorded(event)
-            elif kind == EXPIRED:
+            elif isinstance(event, Expired):
                 self._expired(event)
-            elif kind in _CHANGES:
+            elif isinstance(event, _CHANGES):
                 self._pass(event)
                 self.changes.append((self._place(event), event))
 
@@ -196,7 +194,7 @@ class History:
             found = self.uses[context, arm] = Uses()
         return found
 
-    def _decided(self, event: Event) -> None:
+    def _decided(self, event: Decided) -> None:
         if not self.by_date:
             self.round += 1
         self._pass(event)
@@ -205,101 +203,84 @@ class History:
         self.latest.append(event)
         self.touched.add(event.sequence)
         self._arrived(event)
-        if event.arm is None:
+        if event.choice.arm is None:
             return
-        cost = known(event.cost)
-        self._reserved += cost
-        self._used(known(event.context), event.arm).plays += 1
-        self._wait(event, cost)
+        self._reserved += event.choice.cost
+        self._used(event.arrival.context, event.choice.arm).plays += 1
+        self._wait(event)
 
-    def _arrived(self, event: Event) -> None:
-        """One more who came, and what that person was given."""
-        came = self.contexts[known(event.context)]
+    def _arrived(self, event: Deciding) -> None:
+        """Count one more arrival, and what it was given."""
+        came = self.contexts[event.arrival.context]
         came.arrivals += 1
         self._bin(event).arrivals += 1
-        if event.arm is not None:
-            came.spend += known(event.cost)
-            came.served += event.arm != self._control
+        if event.choice.arm is not None:
+            came.spend += event.choice.cost
+            came.served += event.choice.arm != self._control
 
-    def _wait(self, event: Event, cost: float) -> None:
+    def _wait(self, event: Deciding) -> None:
         if self.expiries.has(event):
             return
-        context, own = known(event.context), event.deadline
-        kept = Event(event.sequence, DECIDED, event.own, 0.0, 0, context=context, deadline=own)
+        context, own = event.arrival.context, event.arrival.deadline
+        kept = Decided(Place(event.sequence, event.own, 0.0, 0), Arrived(context, None, None, own))
         made = self.names.own_time(event)
+        cost = event.choice.cost
         self._waiting[event.sequence] = _Waits(made, context, math.nan if own is None else own, cost, kept)
 
-    def _recorded(self, event: Event) -> None:
-        is_ours = bool(json.loads(known(event.data))["spend"])
-        self.round += is_ours
+    def _recorded(self, event: Recorded) -> None:
+        self.round += event.is_ours
         self._pass(event)
         self.latest.append(event)
-        if is_ours:
+        if event.is_ours:
             self._arrived(event)
-        if event.arm is None:
+        if event.choice.arm is None:
             return
-        cost = known(event.cost)
-        self._used(known(event.context), event.arm).plays += 1
-        if event.state == IS_EXPIRED:
-            self._spent += cost
+        self._used(event.arrival.context, event.choice.arm).plays += 1
+        if event.is_overdue:
+            self._spent += event.choice.cost
             return
-        self._reserved += cost
-        self._wait(event, cost)
+        self._reserved += event.choice.cost
+        self._wait(event)
 
-    def _settled(self, event: Event) -> None:
+    def _settled(self, event: Settled) -> None:
         self._pass(event)
-        before = known(event.previous_cost)
-        after = before if event.actual_cost is None else event.actual_cost
-        if event.was == IS_PENDING:
+        before, after = event.settlement.previous_cost, event.settlement.cost
+        if event.settlement.was == IS_PENDING:
             self._reserved -= before
             self._spent += after
         else:
             self._spent -= before - after
-        self._waiting.pop(known(event.decision), None)
-        self.touched.add(known(event.decision))
-        context, arm = known(event.context), known(event.arm)
-        came, uses = self.contexts[context], self._used(context, arm)
+        about = event.about
+        self._waiting.pop(about.decision, None)
+        self.touched.add(about.decision)
+        came, uses = self.contexts[about.context], self._used(about.context, about.arm)
         came.spend -= before - after
-        if event.kind == CANCELLED:
+        if isinstance(event, Cancelled):
             uses.plays -= 1
-            is_ours = event.reason != MADE_ELSEWHERE or known(event.cost) > 0.0
-            came.served -= is_ours and arm != self._control
+            is_ours = about.reason != MADE_ELSEWHERE or about.cost > 0.0
+            came.served -= is_ours and about.arm != self._control
             return
-        reward = known(event.reward)
-        if event.kind == ANSWERED:
-            uses.answers += 1
-        else:
-            reward -= known(event.previous)
-        if not self._counts(event, context):
+        is_answer = isinstance(event, Answered)
+        uses.answers += is_answer
+        reward = event.reward - (event.previous if isinstance(event, Corrected) else 0.0)  # type: ignore[attr-defined]
+        if not counts(self._problem, event):  # type: ignore[arg-type]
             return
-        worth = reward * (self._weights[context] if event.weight is None else event.weight)
+        worth = reward * (self._weights[about.context] if about.weight is None else about.weight)
         uses.reward += worth
         period = self._bin(event)
-        is_answer = event.kind == ANSWERED
         period.answers += is_answer
-        if arm != self._control:
+        if about.arm != self._control:
             came.reward += worth
             came.answers += is_answer
             period.reward += worth
 
-    def _counts(self, event: Event, context: int) -> bool:
-        if event.state == IS_RETURNED:
-            return True
-        return event.state == IS_LATE and event.deadline is None and self._deadlines[context] == math.inf
-
-    def _expired(self, event: Event) -> None:
+    def _expired(self, event: Expired) -> None:
         self._pass(event)
         self._has_expired = True
-        said = json.loads(known(event.data))
-        releases = said.get("release", False)
-        if "by_arm" in said:  # as version 0.1 counted
-            found = [(0, self._costs[int(arm)], count) for arm, count in said["by_arm"]]
-        else:
-            found = said["expired"]
-        for context, cost, count in found:
+        for context, cost, count in event.costs(self._costs):
             self._reserved -= cost * count
-            if releases:
-                self.contexts[int(context)].spend -= cost * count
+            if event.is_released:
+                self.contexts[context].spend -= cost * count
             else:
                 self._spent += cost * count
 
@@ -313,6 +294,11 @@ class History:
                 del self._waiting[number]
             self.touched.update(gone)
             self._has_expired = False
+
+    @property
+    def n_open(self) -> int:
+        """How many decisions wait for an answer."""
+        return len(self._waiting)
 
     @property
     def open(self) -> Open:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from doral.live.events import (
+from doral.live.events.event import ArmAdded, ArmChanged, Event, Extended, ToppedUp, known
+from doral.live.events.row import (
     ARM_ADDED,
     ARM_PAUSED,
     ARM_RESUMED,
@@ -16,13 +16,11 @@ from doral.live.events import (
     CLOSED,
     EXTENDED,
     TOPPED_UP,
-    Event,
-    known,
 )
-from doral.live.fold import Fold
 from doral.live.page.facts import Change, Point, Spending
 from doral.live.page.history import History
-from doral.live.words import MONEY, moment, share
+from doral.live.state.state import CampaignState
+from doral.live.views.text import MONEY, moment, share
 from doral.pages.names import short
 from doral.pages.numbers import figure
 
@@ -55,19 +53,19 @@ class Standing(NamedTuple):
     left: float
 
     @classmethod
-    def of(cls, fold: Fold) -> Standing:
+    def of(cls, state: CampaignState) -> Standing:
         return cls(
-            clock_kind=fold.definition.clock,
-            epoch=fold.definition.epoch,
-            clock=fold.clock,
-            round=fold.round,
-            horizon=fold.engine.horizon,
-            first_until=fold.definition.problem.until,
-            until=fold.engine.until,
-            time_share=fold.time_share,
-            is_closed=fold.closed,
-            total=float(fold.ledger.total),
-            left=float(fold.ledger.left),
+            clock_kind=state.definition.clock,
+            epoch=state.definition.epoch,
+            clock=state.clock,
+            round=state.round,
+            horizon=state.engine.horizon,
+            first_until=state.definition.problem.until,
+            until=state.engine.until,
+            time_share=state.time_share,
+            is_closed=state.closed,
+            total=float(state.ledger.total),
+            left=float(state.ledger.left),
         )
 
 
@@ -100,21 +98,21 @@ def spending(here: Standing, history: History, points: Sequence[Point]) -> Spend
 def _ends(here: Standing, history: History) -> list[tuple[float, float]]:
     """(since when, until when) on the axis."""
     epoch = here.epoch
-    extended = [(at, json.loads(known(event.data))) for at, event in history.changes if event.kind == EXTENDED]
+    extended = [(at, event) for at, event in history.changes if isinstance(event, Extended)]
     if history.by_date:
         last = epoch + (here.until or 0.0)
         first = epoch + (here.first_until or 0.0) if extended else last
-        return [(epoch, first), *((epoch + at, epoch + said["until"]) for at, said in extended)]
+        return [(epoch, first), *((epoch + at, epoch + known(said.until)) for at, said in extended)]
     last = float(here.horizon)
-    found = [(0.0, last - sum(said["rounds"] for _, said in extended))]
+    found = [(0.0, last - sum(known(said.rounds) for _, said in extended))]
     for at, said in extended:
-        found.append((at, found[-1][1] + said["rounds"]))
+        found.append((at, found[-1][1] + known(said.rounds)))
     return found
 
 
 def _budgets(here: Standing, history: History) -> tuple[tuple[float, float], ...]:
     start = here.epoch if history.by_date else 0.0
-    added = [(start + at, known(event.value)) for at, event in history.changes if event.kind == TOPPED_UP]
+    added = [(start + at, event.amount) for at, event in history.changes if isinstance(event, ToppedUp)]
     amount = here.total - sum(one for _, one in added)
     found = [(start, amount)]
     for at, more in added:
@@ -176,14 +174,14 @@ def _change(here: Standing, history: History, at: float, event: Event) -> Change
     kind = _KINDS[event.kind]
     time = epoch + event.clock
     words = kind
-    if event.kind == TOPPED_UP:
-        words = f"topped up by {figure(known(event.value))}"
-    elif event.kind == EXTENDED:
-        said = json.loads(known(event.data))
-        much = f"to {moment(epoch + said['until'], clock)}" if "until" in said else f"by {said['rounds']:,} arrivals"
-        words = f"extended {much}"
-    elif event.kind == ARM_ADDED:
-        words = f"arm {short(str(json.loads(known(event.data))['name']), 40)} added"
-    elif event.kind in (ARM_PAUSED, ARM_RESUMED, ARM_RETIRED):
-        words = f"arm {short(history.names.arms[known(event.arm)], 40)} {kind.removeprefix('arm ')}"
+    if isinstance(event, ToppedUp):
+        words = f"topped up by {figure(event.amount)}"
+    elif isinstance(event, Extended) and event.until is not None:
+        words = f"extended to {moment(epoch + event.until, clock)}"
+    elif isinstance(event, Extended):
+        words = f"extended by {known(event.rounds):,} arrivals"
+    elif isinstance(event, ArmAdded):
+        words = f"arm {short(event.arm.name, 40)} added"
+    elif isinstance(event, ArmChanged):
+        words = f"arm {short(history.names.arms[event.arm], 40)} {kind.removeprefix('arm ')}"
     return Change(at=epoch + at if history.by_date else at, time=time, kind=kind, words=words)

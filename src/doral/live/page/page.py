@@ -8,8 +8,8 @@ from html import escape
 
 from doral.live.page import drawn_arms, drawn_money, tables
 from doral.live.page.facts import CampaignFacts
-from doral.live.page.periods import period_name
-from doral.live.words import MONEY, moment, share, span
+from doral.live.page.time_axis import period_name
+from doral.live.views.text import MONEY, moment, share, span
 from doral.pages.meters import meter
 from doral.pages.names import short
 from doral.pages.numbers import count, figure
@@ -134,8 +134,7 @@ def _tiles(facts: CampaignFacts) -> Iterator[tuple[str, str, str]]:
     yield "Spent", figure(facts.spent, 6), f"{share(facts.spent / facts.total)}, on decisions that are over"
     yield "Reserved", figure(facts.reserved, 6), f"{share(facts.reserved / facts.total)}, for open decisions"
     came_back = f"; {figure(facts.released)} came back" if facts.released else ""
-    leased = f"; {figure(facts.leased)} of it leased" if facts.leased else ""
-    yield "Left", figure(facts.left, 6), f"{share(facts.left / facts.total)}{leased}{came_back}"
+    yield "Left", figure(facts.left, 6), f"{share(facts.left / facts.total)}{came_back}"
     if facts.ends_at is None:
         yield "Arrivals", f"{facts.arrivals:,}", f"of {facts.horizon:,} planned for ({share(facts.time_share)})"
     else:

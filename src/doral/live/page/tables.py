@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-from doral.live.decision import Decision
 from doral.live.page.facts import ArmFacts, CampaignFacts, PairFacts, Waiting
-from doral.live.page.periods import period_begins, period_name
-from doral.live.words import moment, share, span
+from doral.live.page.time_axis import period_begins, period_name
+from doral.live.views.decision import Decision
+from doral.live.views.text import moment, share, span
 from doral.pages.markup import Datum, Row, table, text
 from doral.pages.meters import meter
 from doral.pages.names import printable, short

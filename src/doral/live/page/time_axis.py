@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from doral.live.weeks import DAY_S
+from doral.live.page.facts import Period
+from doral.live.state.definition import DAY_S
+from doral.live.views.text import moment
 from doral.pages.numbers import figure
 from doral.pages.svg import Axis, most_ticks, nice_axis
 
@@ -76,3 +79,25 @@ def age_axis(longest: float, *, clock: str, width: float) -> tuple[Axis, float]:
     found = nice_axis(0.0, longest / size or 1.0, most=most_ticks(width), words=figure)
     ticks = tuple((at * size, words) for at, words in found.ticks)
     return Axis(low=0.0, high=longest or 1.0, ticks=ticks, name=f"{word} since the decision"), size
+
+
+# --- periods ----------------------------------------------------------------------------------------------------------
+
+
+_NAMES = {60.0: "minute", 600.0: "10 minutes", 3_600.0: "hour", DAY_S: "day"}
+
+
+def period_name(periods: Sequence[Period]) -> str:
+    """Of one of them.
+
+    >>> period_name([Period(begins=0.0, ends=172_800.0, reward=0.0, answers=0, arrivals=0)])
+    '2 days'
+    """
+    length = periods[0].ends - periods[0].begins
+    return _NAMES.get(length) or f"{length / DAY_S:.0f} days"
+
+
+def period_begins(one: Period) -> str:
+    """A date, with the time of day where it lasts less than one."""
+    began = moment(one.begins, "seconds")
+    return began if one.ends - one.begins < DAY_S else began[:10]

@@ -9,8 +9,8 @@ import numpy as np
 from doral._arrays import Floats
 from doral.live.page.facts import Pending, Waiting
 from doral.live.page.history import Open
-from doral.live.weeks import DAY_S
-from doral.live.words import span
+from doral.live.state.definition import DAY_S
+from doral.live.views.text import span
 
 _MINUTE_S = 60.0
 _PATIENCE_S = 150.0  # two looks of a service, and some

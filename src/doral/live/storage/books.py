@@ -57,11 +57,6 @@ class AlarmRow:
 LONGEST_UNTOLD_S = 30 * 86_400.0  # an alarm that ended is kept for whoever has to be told of it, and no longer
 
 
-def needs_telling(row: AlarmRow) -> bool:
-    """Whether somebody has to be told of it still."""
-    return row.told < (1 if row.cleared_at is None else 2)
-
-
 def after(since: float, last: float | None) -> float:
     """When an alarm began, which is after the last one of the same subject, however coarse the clock is."""
     return since if last is None or since > last else last + 0.001
@@ -71,11 +66,11 @@ class Books(ABC):
     """Safe to share between threads and processes."""
 
     @abstractmethod
-    def add_key(self, row: KeyRow) -> None:
-        """One more; its id is not taken."""
+    def add_key(self, row: KeyRow, act: ActRow | None = None) -> None:
+        """One more; its id is not taken. `act` is noted with it, in one transaction."""
 
     @abstractmethod
-    def add_first_key(self, row: KeyRow) -> bool:
+    def add_first_key(self, row: KeyRow, act: ActRow | None = None) -> bool:
         """Only where there was never a key: of several processes that begin together, one succeeds."""
 
     @abstractmethod
@@ -87,7 +82,7 @@ class Books(ABC):
         """All, the oldest first; without sessions. Those that were revoked stay in the list."""
 
     @abstractmethod
-    def revoke_key(self, key_id: str, at: float) -> bool:
+    def revoke_key(self, key_id: str, at: float, act: ActRow | None = None) -> bool:
         """With all its sessions; False where there is no such key, or it was revoked before."""
 
     @abstractmethod

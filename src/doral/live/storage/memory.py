@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from operator import attrgetter
 from threading import RLock
+from typing import Any
 
-from doral._forks import renew_in_child
 from doral.live.errors import CampaignExists, CampaignGone, StorageBusy
-from doral.live.events import FORGOTTEN, LEASE_ENDED, LEAVE_LEASES, MAKES_DECISION, Event, known
-from doral.live.storage.books import Books
-from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, Storage, Tail
-from doral.live.storage.memory_books import MemoryBooks
+from doral.live.events.codec import decode
+from doral.live.events.event import Deciding, Event, Settled, known
+from doral.live.events.row import FORGOTTEN, MAKES_DECISION, Row
+from doral.live.storage.books import ActRow, Books
+from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, Storage, by_decision
 
 
 class _Kept:
@@ -25,54 +26,46 @@ class _Kept:
     def __init__(self, row: CampaignRow) -> None:
         self.row = row
         self.lock = RLock()
-        self.events: list[Event] = []  # the event with sequence s is at s - 1
-        self.about: dict[int, list[Event]] = {}
-        self.keys: dict[bytes, Event] = {}
+        self.rows: list[Row] = []  # the one with sequence s is at s - 1
+        self.about: dict[int, list[Row]] = {}
+        self.keys: dict[bytes, Row] = {}
         self.snapshots: dict[int, bytes] = {}
         self.is_deleted = False
-        self.leader: MemoryLog | None = None
-        self.holders: dict[int, MemoryLog] = {}  # writers who live, and through which log
-        self._indexed = 0  # of the events
 
-    def append(self, events: Sequence[Event]) -> None:
-        self.events.extend(events)  # in one step: a process that is forked now has all of them or none
-        self._index(events)
-
-    def _index(self, events: Sequence[Event]) -> None:
-        for event in events:
-            if event.decision is not None:
-                self.about.setdefault(event.decision, []).append(event)
-            if event.key_hash is not None:
-                self.keys[event.key_hash] = event
-        self._indexed = len(self.events)
-
-    def renew(self) -> None:
-        """In a forked child: a thread that it does not have may have been about to append."""
-        self.lock = RLock()
-        if self._indexed != len(self.events):
-            self.about, self.keys = {}, {}
-            self._index(self.events)
+    def append(self, rows: Sequence[Row]) -> None:
+        self.rows.extend(rows)
+        for row in rows:
+            if row.decision is not None:
+                self.about.setdefault(row.decision, []).append(row)
+            if row.key_hash is not None:
+                self.keys[row.key_hash] = row
 
     def erase(self, *, keys: Sequence[int], people: Sequence[int]) -> None:
-        """The keys of these events, and who those are; their hashes stay."""
+        """The keys of these events, and the people of those; their hashes stay."""
         keyless, faceless = set(keys), set(people)
         for sequence in keyless | faceless:
-            event = self.events[sequence - 1]
-            event = event._replace(
-                key=None if sequence in keyless else event.key, person=None if sequence in faceless else event.person
+            row = self.rows[sequence - 1]
+            row = row._replace(
+                key=None if sequence in keyless else row.key, person=None if sequence in faceless else row.person
             )
-            self.events[sequence - 1] = event
-            if event.key_hash is not None:
-                self.keys[event.key_hash] = event
-            if event.decision is not None:
-                about = self.about[event.decision]
-                about[:] = [event if one.sequence == sequence else one for one in about]
+            self.rows[sequence - 1] = row
+            if row.key_hash is not None:
+                self.keys[row.key_hash] = row
+            if row.decision is not None:
+                about = self.about[row.decision]
+                about[:] = [row if one.sequence == sequence else one for one in about]
+        if people:
+            self.snapshots.clear()
 
 
 class MemoryLog(Log):
-    def __init__(self, kept: _Kept) -> None:
-        self._kept = kept
-        self._own = _Kept(kept.row)  # what this transaction has appended, which nobody else sees before it ends
+    """A view of it; what a transaction has appended is seen by others once it ends."""
+
+    def __init__(self, kept: _Kept, storage: MemoryStorage) -> None:
+        self._kept, self._storage = kept, storage
+        self._acts: list[ActRow] = []
+        self._own = _Kept(kept.row)
+        self._erased: tuple[Sequence[int], Sequence[int]] = ((), ())
         self._is_open = False
 
     def begin(self, *, within_s: float | None = None) -> None:
@@ -81,114 +74,98 @@ class MemoryLog(Log):
         self._is_open = True
 
     def commit(self) -> None:
-        self._kept.append(self._own.events)
-        for event in self._own.events:
-            if event.kind == FORGOTTEN:
-                said = json.loads(known(event.data))
-                self._kept.erase(keys=said["events"], people=said.get("people", ()))
-                if "people" in said:
-                    self._kept.snapshots.clear()
+        self._kept.append(self._own.rows)
+        keys, people = self._erased
+        if keys or people:
+            self._kept.erase(keys=keys, people=people)
+        for act in self._acts:
+            self._storage.books().note(act)
         self.rollback()
 
     def rollback(self) -> None:
         if self._is_open:
-            if self._own.events:
+            if self._own.rows:
                 self._own = _Kept(self._kept.row)
-            self._is_open = False
+            self._is_open, self._acts, self._erased = False, [], ((), ())
             self._kept.lock.release()
 
     def head(self) -> tuple[int, bytes]:
         if self._kept.is_deleted:
             raise CampaignGone("the campaign is no longer there: it was deleted")
-        last = (self._own.events or self._kept.events)[-1]
+        last = (self._own.rows or self._kept.rows)[-1]
         return last.sequence, known(last.chain)
 
-    def count(self, *, after: int = 0, upto: int) -> tuple[int, int, int] | None:
-        events = self._some(after, upto)
-        about = sum(event.decision is not None for event in events)
-        return len(events), about, sum(event.key_hash is not None for event in events)
+    def count(self, *, upto: int) -> tuple[int, int]:
+        rows = self._some(0, upto)
+        return sum(row.decision is not None for row in rows), sum(row.key_hash is not None for row in rows)
 
-    def append(self, events: Sequence[Event]) -> None:
-        self._own.append(events)
+    def append(self, rows: Sequence[Row]) -> None:
+        self._own.append(rows)
 
-    def _some(self, after: int, upto: int) -> list[Event]:
-        """The events after one, up to another."""
-        kept, own = self._kept.events, self._own.events
+    def erase(self, *, keys: Sequence[int], people: Sequence[int]) -> None:
+        self._erased = (keys, people)
+
+    def note(self, act: ActRow) -> None:
+        self._acts.append(act)
+
+    def _some(self, after: int, upto: int) -> list[Row]:
+        """The rows after one, up to another."""
+        kept, own = self._kept.rows, self._own.rows
         if not own or upto <= len(kept):
             return kept[after:upto]
         return kept[after:] + own[max(0, after - len(kept)) : upto - len(kept)]
 
-    def after(self, sequence: int, *, upto: int | None = None, limit: int = PAGE_EVENTS) -> list[Event]:
+    def after(self, sequence: int, *, upto: int | None = None, limit: int = PAGE_EVENTS) -> list[Row]:
         return self._some(sequence, sequence + limit if upto is None else min(upto, sequence + limit))
 
     def events(self, sequences: Iterable[int]) -> dict[int, Event]:
-        kept, own = self._kept.events, self._own.events
+        kept, own = self._kept.rows, self._own.rows
         n_kept, n = len(kept), len(kept) + len(own)
         return {
-            sequence: kept[sequence - 1] if sequence <= n_kept else own[sequence - 1 - n_kept]
+            sequence: decode(kept[sequence - 1] if sequence <= n_kept else own[sequence - 1 - n_kept])
             for sequence in sequences
             if 1 <= sequence <= n
         }
 
-    def about(self, decisions: Iterable[int]) -> dict[int, list[Event]]:
+    def about(self, decisions: Iterable[int]) -> dict[int, list[Settled]]:
         kept, own = self._kept.about, self._own.about
-        return {
-            decision: [*kept.get(decision, ()), *own.get(decision, ())]
-            for decision in decisions
-            if decision in kept or decision in own
-        }
+        wanted = set(decisions)
+        if len(wanted) > len(kept) + len(own):
+            wanted &= kept.keys() | own.keys()
+        rows = [row for decision in wanted for row in (*kept.get(decision, ()), *own.get(decision, ()))]
+        return by_decision(map(decode, rows))  # type: ignore[arg-type]
 
-    def about_range(self, first: int, last: int) -> dict[int, list[Event]]:
+    def about_range(self, first: int, last: int) -> dict[int, list[Settled]]:
         return self.about(range(first, last + 1))
 
     def by_keys(self, hashes: Iterable[bytes]) -> dict[bytes, Event]:
         kept, own = self._kept.keys, self._own.keys
         return {
-            hashed: own[hashed] if hashed in own else kept[hashed]
+            hashed: decode(own[hashed] if hashed in own else kept[hashed])
             for hashed in hashes
             if hashed in kept or hashed in own
         }
 
-    def decided_after(self, sequence: int, *, upto: int, limit: int) -> list[Event]:
-        found: list[Event] = []
+    def decided_after(self, sequence: int, *, upto: int, limit: int) -> list[Deciding]:
+        found: list[Any] = []
         while sequence < upto and len(found) < limit:
             some = self._some(sequence, min(upto, sequence + limit))
             if not some:
                 break
-            found += [event for event in some if event.kind in MAKES_DECISION]
+            found += [decode(row) for row in some if row.kind in MAKES_DECISION]
             sequence += len(some)
         return found[:limit]
 
     def of_kinds(self, kinds: Sequence[int]) -> list[Event]:
-        return [event for event in (*self._kept.events, *self._own.events) if event.kind in kinds]
+        return [decode(row) for row in (*self._kept.rows, *self._own.rows) if row.kind in kinds]
 
-    def tail(self, after: int, head: bytes) -> Tail | None:
-        known_one = self.events((after,)).get(after)
-        since = self._some(after, self.head()[0])
-        if known_one is None or known_one.chain != head or any(event.kind not in LEAVE_LEASES for event in since):
-            return None
-        made = [event for event in since if event.kind in MAKES_DECISION]
-        numbers = [event.number for event in made if event.number is not None]
-        return Tail(
-            last=since[-1].sequence if since else after,
-            head=known(since[-1].chain) if since else head,
-            round=max((known(event.round) for event in made), default=None),
-            number=max(numbers, default=None),
-            clock=since[-1].clock if since else None,
-            is_keyed=any(event.key_hash is not None for event in since),
-            ended=tuple(json.loads(known(event.data))["lease"] for event in since if event.kind == LEASE_ENDED),
-        )
-
-    def hold(self, writer: int) -> None:
-        self._kept.holders[writer] = self
-
-    def is_held(self, writer: int) -> bool:
-        return writer in self._kept.holders
-
-    def lead(self) -> bool:
-        if self._kept.leader is None:
-            self._kept.leader = self
-        return self._kept.leader is self
+    def _open_ones(self, rows: Iterable[Row]) -> Iterator[Deciding]:
+        """Decisions of which nothing has become."""
+        for row in rows:
+            if row.arm is not None and row.state is None and not self.about((row.sequence,)):
+                event = decode(row)
+                assert isinstance(event, Deciding)
+                yield event
 
     def overdue(
         self,
@@ -202,35 +179,27 @@ class MemoryLog(Log):
     ) -> tuple[int, list[tuple[int, float, int]]]:
         if age_limit == math.inf:
             return after, []
-        last = upto
-        found: dict[tuple[int, float], int] = {}
-        for event in self._some(after, upto):
-            if event.kind not in MAKES_DECISION or (contexts is not None and event.context not in contexts):
+        last, old = upto, list[Row]()
+        for row in self._some(after, upto):
+            if row.kind not in MAKES_DECISION or (contexts is not None and row.context not in contexts):
                 continue
-            if event.deadline is not None:
+            if row.deadline is not None:
                 continue
-            made = min([event.own, *(shown for sequence, shown in repairs if event.sequence < sequence)])
+            own = row.clock if row.happened is None else row.happened
+            made = min([own, *(shown for sequence, shown in repairs if row.sequence < sequence)])
             if not clock - made > age_limit:
-                last = event.sequence - 1
+                last = row.sequence - 1
                 break
-            if event.arm is not None and event.state is None and not self.about((event.sequence,)):
-                group = (known(event.context), known(event.cost))
-                found[group] = found.get(group, 0) + 1
-        return last, [(context, cost, count) for (context, cost), count in sorted(found.items())]
+            old.append(row)
+        counts = Counter((event.arrival.context, event.choice.cost) for event in self._open_ones(old))
+        return last, [(context, cost, count) for (context, cost), count in sorted(counts.items())]
 
-    def own_deadlines(self, *, after: int, upto: int) -> list[Event]:
-        return [
-            event
-            for event in self._some(after, upto)
-            if event.kind in MAKES_DECISION
-            and event.deadline is not None
-            and event.arm is not None
-            and event.state is None
-            and not self.about((event.sequence,))
-        ]
+    def own_deadlines(self, *, after: int, upto: int) -> list[Deciding]:
+        rows = (row for row in self._some(after, upto) if row.kind in MAKES_DECISION and row.deadline is not None)
+        return list(self._open_ones(rows))
 
     def save_snapshot(self, sequence: int, data: bytes) -> None:
-        if any(event.kind == FORGOTTEN for event in self._kept.events[sequence:]):
+        if any(row.kind == FORGOTTEN for row in self._kept.rows[sequence:]):
             return
         snapshots = self._kept.snapshots
         snapshots[sequence] = data
@@ -250,11 +219,7 @@ class MemoryLog(Log):
         """Nothing is left."""
 
     def close(self) -> None:
-        holders = self._kept.holders
-        for writer in [writer for writer, log in holders.items() if log is self]:
-            del holders[writer]
-        if self._kept.leader is self:
-            self._kept.leader = None
+        """Nothing is open."""
 
 
 class MemoryStorage(Storage):
@@ -264,15 +229,9 @@ class MemoryStorage(Storage):
         self._kept: dict[str, _Kept] = {}
         self._lock = RLock()
         self._numbers = count(1)
-        self._books = MemoryBooks()
-        renew_in_child(self)
+        self._books: Books | None = None
 
-    def renew(self) -> None:
-        self._lock = RLock()
-        for kept in self._kept.values():
-            kept.renew()
-
-    def create(self, *, name: str, tag: str, first: Event) -> CampaignRow:
+    def create(self, *, name: str, tag: str, first: Row, act: ActRow | None = None) -> CampaignRow:
         with self._lock:
             if name in self._kept:
                 raise CampaignExists(f"name = {name!r}: this store has a campaign of that name; choose another")
@@ -280,6 +239,8 @@ class MemoryStorage(Storage):
             kept = _Kept(row)
             kept.append([first])
             self._kept[name] = kept
+            if act is not None:
+                self.books().note(act)
             return row
 
     def campaigns(self) -> list[CampaignRow]:
@@ -289,18 +250,17 @@ class MemoryStorage(Storage):
         kept = self._kept.get(row.name)
         if kept is None or kept.row.tag != row.tag:
             raise CampaignGone(f"campaign {row.name!r} is not the one that was opened: it was deleted")
-        return MemoryLog(kept)
+        return MemoryLog(kept, self)
 
     @contextmanager
-    def reading(self, *, holds_off_forks: bool = False) -> Iterator[list[tuple[CampaignRow, Log]]]:
-        del holds_off_forks  # none would end it
+    def reading(self) -> Iterator[list[tuple[CampaignRow, Log]]]:
         found: list[tuple[CampaignRow, Log]] = []
         for row in self.campaigns():
             kept = self._kept[row.name]
             with kept.lock:
                 copy = _Kept(row)
-                copy.events = list(kept.events)  # all that a reader of the whole log needs
-            found.append((row, MemoryLog(copy)))
+                copy.rows = list(kept.rows)  # all that a reader of the whole log needs
+            found.append((row, MemoryLog(copy, self)))
         yield found
 
     def restore(self, campaigns: Sequence[tuple[CampaignRow, Pages]]) -> None:
@@ -322,7 +282,12 @@ class MemoryStorage(Storage):
             del self._kept[row.name]
 
     def books(self) -> Books:
-        return self._books
+        with self._lock:
+            if self._books is None:
+                from doral.live.storage.memory_books import memory_books
+
+                self._books = memory_books()
+            return self._books
 
     def close(self) -> None:
         """The log lives as long as this object."""

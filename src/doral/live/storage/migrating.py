@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
-from doral._forks import lock_across_forks
 from doral.live.errors import NewerDatabase, StorageBusy, StorageError
 from doral.live.storage import sqlite_file
 from doral.live.storage.connection import Connection, Timeouts
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 HEAD = "0005"  # the revision of the tables that this version reads and writes; the last in migrations/versions
 REVISIONS = ("0001", "0002", "0003", "0004", "0005")
-_one_thread = lock_across_forks()
+_one_thread = Lock()
 _FOLDER = Path(__file__).parent.parent / "migrations"
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageError
-from doral.live.events import Event
-from doral.live.storage import migrating, sqlite_file, sqlite_forks
-from doral.live.storage.archived import ArchivedLog
-from doral.live.storage.books import Books
+from doral.live.events.row import Row
+from doral.live.storage import forks, migrating, old_archives, sqlite_file
+from doral.live.storage.books import ActRow, Books
 from doral.live.storage.connection import SCHEMA_LOCK, Connection, Timeouts
 from doral.live.storage.contract import CampaignRow, Log, Pages, Storage
 from doral.live.storage.patience import Patience
-from doral.live.storage.sql_books import SqlBooks
-from doral.live.storage.sql_log import gone, put_in, rows_of
+from doral.live.storage.sql_books import SqlBooks, note_in
+from doral.live.storage.sql_log import SqlLog, gone, put_in, rows_of
 from doral.live.storage.sqlite import SqliteConnection
 from doral.live.storage.urls import PostgresDatabase, SqliteFile, read_postgres, read_sqlite
 
@@ -53,37 +52,36 @@ class SqlStorage(Storage):
         self._place = _read_url(url)
         self._timeouts = timeouts or Timeouts()
         self.url = self._place.shown
+        self._pid = os.getpid()
         if isinstance(self._place, SqliteFile):
             _find_or_make(self._place.path, create=create)
         connection = _connect(self._place, self._timeouts)
         try:
             migrating.bring_up_to_date(self._place, connection, self._timeouts)
+            if not connection.is_read_only:
+                old_archives.bring_back(connection)
         finally:
             connection.close()
         self._books = SqlBooks(self._connected)  # always open: keys are looked up for every request
         self._pool: PostgresPool | None = None
         if not isinstance(self._place, SqliteFile):
-            from doral.live.storage.postgres import PostgresConnection
             from doral.live.storage.postgres_pool import PostgresPool
 
-            connect = partial(PostgresConnection, self._place, self._timeouts)
-            self._pool = PostgresPool(connect, wait_s=self._timeouts.lock_s)
+            self._pool = PostgresPool(self._place, self._timeouts)
             self.shares_connections = True
-
-    def number(self) -> int | None:
-        return None if self._pool is None else self._pool.number()
 
     def lend_at_most(self, connections: int) -> None:
         if self._pool is not None:
-            self._pool.most = connections
+            self._pool.lend_at_most(connections)
 
     def _opened(self) -> Connection:
         """A connection for one request; where they are shared, one that may have been used before."""
-        if self._pool is None:
+        forks.refuse_child(self._pid)
+        if self._pool is None or isinstance(self._place, SqliteFile):
             return self._connected()
-        from doral.live.storage.postgres_pool import PooledConnection
+        from doral.live.storage.postgres import PostgresConnection
 
-        return PooledConnection(self._pool)
+        return PostgresConnection(self._place, self._timeouts, self._pool)
 
     def _connected(self) -> Connection:
         """Another connection to what was opened; a file that has become something else since is not touched."""
@@ -97,7 +95,7 @@ class SqlStorage(Storage):
                 )
         return _connect(self._place, self._timeouts)
 
-    def create(self, *, name: str, tag: str, first: Event) -> CampaignRow:
+    def create(self, *, name: str, tag: str, first: Row, act: ActRow | None = None) -> CampaignRow:
         row = CampaignRow(id=0, name=name, tag=tag, created_at=first.at)
         patience = Patience()
         is_open = False  # whether an attempt of ours may have been stored
@@ -110,6 +108,8 @@ class SqlStorage(Storage):
                         campaign_id = self._find(connection, name, tag) if is_open else None
                         if campaign_id is None:
                             campaign_id = put_in(connection, row, lambda: iter([[first]]), if_taken="choose another")
+                            if act is not None:
+                                note_in(connection, act)
                         is_open = True
                         connection.commit()
                     except BaseException:
@@ -167,18 +167,17 @@ class SqlStorage(Storage):
         except BaseException:
             connection.close()
             raise
-        return ArchivedLog(connection, replace(row, id=now))
+        return SqlLog(connection, replace(row, id=now))
 
     @contextmanager
-    def reading(self, *, holds_off_forks: bool = False) -> Iterator[list[tuple[CampaignRow, Log]]]:
-        with sqlite_forks.inside() if holds_off_forks else nullcontext():
-            connection = self._opened()
-            try:
-                connection.begin_reading()
-                yield [(row, ArchivedLog(connection, row, is_fixed=True)) for row in _rows_with_heads(connection)]
-                connection.end_reading()
-            finally:
-                connection.close()
+    def reading(self) -> Iterator[list[tuple[CampaignRow, Log]]]:
+        connection = self._opened()
+        try:
+            connection.begin_reading()
+            yield [(row, SqlLog(connection, row)) for row in _rows_with_heads(connection)]
+            connection.end_reading()
+        finally:
+            connection.close()
 
     def restore(self, campaigns: Sequence[tuple[CampaignRow, Pages]]) -> None:
         connection = self._opened()

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from threading import RLock
 from typing import Any, TypeVar
 
-from doral._forks import renew_in_child
 from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageError
 from doral.live.storage.books import LONGEST_UNTOLD_S, ActRow, AlarmRow, Books, KeyRow, after
 from doral.live.storage.connection import BOOKS_LOCK, Connection
+from doral.live.storage.forks import refuse_child
 from doral.live.storage.patience import Patience
 
 Result = TypeVar("Result")
 _KEY = ", ".join(one.name for one in fields(KeyRow))
 _ACT = ", ".join(one.name for one in fields(ActRow))
+_SAID = _ACT.removeprefix("number, ")
 _ALARM = ", ".join(one.name for one in fields(AlarmRow))
 _THIS = "campaign = ? AND rule = ? AND subject = ?"
 _NEEDS_TELLING = "((cleared_at IS NULL AND told < 1) OR (cleared_at IS NOT NULL AND told < 2))"
@@ -48,17 +50,8 @@ class _Line:
         self._connect = connect
         self.lock = RLock()
         self._connection: Connection | None = None
-        self._inherited: list[Connection | None] = []
-
-    def renew(self) -> None:
-        """In a forked child: the parent's connection is not ours to use, nor to close."""
-        self.lock = RLock()
-        self._inherited.append(self._connection)
-        self._connection = None
 
     def opened(self) -> Connection:
-        if self._connection is not None and self._connection.is_lost:
-            self.close()
         if self._connection is None:
             self._connection = self._connect()
         return self._connection
@@ -77,14 +70,10 @@ class SqlBooks(Books):
     for his turn to write.
     """
 
-    def __init__(self, connect: Callable[[], Connection]) -> None:
-        self._reading, self._writing = _Line(connect), _Line(connect)
-        renew_in_child(self)
-
-    def renew(self) -> None:
-        """In a forked child."""
-        self._reading.renew()
-        self._writing.renew()
+    def __init__(self, connect: Callable[[], Connection], *, has_one_connection: bool = False) -> None:
+        self._reading = _Line(connect)
+        self._writing = self._reading if has_one_connection else _Line(connect)
+        self._pid = os.getpid()
 
     def close(self) -> None:
         self._reading.close()
@@ -93,6 +82,7 @@ class SqlBooks(Books):
     # --- asking -----------------------------------------------------------------------------------------------------
 
     def _read(self, ask: Callable[[_Asked], Result]) -> Result:
+        refuse_child(self._pid)
         patience, line = Patience(), self._reading
         with line.lock:
             while True:
@@ -106,6 +96,7 @@ class SqlBooks(Books):
                     raise
 
     def _write(self, ask: Callable[[_Asked], Result]) -> Result:
+        refuse_child(self._pid)
         patience, line = Patience(), self._writing
         again = False
         with line.lock:
@@ -142,23 +133,25 @@ class SqlBooks(Books):
 
     # --- keys -------------------------------------------------------------------------------------------------------
 
-    def add_key(self, row: KeyRow) -> None:
+    def add_key(self, row: KeyRow, act: ActRow | None = None) -> None:
         def add(sql: _Asked) -> None:
             if sql.again and _key_in(sql, row.id) == row:
                 return
             if _key_in(sql, row.id) is not None:
                 raise StorageError(f"there is a key {row.id!r} already; nothing was changed: make another")
             _insert_key(sql, row)
+            _note(sql, act)
 
         self._write(add)
 
-    def add_first_key(self, row: KeyRow) -> bool:
+    def add_first_key(self, row: KeyRow, act: ActRow | None = None) -> bool:
         def add(sql: _Asked) -> bool:
             if sql.again and _key_in(sql, row.id) == row:
                 return True
             if sql("SELECT 1 FROM service_keys WHERE parent IS NULL LIMIT 1"):
                 return False
             _insert_key(sql, row)
+            _note(sql, act)
             return True
 
         return self._write(add)
@@ -170,13 +163,14 @@ class SqlBooks(Books):
         rows = self._read(lambda sql: sql(f"SELECT {_KEY} FROM service_keys WHERE parent IS NULL"))
         return sorted((_key(row) for row in rows), key=lambda one: (one.created_at, one.id))
 
-    def revoke_key(self, key_id: str, at: float) -> bool:
+    def revoke_key(self, key_id: str, at: float, act: ActRow | None = None) -> bool:
         def revoke(sql: _Asked) -> bool:
             row = _key_in(sql, key_id)
             if row is None or row.revoked_at is not None:
                 return row is not None and sql.again and row.revoked_at == at
             these = "(id = ? OR parent = ?) AND revoked_at IS NULL"
             sql(f"UPDATE service_keys SET revoked_at = ? WHERE {these}", at, key_id, key_id)
+            _note(sql, act)
             return True
 
         return self._write(revoke)
@@ -188,15 +182,14 @@ class SqlBooks(Books):
     # --- acts -------------------------------------------------------------------------------------------------------
 
     def note(self, row: ActRow) -> None:
-        given = (row.at, row.key_id, row.key_name, row.act, row.campaign, row.details, row.request_id, row.address)
-        columns = _ACT.removeprefix("number, ")
+        given = _said(row)
 
         def add(sql: _Asked) -> None:
             if sql.again:
-                found = sql(f"SELECT {columns} FROM service_acts ORDER BY number DESC LIMIT 1000")
+                found = sql(f"SELECT {_SAID} FROM service_acts ORDER BY number DESC LIMIT 1000")
                 if given in [tuple(one) for one in found]:
                     return
-            sql(f"INSERT INTO service_acts ({columns}) VALUES ({_marks(given)})", *given)
+            _note(sql, row)
 
         self._write(add)
 
@@ -271,6 +264,21 @@ class SqlBooks(Books):
     def put_off(self, row: AlarmRow, *, next_try_at: float) -> None:
         change = f"UPDATE service_alarms SET tries = ?, next_try_at = ? WHERE {_THIS} AND since = ?"
         self._write(lambda sql: sql(change, row.tries + 1, next_try_at, *_place(row)))
+
+
+def note_in(connection: Connection, row: ActRow) -> None:
+    """Note an act in a transaction that is open."""
+    _note(_Asked(connection, again=False), row)
+
+
+def _note(sql: _Asked, row: ActRow | None) -> None:
+    if row is not None:
+        given = _said(row)
+        sql(f"INSERT INTO service_acts ({_SAID}) VALUES ({_marks(given)})", *given)
+
+
+def _said(row: ActRow) -> tuple[Any, ...]:
+    return row.at, row.key_id, row.key_name, row.act, row.campaign, row.details, row.request_id, row.address
 
 
 def _marks(given: Sequence[object]) -> str:

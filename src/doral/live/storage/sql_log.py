@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from doral.live.chain import PLACE, Placed, beginning, damaged, is_intact
 from doral.live.errors import BrokenLog, CampaignExists, CampaignGone, StorageError
-from doral.live.events import COLUMNS, FORGOTTEN, LEASE_ENDED, LEAVE_LEASES, MAKES_DECISION, Event, has_types, known
+from doral.live.events.chain import beginning, damaged, is_intact
+from doral.live.events.codec import decode
+from doral.live.events.event import Deciding, Event, Settled, known
+from doral.live.events.row import COLUMNS, FORGOTTEN, MAKES_DECISION, Row, has_types
+from doral.live.storage import old_archives
+from doral.live.storage.books import ActRow
 from doral.live.storage.connection import Connection
-from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, Tail
+from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, by_decision
+from doral.live.storage.sql_books import note_in
 
 _BY_DECISION, _BY_KEY = "events_by_decision", "events_by_key_hash"
 _INSERTED = ("campaign_id", *COLUMNS)
-_MOST_UNHEARD = 10_000  # events of others that are looked through under the lock
 _MOST_PARAMETERS = 500  # in one IN (...)
+_ROWS_AT_ONCE = 10_000  # removed by one statement: none takes long
 
 
 class _Statements:
@@ -27,11 +31,6 @@ class _Statements:
         mark, schema = connection.placeholder, connection.schema
         self.mark, self.schema = mark, schema
         self.set_head = f"UPDATE {schema}campaigns SET last_sequence = {mark}, head = {mark} WHERE id = {mark}"
-        self.end = (  # an error, where not all was stored
-            f"WITH done AS (UPDATE {schema}campaigns SET last_sequence = {mark}, head = {mark} WHERE id = {mark} AND "
-            f"{mark} = (SELECT count(*) FROM {schema}events WHERE campaign_id = {mark} AND sequence > {mark}) "
-            "RETURNING 1) SELECT 1 / count(*) FROM done"
-        )
         self.head = (
             "SELECT tag, archived, last_sequence, head, "
             f"(SELECT max(sequence) FROM {schema}events WHERE campaign_id = {mark}) "
@@ -43,16 +42,6 @@ class _Statements:
             f"(SELECT before.chain FROM {schema}events AS before "
             "WHERE before.campaign_id = one.campaign_id AND before.sequence = one.sequence - 1) "
             f"FROM {schema}events AS one{{}} WHERE one.campaign_id = {mark}"
-        )
-        makes, leaves = (", ".join(map(str, kinds)) for kinds in (MAKES_DECISION, LEAVE_LEASES))
-        self.tail = (
-            "SELECT one.tag, one.archived, one.last_sequence, one.head, (SELECT before.chain FROM "
-            f"{schema}events AS before WHERE before.campaign_id = one.id AND before.sequence = {mark}), since.* "
-            f"FROM {schema}campaigns AS one, (SELECT count(*), count(*) FILTER (WHERE kind NOT IN ({leaves})), "
-            f"count(*) FILTER (WHERE kind = {LEASE_ENDED}), max(round) FILTER (WHERE kind IN ({makes})), "
-            f"max(number) FILTER (WHERE kind IN ({makes})), max(clock), count(key_hash) "
-            f"FROM (SELECT kind, round, number, clock, key_hash FROM {schema}events WHERE campaign_id = {mark} "
-            f"AND sequence > {mark} ORDER BY sequence LIMIT {_MOST_UNHEARD}) AS next) AS since WHERE one.id = {mark}"
         )
         made = f"FROM {schema}events AS made WHERE campaign_id = {mark} AND sequence > {mark} AND sequence <= {mark}"
         kinds = ", ".join(map(str, MAKES_DECISION))
@@ -72,17 +61,13 @@ class _Statements:
 
 
 class SqlLog(Log):
-    """Of a campaign whose events are all in the database; `ArchivedLog` is what is used."""
+    """In SQLite or PostgreSQL."""
 
     def __init__(self, connection: Connection, row: CampaignRow) -> None:
         self._connection, self._row, self._id, self._tag = connection, row, row.id, row.tag
         self._sql = _Statements(connection)
         self._salt: bytes | None = None
         self._before = {1: beginning(row.tag)}  # checksums of what stands before an event, where that is not a row
-
-    @property
-    def is_lost(self) -> bool:
-        return self._connection.is_lost
 
     def begin(self, *, within_s: float | None = None) -> None:
         self._connection.begin(self._id, within_s=within_s)
@@ -99,7 +84,7 @@ class SqlLog(Log):
         same = f"UPDATE {schema}campaigns SET last_sequence = last_sequence WHERE id = {mark}"
         self.begin()
         try:
-            _store(self._connection, same, [(self._id,)])
+            _store(self._connection, same, (self._id,))
         finally:
             self.rollback()
 
@@ -108,9 +93,8 @@ class SqlLog(Log):
         if not rows or rows[0][0] != self._tag:
             raise gone(self._row)
         _, archived, sequence, head, stored = rows[0]
-        if not isinstance(archived, int | None):
-            raise BrokenLog(f"old events are archived up to {archived!r}: it was damaged; restore a backup")
-        self.archived = archived or 0
+        if archived:
+            raise old_archives.refuse(self._connection, self._id)
         if not isinstance(sequence, int) or not isinstance(head, bytes) or sequence != stored:
             raise BrokenLog(
                 f"the last event must be {sequence!r}, and the log has events up to {stored!r}: it was damaged; "
@@ -118,40 +102,34 @@ class SqlLog(Log):
             )
         return sequence, head
 
-    def count(self, *, after: int = 0, upto: int) -> tuple[int, int, int] | None:
-        if after < self.archived:
-            return None
-        mark = self._sql.mark
-        sql = (
-            f"SELECT count(*), count(decision), count(key_hash) FROM {self._sql.schema}events "
-            f"WHERE campaign_id = {mark} AND sequence > {mark} AND sequence <= {mark}"
-        )
-        events, about, keyed = self._connection.execute(sql, (self._id, after, upto))[0]
-        return events, about, keyed
+    def count(self, *, upto: int) -> tuple[int, int]:
+        mark, table = self._sql.mark, f"{self._sql.schema}events"
+        of_campaign = f"campaign_id = {mark} AND sequence <= {mark}"
 
-    def append(self, events: Sequence[Event]) -> None:
+        def counted(column: str, index: str) -> int:
+            hint = self._connection.index_hint(index)
+            sql = f"SELECT count(*) FROM {table}{hint} WHERE {of_campaign} AND {column} IS NOT NULL"
+            return int(self._connection.execute(sql, (self._id, upto))[0][0])
+
+        return counted("decision", _BY_DECISION), counted("key_hash", _BY_KEY)
+
+    def append(self, rows: Sequence[Row]) -> None:
         first = (self._id,)
-        _insert(self._connection, [first + event for event in events])
-        _store(self._connection, self._sql.set_head, [(events[-1].sequence, events[-1].chain, self._id)])
-        if events[-1].kind == FORGOTTEN:
-            said = json.loads(known(events[-1].data))
-            self._connection.be_thorough()
-            self._erase("key", said["events"])
-            if "people" in said:
-                self._erase("person", said["people"])
-                self._drop_snapshots()
+        last = rows[-1]
+        stored = self._connection.insert("events", _INSERTED, [first + row for row in rows])
+        moved = self._connection.execute_many(self._sql.set_head, ((last.sequence, last.chain, self._id),))
+        if stored != len(rows) or moved != 1:
+            raise stored_less(min(stored, moved), len(rows))
 
-    def pack(self, columns: Sequence[Sequence[Any]]) -> object:
-        own = (self._id,) * len(columns[0])
-        return self._connection.pack("events", dict(zip(_INSERTED, (own, *columns), strict=True)), PLACE)
+    def erase(self, *, keys: Sequence[int], people: Sequence[int]) -> None:
+        self._connection.be_thorough()
+        self._erase("key", keys)
+        if people:
+            self._erase("person", people)
+            self._drop_snapshots()
 
-    def append_and_commit(self, placed: Placed, packed: object = None) -> None:
-        if packed is None:
-            super().append_and_commit(placed)
-            return
-        n = len(placed.chains)
-        ended = (placed.last, placed.chains[-1], self._id, n, self._id, placed.sequence)
-        _refuse_less(self._connection.insert_and_commit(packed, placed.columns, self._sql.end, ended), n)
+    def note(self, act: ActRow) -> None:
+        note_in(self._connection, act)
 
     def _drop_snapshots(self) -> None:
         if self._connection.has_table("snapshots"):
@@ -164,24 +142,24 @@ class SqlLog(Log):
         if sequences:
             self._connection.execute_many(sql.format(self._sql.mark), [(self._id, one) for one in sequences])
 
-    def _select(self, condition: str, *parameters: object, index: str = "") -> list[Event]:
+    def _select(self, condition: str, *parameters: object, index: str = "") -> list[Any]:
         """Events, each of which is what was written."""
         sql = f"{self._sql.select_checked} AND {condition} ORDER BY one.sequence".replace("?", self._sql.mark)
         hint = self._connection.index_hint(index) if index else ""
         rows = self._connection.fetch(sql.format(hint), (self._id, *parameters))
         if rows and self._salt is None:
             first = self._connection.execute(f"{self._sql.select} AND sequence = 1", (self._id,))
-            self._salt = Event._make(first[0]).chain if first else None
+            self._salt = Row._make(first[0]).chain if first else None
         found = []
         for *columns, before in rows:
-            event = Event._make(columns)
-            before = self._before.get(event.sequence, before)
-            if not has_types(event) or not is_intact(event, before, self._salt):
-                raise damaged(event.sequence)
-            found.append(event)
+            row = Row._make(columns)
+            before = self._before.get(row.sequence, before)
+            if not has_types(row) or not is_intact(row, before, self._salt):
+                raise damaged(row.sequence)
+            found.append(decode(row))
         return found
 
-    def _select_in(self, column: str, values: Iterable[object], index: str = "") -> list[Event]:
+    def _select_in(self, column: str, values: Iterable[object], index: str = "") -> list[Any]:
         wanted = list(values)
         found: list[Event] = []
         for start in range(0, len(wanted), _MOST_PARAMETERS):
@@ -190,34 +168,27 @@ class SqlLog(Log):
             found += self._select(condition, *some, index=index)
         return found
 
-    def after(self, sequence: int, *, upto: int | None = None, limit: int = PAGE_EVENTS) -> list[Event]:
+    def after(self, sequence: int, *, upto: int | None = None, limit: int = PAGE_EVENTS) -> list[Row]:
         last = sequence + limit if upto is None else min(upto, sequence + limit)
         mark = self._sql.mark
         sql = f"{self._sql.select} AND sequence > {mark} AND sequence <= {mark} ORDER BY sequence"
-        return list(map(Event._make, self._connection.fetch(sql, (self._id, sequence, last))))
-
-    def by_others(self, sequence: int, *, upto: int, writer: int) -> list[Event]:
-        if sequence < self.archived:
-            return super().by_others(sequence, upto=upto, writer=writer)
-        mark = self._sql.mark
-        sql = f"{self._sql.select} AND sequence > {mark} AND sequence <= {mark} AND writer <> {mark} ORDER BY sequence"
-        return list(map(Event._make, self._connection.fetch(sql, (self._id, sequence, upto, writer))))
+        return list(map(Row._make, self._connection.fetch(sql, (self._id, sequence, last))))
 
     def events(self, sequences: Iterable[int]) -> dict[int, Event]:
         return {event.sequence: event for event in self._select_in("sequence", sequences)}
 
-    def about(self, decisions: Iterable[int]) -> dict[int, list[Event]]:
-        return _by_decision(self._select_in("decision", decisions, _BY_DECISION))
+    def about(self, decisions: Iterable[int]) -> dict[int, list[Settled]]:
+        return by_decision(self._select_in("decision", decisions, _BY_DECISION))
 
-    def about_range(self, first: int, last: int) -> dict[int, list[Event]]:
-        return _by_decision(self._select("one.decision >= ? AND one.decision <= ?", first, last, index=_BY_DECISION))
+    def about_range(self, first: int, last: int) -> dict[int, list[Settled]]:
+        return by_decision(self._select("one.decision >= ? AND one.decision <= ?", first, last, index=_BY_DECISION))
 
     def by_keys(self, hashes: Iterable[bytes]) -> dict[bytes, Event]:
-        return {known(event.key_hash): event for event in self._select_in("key_hash", hashes, _BY_KEY)}
+        return {known(event.place.key_hash): event for event in self._select_in("key_hash", hashes, _BY_KEY)}
 
-    def decided_after(self, sequence: int, *, upto: int, limit: int) -> list[Event]:
+    def decided_after(self, sequence: int, *, upto: int, limit: int) -> list[Deciding]:
         # Decided events are dense: a page of any events that is long enough holds the next decided ones.
-        found: list[Event] = []
+        found: list[Deciding] = []
         kinds = ", ".join(map(str, MAKES_DECISION))
         while sequence < upto and len(found) < limit:
             last = min(upto, sequence + limit)
@@ -228,45 +199,6 @@ class SqlLog(Log):
 
     def of_kinds(self, kinds: Sequence[int]) -> list[Event]:
         return self._select_in("kind", kinds)
-
-    def tail(self, after: int, head: bytes) -> Tail | None:
-        return self._tail(after, head, self._connection.execute(self._sql.tail, (after, self._id, after, self._id)))
-
-    def begin_after(self, sequence: int, head: bytes, *, within_s: float | None = None) -> Tail | None:
-        asked = (sequence, self._id, sequence, self._id)
-        begin = self._connection.begin_with
-        rows = begin(self._id, self._sql.tail, asked, then=self._sql.end, within_s=within_s)
-        try:
-            return self._tail(sequence, head, rows)
-        except BaseException:
-            self.rollback()
-            raise
-
-    def _tail(self, after: int, head: bytes, rows: Sequence[tuple[Any, ...]]) -> Tail | None:
-        if not rows or rows[0][0] != self._tag:
-            raise gone(self._row)
-        _, archived, last, now, before, n, n_odd, n_ended, round_, number, clock, n_keys = rows[0]
-        if (archived or 0) >= after or before != head or last != after + n or n_odd or not isinstance(now, bytes):
-            return None
-        ended = self._select("one.kind = ? AND one.sequence > ?", LEASE_ENDED, after) if n_ended else []
-        return Tail(
-            last=last,
-            head=now,
-            round=round_,
-            number=number,
-            clock=clock,
-            is_keyed=n_keys > 0,
-            ended=tuple(json.loads(known(event.data))["lease"] for event in ended),
-        )
-
-    def hold(self, writer: int) -> None:
-        self._connection.hold(writer)
-
-    def is_held(self, writer: int) -> bool:
-        return self._connection.is_held(writer)
-
-    def lead(self) -> bool:
-        return self._connection.lead(self._id)
 
     def overdue(
         self,
@@ -299,7 +231,7 @@ class SqlLog(Log):
             for one in run(self._sql.overdue.format(only), (self._id, after, last))
         ]
 
-    def own_deadlines(self, *, after: int, upto: int) -> list[Event]:
+    def own_deadlines(self, *, after: int, upto: int) -> list[Deciding]:
         return self._select(self._sql.own_deadlines, after, upto)
 
     def server_time(self) -> float | None:
@@ -337,7 +269,7 @@ class SqlLog(Log):
             f"SELECT 1 FROM {self._sql.schema}events "
             f"WHERE campaign_id = {mark} AND sequence > {mark} AND kind = {FORGOTTEN} LIMIT 1"
         )
-        return sequence < self.archived or bool(self._connection.execute(sql, (self._id, sequence)))
+        return bool(self._connection.execute(sql, (self._id, sequence)))
 
     def snapshots(self) -> list[int]:
         mark, schema = self._sql.mark, self._sql.schema
@@ -354,7 +286,24 @@ class SqlLog(Log):
         return bytes(found) if isinstance(found, bytes | memoryview) else b""
 
     def wipe(self, sequences: Sequence[int] = (), *, people: Sequence[int] = ()) -> None:
+        old_archives.forget(self._connection, self._id, keys=sequences, people=people)
         self._connection.wipe()
+
+    def remove_all(self) -> None:
+        run, schema, mark = self._connection.execute, self._sql.schema, self._sql.mark
+        self._connection.be_thorough()
+        if not run(f"SELECT 1 FROM {schema}campaigns WHERE id = {mark} AND tag = {mark}", (self._id, self._tag)):
+            raise CampaignGone("the campaign is no longer there: it was deleted")
+        # Whatever is wrong with it: a damaged campaign has to go before its backup is restored.
+        some = f"SELECT sequence FROM {schema}events WHERE campaign_id = {mark} ORDER BY sequence LIMIT {{}}"
+        while run(some.format(1), (self._id,)):
+            sql = (
+                f"DELETE FROM {schema}events WHERE campaign_id = {mark} AND sequence IN ({some.format(_ROWS_AT_ONCE)})"
+            )
+            run(sql, (self._id, self._id))
+        for table in ("events", "snapshots", "archives", "archived_keys"):
+            run(f"DELETE FROM {schema}{table} WHERE campaign_id = {mark}", (self._id,))
+        run(f"DELETE FROM {schema}campaigns WHERE id = {mark}", (self._id,))
 
     def rest(self) -> None:
         self._connection.rest()
@@ -370,22 +319,19 @@ def gone(row: CampaignRow) -> CampaignGone:
     )
 
 
-def _store(connection: Connection, sql: str, rows: Sequence[Sequence[object]]) -> None:
-    """One row each, or nothing is acknowledged."""
-    _refuse_less(connection.execute_many(sql, rows), len(rows))
+def _store(connection: Connection, sql: str, row: Sequence[object]) -> None:
+    """One row, or nothing is acknowledged."""
+    stored = connection.execute_many(sql, (row,))
+    if stored != 1:
+        raise stored_less(stored, 1)
 
 
-def _insert(connection: Connection, rows: Sequence[Sequence[object]]) -> None:
-    """The same for events."""
-    _refuse_less(connection.insert("events", _INSERTED, rows), len(rows))
-
-
-def _refuse_less(stored: int, asked: int) -> None:
-    if stored != asked:
-        raise StorageError(
-            f"the database stored {stored} of {asked} rows and said nothing; nothing was changed: remove the rules "
-            "and triggers that somebody has put on the tables of doral"
-        )
+def stored_less(stored: int, asked: int) -> StorageError:
+    """Return the error of rows that the database did not store."""
+    return StorageError(
+        f"the database stored {stored} of {asked} rows and said nothing; nothing was changed: remove the rules "
+        "and triggers that somebody has put on the tables of doral"
+    )
 
 
 def put_in(connection: Connection, row: CampaignRow, pages: Pages, *, if_taken: str = "delete it first") -> int:
@@ -399,12 +345,14 @@ def put_in(connection: Connection, row: CampaignRow, pages: Pages, *, if_taken: 
         raise CampaignExists(f"campaign {row.name!r} is in this store already, as {found[0][0]!r}; delete that first")
     insert = f"INSERT INTO {schema}campaigns (name, tag, created_at) VALUES ({mark}, {mark}, {mark}) RETURNING id"
     campaign_id = int(connection.execute(insert, (row.name, row.tag, row.created_at))[0][0])
-    last: Event | None = None
+    last: Row | None = None
     for page in pages():
-        _insert(connection, [(campaign_id, *event) for event in page])
+        stored = connection.insert("events", _INSERTED, [(campaign_id, *row) for row in page])
+        if stored != len(page):
+            raise stored_less(stored, len(page))
         last = page[-1]
     if last is not None:
-        _store(connection, sql.set_head, [(last.sequence, last.chain, campaign_id)])
+        _store(connection, sql.set_head, (last.sequence, last.chain, campaign_id))
     return campaign_id
 
 
@@ -414,11 +362,3 @@ def rows_of(connection: Connection, name: str | None = None) -> list[CampaignRow
     sql = f"SELECT id, name, tag, created_at FROM {connection.schema}campaigns {one}ORDER BY name"
     rows = connection.execute(sql, () if name is None else (name,))
     return [CampaignRow(id=row[0], name=row[1], tag=row[2], created_at=row[3]) for row in rows]
-
-
-def _by_decision(events: Iterable[Event]) -> dict[int, list[Event]]:
-    found: dict[int, list[Event]] = {}
-    for event in events:
-        assert event.decision is not None
-        found.setdefault(event.decision, []).append(event)
-    return found

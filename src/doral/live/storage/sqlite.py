@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -10,14 +9,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from doral.errors import InvalidValue
-from doral.live.errors import BrokenLog, ConnectionLost, OutcomeUnknown, StorageBusy, StorageError
-from doral.live.storage import sqlite_file, sqlite_forks
-from doral.live.storage.connection import Connection, Timeouts, note_wait
+from doral.live.errors import BrokenLog, OutcomeUnknown, StorageBusy, StorageError
+from doral.live.storage import forks, sqlite_file
+from doral.live.storage.connection import WORTH_A_LINE_S, Connection, Timeouts, note_wait
 from doral.live.storage.turns import Turns
 
 _LOOK_S = 0.0002
 _READ_AGAIN = 20
 T = TypeVar("T")
+_FAULTS = (sqlite3.Error, UnicodeEncodeError, UnicodeDecodeError, OverflowError)
 
 
 class SqliteConnection(Connection):
@@ -37,10 +37,6 @@ class SqliteConnection(Connection):
         self._stamp: tuple[object, ...] = ()
         self._turns: Turns | None = None
         self._is_writing = False  # in a transaction
-        with sqlite_forks.inside():
-            self._prepare()
-
-    def _prepare(self) -> None:
         self._open()
         try:
             if not self.is_read_only:
@@ -50,7 +46,7 @@ class SqliteConnection(Connection):
                 self._watched.watch_log()
                 self._turns = Turns(self._path)
         except BaseException:
-            self._connection.close()
+            self._close()
             raise
 
     def _open(self) -> None:
@@ -66,13 +62,20 @@ class SqliteConnection(Connection):
             )
         except sqlite3.Error as error:
             raise sqlite_file.from_sqlite(error, self._path) from error
-        sqlite_forks.close_before_forks(self)
+        forks.opened(self._watched.file, self)
+        self._is_open = True
         self._run = self._connection.execute
         try:
             self._watched.check_path()
         except BaseException:
-            self._connection.close()
+            self._close()
             raise
+
+    def _close(self) -> None:
+        self._connection.close()
+        if self._is_open:
+            self._is_open = False
+            forks.closed(self._watched.file)
 
     def index_hint(self, index: str) -> str:
         # Without statistics SQLite prefers the primary key, and reads the whole campaign.
@@ -100,44 +103,43 @@ class SqliteConnection(Connection):
         if not self._turns.take(until):
             raise self._busy("others are waiting for it, too")
         try:
-            self._patiently(self._begin, until)
+            self._run("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            if not sqlite_file.is_busy(error):
+                raise self._translated(error) from error
+            self._patiently(lambda: self._run("BEGIN IMMEDIATE"), until)
         finally:
             self._turns.leave()
+        self._is_writing = True
         try:
-            self._watched.check()
+            self._watched.check(self._view)
         except BaseException:
             self.rollback()
             raise
-        note_wait(since, str(self._path))
+        if time.monotonic() - since > WORTH_A_LINE_S:
+            note_wait(since, str(self._path))
 
-    def _begin(self) -> None:
-        sqlite_forks.enter()
-        try:
-            self._refuse_if_lost()
-            self._run("BEGIN IMMEDIATE")
-        except BaseException:
-            sqlite_forks.leave()
-            raise
-        self._is_writing = True
+    def _view(self) -> sqlite_file.View:
+        def ask(sql: str) -> list[tuple[Any, ...]]:
+            return self._translating(lambda: self._run(sql).fetchall())
 
-    def _end(self) -> None:
-        if self._is_writing:
-            self._is_writing = False
-            sqlite_forks.leave()
+        pages, page_size = ask("PRAGMA page_count")[0][0], ask("PRAGMA page_size")[0][0]
+        cookie = int(ask("PRAGMA schema_version")[0][0])
+        has_tables = ask("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'campaigns'")
+        tags = dict(ask("SELECT id, tag FROM campaigns")) if has_tables else {}
+        return sqlite_file.View(cookie, pages * page_size, tags)
 
     def begin_reading(self) -> None:
         self._watched.check_path()
-        self._translating(lambda: self._patiently(self._begin_reading), ())
+        self._translating(lambda: self._patiently(self._begin_reading))
 
     def _begin_reading(self) -> None:
-        with sqlite_forks.inside():
-            self._refuse_if_lost()
-            self._run("BEGIN")
-            try:
-                self._run("SELECT 1 FROM sqlite_master").fetchall()  # what is seen is fixed by the first look
-            except sqlite3.Error:
-                self.rollback()
-                raise
+        self._run("BEGIN")
+        try:
+            self._run("SELECT 1 FROM sqlite_master").fetchall()  # what is seen is fixed by the first look
+        except sqlite3.Error:
+            self.rollback()
+            raise
 
     def end_reading(self) -> None:
         self.rollback()
@@ -153,12 +155,10 @@ class SqliteConnection(Connection):
         Where others are still reading what was there before, the log cannot be emptied.
         """
         until = time.monotonic() + self._timeouts.lock_s
-        self._watched.check()
+        self._watched.check_path()
 
         def run(sql: str) -> list[tuple[Any, ...]]:
-            with sqlite_forks.inside():
-                self._refuse_if_lost()
-                return self._run(sql).fetchall()
+            return self._run(sql).fetchall()
 
         self._patiently(lambda: run("VACUUM"), until)
         while True:
@@ -182,50 +182,47 @@ class SqliteConnection(Connection):
                     "check the disk, then ask again with the same key"
                 ) from error
             raise self._translated(error) from error
-        self._end()
+        self._is_writing = False
         self._watched.check_committed()
 
     def rollback(self) -> None:
-        with sqlite_forks.inside():
-            try:
-                if self._connection.in_transaction:  # one that only reads, too
-                    self._run("ROLLBACK")
-            except sqlite3.Error:
-                pass
-            finally:
-                self._end()
+        try:
+            if self._connection.in_transaction:  # one that only reads, too
+                self._run("ROLLBACK")
+        except sqlite3.Error:
+            pass
+        finally:
+            self._is_writing = False
 
     # --- statements -------------------------------------------------------------------------------------------------
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        if self._is_writing:
+            try:
+                return self._run(sql, parameters).fetchall()
+            except _FAULTS as error:
+                raise self._ours(error) from error
+
         def ask() -> list[tuple[Any, ...]]:
             return self._run(sql, parameters).fetchall()
 
-        def ask_outside() -> list[tuple[Any, ...]]:
-            with sqlite_forks.inside():
-                self._refuse_if_lost()
-                return self._run(sql, parameters).fetchall()
-
-        if self._is_writing:
-            return self._translating(ask, parameters)
         if self._stamp:
-            with sqlite_forks.inside():
-                self._refuse_if_lost()
-                return self._read_unlocked(ask, parameters)
-        if not self.is_lost:
-            self._watched.check_path()
-        return self._translating(lambda: self._patiently(ask_outside), parameters)
+            return self._read_unlocked(ask)
+        self._watched.check_path()
+        return self._translating(lambda: self._patiently(ask))
 
     def has_table(self, name: str) -> bool:
         return bool(self.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
-        if len(rows) == 1:
-            return self._translating(lambda: self._run(sql, rows[0]), rows[0]).rowcount
-        given = [each for row in rows for each in row]
-        return self._translating(lambda: self._connection.executemany(sql, rows), given).rowcount
+        try:
+            if len(rows) == 1:
+                return self._run(sql, rows[0]).rowcount
+            return self._connection.executemany(sql, rows).rowcount
+        except _FAULTS as error:
+            raise self._ours(error) from error
 
-    def _read_unlocked(self, ask: Callable[[], T], parameters: Sequence[Any]) -> T:
+    def _read_unlocked(self, ask: Callable[[], T]) -> T:
         """Nothing can be locked where nothing can be written: read again if somebody wrote meanwhile."""
         for _ in range(_READ_AGAIN):
             stamp = self._stamp
@@ -233,7 +230,7 @@ class SqliteConnection(Connection):
                 self._reopen()
                 continue
             try:
-                found = self._translating(ask, parameters)
+                found = self._translating(ask)
             except StorageError:
                 if not stamp or self._state_of_file() == stamp:
                     raise
@@ -243,7 +240,7 @@ class SqliteConnection(Connection):
         raise StorageBusy(f"{self._path}: is being written to all the time, and cannot be locked here: try again")
 
     def _reopen(self) -> None:
-        self._connection.close()
+        self._close()
         self._open()
 
     def _state_of_file(self) -> tuple[object, ...]:
@@ -272,17 +269,21 @@ class SqliteConnection(Connection):
             "try again, or give `doral.open` a longer lock_timeout_s"
         )
 
-    def _translating(self, call: Callable[[], T], parameters: Sequence[Any]) -> T:
+    def _translating(self, call: Callable[[], T]) -> T:
         try:
             return call()
-        except sqlite3.Error as error:
-            raise self._translated(error) from error
-        except UnicodeEncodeError as error:
-            raise InvalidValue("text", error.object, "cannot be stored: it holds half a character") from None
-        except UnicodeDecodeError as error:
-            raise sqlite_file.not_text(error, self._path) from error
-        except OverflowError as error:
-            raise StorageError(f"{self._path}: {error}; nothing was changed") from error
+        except _FAULTS as error:
+            raise self._ours(error) from error
+
+    def _ours(self, error: Exception) -> Exception:
+        """Return our own error for one of SQLite, or of a value that it cannot hold."""
+        if isinstance(error, sqlite3.Error):
+            return self._translated(error)
+        if isinstance(error, UnicodeEncodeError):
+            return InvalidValue("text", error.object, "cannot be stored: it holds half a character")
+        if isinstance(error, UnicodeDecodeError):
+            return sqlite_file.not_text(error, self._path)
+        return StorageError(f"{self._path}: {error}; nothing was changed")
 
     def _translated(self, error: sqlite3.Error) -> StorageError:
         if sqlite_file.is_busy(error):
@@ -291,25 +292,12 @@ class SqliteConnection(Connection):
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
-    def give_up(self) -> bool:
-        """Closed, because the process is being forked, unless the thread that forks is in a transaction itself."""
-        if self._is_writing:
-            return False
-        self.is_lost = True
-        self._connection.close()
-        return True
-
-    def leave_to_parent(self) -> None:
-        """In a child: never closed, not even when the child's interpreter ends, for that would undo its log."""
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
-
-    def _refuse_if_lost(self) -> None:
-        if self.is_lost:
-            raise ConnectionLost(f"{self._path}: the connection was closed because the process was forked")
+    def inherited(self) -> object:
+        """See `forks`."""
+        return self._connection
 
     def close(self) -> None:
-        with sqlite_forks.inside():
-            self._connection.close()
-            self._end()
+        self._close()
+        self._is_writing = False
         if self._turns is not None:
             self._turns.close()

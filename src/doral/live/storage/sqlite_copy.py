@@ -11,10 +11,9 @@ from typing import Any
 from doral.errors import InvalidValue
 from doral.live.errors import StorageError
 from doral.live.storage import migrating, sqlite_file
-from doral.live.storage.archived import ArchivedLog
 from doral.live.storage.connection import Connection
 from doral.live.storage.contract import CampaignRow, Log, Pages
-from doral.live.storage.sql_log import put_in, rows_of
+from doral.live.storage.sql_log import SqlLog, put_in, rows_of
 from doral.live.storage.urls import SqliteFile
 
 
@@ -25,7 +24,7 @@ def prepare_copy(path: Path) -> None:
 
 def write_copy(path: Path, campaigns: Sequence[tuple[CampaignRow, Pages]]) -> None:
     """Into a file that was prepared, and that nobody else knows yet: no journal is needed."""
-    copy = _Copy(path, sqlite_file.uri(path, "rw"))
+    copy = PlainSqlite(path, sqlite_file.uri(path, "rw"))
     try:
         copy.execute("PRAGMA journal_mode = OFF")
         copy.execute("PRAGMA synchronous = OFF")
@@ -50,22 +49,26 @@ def reading_copy(path: Path) -> Iterator[list[tuple[CampaignRow, Log]]]:
             f"{path}: its tables are of an older version ({found}): open it once with doral.open(), which brings it up "
             "to date, and then restore it"
         )
-    copy = _Copy(path, sqlite_file.uri(path, "ro", immutable=sqlite_file.has_no_log(path)))
+    copy = PlainSqlite(path, sqlite_file.uri(path, "ro", immutable=sqlite_file.has_no_log(path)))
     try:
         copy.begin_reading()
-        yield [(row, ArchivedLog(copy, row, is_fixed=True)) for row in rows_of(copy)]
+        yield [(row, SqlLog(copy, row)) for row in rows_of(copy)]
     finally:
         copy.close()
 
 
-class _Copy(Connection):
+class PlainSqlite(Connection):
+    """A database that no other process writes to: no waiting, and no files beside it."""
+
     placeholder = "?"
     schema = ""
 
     def __init__(self, path: Path, address: str) -> None:
         self._path = path
         try:
-            self._connection = sqlite3.connect(address, uri=True, timeout=10.0, isolation_level=None)
+            self._connection = sqlite3.connect(
+                address, uri=True, timeout=10.0, isolation_level=None, check_same_thread=False
+            )
         except sqlite3.Error as error:
             raise sqlite_file.from_sqlite(error, path) from error
 
@@ -78,6 +81,10 @@ class _Copy(Connection):
 
     def begin_reading(self) -> None:
         self.execute("BEGIN")
+
+    def run_script(self, sql: str) -> None:
+        """Several statements."""
+        self._connection.executescript(sql)
 
     def wipe(self) -> None:
         """Nothing is ever deleted from a copy."""
@@ -106,7 +113,8 @@ class _Copy(Connection):
         self.execute("COMMIT")
 
     def rollback(self) -> None:
-        """Never asked for: a copy that failed is thrown away."""
+        if self._connection.in_transaction:
+            self._connection.rollback()
 
     def close(self) -> None:
         self._connection.close()

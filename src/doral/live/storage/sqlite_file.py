@@ -11,22 +11,25 @@ import re
 import sqlite3
 import stat
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
 from urllib.parse import quote
 
-from doral._forks import lock_across_forks
 from doral.live.errors import NewerDatabase, OutcomeUnknown, StorageBusy, StorageError
-from doral.live.storage import sqlite_forks
+from doral.live.storage import forks
+from doral.live.storage.forks import Identity
 
-Identity = tuple[int, int]  # device and inode
 _OURS = frozenset(("campaigns", "events", "alembic_version"))
 _OUR_REVISION = re.compile(r"\d{4}")
 _MOST_SHOWN = 5
 _LOOKS, _LOOK_AGAIN_S = 5, 0.0005
 _LOOK_BESIDE_S = 0.1
-_one_maker = lock_across_forks()  # see the note above: nobody opens the file between its making and our closing of it
+_SETTLED_S = 1.0  # for so long nobody has written to a file that is called overwritten
+_one_maker = Lock()  # see the note above: nobody opens the file between its making and our closing of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +37,14 @@ class Content:
     """Of a database that is ours, or empty."""
 
     revision: str | None
+
+
+class View(NamedTuple):
+    """A database as SQLite shows it, its write-ahead log included."""
+
+    cookie: int  # grows with every change of the schema, and with every VACUUM
+    size: int  # that the file has once all of the log is in it
+    tags: dict[int, str]  # of the campaigns
 
 
 def from_sqlite(error: sqlite3.Error, path: Path) -> StorageError:
@@ -105,6 +116,7 @@ def make(path: Path) -> None:
 
 def check_there(path: Path) -> None:
     """A file, or the error that says what else."""
+    forks.refuse_inherited(identity(str(path)), path)
     with _one_maker:
         try:
             mode = path.stat().st_mode
@@ -171,7 +183,10 @@ def not_text(error: UnicodeDecodeError, path: Path) -> StorageError:
 
 def _content(path: Path, known: tuple[str, ...], *, immutable: bool) -> Content:
     address = uri(path, "ro", immutable=immutable)
-    with sqlite_forks.inside(), closing(sqlite3.connect(address, uri=True, timeout=10.0)) as connection:
+    with (
+        forks.open_briefly(identity(str(path))),
+        closing(sqlite3.connect(address, uri=True, timeout=10.0)) as connection,
+    ):
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not tables:
             return Content(revision=None)
@@ -200,7 +215,7 @@ def _tags(path: Path) -> tuple[dict[int, str] | None, int]:
     """
     try:
         address = uri(path, "ro", immutable=True)
-        with sqlite_forks.inside(), closing(sqlite3.connect(address, uri=True)) as connection:
+        with closing(sqlite3.connect(address, uri=True)) as connection:
             tags = dict(connection.execute("SELECT id, tag FROM campaigns").fetchall())
             return tags, int(connection.execute("PRAGMA schema_version").fetchall()[0][0])
     except sqlite3.Error as error:
@@ -212,7 +227,7 @@ class Watched:
 
     def __init__(self, path: Path) -> None:
         self._path = str(path)
-        self._path_was = self._found(self._path)
+        self.file = self._found(self._path)
         self._beside = (side(path, "-wal"), side(path, "-shm"))
         self._beside_was: tuple[Identity, ...] = ()
         self._seen_at = 0.0
@@ -231,19 +246,22 @@ class Watched:
 
     def check_path(self) -> None:
         """Before anything is read."""
-        if identity(self._path) != self._path_was:
+        if identity(self._path) != self.file:
             raise self._gone(self._path)
 
-    def check(self) -> None:
-        """Before anything is written. Without the index of the log, writers would not exclude each other."""
+    def check(self, seen: Callable[[], View]) -> None:
+        """Before anything is written, in the transaction that will do so: no checkpoint begins meanwhile.
+
+        Without the index of the log, writers would not exclude each other.
+        """
         try:
             found = os.stat(self._path)  # noqa: PTH116
         except OSError:
             raise self._gone(self._path) from None
-        if (found.st_dev, found.st_ino) != self._path_was:
+        if (found.st_dev, found.st_ino) != self.file:
             raise self._gone(self._path)
         if found.st_mtime_ns != self._written_at:
-            self._check_content(found.st_size)
+            self._check_content(found.st_size, seen)
             self._written_at = found.st_mtime_ns
         gone = self._missing(self._beside)
         if gone is not None:
@@ -251,30 +269,37 @@ class Watched:
 
     def check_committed(self) -> None:
         """After a commit, before anybody is told. (The index can be made again.)"""
-        if identity(self._path) == self._path_was and self._missing(self._beside[:1]) is None:
+        if identity(self._path) == self.file and self._missing(self._beside[:1]) is None:
             return
         raise OutcomeUnknown(
             f"{self._path}: it or its write-ahead log was removed, moved or replaced during a commit; the change may "
             "be lost with it: put the file back or restore a backup, open the store again, and ask with the same key"
         )
 
-    def _check_content(self, size: int) -> None:
+    def _check_content(self, size: int, seen: Callable[[], View]) -> None:
         """The file was written to: by a checkpoint, after which it holds more than before, or by somebody's copy.
 
-        Whoever copies an old file over one that is in use destroys what is written from then on. A checkpoint that is
-        under way, or was cut off, may leave anything else, but no shorter file and no other tags; unless the whole file
-        was written anew (VACUUM, after a campaign was deleted), which SQLite counts.
+        Whoever copies an old file over one that is in use destroys what is written from then on. A checkpoint may leave
+        anything else, but once it has ended no shorter file and no other tags; unless the whole file was written anew
+        (VACUUM, after something was erased), which SQLite counts. What the file looks like while a checkpoint is under
+        way says nothing: then the file is looked at again, until nobody has written to it for a while.
         """
-        tags, cookie = _tags(Path(self._path))
-        is_other = tags is None or any(tags.get(number, tag) != tag for number, tag in self._tags.items())
-        if tags is None or ((size < self._size or is_other) and cookie <= self._cookie):
-            raise StorageError(
-                f"{self._path}: was overwritten with something else while the campaign was open. Nothing was changed: "
-                "end all processes that use it, restore a backup, then open the store again"
-            )
-        self._size, self._tags, self._cookie = size, {**self._tags, **tags}, cookie
-        if is_other:
-            self._tags = tags
+        while True:
+            tags, cookie = _tags(Path(self._path))
+            is_other = tags is None or any(tags.get(number, tag) != tag for number, tag in self._tags.items())
+            is_odd = tags is None or ((size < self._size or is_other) and cookie <= self._cookie)
+            view = seen()  # with what is not in the file yet
+            if not is_odd or view.cookie > self._cookie:
+                self._size, self._tags, self._cookie = min(size, view.size), view.tags, view.cookie
+                return
+            found = os.stat(self._path)  # noqa: PTH116
+            if time.time() - found.st_mtime > _SETTLED_S and found.st_size == size:
+                raise StorageError(
+                    f"{self._path}: was overwritten with something else while the campaign was open. Nothing was "
+                    "changed: end all processes that use it, restore a backup, then open the store again"
+                )
+            size = found.st_size
+            time.sleep(_LOOK_AGAIN_S)
 
     def _missing(self, names: tuple[str, ...]) -> str | None:
         """Whether they are there, every time; whether they are the same, now and then.

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from doral.live.storage.books import ActRow, Books
+from doral.live.storage.books import ActRow
 
 COMMAND_LINE = "command line"  # in the place of an address
 _LONGEST = 4_000  # characters of details
@@ -37,9 +37,9 @@ def act_row(
     )
 
 
-def note_by_hand(books: Books, act: str, details: Mapping[str, Any], *, at: float, who: str) -> None:
-    """What somebody has done who needs no key: on the machine itself, with access to the store."""
-    books.note(act_row(act, None, details, at=at, key_id="", key_name=who, address=COMMAND_LINE))
+def act_by_hand(act: str, details: Mapping[str, Any], *, at: float, who: str) -> ActRow:
+    """What was done without a key: on the machine itself, with access to the store."""
+    return act_row(act, None, details, at=at, key_id="", key_name=who, address=COMMAND_LINE)
 
 
 def written(details: Mapping[str, Any]) -> str:

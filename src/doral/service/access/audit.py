@@ -8,18 +8,16 @@ from typing import Any
 
 from fastapi import Request
 
+from doral.live.storage.books import ActRow
 from doral.service.access.acts import act_row
 from doral.service.access.caller import Caller
 from doral.service.access.entrance import address_of
-from doral.service.service import service_of
 
 _log = logging.getLogger("doral.service.audit")
 
 
-async def noted(request: Request, caller: Caller, act: str, campaign: str | None, **details: Any) -> None:
-    """Note an act, after it has succeeded and before the caller is told.
-
-    Where it cannot be noted, the caller is told that the store failed, asks again with the same key, and is noted then.
+def act_of(request: Request, caller: Caller, act: str, campaign: str | None, **details: Any) -> ActRow:
+    """The note of an act, which is stored in one transaction with what it changes.
 
     Args:
         request: That asked for it.
@@ -28,7 +26,8 @@ async def noted(request: Request, caller: Caller, act: str, campaign: str | None
         campaign: Its name; None where it concerns none.
         details: What else to know; nothing secret, and no person.
     """
-    row = act_row(
+    _log.info("%s (key %s, campaign %s)", act, caller.key_id, campaign)
+    return act_row(
         act,
         campaign,
         details,
@@ -38,6 +37,3 @@ async def noted(request: Request, caller: Caller, act: str, campaign: str | None
         request_id=str(getattr(request.state, "request_id", "")),
         address=address_of(request.scope),
     )
-    service = service_of(request)
-    await service.run(lambda: service.entrance.books.note(row))
-    _log.info("%s (key %s, campaign %s)", act, caller.key_id, campaign)

@@ -19,8 +19,6 @@ from doral.service.threads import Run
 from doral.wire.problems import ServiceError
 
 _CALLER = "caller"  # in a request's state, once it is known
-# Likewise, where another worker has handed the request on. It is no header: nobody outside can say it.
-HANDED_ON = "handed_on"
 _TOO_MANY = "too many wrong keys from this address: wait {:.0f} s"
 _READS = frozenset(("GET", "HEAD"))
 _OWN_SITE = frozenset((b"same-origin", b"none"))
@@ -51,9 +49,7 @@ class Entrance:
             scheme, _, word = sent[0].partition(b" ")
             if scheme.lower() != b"bearer":
                 raise refusals.no_such_form()
-            # The worker where one that was handed on came has counted it: its key was right there.
-            address = None if HANDED_ON in scope.get("state", {}) else address_of(scope)
-            found = await self.key(word.decode("latin-1").strip(), address)
+            found = await self.key(word.decode("latin-1").strip(), address_of(scope))
         elif cookies is not None and cookie_in(cookies, self._cookie) is not None:
             if scope["method"] not in _READS or (site is not None and site not in _OWN_SITE):
                 raise refusals.cookie_refused()
@@ -86,8 +82,7 @@ class Entrance:
 
     def _remember(self, scope: MutableMapping[str, Any], found: Caller) -> Caller:
         state = scope.setdefault("state", {})
-        # One that was handed on was counted where it came.
-        wait_s = 0.0 if HANDED_ON in state else self._rates.wait_s(found.key_id)
+        wait_s = self._rates.wait_s(found.key_id)
         if wait_s > 0:
             raise refusals.too_many(f"key {found.key_id} asks too often: wait {wait_s:.3g} s", wait_s)
         state[_CALLER] = found

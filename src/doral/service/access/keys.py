@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from doral import _check
 from doral.errors import InvalidValue, UnknownName
 from doral.live.storage.books import Books, KeyRow
-from doral.service.access.acts import note_by_hand
+from doral.service.access.acts import act_by_hand
 from doral.service.access.caller import ROLES
 
 if TYPE_CHECKING:
@@ -100,10 +100,8 @@ def make_first_key(books: Books, now: float) -> str | None:
     if books.all_keys():
         return None
     row, key = new_key("first", ["admin"], now=now)
-    if not books.add_first_key(row):
-        return None
-    note_by_hand(books, "key created", described(row), at=now, who="first start")
-    return key
+    act = act_by_hand("key created", described(row), at=now, who="first start")
+    return key if books.add_first_key(row, act) else None
 
 
 def described(row: KeyRow) -> dict[str, object]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fastapi import Request
 
 from doral.service.access import refusals
-from doral.service.access.audit import noted
+from doral.service.access.audit import act_of
 from doral.service.access.caller import Caller
 from doral.service.access.cookies import csrf_of, set_cookie
 from doral.service.access.entrance import address_of
@@ -46,13 +46,12 @@ async def sign_in(request: Request, key: str) -> tuple[Caller, str]:
 
     def keep() -> None:
         books.drop_sessions(expired_before=now)
-        books.add_key(row)
+        books.add_key(row, act_of(request, caller, "signed in", None))
 
     await service.run(keep)
     presented = read_key(session)
     assert presented is not None
     caller = replace(caller, csrf=csrf_of(presented))
-    await noted(request, caller, "signed in", None)
     return caller, set_cookie(service.settings, session, seconds=int(ends - now))
 
 
@@ -68,7 +67,7 @@ async def sign_out(request: Request, caller: Caller) -> str:
     presented = entrance.presented_session(request.scope)
     if presented is not None:
         session = presented.id
-        await service.run(lambda: entrance.books.revoke_key(session, time.time()))
+        act = act_of(request, caller, "signed out", None)
+        await service.run(lambda: entrance.books.revoke_key(session, time.time(), act))
         entrance.keyring.forget(session)
-        await noted(request, caller, "signed out", None)
     return set_cookie(service.settings, "", seconds=0)

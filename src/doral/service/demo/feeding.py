@@ -126,7 +126,7 @@ def go_on(campaign: Campaign, population: Population) -> bool:
         campaign: That is fed.
         population: Whose people come to it.
     """
-    share, came = campaign.session.read(lambda _, fold: (fold.time_share, fold.round))
+    share, came = campaign.session.read(lambda _, state: (state.time_share, state.round))
     if share < _EXTENDED_FROM:
         return False
     own = population.problem

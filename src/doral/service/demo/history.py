@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
-from doral.live.decision import Decision
 from doral.live.store import Store
+from doral.live.views.decision import Decision
 from doral.service.demo.population import Population
 
 HISTORY_S = 1_800.0
@@ -123,7 +123,7 @@ def _tell(campaign: Campaign, due: list[Due]) -> None:
 
 
 def _resume(campaign: Campaign, population: Population) -> Crowd:
-    began_at, came = campaign.session.read(lambda _, fold: (fold.definition.epoch, fold.round))
+    began_at, came = campaign.session.read(lambda _, state: (state.definition.epoch, state.round))
     crowd = Crowd(population=population, began_at=began_at, came=came)
     for decision in campaign.decisions("pending"):
         crowd.hear(decision)

@@ -12,7 +12,7 @@ import time
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from doral.service.access.audit import noted
+from doral.service.access.audit import act_of
 from doral.service.access.caller import Caller
 from doral.service.access.cookies import set_cookie
 from doral.service.access.keys import new_key
@@ -54,11 +54,11 @@ async def _open_session(request: Request) -> str:
     key, _ = new_key(_NAME, _ROLES, now=now, expires_at=now + LONGEST_S)
     row, session = new_key(_NAME, _ROLES, now=now, expires_at=now + LONGEST_S, parent=key.id)
 
+    caller = Caller(key_id=key.id, name=_NAME, roles=frozenset(_ROLES))
+
     def keep() -> None:
         books.add_key(key)
-        books.add_key(row)
+        books.add_key(row, act_of(request, caller, "signed in", None))
 
     await service.run(keep)
-    caller = Caller(key_id=key.id, name=_NAME, roles=frozenset(_ROLES))
-    await noted(request, caller, "signed in", None)
     return set_cookie(service.settings, session, seconds=int(LONGEST_S))

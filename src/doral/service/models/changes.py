@@ -43,16 +43,14 @@ class Expiry(Body):
     """Settle what is too old for an answer to count."""
 
     now: Time | None = Field(None, description="By what time; now if not given.")
-    release: bool | None = Field(
-        None,
-        description="False: what was reserved is spent. True: it comes back. Not given: as the problem pays.",
-    )
+    key: Key | None = None
 
 
 class ClockSetting(Body):
     """Set the campaign's clock back after a wrong one has carried it away."""
 
     to: Time | None = Field(None, description="What it is to show; what the service's host shows, if not given.")
+    key: Key | None = None
 
 
 class Forgetting(Body):
@@ -61,10 +59,13 @@ class Forgetting(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"keys": ["visit-17"]}]})
 
     keys: list[Key] = Field(min_length=1, max_length=10_000)
+    key: Key | None = Field(None, description="Of this request; none of those that are erased.")
 
 
 class Nothing(Body):
     """No more need be said."""
+
+    key: Key | None = None
 
 
 class Expired(Told):

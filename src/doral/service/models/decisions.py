@@ -103,6 +103,8 @@ class DecisionModel(BaseModel):
     value: float | None
     price: float | None
     probability: float | None
+    reason_code: str
+    return_here: float | None
     reason: str
     round: int
     decided_at: float

@@ -27,7 +27,7 @@ class EventTold(BaseModel):
     previous: float | None = Field(None, description="The reward that a correction replaces.")
     actual_cost: float | None = None
     delay: float | None = None
-    amount: float | None = Field(None, description="That was added to the budget, leased, or given back.")
+    amount: float | None = Field(None, description="That was added to the budget, or was leased in a log of before.")
     rounds: int | None = Field(None, description="Arrivals that were added.")
     until: float | None = Field(None, description="The new end.")
     decisions: int | None = Field(None, description="That expired.")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field, create_model
 
-from doral.live.health import Health
 from doral.live.page.facts import CampaignFacts
-from doral.live.report import Report
-from doral.live.verify import Verification
+from doral.live.views.health import Health
+from doral.live.views.report import Report
+from doral.live.views.verify import Verification
 from doral.service.models.base import Told
 from doral.service.models.plain import plain_model
 
@@ -32,4 +32,3 @@ class LedgerShown(Told):
     reserved: str = Field(pattern=_AMOUNT)
     released: str = Field(pattern=_AMOUNT, description="Came back so far.")
     left: str = Field(pattern=_AMOUNT)
-    leased: str = Field(pattern=_AMOUNT, description="The part of what is left that processes have to themselves.")

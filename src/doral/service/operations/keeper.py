@@ -1,32 +1,26 @@
-"""Who looks after all campaigns, every now and then: alarms, and decisions that are too old.
+"""Watches all campaigns, every now and then: alarms, and decisions that are too old.
 
-Workers among which campaigns are spread look after those that are at home with them, whose states they have; otherwise
-one process looks after all. Where there are more campaigns than there is time for, those that have moved come first.
+Where there are more campaigns than there is time for, those that have moved come first. Each of several replicas has a
+keeper: what they raise is the same, and the store raises it once.
 """
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from doral.errors import DoralError
 from doral.live.campaign import Campaign
-from doral.live.fold import Fold
-from doral.live.plan_changes import overdue
+from doral.live.kinds.expire import overdue
+from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 from doral.service.operations.briefly import briefly
 from doral.service.operations.watching import Watched
 from doral.service.service import Service
-from doral.service.spreading.homes import home_of
-from doral.service.spreading.spread import Spread
 
-_LOCK = "keeper.lock"
 _ROUND_S = 5.0  # in which campaigns are looked at; the others have their turn in the next round
 _MOST_WATCHED = 2_000  # campaigns of which something is remembered
 _DAY_S = 86_400.0
@@ -64,14 +58,10 @@ class _Turns:
 
 
 class Keeper:
-    """Of one process. Among the workers of a machine, the one that holds a lock does what is to be done once, and the
-    next one does when it is gone. On several machines each has one: what they raise is the same, and is raised once.
-    """
+    """Of one process."""
 
-    def __init__(self, service: Service, folder: str | None, spread: Spread | None = None) -> None:
-        self._service, self._spread = service, spread
-        self._lock_path = None if folder is None else Path(folder) / _LOCK
-        self._lock: int | None = None
+    def __init__(self, service: Service) -> None:
+        self._service = service
         self._watched: dict[str, Watched] = {}
         self._to_watch, self._to_expire = _Turns(), _Turns()
         self._swept_at = 0.0
@@ -91,44 +81,25 @@ class Keeper:
         while True:
             await asyncio.sleep(seconds)
             try:
-                await self._service.run(lambda: work() if self._spread is not None or self._is_it_us() else None)
+                await self._service.run(work)
             except DoralError as error:
                 _logger.warning("campaigns could not be looked after: %s", error)
             except Exception:  # whatever it is, the next round comes
                 _logger.exception("campaigns could not be looked after")
 
-    def _is_it_us(self) -> bool:
-        if self._lock_path is None or self._lock is not None:
-            return True
-        file = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(file)
-            return False
-        self._lock = file
-        return True
-
     def stop(self) -> None:
         """Look at no further campaign."""
         self._is_stopped = True
-
-    def close(self) -> None:
-        """Let another do it."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
 
     # --- rounds, in a thread ----------------------------------------------------------------------------------------
 
     def watch_once(self) -> None:
         """Alarms of as many campaigns as there is time for."""
         now = time.time()
-        if self._is_it_us():
-            if now - self._swept_at > _DAY_S / 24:
-                self._swept_at = now
-                self._service.store.books.drop_sessions(expired_before=now - _DAY_S)
-            self._clear_alarms_of_the_gone(now)
+        if now - self._swept_at > _DAY_S / 24:
+            self._swept_at = now
+            self._service.store.books.drop_sessions(expired_before=now - _DAY_S)
+        self._clear_alarms_of_the_gone(now)
         self._round(self._to_watch, self._watch)
 
     def expire_once(self) -> None:
@@ -137,20 +108,13 @@ class Keeper:
 
     def _round(self, turns: _Turns, work: Callable[[Campaign], None]) -> None:
         store, until = self._service.store, time.monotonic() + _ROUND_S
-        heads = self._own(store._heads())
+        heads = store._heads()
         for name in turns.next(heads, lambda: time.monotonic() < until and not self._is_stopped):
             try:
                 with briefly(store, name, of=len(heads)) as campaign:
                     work(campaign)
             except DoralError as error:
                 _logger.warning("campaign %r could not be looked after: %s", name, error)
-
-    def _own(self, heads: dict[str, int]) -> dict[str, int]:
-        """Of all campaigns, those that this process looks after."""
-        if self._spread is None:
-            return heads
-        place, alive = self._spread.place, self._spread.alive()
-        return {name: last for name, last in heads.items() if home_of(name, alive) == place}
 
     def _watch(self, campaign: Campaign) -> None:
         watched = self._watched.pop(campaign.name, None)
@@ -171,10 +135,10 @@ class Keeper:
 
 
 def _expire(campaign: Campaign) -> None:
-    def is_due(log: Log, fold: Fold) -> bool:
-        in_seconds = fold.definition.is_in_seconds
-        now = max(fold.clock, time.time() - fold.definition.epoch) if in_seconds else fold.clock
-        return bool(overdue(log, fold, now)[2])
+    def is_due(log: Log, state: CampaignState) -> bool:
+        in_seconds = state.definition.is_in_seconds
+        now = max(state.clock, time.time() - state.definition.epoch) if in_seconds else state.clock
+        return bool(overdue(log, state, now)[2])
 
     if campaign.session.read(is_due):  # only then is the campaign locked
         count = campaign.expire()

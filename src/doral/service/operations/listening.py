@@ -18,18 +18,6 @@ _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2: forward secrecy and auth
 
 def check(settings: ServiceSettings) -> None:
     """InvalidValue where the service cannot, or should not, be run so."""
-    if settings.workers < 1:
-        raise InvalidValue("workers", settings.workers, "must be at least 1")
-    if settings.workers > 1 and not settings.storage.startswith(("postgresql://", "postgres://")):
-        raise InvalidValue(
-            "workers",
-            settings.workers,
-            "several processes need PostgreSQL: leave --workers out, or give --storage postgresql://...",
-        )
-    if settings.leases and not settings.storage.startswith(("postgresql://", "postgres://", "memory:")):
-        raise InvalidValue(
-            "leases", settings.leases, "leases need PostgreSQL: leave --leases out, or give --storage postgresql://..."
-        )
     if not 0 <= settings.port <= 65535:
         raise InvalidValue("port", settings.port, "must be from 0 to 65535; 0: any that is free")
     check_binding(settings)

@@ -82,7 +82,6 @@ class RequestLog:
         response_bytes: int,
         key_id: str | None,
         campaign: str | None,
-        handed_on: str | None = None,
     ) -> None:
         """A request was answered."""
         now = time.time()
@@ -90,9 +89,8 @@ class RequestLog:
         if not self._is_json:
             where = f" {_plain(campaign)}" if campaign else ""
             whom = f" key {_plain(key_id)}" if key_id else ""
-            over = f" handed on: {handed_on}" if handed_on else ""
             self._lines.soon(
-                f"{moment[11:19]} {method} {route} {status} {seconds * 1e3:.1f} ms{where}{whom}{over} [{request_id}]"
+                f"{moment[11:19]} {method} {route} {status} {seconds * 1e3:.1f} ms{where}{whom} [{request_id}]"
             )
             return
         found: dict[str, object] = {
@@ -110,8 +108,6 @@ class RequestLog:
             found["key_id"] = key_id
         if campaign is not None:
             found["campaign"] = campaign
-        if handed_on is not None:
-            found["handed_on"] = handed_on
         self._lines.soon(_dump(found))
 
     def _moment(self, now: float) -> str:

@@ -1,22 +1,14 @@
-"""What is counted while the service runs, for Prometheus.
-
-With several workers, all of them count in files of one folder, and whichever is asked adds them up: what a worker had
-counted stays when it dies.
-"""
+"""What is counted while the service runs, for Prometheus. Each replica counts for itself; Prometheus adds them up."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter as Tally
 from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from doral.engine.decide import SKIPPED_BUDGET, SKIPPED_OVER, SKIPPED_UNAVAILABLE, SKIPPED_WORTHLESS
-from doral.live.decision import Decision
-from doral.live.reasons import in_words
+from doral.live.views.decision import Decision
 
-FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # the library's own; set for workers alone, before it is imported
 MOST_CAMPAIGNS = 1_000  # with numbers of their own: names come from outside, and each costs memory here and elsewhere
 MOST_CODES = 100
 OTHER = "other"
@@ -26,34 +18,12 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
-_SKIPS = {
-    in_words(reason, value=0.0, price=0.0, probability=1.0): short
-    for reason, short in (
-        (SKIPPED_BUDGET, "budget"),
-        (SKIPPED_UNAVAILABLE, "unavailable"),
-        (SKIPPED_OVER, "over"),
-        (SKIPPED_WORTHLESS, "worthless"),
-    )
-}
-
-
-def skip_reason(words: str) -> str:
-    """Of a decision that served nobody, in one word.
-
-    >>> skip_reason("not served: no arm is available")
-    'unavailable'
-    """
-    found = _SKIPS.get(words)
-    if found is not None:
-        return found
-    return "exploring" if words.endswith("to learn from it") else "paced"
 
 
 class Metrics:
     """Called by whoever does something; cheap enough to be called for every request. Safe to share between threads."""
 
     def __init__(self) -> None:
-        self.folder = os.environ.get(FOLDER_VARIABLE)
         self.registry = registry = CollectorRegistry()
         self._decisions = Counter(
             "doral_decisions",
@@ -89,15 +59,7 @@ class Metrics:
         self._errors = Counter(
             "doral_errors", "Requests that were refused or failed, by code.", ("code",), registry=registry
         )
-        self._handed_on = Counter(
-            "doral_handed_on",
-            "Requests that came to a worker where their campaign is not at home, by what the other made of them.",
-            ("outcome",),
-            registry=registry,
-        )
-        self._streams = Gauge(
-            "doral_event_streams", "Event streams that are open.", multiprocess_mode="livesum", registry=registry
-        )
+        self._streams = Gauge("doral_event_streams", "Event streams that are open.", registry=registry)
         # What was looked up once: the library's own way takes several times as long.
         self._children: dict[tuple[object, ...], Counter] = {}
         self._latencies: dict[tuple[str, str], Histogram] = {}
@@ -123,13 +85,13 @@ class Metrics:
     def decided(self, campaign: str, decisions: Sequence[Decision]) -> None:
         """Decisions that were stored; one that is only told again by its key is none."""
         label = self.campaign_label(campaign)
-        skipped = [one.reason for one in decisions if one.arm is None]
+        skipped = [one.reason_code for one in decisions if one.arm is None]
         served = len(decisions) - len(skipped)
         if served:
             self._child(self._decisions, label, "served").inc(served)
         if skipped:
             self._child(self._decisions, label, "skipped").inc(len(skipped))
-            for reason, count in Tally(map(skip_reason, skipped)).items():
+            for reason, count in Tally(skipped).items():
                 self._child(self._skips, label, reason).inc(count)
 
     def answered(self, campaign: str, decisions: Sequence[Decision]) -> None:
@@ -160,16 +122,6 @@ class Metrics:
                 code = OTHER
             self._codes.add(code)
         self._child(self._errors, code).inc()
-
-    def handed_on(self, outcome: str) -> None:
-        """A request was handed on to another worker.
-
-        Args:
-            outcome: "answered", with whatever status; "failed": by an error that nobody foresaw; "refused": it was not
-                taken, since the other was stopping, had just ended or had too much under way, and was served here;
-                "lost": the other ended or fell silent, and it was served here if it may be served twice.
-        """
-        self._child(self._handed_on, outcome).inc()
 
     def stream_opened(self) -> None:
         """Somebody follows a campaign."""

@@ -138,5 +138,4 @@ class Observed:
             response_bytes=sent,
             key_id=None if caller is None else caller.key_id,
             campaign=None if campaign is None else str(campaign)[:200],
-            handed_on=scope["state"].get("handed_on"),
         )

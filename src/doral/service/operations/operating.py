@@ -17,7 +17,6 @@ from doral.service.operations.readiness import READY, STARTING, STOPPING
 from doral.service.operations.warming import warm_up
 from doral.service.operations.webhook import Webhook
 from doral.service.service import Service
-from doral.service.spreading.spread import Spread
 
 _SAVE_WITHIN_S = 5.0
 _WORTH_SAVING = 2_000  # events, which take a noticeable moment to read
@@ -32,10 +31,7 @@ async def operating(app: FastAPI, service: Service) -> AsyncIterator[None]:
     `app.state.readiness` says how far it is; `app.state.when_ready`, where there is one, is called once.
     """
     app.state.readiness = STARTING
-    spread: Spread | None = getattr(app.state, "spread", None)
-    if spread is not None:
-        spread.reach_out()
-    settings, keeper = service.settings, Keeper(service, service.metrics.folder, spread)
+    settings, keeper = service.settings, Keeper(service)
     tasks = [asyncio.create_task(one) for one in (_begin(app, service), keeper.watch(), keeper.expire())]
     if settings.webhook is not None and settings.webhook_secret is not None:
         tasks.append(asyncio.create_task(Webhook(service, settings.webhook, settings.webhook_secret).run()))
@@ -49,22 +45,16 @@ async def operating(app: FastAPI, service: Service) -> AsyncIterator[None]:
         for task in tasks:
             with suppress(asyncio.CancelledError):
                 await task
-        keeper.close()
-        if spread is not None:
-            await spread.close()
         await _drain(service)
 
 
 async def _begin(app: FastAPI, service: Service) -> None:
     """Ready even where something could not be warmed up: it is slow the first time, then."""
-    spread: Spread | None = getattr(app.state, "spread", None)
     try:
-        await service.run(lambda: warm_up(service.store, None if spread is None else spread.will_be_home))
+        await service.run(lambda: warm_up(service.store))
     except DoralError as error:
         _logger.warning("the store could not be read beforehand: %s", error)
     app.state.readiness = READY
-    if spread is not None:
-        await spread.open(app.state.serve_handed)  # campaigns come home when they are served quickly here
     when_ready: Callable[[], None] | None = getattr(app.state, "when_ready", None)
     if when_ready is not None:
         await service.run(when_ready)
@@ -86,6 +76,6 @@ def _save_snapshots(campaigns: Iterable[Campaign]) -> None:
         if seen is None or seen.sequence < _WORTH_SAVING:
             continue
         with suppress(DoralError):
-            newest = campaign.session.read(lambda log, fold: fold.sequence - next(iter(log.snapshots()), 0))
+            newest = campaign.session.read(lambda log, state: state.sequence - next(iter(log.snapshots()), 0))
             if newest >= _WORTH_SAVING:
                 campaign.save_snapshot()

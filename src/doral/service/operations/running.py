@@ -8,13 +8,10 @@ from collections.abc import Callable
 
 from doral.live.store import open as open_store
 from doral.service.app import make_app
-from doral.service.operations.connections import warn_if_too_few
 from doral.service.operations.listening import check, listen, tls_context, url_of
 from doral.service.operations.logs import set_up_logs
 from doral.service.operations.server import make_server
-from doral.service.operations.workers import Workers
 from doral.service.settings import ServiceSettings
-from doral.service.spreading.spread import Neighbours, Spread
 
 # A thread that stores lets others run with every statement, and then waits this long for its turn: Python's own 5 ms
 # would cost a group of requests more than the disk does.
@@ -39,37 +36,13 @@ def serve(settings: ServiceSettings, *, when_ready: Callable[[str], None] | None
             if when_ready is not None:
                 when_ready(url)
 
-        if settings.workers == 1:
-            run_here(settings, listening, tell)
-            return
-        lines = set_up_logs(log_format=settings.log_format)
-        open_store(settings.storage).close()  # whatever is wrong with it is said here, and its tables are made once
-        warn_if_too_few(settings)
-        listening.listen()
-        Workers(settings, listening, tell).run()
-        lines.flush()
+        _run(settings, listening, tell)
 
 
-def run_here(
-    settings: ServiceSettings,
-    listening: socket.socket,
-    when_ready: Callable[[], None],
-    *,
-    where: Neighbours | None = None,
-) -> None:
-    """In this process.
-
-    Args:
-        settings: How it is run.
-        listening: The socket, bound.
-        when_ready: Called once, when decisions can be made quickly.
-        where: This process among several; None: it is the only one.
-    """
+def _run(settings: ServiceSettings, listening: socket.socket, when_ready: Callable[[], None]) -> None:
     sys.setswitchinterval(_SWITCH_S)
-    app = make_app(settings, open_store(settings.storage, leases=settings.leases))
+    app = make_app(settings, open_store(settings.storage, code=settings.code))
     app.state.when_ready = when_ready
-    if where is not None and settings.is_spread and not settings.leases:  # a busy campaign is at home everywhere
-        app.state.spread = Spread(where)
     lines = set_up_logs(log_format=settings.log_format)
     try:
         make_server(app, settings).run(sockets=[listening])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import re
 import time
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator
 from functools import reduce
-from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -17,13 +14,12 @@ from weakref import WeakKeyDictionary
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, InfoMetricFamily, Metric
-from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from doral._version import VERSION
 from doral.errors import DoralError
-from doral.live.events import IS_PENDING
-from doral.live.fold import Fold
+from doral.live.events.event import IS_PENDING
+from doral.live.state.state import CampaignState
 from doral.live.store import Store
 from doral.service.operations.briefly import briefly
 from doral.service.operations.metrics import MOST_CAMPAIGNS, OTHER, Metrics
@@ -43,14 +39,14 @@ class Standing(NamedTuple):
     pending: int
 
     @classmethod
-    def of(cls, fold: Fold) -> Standing:
-        ledger = fold.ledger
+    def of(cls, state: CampaignState) -> Standing:
+        ledger = state.ledger
         return cls(
             float(ledger.total),
             float(ledger.spent),
             float(ledger.reserved),
             float(ledger.left),
-            fold.counts.states[IS_PENDING],
+            state.counts.states[IS_PENDING],
         )
 
     def plus(self, other: Standing) -> Standing:
@@ -66,13 +62,8 @@ class Standing(NamedTuple):
 def scrape(store: Store, metrics: Metrics) -> bytes:
     """All numbers as Prometheus reads them. Reads the store: not for the event loop."""
     registry = CollectorRegistry()
-    if metrics.folder is None:
-        registry.register(_Fixed(metrics.registry.collect()))
-        pids = [os.getpid()]
-    else:
-        MultiProcessCollector(registry, path=metrics.folder)  # type: ignore[no-untyped-call]
-        pids = _alive(Path(metrics.folder))
-    registry.register(_Fixed([*_about(), *_processes(pids), *_budgets(store)]))
+    process = ProcessCollector(registry=None).collect()
+    registry.register(_Fixed([*metrics.registry.collect(), *_about(), *process, *_budgets(store)]))
     return generate_latest(registry)
 
 
@@ -93,23 +84,6 @@ def _about() -> list[Metric]:
     info = InfoMetricFamily("doral_build", "What runs here.")
     info.add_metric((), {"version": VERSION, "python": platform.python_version()})
     return [info]
-
-
-def _alive(folder: Path) -> list[int]:
-    """The workers that have counted something and still run."""
-    found = {int(match[1]) for path in folder.iterdir() if (match := re.search(r"_(\d+)\.db$", path.name))}
-    return sorted(pid for pid in found if Path(f"/proc/{pid}").exists())
-
-
-def _processes(pids: list[int]) -> list[Metric]:
-    """Processor time, memory and files of each process."""
-    merged: dict[str, Metric] = {}
-    for pid in pids:
-        for family in ProcessCollector(pid=lambda pid=pid: pid, registry=None).collect():  # type: ignore[misc]
-            into = merged.setdefault(family.name, Metric(family.name, family.documentation, family.type))
-            for sample in family.samples:
-                into.add_sample(sample.name, {**sample.labels, "worker": str(pid)}, sample.value)
-    return list(merged.values())
 
 
 class _Standings:
@@ -143,7 +117,7 @@ class _Standings:
             self._failed.discard(name)
             try:
                 with briefly(store, name, of=len(heads)) as campaign:
-                    self._known[name] = campaign.session.read(lambda _, fold: (fold.sequence, Standing.of(fold)))
+                    self._known[name] = campaign.session.read(lambda _, state: (state.sequence, Standing.of(state)))
             except DoralError:  # its health tells of it
                 self._known.pop(name, None)
                 self._failed.add(name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
 from doral.engine.options import PolicyOptions
 from doral.engine.options import make_policy as policy_by_name
@@ -22,21 +21,18 @@ _SMALL = Problem(
 _DEFAULT = "doral-otf"
 
 
-def warm_up(store: Store, is_home: Callable[[str], bool] | None = None) -> int:
+def warm_up(store: Store) -> int:
     """Read campaigns of the store, and try each of their policies in memory; how many policies were tried.
 
     A campaign that cannot be read is told of by its health, and holds nobody up here.
 
     Args:
         store: That holds them.
-        is_home: Whether the campaign of this name is at home with this process: the states of others are kept
-            elsewhere. None: all are.
     """
     kinds: dict[str, tuple[Problem, PolicyOptions]] = {"": (_SMALL, policy_by_name(_DEFAULT))}
-    at_home = [name for name in store.list() if is_home is None or is_home(name)]
-    for name in at_home[:_MOST_CAMPAIGNS]:
+    for name in store.list()[:_MOST_CAMPAIGNS]:
         try:
-            definition = store.campaign(name).session.read(lambda _, fold: fold.definition)
+            definition = store.campaign(name).session.read(lambda _, state: state.definition)
         except DoralError as error:
             _logger.warning("campaign %r cannot be read yet: %s", name, error)
             continue

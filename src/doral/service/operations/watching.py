@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from doral.engine.explain import view_forecast
 from doral.live.campaign import Campaign
-from doral.live.fold import Fold
-from doral.live.health import Health
+from doral.live.events.codec import decode
+from doral.live.state.state import CampaignState
 from doral.live.storage.books import AlarmRow, Books
 from doral.live.storage.contract import Log
+from doral.live.views.health import Health
 from doral.service.operations.alarms import (
     arm_silent,
     budget_early,
@@ -117,26 +118,26 @@ class Watched:
         elif self._overdue_since is None:
             self._overdue_since = now
 
-        def take(log: Log, fold: Fold) -> Facts:
-            definition = fold.definition
-            ahead = view_forecast(fold.engine.state)
-            to_come = max(0.0, float(fold.engine.horizon - fold.round))
-            clock = max(fold.clock, now - definition.epoch) if definition.is_in_seconds else fold.clock
-            nothing = fold.names.nothing
+        def take(log: Log, state: CampaignState) -> Facts:
+            definition = state.definition
+            ahead = view_forecast(state.engine.state)
+            to_come = max(0.0, float(state.engine.horizon - state.round))
+            clock = max(state.clock, now - definition.epoch) if definition.is_in_seconds else state.clock
+            nothing = state.names.nothing
             return Facts(
                 name=session.row.name,
                 now=clock,
                 is_in_seconds=definition.is_in_seconds,
-                is_closed=fold.closed,
-                arrivals=fold.round,
+                is_closed=state.closed,
+                arrivals=state.round,
                 fewest_to_come=to_come if ahead is None else ahead.low,
                 most_to_come=to_come if ahead is None else ahead.high,
-                time_share=fold.time_share,
-                total=float(fold.ledger.total),
-                left=float(fold.ledger.left),
-                arms=tuple(fold.problem.arm_names),
-                plays=tuple(fold.counts.arm_plays),
-                answers=tuple(fold.counts.arm_answers),
+                time_share=state.time_share,
+                total=float(state.ledger.total),
+                left=float(state.ledger.left),
+                arms=tuple(state.problem.arm_names),
+                plays=tuple(state.counts.arm_plays),
+                answers=tuple(state.counts.arm_answers),
                 silent_arms=frozenset() if nothing is None else frozenset((nothing,)),
                 past=past,
                 health=health,
@@ -153,13 +154,14 @@ class Watched:
             if is_done:
                 return past
 
-    def _read_page(self, log: Log, fold: Fold) -> tuple[Past, bool]:
+    def _read_page(self, log: Log, state: CampaignState) -> tuple[Past, bool]:
         past = self._past
-        if past is None or past.sequence > fold.sequence:  # a backup may have taken the place of what was read
-            past = self._past = Past(max(fold.sequence - FIRST_READ, log.archived, 0))
-        if past.sequence < fold.sequence:
-            past.read(log.after(past.sequence, upto=fold.sequence, limit=_PAGE))
-        return past, past.sequence >= fold.sequence
+        if past is None or past.sequence > state.sequence:  # a backup may have taken the place of what was read
+            past = self._past = Past(max(state.sequence - FIRST_READ, 0))
+        if past.sequence < state.sequence:
+            rows = log.after(past.sequence, upto=state.sequence, limit=_PAGE)
+            past.read(list(map(decode, rows)))
+        return past, past.sequence >= state.sequence
 
 
 def _is_by_look(place: Place) -> bool:

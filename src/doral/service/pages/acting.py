@@ -7,22 +7,20 @@ from datetime import UTC, datetime, timedelta
 from html import escape
 from urllib.parse import quote
 
-from doral.live.decision import Decision
 from doral.live.page.facts import ArmFacts, CampaignFacts
 from doral.live.page.file import page_name
-from doral.live.words import MONEY, moment
+from doral.live.views.decision import Decision
+from doral.live.views.text import MONEY, moment
 from doral.pages.names import short
 from doral.pages.numbers import count, figure
 from doral.service.access.caller import Caller
 from doral.service.pages.forms import (
     KEY_FIELD,
-    Choice,
     Mistakes,
     button,
     form,
     fresh_key,
     hidden,
-    select_field,
     text_field,
 )
 from doral.service.pages.forms_answers import campaign_path
@@ -32,11 +30,6 @@ _NONE = Mistakes()
 _MARKS = {"active": "good", "paused": "warn", "retired": ""}
 _LONG = 48
 _MOST_ARMS = 100  # of a table; each row has forms of its own
-_RELEASE = (
-    Choice(value="", words="as the problem says"),
-    Choice(value="no", words="is spent"),
-    Choice(value="yes", words="comes back to the budget"),
-)
 
 
 def act_path(campaign: str, act: str) -> str:
@@ -252,10 +245,9 @@ def expire_form(caller: Caller, campaign: str, *, overdue: int, mistakes: Mistak
     now = f"{count(overdue, 'open decision is', 'open decisions are')} too old for an answer to count."
     if not overdue:
         now = "No open decision is too old for an answer to count."
-    field = select_field(
-        "release", "What was reserved for them", _RELEASE, mistakes=mistakes, help_="A late answer is still noted."
+    return f"<p>{escape(now)} A late answer is still noted.</p>" + _form(
+        caller, campaign, "expire", _send("Settle them now")
     )
-    return f"<p>{escape(now)}</p>" + _form(caller, campaign, "expire", field + _send("Settle them now"))
 
 
 def close_form(caller: Caller, campaign: str, *, value: str = "", mistakes: Mistakes = _NONE) -> str:

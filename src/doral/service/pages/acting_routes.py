@@ -8,12 +8,13 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 
 from doral.errors import DoralError, UnknownName
+from doral.live.campaign import Campaign
 from doral.live.page.facts import CampaignFacts
 from doral.live.page.file import page_name
 from doral.live.page.page import page
 from doral.pages.names import short
 from doral.pages.numbers import figure
-from doral.service.access.audit import noted
+from doral.service.access.audit import act_of
 from doral.service.access.caller import Caller
 from doral.service.access.guard import form_needs, page_needs
 from doral.service.pages import acting
@@ -42,7 +43,7 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "top-up": ("amount",),
     "extend": ("rounds", "until"),
     "add-arm": ("arm", "cost", "features"),
-    "expire": ("release",),
+    "expire": (),
     "close": ("confirm",),
 }
 
@@ -89,10 +90,16 @@ async def do(
         if ask is not None and sent.one("sure") != "yes":
             sure = await desk.read(lambda campaign: ask(campaign, sent))
             return _are_you_sure(request, caller, acting.act_path(name, act), sure, key, back=back)
-        done: Done = await desk.write(lambda campaign: asked.do(campaign, sent, key))
+
+        def change(campaign: Campaign) -> Done:
+            with campaign.session.noting(
+                lambda result: act_of(request, caller, asked.noted_as, name, **asked.details(sent, key, result))
+            ):
+                return asked.do(campaign, sent, key)
+
+        done: Done = await desk.write(change)
     except DoralError as error:
         return await _wrong(request, caller, service, name, act, sent, error)
-    await noted(request, caller, asked.noted_as, name, **done.details)
     return see(telling(caller, back, done.code, done.of))
 
 
@@ -126,10 +133,16 @@ async def cancel(
             )
             path = campaign_path(name, "decisions", decision_id, "cancel")
             return _are_you_sure(request, caller, path, sure, key, back=back)
-        await desk.write(lambda campaign: campaign.cancel(decision_id, key=key))
+
+        def take_back(campaign: Campaign) -> None:
+            with campaign.session.noting(
+                lambda _: act_of(request, caller, "decision cancelled", name, decision=decision_id)
+            ):
+                campaign.cancel(decision_id, key=key)
+
+        await desk.write(take_back)
     except DoralError as error:
         return refused_page(request, caller, error, back=back)
-    await noted(request, caller, "decision cancelled", name, decision=decision_id)
     return see(telling(caller, back, "cancelled"))
 
 

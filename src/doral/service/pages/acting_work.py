@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from doral.errors import DoralError, InvalidValue
 from doral.live.campaign import Campaign
-from doral.live.ends import end_timestamp
-from doral.live.requests import top_up_amount
-from doral.live.words import MONEY, moment
+from doral.live.kinds.change import top_up_amount
+from doral.live.runtime.clock import end_timestamp
+from doral.live.views.text import MONEY, moment
 from doral.pages.numbers import count, figure
 from doral.problem import Arm
 from doral.service.pages.forms_reading import Sent
 
-_RELEASES: Mapping[str, bool | None] = {"": None, "yes": True, "no": False}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """What was done, by the code of its message; `of` is what is said in it, `details` what is noted of it."""
+    """What was done, by the code of its message; `of` is what is said in it."""
 
     code: str
     of: str = ""
-    details: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +44,7 @@ class Act:
         noted_as: In the list of administrative acts.
         at: The field where a mistake is told that names no field of the form.
         do: Does it, given the campaign, the form and the key of the request.
+        notes: Fields of the form that the note of it tells.
         ask: What has to be said yes to first; None: nothing.
     """
 
@@ -55,6 +53,12 @@ class Act:
     at: str
     do: Callable[[Campaign, Sent, str | None], Done]
     ask: Callable[[Campaign, Sent], Sure] | None = None
+    notes: tuple[str, ...] = ()
+
+    def details(self, sent: Sent, key: str | None, result: object) -> dict[str, object]:
+        """What is noted of it."""
+        said: dict[str, object] = {name: sent.raw(name) for name in self.notes if name in sent.texts}
+        return {**said, **({"expired": result} if self.do is _expire else {}), "key": key}
 
 
 def number(name: str, text: str) -> float:
@@ -68,26 +72,19 @@ def number(name: str, text: str) -> float:
 # --- arms -------------------------------------------------------------------------------------------------------------
 
 
-def _of_arm(code: str, arm: str) -> Done:
-    return Done(code=code, of=arm, details={"arm": arm})
-
-
 def _pause(campaign: Campaign, sent: Sent, key: str | None) -> Done:
-    del key  # pausing twice is pausing once
-    campaign.pause_arm(sent.raw("arm"))
-    return _of_arm("paused", sent.raw("arm"))
+    campaign.pause_arm(sent.raw("arm"), key=key)
+    return Done(code="paused", of=sent.raw("arm"))
 
 
 def _resume(campaign: Campaign, sent: Sent, key: str | None) -> Done:
-    del key
-    campaign.resume_arm(sent.raw("arm"))
-    return _of_arm("resumed", sent.raw("arm"))
+    campaign.resume_arm(sent.raw("arm"), key=key)
+    return Done(code="resumed", of=sent.raw("arm"))
 
 
 def _retire(campaign: Campaign, sent: Sent, key: str | None) -> Done:
-    del key
-    campaign.retire_arm(sent.raw("arm"))
-    return _of_arm("retired", sent.raw("arm"))
+    campaign.retire_arm(sent.raw("arm"), key=key)
+    return Done(code="retired", of=sent.raw("arm"))
 
 
 def _sure_to_retire(campaign: Campaign, sent: Sent) -> Sure:
@@ -107,7 +104,7 @@ def _add_arm(campaign: Campaign, sent: Sent, key: str | None) -> Done:
     cost = number("cost", sent.one("cost")) if sent.one("cost") else 1.0
     arm = Arm(sent.one("arm"), features=features, cost=cost)
     campaign.add_arm(arm, key=key)
-    return Done(code="added", of=arm.name, details={"arm": arm.name, "cost": arm.cost, "key": key})
+    return Done(code="added", of=arm.name)
 
 
 # --- money and time ---------------------------------------------------------------------------------------------------
@@ -123,7 +120,7 @@ def _amount(sent: Sent) -> float:
 def _top_up(campaign: Campaign, sent: Sent, key: str | None) -> Done:
     amount = _amount(sent)
     campaign.top_up(amount, key=key)
-    return Done(code="topped-up", of=figure(amount, 6), details={"amount": amount, "key": key})
+    return Done(code="topped-up", of=figure(amount, 6))
 
 
 def _sure_to_top_up(campaign: Campaign, sent: Sent) -> Sure:
@@ -147,41 +144,47 @@ def _extend(campaign: Campaign, sent: Sent, key: str | None) -> Done:
             raise InvalidValue("until", "", "give the new last day, such as 2027-03-31")
         campaign.extend(until=sent.one("until"), key=key)
         words = f"it ends {moment(end_timestamp('until', sent.one('until')), 'seconds')} UTC"
-        return Done(code="extended", of=words, details={"until": sent.one("until"), "key": key})
+        return Done(code="extended", of=words)
     if not sent.one("rounds"):
         raise InvalidValue("rounds", "", "say how many more, such as 1000")
     rounds = number("rounds", sent.one("rounds"))
     campaign.extend(rounds, key=key)  # type: ignore[arg-type]  # it is checked there whether it is whole
     words = count(int(rounds), "more arrival", "more arrivals")
-    return Done(code="extended", of=words, details={"rounds": rounds, "key": key})
+    return Done(code="extended", of=words)
 
 
 def _expire(campaign: Campaign, sent: Sent, key: str | None) -> Done:
-    del key
-    if sent.one("release") not in _RELEASES:
-        raise InvalidValue("release", sent.one("release"), "must be one of those that are listed")
-    release = _RELEASES[sent.one("release")]
-    many = campaign.expire(release=release)
-    words = count(many, "decision has expired", "decisions have expired")
-    return Done(code="expired", of=words, details={"release": release, "expired": many})
+    del sent
+    many = campaign.expire(key=key)
+    return Done(code="expired", of=count(many, "decision has expired", "decisions have expired"))
 
 
 def _close(campaign: Campaign, sent: Sent, key: str | None) -> Done:
-    del key
     if " ".join(sent.one("confirm").split()) != " ".join(campaign.name.split()):
         raise InvalidValue("confirm", sent.one("confirm"), "must be the name of the campaign, as it stands above")
-    campaign.close()
+    campaign.close(key=key)
     return Done(code="closed")
 
 
 ACTS: Mapping[str, Act] = {
-    "pause": Act(title="Pause an arm", noted_as="arm paused", at="arm", do=_pause),
-    "resume": Act(title="Resume an arm", noted_as="arm resumed", at="arm", do=_resume),
-    "retire": Act(title="Retire an arm", noted_as="arm retired", at="arm", do=_retire, ask=_sure_to_retire),
-    "add-arm": Act(title="Add an arm", noted_as="arm added", at="arm", do=_add_arm),
-    "top-up": Act(title="Top up the budget", noted_as="budget topped up", at="amount", do=_top_up, ask=_sure_to_top_up),
-    "extend": Act(title="Extend the end", noted_as="campaign extended", at="until", do=_extend),
-    "expire": Act(title="Settle what is overdue", noted_as="decisions expired", at="release", do=_expire),
+    "pause": Act(title="Pause an arm", noted_as="arm paused", at="arm", do=_pause, notes=("arm",)),
+    "resume": Act(title="Resume an arm", noted_as="arm resumed", at="arm", do=_resume, notes=("arm",)),
+    "retire": Act(
+        title="Retire an arm", noted_as="arm retired", at="arm", do=_retire, ask=_sure_to_retire, notes=("arm",)
+    ),
+    "add-arm": Act(title="Add an arm", noted_as="arm added", at="arm", do=_add_arm, notes=("arm", "cost")),
+    "top-up": Act(
+        title="Top up the budget",
+        noted_as="budget topped up",
+        at="amount",
+        do=_top_up,
+        ask=_sure_to_top_up,
+        notes=("amount",),
+    ),
+    "extend": Act(
+        title="Extend the end", noted_as="campaign extended", at="until", do=_extend, notes=("rounds", "until")
+    ),
+    "expire": Act(title="Settle what is overdue", noted_as="decisions expired", at="", do=_expire),
     "close": Act(title="Close the campaign", noted_as="campaign closed", at="confirm", do=_close),
 }
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 
 from doral.errors import DoralError, InvalidValue
-from doral.service.access.audit import noted
+from doral.service.access.audit import act_of
 from doral.service.access.caller import Caller
 from doral.service.access.guard import form_needs, page_needs
 from doral.service.creating import Wanted, create
@@ -100,7 +100,7 @@ async def take_file(
 async def _create(request: Request, caller: Caller, service: Service, sent: Sent) -> Response:
     seed = seed_of(sent.one(KEY_FIELD))
 
-    def make() -> tuple[str, bool]:
+    def make() -> str:
         asked = Asked.from_json(sent.raw("asked"))
         asked.check()
         wanted = Wanted(
@@ -111,12 +111,12 @@ async def _create(request: Request, caller: Caller, service: Service, sent: Sent
             seed=seed,
             until=asked.until,
         )
-        made, is_new = create(service.store, wanted, may_be_there=True)  # the same form may be sent twice
-        return made.name, is_new
+        act = act_of(request, caller, "campaign created", asked.name)
+        made, _ = create(service.store, wanted, may_be_there=True, act=act)  # the same form may be sent twice
+        return made.name
 
     try:
-        name, is_new = await service.run(make)
+        name = await service.run(make)
     except DoralError as error:
         return refused_page(request, caller, error, back="/new")
-    await noted(request, caller, "campaign created", name, again=not is_new)
     return see(telling(caller, campaign_path(name), "created"))

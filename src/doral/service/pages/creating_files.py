@@ -9,8 +9,7 @@ from typing import Any
 from doral.errors import InvalidValue
 from doral.service.pages.creating_values import Asked
 from doral.service.pages.forms_reading import MAX_FILE_BYTES, SentFile
-from doral.simulation.scenario import text
-from doral.simulation.scenario.notation import FIELD, problem_of
+from doral.simulation.scenario.notation import FIELD, problem_of, read_bytes
 
 USUAL_POLICY = "doral-otf"
 _LOGS = (".csv", ".csv.gz", ".parquet", ".xlsx")  # what people have, and may take for what is meant
@@ -32,7 +31,7 @@ def asked_of_file(file: SentFile | None, *, name: str, policy: str, clock: str) 
     if file.name.lower().endswith(_LOGS):
         remedy = "looks like a log: `doral plan` reads it, and the plan.json that it writes can be given here"
         raise InvalidValue(FIELD, file.name, remedy)
-    data = text.read_bytes(FIELD, file.name, file.content)
+    data = read_bytes(FIELD, file.name, file.content)
     advised = USUAL_POLICY
     options: dict[str, Any] = {}
     own_clock = "seconds"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from doral.live.ends import end_timestamp
-from doral.live.words import MONEY, moment, share, span
+from doral.live.runtime.clock import end_timestamp
+from doral.live.views.text import MONEY, moment, share, span
 from doral.pages.markup import Row, amount, table, text
 from doral.pages.names import short
 from doral.pages.numbers import count, figure

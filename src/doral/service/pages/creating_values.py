@@ -19,8 +19,8 @@ from doral import _check
 from doral.engine.options import PolicyOptions
 from doral.engine.options import make_policy as policy_by_name
 from doral.errors import DoralError, InvalidValue, UnknownName
-from doral.live.definition import make_definition
-from doral.live.ends import end_timestamp, ending
+from doral.live.runtime.clock import end_timestamp, ending
+from doral.live.state.definition import make_definition
 from doral.problem import Arm, Context, Problem
 from doral.problem.context import EVERYONE
 from doral.service.pages.forms import Mistakes

@@ -19,7 +19,7 @@ from doral.live.campaign import Campaign
 from doral.live.page.facts import CampaignFacts
 from doral.live.page.page import SECTIONS, parts
 from doral.live.storage.books import AlarmRow
-from doral.live.words import moment
+from doral.live.views.text import moment
 from doral.pages.names import short
 from doral.pages.shell import section
 from doral.service.pages.forms_answers import campaign_path

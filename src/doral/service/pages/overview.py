@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 
 from doral.errors import DoralError
-from doral.live.words import moment, share
+from doral.live.views.text import moment, share
 from doral.pages.markup import Datum, Row, row_html, table
 from doral.pages.meters import meter
 from doral.pages.names import printable, short

@@ -15,9 +15,9 @@ from typing import TypeAlias
 
 from doral.errors import DoralError
 from doral.live.errors import ConnectionLost
-from doral.live.events import IS_PENDING
-from doral.live.fold import Fold
-from doral.live.session import Session
+from doral.live.events.event import IS_PENDING
+from doral.live.runtime.session import Session
+from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 from doral.live.store import Store
 from doral.service.operations.turns import in_turn
@@ -185,19 +185,19 @@ class Overview:
         return line
 
 
-def _line(name: str, log: Log, fold: Fold) -> Line:
-    ledger = fold.ledger
-    last = log.events([fold.sequence]).get(fold.sequence)
+def _line(name: str, log: Log, now: CampaignState) -> Line:
+    ledger = now.ledger
+    last = log.events([now.sequence]).get(now.sequence)
     return Line(
         name=name,
-        state="closed" if fold.closed else "racing" if fold.engine.is_racing else "open",
-        events=fold.sequence,
+        state="closed" if now.closed else "racing" if now.engine.is_racing else "open",
+        events=now.sequence,
         total=float(ledger.total),
         spent=float(ledger.spent),
         reserved=float(ledger.reserved),
-        time_share=fold.time_share,
-        arrivals=fold.round,
-        reward=float(fold.counts.reward),
-        pending=fold.counts.states[IS_PENDING],
-        last_at=None if last is None else last.at,
+        time_share=now.time_share,
+        arrivals=now.round,
+        reward=float(now.counts.reward),
+        pending=now.counts.states[IS_PENDING],
+        last_at=None if last is None else last.place.at,
     )

@@ -59,7 +59,10 @@ def _told(error: DoralError) -> tuple[str, str, int]:
     if isinstance(error, UnknownDecision):
         return "No such decision", "This campaign has no decision of that id.", status
     if isinstance(error, ArchiveMissing):
-        words = "Old events are in a file that is not where it was: bring it back, or say where it is. Decisions go on."
+        words = (
+            "Old events are in a file of an earlier version that could not be read: put it back, and start the service "
+            "again."
+        )
         return "An archive is missing", words, status
     if isinstance(error, BrokenLog):
         words = (

@@ -10,10 +10,10 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from doral.errors import DoralError, InvalidValue
 from doral.live.campaign import Campaign
-from doral.live.decision import Decision
 from doral.live.errors import UnknownDecision
 from doral.live.page.story import Story, story
-from doral.live.words import MONEY, moment, span
+from doral.live.views.decision import Decision
+from doral.live.views.text import MONEY, moment, span
 from doral.pages.names import short
 from doral.pages.numbers import figure
 from doral.pages.svg import Axis, Drawing, fitting, label, nice_axis
@@ -135,7 +135,7 @@ def _title(one: Decision) -> str:
 def _main(request: Request, caller: Caller, told: Story) -> str:
     one = told.decision
     state, look = _STATES[one.state]
-    reason = f"{one.reason[0].upper()}{one.reason[1:]}."
+    reason = f"{one.reason}."
     facts = "".join(
         f'<div class="tile"><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(more)}</small></dd></div>'
         for name, value, more in _tiles(told)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from starlette.routing import Route
 
 from doral.errors import DoralError
-from doral.live.decision import Decision
+from doral.live.views.decision import Decision
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
 from doral.service.bodies import takes

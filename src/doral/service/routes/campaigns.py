@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from doral.service.access.audit import noted
+from doral.service.access.audit import act_of
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
 from doral.service.bodies import takes
@@ -61,13 +61,13 @@ async def create_campaign(
     Without it, a name that is taken is refused.
     """
     may_be_there = header_key(request) is not None
+    act = act_of(request, caller, "campaign created", asked.name)
 
     def make() -> tuple[dict[str, Any], bool]:
-        made, is_new = create(service.store, wanted_by(asked), may_be_there=may_be_there)
+        made, is_new = create(service.store, wanted_by(asked), may_be_there=may_be_there, act=act)
         return shown(made), is_new
 
     made, is_new = await service.run(make)
-    await noted(request, caller, "campaign created", asked.name, again=not is_new)
     headers = {"Location": path_of("v1", "campaigns", asked.name)}
     return reply(made, status=201 if is_new else 200, headers=headers)
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from doral.live.campaign import Campaign
 from doral.problem import Arm
-from doral.service.access.audit import noted
+from doral.service.access.audit import act_of
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
 from doral.service.bodies import moment, takes
@@ -38,15 +38,14 @@ Admin = Annotated[Caller, Depends(needs("admin"))]
 async def _changed(
     request: Request, caller: Caller, name: str, act: str, change: Callable[[Campaign], object], **details: Any
 ) -> Response:
-    """Make a change, and note who has made it; the campaign as it is after that."""
+    """Make a change and note who has made it, in one transaction; the campaign as it is after that."""
 
     def ask(campaign: Campaign) -> dict[str, Any]:
-        change(campaign)
+        with campaign.session.noting(lambda _: act_of(request, caller, act, name, **details)):
+            change(campaign)
         return shown(campaign)
 
-    found = await (await service_of(request).desk(name)).write(ask)
-    await noted(request, caller, act, name, **details)
-    return reply(found)
+    return reply(await (await service_of(request).desk(name)).write(ask))
 
 
 @router.post(
@@ -71,33 +70,39 @@ NoBody = Annotated[Nothing, Depends(given(Nothing, may_be_empty=True))]
     "/v1/campaigns/{name}/arms/{arm}/pause",
     summary="Stop offering an arm until it is resumed",
     response_model=CampaignShown,
-    openapi_extra=takes(Nothing, may_be_empty=True, is_same_again=True),
+    openapi_extra=takes(Nothing, may_be_empty=True),
 )
-async def pause_arm(request: Request, name: str, arm: str, caller: Admin, _: NoBody) -> Response:
+async def pause_arm(request: Request, name: str, arm: str, caller: Admin, asked: NoBody) -> Response:
     """An arm that is paused stays so."""
-    return await _changed(request, caller, name, "arm paused", lambda campaign: campaign.pause_arm(arm), arm=arm)
+    return await _changed(
+        request, caller, name, "arm paused", lambda campaign: campaign.pause_arm(arm, asked.key), arm=arm
+    )
 
 
 @router.post(
     "/v1/campaigns/{name}/arms/{arm}/resume",
     summary="Offer a paused arm again",
     response_model=CampaignShown,
-    openapi_extra=takes(Nothing, may_be_empty=True, is_same_again=True),
+    openapi_extra=takes(Nothing, may_be_empty=True),
 )
-async def resume_arm(request: Request, name: str, arm: str, caller: Admin, _: NoBody) -> Response:
+async def resume_arm(request: Request, name: str, arm: str, caller: Admin, asked: NoBody) -> Response:
     """An arm that is offered stays so."""
-    return await _changed(request, caller, name, "arm resumed", lambda campaign: campaign.resume_arm(arm), arm=arm)
+    return await _changed(
+        request, caller, name, "arm resumed", lambda campaign: campaign.resume_arm(arm, asked.key), arm=arm
+    )
 
 
 @router.post(
     "/v1/campaigns/{name}/arms/{arm}/retire",
     summary="Stop offering an arm for good",
     response_model=CampaignShown,
-    openapi_extra=takes(Nothing, may_be_empty=True, is_same_again=True),
+    openapi_extra=takes(Nothing, may_be_empty=True),
 )
-async def retire_arm(request: Request, name: str, arm: str, caller: Admin, _: NoBody) -> Response:
+async def retire_arm(request: Request, name: str, arm: str, caller: Admin, asked: NoBody) -> Response:
     """Answers to it are still taken."""
-    return await _changed(request, caller, name, "arm retired", lambda campaign: campaign.retire_arm(arm), arm=arm)
+    return await _changed(
+        request, caller, name, "arm retired", lambda campaign: campaign.retire_arm(arm, asked.key), arm=arm
+    )
 
 
 @router.post(
@@ -136,11 +141,11 @@ async def extend(
     "/v1/campaigns/{name}/close",
     summary="End a campaign",
     response_model=CampaignShown,
-    openapi_extra=takes(Nothing, may_be_empty=True, is_same_again=True),
+    openapi_extra=takes(Nothing, may_be_empty=True),
 )
-async def close_campaign(request: Request, name: str, caller: Admin, _: NoBody) -> Response:
+async def close_campaign(request: Request, name: str, caller: Admin, asked: NoBody) -> Response:
     """No more decisions; answers to open ones are still taken. A campaign that is closed stays so."""
-    return await _changed(request, caller, name, "campaign closed", lambda campaign: campaign.close())
+    return await _changed(request, caller, name, "campaign closed", lambda campaign: campaign.close(asked.key))
 
 
 @router.post(
@@ -158,9 +163,15 @@ async def expire(
     """The service does this by itself now and then, too."""
     now = moment("now", asked.now)
     desk = await service_of(request).desk(name)
-    expired = await desk.write(lambda campaign: campaign.expire(now, asked.release))
-    await noted(request, caller, "decisions expired", name, now=asked.now, release=asked.release, expired=expired)
-    return reply({"expired": expired})
+
+    def ask(campaign: Campaign) -> int:
+        said = {"now": asked.now, "key": asked.key}
+        with campaign.session.noting(
+            lambda expired: act_of(request, caller, "decisions expired", name, **said, expired=expired)
+        ):
+            return campaign.expire(now, asked.key)
+
+    return reply({"expired": await desk.write(ask)})
 
 
 @router.post(
@@ -178,7 +189,7 @@ async def repair_clock(
     """After a wrong one has carried it away."""
     to = moment("to", asked.to)
     return await _changed(
-        request, caller, name, "clock set back", lambda campaign: campaign.repair_clock(to), to=asked.to
+        request, caller, name, "clock set back", lambda campaign: campaign.repair_clock(to, asked.key), to=asked.to
     )
 
 
@@ -193,6 +204,11 @@ async def forget(
 ) -> Response:
     """The decisions and the ledger stay. A forgotten key still answers as used."""
     desk = await service_of(request).desk(name)
-    forgotten = await desk.write(lambda campaign: campaign.forget(asked.keys))
-    await noted(request, caller, "keys forgotten", name, forgotten=forgotten)  # how many, and never which
-    return reply({"forgotten": forgotten})
+
+    def ask(campaign: Campaign) -> int:
+        with campaign.session.noting(  # how many, and never which
+            lambda found: act_of(request, caller, "keys forgotten", name, forgotten=found.n_keys)
+        ):
+            return campaign.forget(asked.keys, asked.key)
+
+    return reply({"forgotten": await desk.write(ask)})

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.routing import Route
 
 from doral.errors import InvalidValue
-from doral.live.decision_pages import MAX_PAGE
-from doral.live.events import STATE_NAMES
+from doral.live.events.event import STATE_NAMES
+from doral.live.views.decision_pages import MAX_PAGE
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
 from doral.service.bodies import takes
@@ -94,7 +94,7 @@ async def decision(
     "/decisions/{decision_id}/cancel",
     summary="A decision was not carried out: its budget comes back",
     responses={200: {"model": DecisionModel}},
-    openapi_extra=takes(Cancellation, may_be_empty=True, is_same_again=True),
+    openapi_extra=takes(Cancellation, may_be_empty=True),
 )
 async def cancel(
     request: Request, name: str, decision_id: str, caller: Annotated[Caller, Depends(needs("decide"))]

@@ -12,8 +12,9 @@ from starlette.responses import Response, StreamingResponse
 from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.live.campaign import Campaign
 from doral.live.errors import CampaignGone
-from doral.live.events import Event
-from doral.live.fold import Fold
+from doral.live.events.codec import decode
+from doral.live.events.event import Event
+from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
@@ -150,19 +151,20 @@ class _Place:
             return None
         page, last = found
         if last is not None:
-            self.seen, self._chain = last.sequence, last.chain
+            self.seen, self._chain = last.sequence, last.place.chain
         return page
 
-    def _look(self, log: Log, fold: Fold) -> tuple[list[dict[str, Any]], Event | None] | None:
-        if fold.sequence < self.seen:
+    def _look(self, log: Log, state: CampaignState) -> tuple[list[dict[str, Any]], Event | None] | None:
+        if state.sequence < self.seen:
             return None
-        if self._chain is not None and fold.sequence == self.seen:
-            return ([], None) if fold.head == self._chain else None
+        if self._chain is not None and state.sequence == self.seen:
+            return ([], None) if state.head == self._chain else None
         last = log.events([self.seen]).get(self.seen)
-        if self._chain is not None and (last is None or last.chain != self._chain):
+        if self._chain is not None and (last is None or last.place.chain != self._chain):
             return None
-        found = log.after(self.seen, upto=fold.sequence, limit=PAGE_EVENTS) if self.seen < fold.sequence else []
-        return [told(event, fold.names) for event in found], found[-1] if found else last
+        rows = log.after(self.seen, upto=state.sequence, limit=PAGE_EVENTS) if self.seen < state.sequence else []
+        found = list(map(decode, rows))
+        return [told(event, state.names) for event in found], found[-1] if found else last
 
 
 def _written(event: dict[str, Any]) -> bytes:

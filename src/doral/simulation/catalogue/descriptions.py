@@ -10,6 +10,7 @@ AS_PRINTED = "The paper's text as printed (/literal)"
 PRESET_WORDS: Mapping[str, Mapping[str, str]] = {
     OURS: {
         "doral-otf": "Start here: learns and earns at once, waits as it pays.",
+        "ts-lp": "Thompson sampling with the belief of doral-otf.",
     },
     PAPER: {
         "doral": "Races arms for speed, then spends; where delays differ.",
@@ -58,7 +59,7 @@ SCENARIO_WORDS: Mapping[str, Mapping[str, str]] = {
     REAL_LIFE: {
         "stress/tiny": "800 arrivals, 4 arms: a small pilot; runs at once.",
         "stress/dear-is-right": "Costs differ, and the dearest arm pays most.",
-        "stress/no-features": "Nobody describes the arms.",
+        "stress/no-features": "Arms have no features.",
         "stress/wrong-features": "Arms are described by what does not matter.",
         "stress/silent-slow": "Conversions of 2 to 15% that come very late.",
         "stress/rare": "Conversions of 1 to 4%; no news is no conversion.",
@@ -72,7 +73,7 @@ SCENARIO_WORDS: Mapping[str, Mapping[str, str]] = {
         "stress/costs": "Arms cost from 0.5 to 3.",
         "stress/context-delays": "Arms quick in one context are slow in the next.",
         "stress/urgent": "Urgent arrivals: worth more, due sooner, a reserve.",
-        "stress/silent": "Conversions of 1 to 12%; nobody says no.",
+        "stress/silent": "Conversions of 1 to 12%; a zero is never reported.",
         "stress/positives-first": "Good news comes soon, bad news late.",
         "stress/drift": "The world changes twice.",
         "stress/short": "5,000 arrivals for ten arms: little time to learn.",
@@ -87,6 +88,6 @@ SCENARIO_WORDS: Mapping[str, Mapping[str, str]] = {
         "people/many": "Five numbers that matter among fifty.",
         "people/categories": "500 postcodes, most of them rare.",
         "people/one-class-each": "Classes in disguise: compare with the class model.",
-        "people/silent": "Conversions; nobody says no, some answer sooner.",
+        "people/silent": "Conversions; a zero is never reported.",
     },
 }

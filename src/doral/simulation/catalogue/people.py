@@ -1,6 +1,6 @@
 """Scenarios in which arrivals have features. People, effects and levels are drawn anew for every run.
 
-Effects are in units of reward for a standard deviation of a feature, whatever unit that has. In sum, what features do
+Effects are in units of reward for a standard deviation of a feature, in any unit. In sum, what features do
 for all arms alike, what they do for each arm, and what arms differ by on average are of the same size, 0.1; none of the
 numbers was chosen with a policy in view. What matters stands first among the features, which is what a cut into strata
 begins with.
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from doral._arrays import Floats
-from doral._elementary import exp, product
+from doral.numerics.elementary import exp, product
 from doral.person import Category, Number
 from doral.problem import Arm, Problem
 from doral.simulation.catalogue.paper import (

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from doral._arrays import Floats
-from doral._elementary import power, product
 from doral.delays import AnyLaw, Geometric, Pareto
+from doral.numerics.elementary import power, product
 from doral.problem import Arm, Problem
 from doral.simulation.catalogue.paper import (
     DEADLINE_ROUNDS,

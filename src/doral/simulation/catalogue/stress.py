@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from doral._arrays import Floats
-from doral._elementary import product
 from doral.delays import AnyLaw, ByOutcome, Geometric, Never, Pareto
+from doral.numerics.elementary import product
 from doral.problem import Arm, Context, Problem
 from doral.simulation.catalogue.paper import (
     DEADLINE_ROUNDS,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from doral._arrays import Floats
-from doral._elementary import weighted_sum
+from doral.numerics.elementary import weighted_sum
 from doral.pages.names import short
 from doral.pages.notebook import card, note, small_table
 from doral.pages.numbers import DASH, count, number, spread

@@ -99,7 +99,7 @@ def load(path: str | Path) -> SimulationResult:
         raise
     except OSError as error:
         raise InvalidValue("path", str(path), f"cannot be read: {error.strerror or error}") from error
-    except Exception as error:  # whatever broken bytes make zipfile, NumPy and JSON raise: a dozen kinds
+    except Exception as error:  # broken bytes make zipfile, NumPy and JSON raise a dozen kinds of errors
         raise InvalidValue("saved result", str(path), f"cannot be read ({error}); save it again") from error
 
 

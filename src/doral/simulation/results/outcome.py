@@ -95,7 +95,7 @@ class Outcome(_Compared):
         run: Its number.
         oracle: Expected reward of the best policy that knows what every arm is worth.
         rewards: What was earned, by metric: within the deadline, by the end, within the policy's cut-off.
-        expected: What the chosen arms were worth, whatever luck made of it.
+        expected: Expected worth of the arms that were chosen.
         rounds: The rounds at which `curve` and `course` were noted.
         curve: Cumulative rewards at these, one column for each metric.
         course: The cut-off and the arms in play at these.
@@ -120,7 +120,7 @@ class Outcome(_Compared):
     run: int
     oracle: float
     rewards: tuple[float, ...]  # by metric
-    expected: float  # worth of the arms that were chosen, whatever luck made of it: the mean of `within_deadline`
+    expected: float  # expected worth of the arms that were chosen: the mean of `within_deadline`
     rounds: Ints  # checkpoints
     curve: Floats  # (checkpoints, metrics) cumulative reward, of what has come by then
     course: Floats  # (checkpoints, COURSE_COLUMNS)

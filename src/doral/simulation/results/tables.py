@@ -90,7 +90,7 @@ _COLUMNS = (
 
 
 def decisions_of(outcomes: Sequence[Outcome]) -> pl.DataFrame:
-    """One row per arrival. Names are enums: one byte each where there are few, whatever their length."""
+    """One row per arrival. Names are enums: one byte each where there are few, of any length."""
     kept = [_kept(one) for one in outcomes]
     names = {
         "scenario": _names(one.scenario for one in outcomes),

@@ -8,11 +8,11 @@ import numpy as np
 
 from doral import _check
 from doral._arrays import Floats
-from doral._elementary import exp
+from doral.numerics.elementary import exp
+from doral.prediction.python_policy import Answer, Arrival
 from doral.problem import Problem
 from doral.simulation.rivals.plan import Plan, Settings, Uniform
 from doral.simulation.rivals.trials import Trials
-from doral.simulation.world.python_policy import Answer, Arrival
 
 _SWEEPS = 4  # of Newton's steps, from where the last fit ended
 _LONGEST_STEP = 1.0

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from doral._arrays import Floats
+from doral.prediction.python_policy import Answer, Arrival
 from doral.problem import Problem
 from doral.simulation.rivals.plan import Plan, Settings, Uniform, list_costs, spread_evenly
 from doral.simulation.rivals.trials import Trials
-from doral.simulation.world.python_policy import Answer, Arrival
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +33,11 @@ class AB:
         self._draws = np.random.default_rng(seed)
         self._uniform = Uniform(problem, self._draws)
         self._last_test = int(settings.explore * problem.expected_rounds)
-        self._costs = np.array(list_costs(problem))
+        self._costs = list_costs(problem)
         self._deadlines: list[float] = problem.deadlines.tolist()
         self._tried = np.zeros((problem.n_contexts, problem.n_arms))
         self._earned = np.zeros_like(self._tried)
+        self._per_decision: dict[int, list[float]] = {}  # by context, until an answer changes it
         self._problem, self._asks_for_uplift = problem, problem.baseline is not None
 
     def decide(self, arrival: Arrival) -> int | None:
@@ -44,16 +46,23 @@ class AB:
             given = self._problem.control if arm is None else arm
             if given is not None:
                 self._tried[arrival.context, given] += 1.0
+                self._per_decision.pop(arrival.context, None)
             return arm
         if not arrival.available:
             return None
-        arms = list(arrival.available)
-        earned = self._uplifts(arrival.context)[arms]
-        costs: list[float] = self._costs[arrival.context, arms].tolist()
-        affordable = [spread_evenly(arrival, cost) for cost in costs]
-        best = int(np.argmax(earned * affordable))
-        is_played = self._draws.random() < affordable[best] and not (self._asks_for_uplift and earned[best] <= 0.0)
-        return arms[best] if is_played else None
+        earned, costs = self._earned_in(arrival.context), self._costs[arrival.context]
+        best, most, chance = -1, -math.inf, 0.0
+        for arm in arrival.available:  # in plain numbers: it is asked in every round
+            affordable = spread_evenly(arrival, costs[arm])
+            if (value := earned[arm] * affordable) > most:
+                best, most, chance = arm, value, affordable
+        is_played = self._draws.random() < chance and not (self._asks_for_uplift and earned[best] <= 0.0)
+        return best if is_played else None
+
+    def _earned_in(self, context: int) -> list[float]:
+        if context not in self._per_decision:
+            self._per_decision[context] = self._uplifts(context).tolist()
+        return self._per_decision[context]
 
     def _uplifts(self, context: int) -> Floats:
         """What each arm has earned per decision of the test, beyond what was or would have been earned by skipping."""
@@ -66,6 +75,7 @@ class AB:
     def observe(self, answer: Answer) -> None:
         if answer.decided <= self._last_test and answer.delay <= self._deadlines[answer.context]:
             self._earned[answer.context, answer.arm] += answer.reward
+            self._per_decision.pop(answer.context, None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,9 @@ import numpy as np
 from doral import _check
 from doral._arrays import Floats
 from doral.pacing import Pacer
+from doral.prediction.python_policy import Arrival
 from doral.problem import Problem, reserve_depths
 from doral.simulation.world.oracle import reserve_caps
-from doral.simulation.world.python_policy import Arrival
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,13 +7,15 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeAlias, overload
 
 from doral import _check
-from doral._given import Numbers, NumberTable
+from doral._input_types import Numbers, NumberTable
 from doral.compiled.key import modules_digest
+from doral.engine.options import POLICY_NAMES, PolicyOptions
+from doral.engine.options import make_policy as policy
 from doral.errors import InvalidValue, UnknownName, shown
+from doral.prediction.python_policy import PythonPolicy
 from doral.problem import Problem
 from doral.simulation.rivals import beta_ts_lp, explorers, status_quo
 from doral.simulation.rivals.plan import Settings
-from doral.simulation.world.python_policy import PythonPolicy
 
 
 @dataclass(frozen=True)
@@ -136,3 +138,21 @@ def rival(name: RivalName, /, *, label: str | None = None, **settings: Any) -> R
     'beta-ts-lp(explore=0.05)'
     """
     return make_rival(name, label=label, **settings)
+
+
+# --- policies by name ------------------------------------------------------------------------------------------------
+
+NamedPolicy: TypeAlias = PolicyOptions | Rival
+NAMES = (*POLICY_NAMES, *RIVALS)
+
+
+def named_policy(name: str, /, **options: Any) -> NamedPolicy:
+    """What `doral.policy` or `doral.rival` makes of a name; an unknown one lists the nearest of both."""
+    if name in RIVALS:
+        return make_rival(name, **options)
+    try:
+        return policy(name, **options)
+    except UnknownName as error:
+        if error.kind == "policy":
+            raise UnknownName("policy", name, NAMES) from None
+        raise

@@ -8,9 +8,9 @@ import numpy as np
 
 from doral import _check
 from doral.errors import InvalidValue
+from doral.prediction.python_policy import Answer, Arrival
 from doral.problem import MAX_ARMS, MAX_CONTEXTS, Problem
 from doral.simulation.rivals.plan import Settings, list_costs, spread_evenly
-from doral.simulation.world.python_policy import Answer, Arrival
 
 _ROUNDING = 1e-9  # by which chances may exceed 1 in sum
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._elementary import geometric_steps
+from doral.numerics.elementary import geometric_steps
+from doral.prediction.python_policy import Answer
 from doral.problem import Problem
-from doral.simulation.world.python_policy import Answer
 
 _POINTS = 48  # ages on each of the two grids, the even and the geometric one
 _MORE = 1.02  # the curve is read again when 2% more has come

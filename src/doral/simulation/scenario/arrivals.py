@@ -15,8 +15,8 @@ import numpy as np
 
 from doral import _check
 from doral._arrays import Floats
-from doral._elementary import log1p
 from doral.errors import InvalidValue
+from doral.numerics.elementary import log1p
 from doral.problem import MAX_AGE, MIN_AGE
 
 HOURS, WEEKDAYS = 24, 7
@@ -59,7 +59,7 @@ class Bursts:
 
 @dataclass(frozen=True, init=False)
 class Arrivals:
-    """How people arrive: `number` on average until the end, whatever the problem expects.
+    """How people arrive: `number` on average until the end; what the problem expects does not matter.
 
     For problems that end with a date (`until`). The clock starts on a Monday at midnight.
 

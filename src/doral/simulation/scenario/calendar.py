@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from doral import _check
 from doral._arrays import Floats, Ints
 from doral._cached import ByDigest, cached_property
-from doral._given import Numbers
+from doral._input_types import Numbers
 from doral.errors import InvalidValue
 from doral.problem import MAX_AGE, MIN_AGE
 from doral.simulation.scenario.arrivals import MAX_CHANGES, MAX_SIMULATED, WEEKDAYS, Uniforms, rounded_clocks

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from doral._elementary import product
-from doral._shown_problem import called, problem_in_words
+from doral.numerics.elementary import product
 from doral.pages.notebook import card, note, small_table
+from doral.problem.display import called, problem_in_words
 from doral.simulation.scenario.arrivals import Arrivals
 from doral.simulation.scenario.calendar import Calendar
 from doral.simulation.scenario.people import Crowd, Table

@@ -17,10 +17,9 @@ from doral.delays import from_dict as law_from_dict
 from doral.errors import DoralError, InvalidValue
 from doral.person import feature_from_dict, feature_to_dict
 from doral.problem import Problem
-from doral.simulation.scenario import text
 from doral.simulation.scenario.arrivals import Arrivals, Bursts
 from doral.simulation.scenario.calendar import Calendar
-from doral.simulation.scenario.notation import check_keys, scenario_values
+from doral.simulation.scenario.notation import check_keys, read_file, scenario_values
 from doral.simulation.scenario.people import BesideNothing, Crowd, Table
 from doral.simulation.scenario.rows import Rows
 from doral.simulation.scenario.scenario import Scenario
@@ -107,14 +106,14 @@ def scenario_from_dict(data: Mapping[str, Any]) -> Scenario:
     except DoralError:
         raise
     except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
-        # Whatever a stranger's file holds where something else was meant.
+        # A file may hold any value where another was meant.
         raise InvalidValue("scenario", given["name"], f"cannot be made of these values: {error}") from error
 
 
 def read_scenario(path: Path) -> Scenario:
     """Read a scenario from a TOML or JSON file; without a name, it has that of the file."""
     field = "scenario file"
-    data = text.read(field, path)
+    data = read_file(field, path)
     if not isinstance(data, Mapping):
         raise InvalidValue(field, str(path), "must hold a scenario, as Scenario.to_dict() and `doral init` write it")
     if "problem" not in data and ("arms" in data or "budget" in data):

@@ -11,16 +11,16 @@ from doral import _check
 from doral._arrays import Floats
 from doral.engine.setup import MAX_SEED
 from doral.errors import InvalidValue
-from doral.log.asked import Asked, asked_of
-from doral.log.kaplan_meier import settled_age
-from doral.log.log import Log
-from doral.log.read import as_log
-from doral.log.truths import Truths, truths_of
+from doral.inference.intervals import DRAWS
+from doral.inference.log_problem import Asked, asked_of
+from doral.inference.survival import settled_age
+from doral.inference.truths import Truths, truths_of
+from doral.logs.log import Log
+from doral.logs.read import as_log
 from doral.simulation.scenario.calendar import Calendar
 from doral.simulation.scenario.rows import Rows
 from doral.simulation.scenario.scenario import Scenario
 
-_DRAWS = 40  # of which the middle is taken
 _DAY_S = 86_400.0
 _LEAST = 1e-15  # of weights: a row may be as good as impossible, but its cell has it
 
@@ -91,7 +91,7 @@ def scenario_from_log(
     asked = asked_of(read, deadline=limit, budget=budget, horizon=horizon)
     if not read.is_answered.any():
         raise InvalidValue("log", read.name, "has no answers: nothing is known of rewards")
-    world = world_of(read, asked, truths_of(read, deadline=limit, n=_DRAWS, seed=seed))
+    world = world_of(read, asked, truths_of(read, deadline=limit, n=DRAWS, seed=seed))
     return world.scenario(world.truths.usual(), name=name)
 
 

@@ -69,6 +69,13 @@ class Crowd(ByDigest):
 
     def traits(self, person: Sequence[Feature]) -> Floats:
         """Return features as policies see them, and the number of each (N, m + 1)."""
+        return self._coded(person)[0]
+
+    def levels(self, person: Sequence[Feature]) -> Levels:
+        """Return the words of categories, numbered as in `traits`."""
+        return self._coded(person)[1]
+
+    def _coded(self, person: Sequence[Feature]) -> tuple[Floats, Levels]:
         levels, traits = Levels(person), np.empty((self.size, len(person) + 1))
         for i, feature in enumerate(person):
             column = self.columns[feature.name]
@@ -78,7 +85,7 @@ class Crowd(ByDigest):
             else:
                 traits[:, i] = column
         traits[:, -1] = np.arange(self.size)
-        return traits
+        return traits, levels
 
     def row(self, who: int) -> dict[str, float | str | None]:
         """What is known of one of them."""

@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from doral import _check, _delay_kinds
+from doral import _check
 from doral._arrays import Flags, Floats, Ints
 from doral._cached import ByDigest, cached_property
-from doral._elementary import weighted_sum
-from doral.delays import Law
+from doral.delays import Law, kernels
 from doral.delays.law import LawCode, law_code
 from doral.errors import InvalidValue, shown
+from doral.numerics.elementary import weighted_sum
 from doral.problem import MAX_REWARD, Problem
 
 MAX_ROWS = 2**31 - 2  # of all cells together
@@ -289,7 +289,7 @@ def _normalised(rows: Rows, weight: Floats, named: Named) -> Floats | None:
 
 @dataclass(frozen=True)
 class RowDelays(Law):
-    """The delays of a cell's rows, whatever their rewards. The rows themselves hold the numbers."""
+    """Return the delays of a cell's rows, of all rewards. The rows themselves hold the numbers."""
 
     rows: Rows
     context: int
@@ -333,7 +333,7 @@ class RowDelays(Law):
         values, sums = self._sorted
         if sums is not None:
             raise InvalidValue("delays", self, "of rows with weights have no code of their own: rows are drawn whole")
-        return law_code(_delay_kinds.EMPIRICAL, values=values)
+        return law_code(kernels.EMPIRICAL, values=values)
 
     def to_dict(self) -> dict[str, Any]:
         values, sums = self._sorted

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from doral import _check
 from doral._arrays import Floats
-from doral._elementary import product
-from doral._given import Column, Columns, Duration, Frame, NumberArray, Numbers, NumberTable, NumberTables
+from doral._input_types import Column, Columns, Duration, Frame, NumberArray, Numbers, NumberTable, NumberTables
 from doral.delays import AnyLaw, ByOutcome, Law
 from doral.errors import InvalidValue
+from doral.numerics.elementary import product
 from doral.problem import OBSERVED, SHARES_TOLERANCE, Problem
 from doral.simulation.scenario.arrivals import Arrivals
 from doral.simulation.scenario.calendar import Calendar
@@ -36,7 +36,7 @@ from doral.simulation.scenario.rows import Rows, checked_rows, delay_laws, mean_
 from doral.simulation.scenario.strata import MOST_STRATA, Strata, checked_bins, make_strata, strata_problem
 
 if TYPE_CHECKING:
-    from doral.log.option_types import AnyLog, ColumnOptions
+    from doral.logs.read import AnyLog, ColumnOptions
 
 Noise = Literal["gaussian", "bernoulli", "poisson", "none"]
 Features = Literal["given", "drawn"]

@@ -90,7 +90,7 @@ def cells_of(crowd: Crowd, contexts: Sequence[str], cuts: Sequence[Cut]) -> Ints
 def make_strata(
     problem: Problem, crowd: Crowd, come: Floats, *, by: object, bins: int, at_most: int
 ) -> tuple[Strata, Floats]:
-    """Strata of people like these, each of whom `come` so often, and the share of arrivals that is in each."""
+    """Return strata of these people, weighted by how often they `come`, and the share of arrivals in each."""
     chosen = _chosen(problem, by)
     cuts: list[Cut] = []
     for feature in chosen:

@@ -23,7 +23,7 @@ class ClusterError(DoralError, ConnectionError):
 
 ANSWER_S = 10.0  # within which a cluster must respond
 STRANDED_S = 60.0  # so long without a single worker, and the work is given up
-LOOK_S = 5.0  # how often it is asked whether anybody is left
+LOOK_S = 5.0  # how often it is asked whether a worker is left
 
 
 class Engine(Protocol):
@@ -129,7 +129,7 @@ def read_address(given: str) -> Address:
 
 @contextmanager
 def joined(given: str) -> Iterator[None]:
-    """As long as it lasts, whatever is computed with several jobs is computed there."""
+    """Compute on the cluster, as long as the block lasts, what asks for several jobs."""
     address = read_address(given)
     if not address.is_near:
         _reach(address)

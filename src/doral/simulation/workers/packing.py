@@ -19,7 +19,7 @@ from doral.compiled.key import modules_digest
 from doral.errors import InvalidValue
 
 REMEDY = "install the same on both sides, on processors of one kind"
-_LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "polars")
+_LIBRARIES = ("numpy", "llvmlite", "scipy", "polars")
 
 
 @cache
@@ -80,7 +80,7 @@ def pack_pieces(pieces: object) -> bytes:
 
     try:
         return bytes(cloudpickle.dumps(pieces))
-    except Exception as error:  # whatever a foreign object raises
+    except Exception as error:  # a foreign object may raise anything
         remedy = f"cannot be sent to other processes ({error}): keep files, locks and connections out of it"
         raise InvalidValue("policy or scenario", pieces, remedy) from error
 

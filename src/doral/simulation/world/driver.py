@@ -7,9 +7,9 @@ in decimals: a budget of 0.3 buys three uses of 0.1.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Any, NamedTuple
 
+from doral._money import exact, minus, plus
 from doral.compiled import Block
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.logbook import LOGBOOK, NO_DECISION, new_logbook, spent
@@ -36,8 +36,8 @@ class Driver:
         problem = scenario.problem
         self.scenario, self.truth, self._seed, self._run = scenario, truth, seed, run
         self.book = new_logbook(scenario, truth.times, truth.classes, keep_arrivals=keep_arrivals)
-        self._left = Decimal(repr(problem.budget))
-        rows = [[Decimal(repr(cost)) for cost in row] for row in problem.costs_by_context.tolist()]
+        self._left = exact(problem.budget)
+        rows = [[exact(cost) for cost in row] for row in problem.costs_by_context.tolist()]
         self._costs = rows if len(rows) > 1 else rows * problem.n_contexts
         self._dearest = [max(row) for row in self._costs]
         self._arms = tuple(arm for arm in range(problem.n_arms) if arm != problem.control)
@@ -100,7 +100,7 @@ class Driver:
             return float(cost)
         paid = float(cost) * float(self.book.bills.share[decision])
         if is_in_time:
-            self._left += cost - Decimal(repr(paid))
+            self._left = plus(self._left, minus(cost, exact(paid)))
         return paid
 
     def lapse(self, round_: int) -> None:
@@ -110,7 +110,7 @@ class Driver:
         decision = LOGBOOK["first_lapsed"](self._block, round_)
         while decision != NO_DECISION:
             _, _, _, person, arm, _ = self.book.entries[decision].item()
-            self._left += self._costs[self.context_of(person)][arm]
+            self._left = plus(self._left, self._costs[self.context_of(person)][arm])
             decision = LOGBOOK["next_lapsed"](self._block, round_, decision)
 
     def available(self, tape: Tape, index: int, context: int) -> tuple[int, ...]:
@@ -123,7 +123,7 @@ class Driver:
 
     def commit(self, chunk: Block[Tape], index: int, round_: int, person: int, arm: int) -> int:
         """Pay for a decision and enter it with its answer from the tape; return its number."""
-        self._left -= self._costs[self.context_of(person)][arm]
+        self._left = minus(self._left, self._costs[self.context_of(person)][arm])
         decision: int = LOGBOOK["enter"](self._block, self.truth.block, chunk, index, round_, person, arm)
         return decision
 

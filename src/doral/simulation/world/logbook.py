@@ -1,6 +1,6 @@
 """The logbook of a run: its decisions in order, their answers by the round in which they are due, and what they earned.
 
-Every player keeps it by the kernels below, whatever its policy is made of.
+Every player keeps it by the kernels below, for policies of every kind.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Floats, Ints
-from doral._elementary import weighted_sum
+from doral.numerics.elementary import weighted_sum
 from doral.pacing import Pacer, solve
 from doral.problem import Problem, reserve_depths
 from doral.simulation.scenario.people import Drawn
@@ -205,7 +205,7 @@ def availability_dual(
 
 
 def _error(terms: Floats, shares: Floats) -> float:
-    """Return the standard error of a weighted mean over people, each of whom may arrive in every phase."""
+    """Return the standard error of a weighted mean over people, each of which may arrive in every phase."""
     phases, n = shares.shape
     weights, by_phase = shares * phases, terms.reshape(phases, n)
     per_person = weights * (by_phase - (weights * by_phase).sum(axis=1, keepdims=True))

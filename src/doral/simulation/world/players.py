@@ -18,9 +18,10 @@ from doral.engine.options import PolicyOptions
 from doral.engine.people import ASK_AT, KNOWN
 from doral.engine.setup import Blueprint, FirstStates, first_state, grown, longest
 from doral.engine.state import State
-from doral.errors import DoralError, InvalidValue
+from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.prediction.external import External
 from doral.prediction.models import Known
+from doral.prediction.python_policy import Answer, Arrival, PolicyMaker, PythonPolicy
 from doral.problem import Arm, Problem
 from doral.simulation.results.outcome import Outcome
 from doral.simulation.scenario.scenario import Scenario
@@ -35,7 +36,6 @@ from doral.simulation.world.logbook import (
     spent,
 )
 from doral.simulation.world.loop import PROGRAM
-from doral.simulation.world.python_policy import Answer, Arrival, PolicyMaker, PythonPolicy
 from doral.simulation.world.tape import Tape
 from doral.simulation.world.truth import Truth
 
@@ -190,7 +190,8 @@ class ExternalPlayer(CompiledPlayer):
             keep_decisions=keep_decisions,
             problem=external.problem_of(problem),
         )
-        self.models = external.models(problem, seed=(seed, run), features=truth.features)
+        levels = None if truth.people is None else truth.people.crowd.levels(problem.person)
+        self.models = external.models(problem, seed=(seed, run), features=truth.features, levels=levels)
         self._counts[ASK_AT] = external.schedule.first
 
     @property
@@ -310,6 +311,12 @@ class PythonPlayer:
         arm = self._policy.decide(arrival)
         if arm is None:
             return None
+        names = self._scenario.problem.arm_names
+        if isinstance(arm, str):
+            if arm not in names:
+                message = f"policy {self._name!r}, round {round_}: {UnknownName('arm', arm, names)}"
+                raise BadDecision(message)
+            arm = names.index(arm)
         if arm not in available:
             message = f"policy {self._name!r}, round {round_}: chose arm {arm!r}, which is not among {available}"
             raise BadDecision(message)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from doral._arrays import Flags, Floats
-from doral._elementary import expm1, log1p
 from doral.delays import AnyLaw, ByOutcome, Law
+from doral.numerics.elementary import expm1, log1p
 from doral.simulation.scenario.people import Drawn
 from doral.simulation.scenario.rows import paid_shares, returned_rewards
 from doral.simulation.scenario.scenario import Scenario

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from doral._arrays import Bits, Floats, Ints
-from doral._delay_kernels import unit_delay, whole_delay
-from doral._delay_kinds import EXPONENTIAL, GEOMETRIC, PARETO
 from doral.compiled import Entry, Program, kernel, position, shared
+from doral.delays.kernels import EXPONENTIAL, GEOMETRIC, PARETO, unit_delay, whole_delay
 from doral.numerics.approximations import quick_log, rounded_up
 from doral.numerics.normal import make_normal
 from doral.numerics.philox import ARRIVAL, AVAILABILITY, PARAMETERS, philox, to_uniform

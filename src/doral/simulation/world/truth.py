@@ -15,8 +15,8 @@ import numpy as np
 
 from doral._arrays import Floats, Ints
 from doral._cached import cached_property
-from doral._delay_kinds import EMPIRICAL, QUICK
 from doral.compiled import Block
+from doral.delays.kernels import EMPIRICAL, QUICK
 from doral.delays.law import LawCode
 from doral.problem import OBSERVED
 from doral.simulation.results.outcome import ArrivalLog, DecisionLog
@@ -72,7 +72,7 @@ class Truth:
 
     @cached_property
     def values(self) -> Floats:
-        """(phases, J or N, A) what is counted, by whom a policy tells apart: people, or else contexts."""
+        """(phases, J or N, A) the expected worth that counts, by person, or by context where there are no features."""
         if self.people is None or self.people.traits.shape[1] > 0:
             return self.counted
         n_contexts = self.n_contexts
@@ -221,7 +221,7 @@ def _world_without_means(scenario: Scenario) -> Block[World]:
         phase_rounds=math.ceil(scenario.problem.expected_rounds / scenario.phases),
         noise=_NOISE[scenario.noise] if scenario.rows is None else NOISE_ROWS,
         noise_sd=scenario.noise_sd,
-        laws=_compiled_laws(scenario) if scenario.rows is None else _laws_of_rows(scenario.rows),
+        laws=_compiled_laws(scenario) if scenario.rows is None else laws_of_rows(scenario.rows),
         cumulative_shares=np.cumsum(scenario.true_shares),  # empty with people
         silent=scenario.problem.feedback == "silent",
         available=np.array(available, dtype=np.float64),
@@ -273,7 +273,7 @@ def _shapes(codes: Sequence[LawCode]) -> tuple[list[tuple[int, float]], Ints]:
     return shapes, np.array([numbers.get((code.kind, code.b), NO_SHAPE) for code in codes], dtype=np.int64)
 
 
-def _laws_of_rows(rows: Rows) -> Laws:
+def laws_of_rows(rows: Rows) -> Laws:
     """Each cell is an empirical law in the order of its rows, so that its rewards can be found by the same draw."""
     shape = rows.starts.shape
     nothing = np.zeros((2, *shape))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from doral.live.chain import beginning, hash_key, link
-from doral.live.events import COLUMNS, Event
+from doral.live.events.chain import beginning, hash_key, link
+from doral.live.events.row import COLUMNS, Row
 
 revision = "0003"
 down_revision = "0002"
@@ -104,7 +104,7 @@ def _seal(connection: sa.Connection, schema: str | None, campaign_id: int, tag: 
             return last, head
         changes = []
         for row in rows:
-            event = Event(*row)
+            event = Row(*row)
             if event.key is not None:
                 event = event._replace(key_hash=hash_key(salt, event.key))
             head = link(head, event)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from doral.live.health import Health
+from doral.live.views.health import Health
 from doral.service.operations.alarms.past import Past
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,16 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from doral.live.events import (
-    ANSWERED,
-    CANCELLED,
-    CORRECTED,
-    DECIDED,
-    EXPIRED,
-    RECORDED,
-    Event,
-    known,
-)
+from doral.live.events.event import Answered, Cancelled, Decided, Event, Expired, Recorded, Settled
 
 MOST_LIVES = 4_000  # decisions of one arm that are kept
 MOST_POINTS = 2_048  # of spending
@@ -54,15 +44,16 @@ class Past:
     def read(self, events: Sequence[Event]) -> None:
         """The next ones."""
         for event in events:
-            kind = event.kind
-            if kind == DECIDED:
+            if isinstance(event, Decided):
                 self._decided(event)
-            elif kind in (ANSWERED, CORRECTED, CANCELLED):
+            elif isinstance(event, Settled):
                 self._settled(event)
-            elif kind == RECORDED:
-                self._recorded(event)
-            elif kind == EXPIRED:
-                self._expired(event)
+            elif isinstance(event, Recorded):  # it says nothing of how answers come in here; what it cost does count
+                self._used += event.choice.cost
+                if event.is_ours:
+                    self._arrived()
+            elif isinstance(event, Expired) and event.is_released:
+                self._used -= sum(cost * count for _, cost, count in event.counts)
         if events:
             self.sequence = events[-1].sequence
 
@@ -74,36 +65,24 @@ class Past:
                 self._points = self._points[::2]
                 self._stride *= 2
 
-    def _decided(self, event: Event) -> None:
-        if event.arm is not None:
-            self._used += known(event.cost)
-            lives = self._lives.setdefault(event.arm, {})
-            lives[event.sequence] = [event.own, float(known(event.context)), math.nan, math.nan]
+    def _decided(self, event: Decided) -> None:
+        if event.choice.arm is not None:
+            self._used += event.choice.cost
+            lives = self._lives.setdefault(event.choice.arm, {})
+            lives[event.sequence] = [event.own, float(event.arrival.context), math.nan, math.nan]
             if len(lives) > MOST_LIVES:
                 del lives[next(iter(lives))]
         self._arrived()
 
-    def _recorded(self, event: Event) -> None:
-        """One that was made elsewhere says nothing of how answers come in here; what it cost does count."""
-        self._used += event.cost or 0.0
-        if json.loads(known(event.data))["spend"]:
-            self._arrived()
-
-    def _settled(self, event: Event) -> None:
-        before = known(event.previous_cost)
-        self._used -= before - (before if event.actual_cost is None else event.actual_cost)
-        lives = self._lives.get(known(event.arm), {})
-        life = lives.get(known(event.decision))
-        if event.kind == CANCELLED:
-            lives.pop(known(event.decision), None)
-        elif event.kind == ANSWERED and life is not None and event.delay is not None:
+    def _settled(self, event: Settled) -> None:
+        self._used -= event.settlement.previous_cost - event.settlement.cost
+        lives = self._lives.get(event.about.arm, {})
+        life = lives.get(event.about.decision)
+        if isinstance(event, Cancelled):
+            lives.pop(event.about.decision, None)
+        elif isinstance(event, Answered) and life is not None and event.delay is not None:
             life[2], life[3] = event.delay, event.clock
             self.last_heard = max(self.last_heard, event.clock)
-
-    def _expired(self, event: Event) -> None:
-        said = json.loads(known(event.data))
-        if said.get("release", False):
-            self._used -= sum(cost * count for _, cost, count in said.get("expired", ()))
 
     def lives(self, arm: int) -> Lives:
         """Those that are kept."""

@@ -1,8 +1,8 @@
-"""The store cannot be read or written, is slow, or lacks an archive."""
+"""The store cannot be read or written, or is slow."""
 
 from __future__ import annotations
 
-from doral.live.health import Health
+from doral.live.views.health import Health
 from doral.service.operations.alarms.finding import Finding
 
 RULE = "store-ails"
@@ -20,7 +20,4 @@ def find(health: Health) -> list[Finding]:
     if slow > SLOW_S:
         words = f"it took {slow:.1f} s to read or to lock the campaign: look for who keeps the store busy"
         found.append(Finding(rule=RULE, subject="slow", words=words))
-    if health.unreadable_archives:
-        words = f"{len(health.unreadable_archives)} archives are missing or damaged: put them back (see its health)"
-        found.append(Finding(rule=RULE, subject="archives", words=words))
     return found

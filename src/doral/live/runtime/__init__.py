@@ -1,0 +1,1 @@
+"""How requests reach the log: sessions, groups of requests, replay, clocks, backups."""

@@ -1,0 +1,1 @@
+"""The state of a campaign: what its log adds up to."""

@@ -1,0 +1,1 @@
+"""A plan as people read it: page, figures, tables, text, and the files of a folder."""

@@ -1,1 +1,0 @@
-"""Campaigns spread over the workers of one machine: each has a home, where its state is kept."""

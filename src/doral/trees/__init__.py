@@ -1,1 +1,0 @@
-"""Trees of arrays that compiled code reads by pointer: layouts, blocks at fixed addresses, and templates of blocks."""
