@@ -1,7 +1,7 @@
 """`make bench-peers`: DORAL beside the libraries that a user might pick instead, on the same tapes.
 
 What is done is kept under build/peers; a call that was interrupted goes on. Only a call for everything writes
-docs/benchmarks.md, others build/peers/benchmarks.md. README.md says how to add a peer.
+docs/benchmarks.md and RESULTS.md here, others the same names in build/peers. README.md says how to add a peer.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from environments import BUILD, Peer, install, peers  # noqa: E402
 from doral.simulation.results.intervals import FEWEST_RUNS  # noqa: E402
 
 ROOT = HERE.parents[1]
-PAGE = ROOT / "docs" / "benchmarks.md"
-TRIED = BUILD / "benchmarks.md"  # the page of a call for some of it
+PAGE, TABLES = ROOT / "docs" / "benchmarks.md", ROOT / "benchmarks" / "peers" / "RESULTS.md"
+TRIED, TRIED_TABLES = BUILD / "benchmarks.md", BUILD / "RESULTS.md"  # of a call for some of it
 RESULTS = BUILD / "results.json"
 RUNS, LIMIT_S, MINUTES, WORKERS = 6, 6.0, 22.0, 2
 MOST_RUNS = 20
@@ -71,9 +71,10 @@ def main() -> None:
     RESULTS.write_text(json.dumps(found, indent=1))
     said(f"wrote {RESULTS.relative_to(ROOT)}")
     is_whole = given.peers == given.scenarios == ["*"] and timed is not None
-    path = PAGE if is_whole else TRIED
-    path.write_text(page.page(found))
-    said(f"wrote {path.relative_to(ROOT)}")
+    paths = (PAGE, TABLES) if is_whole else (TRIED, TRIED_TABLES)
+    for path, text in zip(paths, (page.page(found), page.results(found)), strict=True):
+        path.write_text(text)
+        said(f"wrote {path.relative_to(ROOT)}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -152,14 +153,16 @@ def _own_and_tapes(
         tapes[name] = [str(folder / str(run)) for run in range(runs + 1)]
         for run, path in enumerate(tapes[name]):
             export.export(scenario, Path(path), seed=scenarios.SEED, run=run)
-        earned, short = (own.play_own(scenario, one, runs=runs, seed=scenarios.SEED) for one in (own.POLICY, own.SHORT))
+        earned, second = (
+            own.play_own(scenario, one, runs=runs, seed=scenarios.SEED) for one in (own.POLICY, own.SECOND)
+        )
         rows.append(
             {
                 "name": name,
                 "rounds": scenarios.arriving(scenario),
                 "whole": scenarios.arriving(scenarios.shortened(name, None)),
                 "runs": earned,
-                "short": {"runs": short},
+                "second": {"runs": second},
                 "known": known.play_known(tapes[name][:-1], tapes[name][-1]),
             }
         )

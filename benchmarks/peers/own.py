@@ -9,7 +9,7 @@ from doral.simulation.results.outcome import WITHIN_DEADLINE
 from doral.simulation.scenario.scenario import Scenario
 
 POLICY = "doral-otf"
-SHORT = doral.policy(POLICY, bonus="to_come")  # one word changed, for short campaigns
+SECOND = doral.policy("ts-lp")  # Thompson sampling with the same belief
 
 
 def play_own(

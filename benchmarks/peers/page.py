@@ -1,4 +1,4 @@
-"""docs/benchmarks.md, made of what was found."""
+"""docs/benchmarks.md, a summary, and benchmarks/peers/RESULTS.md, every table; made of the results of a call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import tables
 from known import NAME as KNOWN
-from own import SHORT
+from own import SECOND
 from scenarios import GROUPS, LEAST_DEADLINES
 
 import doral
@@ -40,87 +40,101 @@ def _processor() -> str:
 
 
 def page(found: dict[str, Any]) -> str:
-    """The whole document."""
-    return "\n".join(_parts(found)) + "\n"
+    """Return docs/benchmarks.md: targets, a row per library, speed, and what the figures do not say."""
+    return "\n".join(_summary(found)) + "\n"
 
 
-def _parts(found: dict[str, Any]) -> Iterator[str]:
-    said, asked = found["about"], found["asked"]
-    day = datetime.date.fromisoformat(said["date"])
-    yield "<!-- Written by `make bench-peers`; what is changed here by hand is lost with the next call. -->"
-    yield "# Beside other libraries\n"
-    yield (
-        "`make bench-peers` lets DORAL and the libraries that a user might pick instead play the same tapes, and "
-        "writes this page. Every library has an environment of its own, with exact versions, and an adapter of a few "
-        "lines, written as its users would. Answers are handed over when they return, never before; the budget is kept "
-        "to the last cent; what counts is what comes within the deadline. The player of the adapters gives what "
-        "`doral.simulate` gives for the same decisions, to the bit: a test says so for every scenario.\n"
-    )
-    cores = f"{said['cores']} core" + ("s" if said["cores"] != 1 else "")
-    yield (
-        f"{day.day} {day:%B %Y}, {cores} ({said['processor']}), Python {said['python']}, DORAL {said['doral']}, "
+def results(found: dict[str, Any]) -> str:
+    """Return benchmarks/peers/RESULTS.md: the tables of every scenario, what was not played, how each was used."""
+    return "\n".join(_tables(found)) + "\n"
+
+
+WRITTEN = "<!-- Written by `make bench-peers`; changes by hand are lost with the next call. -->"
+
+
+def _setting(found: dict[str, Any]) -> str:
+    """Return the day, the machine and the number of runs."""
+    about, asked = found["about"], found["asked"]
+    day = datetime.date.fromisoformat(about["date"])
+    cores = f"{about['cores']} core" + ("s" if about["cores"] != 1 else "")
+    return (
+        f"{day.day} {day:%B %Y}, {cores} ({about['processor']}), Python {about['python']}, DORAL {about['doral']}, "
         f"{asked['runs']} runs of every scenario and more of the shortest. The last call took "
         f"{max(1, round(found['seconds'] / 60))} min.\n"
     )
-    yield "## What was wanted\n"
+
+
+def _summary(found: dict[str, Any]) -> Iterator[str]:
+    yield WRITTEN
+    yield "# Beside other libraries\n"
+    yield (
+        "`make bench-peers` lets DORAL and other libraries play the same tapes, and writes this page. Each library has "
+        "an environment of its own with exact versions, and an adapter of a few lines. Answers are handed over when "
+        "they return; the budget is kept to the last cent; rewards count within the deadline. The player gives what "
+        "`doral.simulate` gives for the same decisions, to the bit (tested on every scenario). Tables of every "
+        "scenario, the libraries that were too slow for one, and how each was used: "
+        "[results](../benchmarks/peers/RESULTS.md).\n"
+    )
+    yield _setting(found)
+    yield "## Targets\n"
     yield tables.targets(found) + "\n"
     yield "## Quality\n"
-    yield _shortened_words(found)
+    yield _length_of_scenarios(found)
     yield (
-        "Figures are what the choices were worth, in rewards within the deadline, in percent of the oracle's, who "
-        "knows what every arm is worth and how late it answers; with 95% intervals over runs. What luck made of the "
-        "choices is left out, for everybody: that changes no mean, and shows more with few runs "
-        "([compare fairly](howto/compare_fairly.md)). In brackets: `doral-otf` less the peer, in points, paired by "
-        "run; ≈: cannot be told apart. **Bold**: the peer is ahead, by that interval. After a figure, how the budget "
-        "was kept where the library has no way of its own: s, everybody is served until it is gone; c, a coin serves "
-        "with probability rate = budget left / (rounds left x cost of the chosen arm); r, contexts are served from the "
-        "best down, by the mean of what was learned in them, until the rate is filled (people of one context by the "
-        "library's own score of the chosen arm, if it tells one, else as c). All three were played on one more tape, "
-        "which is not counted, and the best there in all runs that are.\n"
-    )
-    yield (
-        f"The row *{KNOWN}* is no library: it reads from the tape what every arm is worth, takes the one with most per "
-        "unit of cost, and keeps the budget in the best of the same three ways. It is about what anything around which "
-        "these ways are written could earn, had it nothing to learn.\n"
-    )
-    yield (
-        f"The row `{SHORT.name}` is DORAL with one word changed, which counts whom an arm can still be for "
-        "([beyond the paper](beyond.md#a-bonus-in-units-of-the-noise-bonusto_come)). Who is ahead is said of the "
-        "default.\n"
-    )
-    yield "### In short\n"
-    yield (
-        "Means over the scenarios of a group that were played; how far `doral-otf` is ahead, in points, over all that "
-        "the peer played; and on how many scenarios who is ahead by an interval.\n"
+        "Means over the scenarios of a group, in percent of the oracle's reward; how far `doral-otf` is ahead, in "
+        "points, over all scenarios that the peer played; and on how many scenarios one is ahead by a 95% interval.\n"
     )
     yield tables.summary(found) + "\n"
-    for group in GROUPS:
-        if any(row["name"].startswith(f"{group}/") for row in found["scenarios"]):
-            yield f"### {TITLES[group]}\n"
-            for table in tables.by_scenario(found, group):
-                yield table + "\n"
-    if lines := tables.failures(found):
-        yield "### Not played\n"
-        yield from lines
-        yield (
-            f"\nA policy has {asked['limit_s']:g} seconds of processor time for a scenario, trials included, in "
-            "proportion more for the longer ones; one that could not finish three runs by then, at the pace that is "
-            "shown, is too slow for it. Where it has finished fewer runs than others, those are compared.\n"
-        )
+    yield (
+        f"The row *{KNOWN}* is no library: it takes the arm with the largest true mean per unit of cost, and keeps "
+        "the budget in the best of three simple ways. It is a ceiling for whatever these ways are written around. "
+        f"The row `{SECOND.name}` is another policy of DORAL.\n"
+    )
     if found["speed"] is not None:
         yield from _speed(found)
-    yield "## How each was used\n"
-    yield (
-        "With the library's defaults, and [a few lines around it](../benchmarks/peers/plain.py) where it knows neither "
-        "budget nor delay: a decision teaches once, by its answer or by a 0 when the deadline has passed; what is "
-        "learned is the reward per unit of cost, times the weight of the context, beyond what doing nothing brings.\n"
-    )
-    for peer in found["peers"]:
-        yield from _used(peer)
     yield _NOT_SAID
 
 
-def _shortened_words(found: dict[str, Any]) -> str:
+def _tables(found: dict[str, Any]) -> Iterator[str]:
+    asked = found["asked"]
+    yield WRITTEN
+    yield "# Results of every scenario\n"
+    yield "The summary is [docs/benchmarks.md](../../docs/benchmarks.md).\n"
+    yield _setting(found)
+    yield (
+        "Shares are what the choices are worth in expectation, within the deadline, in percent of the oracle's, with "
+        "95% intervals over runs ([compare fairly](../../docs/howto/compare_fairly.md)). In brackets: `doral-otf` less "
+        "the peer, in points, paired by run; ≈: cannot be told apart. **Bold**: the peer is ahead, by that interval. "
+        "After a share, how the budget was kept where the library has no way of its own: s, everybody is served until "
+        "it is gone; c, a coin serves with probability rate = budget left / (rounds left x cost of the chosen arm); "
+        "r, contexts are served from the best down, by their estimated means, until the rate is filled (people of one "
+        "context by the library's own score of the chosen arm, if it tells one, else as c). All three are played on "
+        "one more tape, which is not counted; the best there is used in all runs that are.\n"
+    )
+    for group in GROUPS:
+        if any(row["name"].startswith(f"{group}/") for row in found["scenarios"]):
+            yield f"## {TITLES[group]}\n"
+            for table in tables.by_scenario(found, group):
+                yield table + "\n"
+    if lines := tables.failures(found):
+        yield "## Not played\n"
+        yield from lines
+        yield (
+            f"\nA policy has {asked['limit_s']:g} seconds of processor time for a scenario, trials included, in "
+            "proportion more for the longer ones. One that could not finish three runs by then, at the pace that is "
+            "shown, is too slow for it. Where it has finished fewer runs than others, those are compared.\n"
+        )
+    yield "## How each was used\n"
+    yield (
+        "With the library's defaults, and [a few lines around it](plain.py) where it knows neither budget nor delay: a "
+        "decision teaches once, by its answer or by a 0 when the deadline has passed; what is learned is the reward "
+        "per unit of cost, times the weight of the context, beyond the baseline.\n"
+    )
+    for peer in found["peers"]:
+        yield from _used(peer)
+
+
+def _length_of_scenarios(found: dict[str, Any]) -> str:
     if found["asked"]["full"]:
         return "Scenarios are as long as they are.\n"
     rounds = found["asked"]["rounds"]
@@ -164,7 +178,7 @@ def _speed(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _used(peer: dict[str, Any]) -> Iterator[str]:
-    folder = f"../benchmarks/peers/{peer['key']}/adapter.py"
+    folder = f"{peer['key']}/adapter.py"
     if not peer["policies"]:
         yield f"- **{peer['name']}**: not installed: {tables.without_places(peer['why_not'])}."
         return

@@ -67,7 +67,7 @@ def own_share(row: dict[str, Any]) -> Interval:
 
 
 def other_share(row: dict[str, Any], who: str) -> Interval:
-    """Of `known`, who knows the true worths and keeps the budget in a plain way; or `short`, with another bonus."""
+    """Return the share of `known` (true means, a plain way with the budget) or `second` (another policy of DORAL)."""
     best = {run["run"]: run["best"] for run in row["runs"]}
     return interval(np.array(list(shares_of(row[who]["runs"], best).values())))
 

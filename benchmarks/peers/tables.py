@@ -9,7 +9,7 @@ from typing import Any
 
 import standing
 from known import NAME as KNOWN
-from own import POLICY, SHORT
+from own import POLICY, SECOND
 from scenarios import GROUPS
 from standing import Standing
 
@@ -22,7 +22,7 @@ PYTHON_TARGET, NATIVE_TARGET = 500.0, 50.0
 SIMULATED, LOOP = "`d-linucb` simulated", "`d-linucb`, the loop alone"
 
 # Who else is shown and is no peer: DORAL with another word, and somebody who has nothing to learn.
-_OTHERS = {"short": f"`{SHORT.name}`", "known": f"{KNOWN} (no library)"}
+_OTHERS = {"second": f"`{SECOND.name}`", "known": f"{KNOWN} (no library)"}
 
 Row = Sequence[str]
 
