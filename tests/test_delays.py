@@ -27,8 +27,15 @@ from doral.delays import (
 )
 from doral.delays.kernels import delay_quantile, unit_delay, whole_delay
 from doral.errors import InvalidValue, UnknownName
-from doral.numerics.approximations import QUICK_ERROR, QUICK_UPTO, quick_exp, quick_log, rounded_up
-from doral.numerics.normal import make_normal, normal_quantile
+from doral.numerics.kernels import (
+    QUICK_ERROR,
+    QUICK_UPTO,
+    make_normal,
+    normal_quantile,
+    quick_exp,
+    quick_log,
+    rounded_up,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # words of 64 bits wrap around
 

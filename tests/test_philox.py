@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from doral.numerics.philox import ARRIVAL, AVAILABILITY, COIN, PARAMETERS, coin, philox, to_uniform
+from doral.numerics.kernels import ARRIVAL, AVAILABILITY, COIN, PARAMETERS, coin, philox, to_uniform
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # words of 64 bits wrap around
 

@@ -9,7 +9,7 @@ import pytest
 
 from doral._arrays import Floats
 from doral.compiled import Block, Entry, Program, kernel
-from doral.numerics.rows import add_up_rows, move_by_rows, narrow_by_rows, shift_by_rows, take_off_products
+from doral.estimators.ridge import add_up_rows, move_by_rows, narrow_by_rows, shift_by_rows, take_off_products
 
 
 class Sums(NamedTuple):

@@ -13,7 +13,7 @@ import doral
 from doral.engine.engine import ASK, Engine, Heard
 from doral.engine.events import AFTER_CUTOFF, GONE, LEARNED, REPEATED
 from doral.engine.setup import Blueprint
-from doral.estimators.reward_sums import REWARD
+from doral.estimators.ridge import REWARD
 
 ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)
 DEADLINE = 40.0

@@ -14,7 +14,7 @@ from doral.engine.engine import Engine, Heard
 from doral.engine.setup import Blueprint
 from doral.errors import InvalidValue
 from doral.estimators.positives import BY
-from doral.estimators.reward_sums import COUNT, REWARD
+from doral.estimators.ridge import COUNT, REWARD
 
 ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)
 

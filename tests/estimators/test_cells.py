@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from doral._arrays import Floats
 from doral.estimators.cells import calibrate_cells
-from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
-from doral.estimators.ridge import Ridge, draw, new_ridge, refactor, update
+from doral.estimators.ridge import COUNT, REWARD, SQUARE, Ridge, draw, new_ridge, refactor, update
 from doral.estimators.shrinkage import DEVIATION, EFFECT, NOISE, SPREAD_GUESS, SUCCESS, Prior, calibrate, new_prior
 from tests.estimators.ridges import first_ridge
 

@@ -26,7 +26,7 @@ from doral.estimators.outcomes import (
     new_outcomes,
     set_weights,
 )
-from doral.estimators.reward_sums import COUNT, REWARD
+from doral.estimators.ridge import COUNT, REWARD
 from doral.problem import Arm, Problem
 
 ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)

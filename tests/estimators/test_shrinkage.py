@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from doral._arrays import Floats
-from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
-from doral.estimators.ridge import Ridge
+from doral.estimators.ridge import COUNT, REWARD, SQUARE, Ridge
 from doral.estimators.shrinkage import (
     NOISE,
     PENALTY,

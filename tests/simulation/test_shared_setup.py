@@ -15,7 +15,7 @@ from tests.small_worlds import MIXED_LAWS, make_scenario
 import doral
 from doral import delays
 from doral.compiled import Block
-from doral.numerics.philox import ARRIVAL, philox, to_uniform
+from doral.numerics.kernels import ARRIVAL, philox, to_uniform
 from doral.problem import Context
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.returns import expected_worth

@@ -13,8 +13,7 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral.compiled import Entry, Program, kernel, shared
-from doral.numerics.approximations import QUICK_ERROR, QUICK_UPTO, quick_exp, rounded_up
-from doral.numerics.normal import normal_quantile
+from doral.numerics.kernels import QUICK_ERROR, QUICK_UPTO, normal_quantile, quick_exp, rounded_up
 
 GEOMETRIC: Final = 0
 PARETO: Final = 1

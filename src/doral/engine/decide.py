@@ -39,11 +39,10 @@ from doral.engine.state import (
     mark_stale,
     norm_row,
 )
-from doral.estimators.reward_sums import COUNT, REWARD
-from doral.estimators.ridge import draw
+from doral.estimators.ridge import COUNT, REWARD, draw
 from doral.estimators.shrinkage import DOUBT, MEAN_SQUARE
-from doral.numerics.philox import COIN as COIN_PURPOSE
-from doral.numerics.philox import coin, philox, to_uniform
+from doral.numerics.kernels import COIN as COIN_PURPOSE
+from doral.numerics.kernels import coin, philox, to_uniform
 from doral.pacing import (
     NO_ARM,
     Share,

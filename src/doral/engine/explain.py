@@ -21,7 +21,7 @@ from doral.engine.race import ACCEPTED, REJECTED
 from doral.engine.state import RETURNED, State
 from doral.estimators.design import LINEAR, Design, set_columns
 from doral.estimators.levels import NO_LEVEL, level_places
-from doral.estimators.reward_sums import COUNT, REWARD
+from doral.estimators.ridge import COUNT, REWARD
 from doral.estimators.survival import whole_arm_curve
 from doral.person import Levels
 from doral.problem import Problem

@@ -53,18 +53,23 @@ from doral.engine.state import (
 )
 from doral.estimators.cells import calibrate_cells
 from doral.estimators.outcomes import HIGH, LOW, count_answer
-from doral.estimators.reward_sums import (
+from doral.estimators.ridge import (
     COUNT,
     REWARD,
     REWARDS,
     SQUARE,
     SQUARES,
+    Ridge,
     add_exactly,
     add_reward_exactly,
     add_to_tally,
+    add_weight,
     exact_sum,
+    narrow,
+    refactor,
+    refactor_rows,
+    update,
 )
-from doral.estimators.ridge import Ridge, add_weight, narrow, refactor, refactor_rows, update
 from doral.estimators.shrinkage import ANEW, IS_SET, calibrate, measure_noise, rebuild
 from doral.estimators.survival import ReturnCurves, is_by_context
 

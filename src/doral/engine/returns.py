@@ -31,7 +31,7 @@ from doral.engine.state import (
 from doral.estimators.outcomes import HIGH, LOW, WEIGHT, count_answer, set_weights
 from doral.estimators.positives import count_positive, set_shares, share_by, trial_share, trials
 from doral.estimators.positives import mean_age as mean_age_of_answers
-from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
+from doral.estimators.ridge import COUNT, REWARD, SQUARE
 from doral.estimators.survival import (
     age_of_share,
     is_by_context,

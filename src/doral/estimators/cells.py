@@ -25,8 +25,7 @@ from typing import NamedTuple
 
 from doral._arrays import Floats
 from doral.compiled import kernel, rare
-from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
-from doral.estimators.ridge import Ridge, refactor_rows
+from doral.estimators.ridge import COUNT, REWARD, SQUARE, Ridge, refactor_rows
 from doral.estimators.scoring import above_zero
 from doral.estimators.shrinkage import (
     ANEW,

@@ -25,8 +25,7 @@ import numpy as np
 
 from doral._arrays import Array, Floats, Ints, allocate
 from doral.compiled import kernel, position, rare, shared
-from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
-from doral.estimators.ridge import invert, padded
+from doral.estimators.ridge import COUNT, REWARD, SQUARE, invert, padded
 from doral.estimators.scoring import above_zero, as_guessed, moved
 from doral.estimators.shrinkage import DOUBT, MEAN_SQUARE, NOISE, Prior
 

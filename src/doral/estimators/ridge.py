@@ -19,15 +19,13 @@ line learns with the weight w / (phi + kappa w), and what the cell itself adds t
 from __future__ import annotations
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
 from doral._arrays import Array, Floats, Ints, allocate
-from doral.compiled import kernel, shared
-from doral.numerics.normal import normal_quantile
-from doral.numerics.philox import POSTERIOR, philox, to_uniform
-from doral.numerics.rows import VECTOR, add_up_rows, move_by_rows, narrow_by_rows, shift_by_rows, take_off_products
+from doral.compiled.kernels import kernel, position, shared
+from doral.numerics.kernels import POSTERIOR, normal_quantile, philox, to_uniform
 
 REFACTOR_EVERY = 4096  # rank-one updates of one context between two exact rebuilds
 FIRST_DEVIATION = 1.0  # in units of the noise: before any reward, what one cell brings says little of another
@@ -542,3 +540,183 @@ def _draw_from_root(ridge: Ridge, root: Floats, seed: np.uint64, run: np.uint64,
 def _normal(seed: np.uint64, run: np.uint64, round_: int, lane: int) -> float:
     word, _, _, _ = philox(seed, run, np.uint64(round_), np.uint64(POSTERIOR), np.uint64(lane))
     return normal_quantile(max(to_uniform(word), 2.0**-54))
+
+
+# --- sums of rewards -------------------------------------------------------------------------------------------------
+#
+# By context and arm, for rebuilding what was learned under any prior, and after a correction. A reward of 1e9 that was
+# a slip, added and taken off again, must leave nothing behind; in one float it takes all small ones with it. So every
+# exact sum is kept in two floats: the second is what the first has lost to rounding (Knuth's two-sum). Exact sums
+# decide nothing: the plain ones, with which policies work, are set to them after a correction.
+
+# Rows of a tally (3, J, A): raw sums of what has been learned. The ridge can be rebuilt from them under any prior.
+COUNT, REWARD, SQUARE = 0, 1, 2
+# Of an exact cell: the sum of rewards and what it has lost, the sum of their squares and what it has lost.
+REWARDS, SQUARES = 0, 2
+
+
+@kernel
+def add_to_tally(tally: Floats, context: int, arm: int, reward: float, weight: float) -> None:
+    """Add a reward that counts with this weight."""
+    tally[COUNT, context, arm] += weight
+    tally[REWARD, context, arm] += weight * reward
+    tally[SQUARE, context, arm] += weight * reward * reward
+
+
+@kernel
+def _add_exactly(cell: Floats, which: int, amount: float) -> None:
+    before = cell[which]
+    total = before + amount
+    taken = total - before
+    cell[which] = total
+    cell[which + 1] += (before - (total - taken)) + (amount - taken)
+
+
+@kernel
+def add_exactly(sums: Floats, context: int, arm: int, reward: float, weight: float) -> None:
+    """A reward that counts with this weight; below 0, one that counted with it does no more."""
+    cell = sums[context, arm]
+    _add_exactly(cell, REWARDS, weight * reward)
+    _add_exactly(cell, SQUARES, weight * reward * reward)
+
+
+@kernel
+def add_reward_exactly(sums: Floats, context: int, arm: int, reward: float, weight: float) -> None:
+    """The same for those who ask for no squares."""
+    _add_exactly(sums[context, arm], REWARDS, weight * reward)
+
+
+@kernel
+def exact_sum(sums: Floats, context: int, arm: int, which: int) -> float:
+    return sums[context, arm, which] + sums[context, arm, which + 1]
+
+
+# --- sums over the rows of a matrix ----------------------------------------------------------------------------------
+#
+# Columns are worked on eight at a time, whose sums stay in registers: written out, so that the compiler makes vectors
+# of them. Each sum is added up in the order of the rows, with any number of columns.
+
+Eight: TypeAlias = tuple[float, float, float, float, float, float, float, float]
+
+VECTOR = 8  # columns that are worked on at once: rows in whole vectors have no rest that runs one by one
+
+
+@kernel
+def add_up_rows(rows: Floats, times: Floats, total: Floats) -> None:
+    """Set total[a] = sum_i rows[i, a] * times[i], added up in the order of the rows."""
+    n = rows.shape[1]
+    for first in range(0, n - VECTOR + 1, VECTOR):
+        _set_eight(total, first, _eight_sums(rows, times, first))
+    for a in range(n // VECTOR * VECTOR, n):
+        total[a] = _sum_column(rows, times, a)
+
+
+@kernel
+def shift_by_rows(rows: Floats, times: Floats, gain: float, line: Floats) -> None:
+    """Add total[a] * gain to line[a]."""
+    n = rows.shape[1]
+    for first in range(0, n - VECTOR + 1, VECTOR):
+        _shift_eight(line, first, _eight_sums(rows, times, first), gain)
+    for a in range(n // VECTOR * VECTOR, n):
+        line[a] += _sum_column(rows, times, a) * gain
+
+
+@kernel
+def narrow_by_rows(rows: Floats, times: Floats, scale: float, squared: Floats) -> None:
+    """Subtract total[a]^2 * scale from squared[a], but not below 0."""
+    n = rows.shape[1]
+    for first in range(0, n - VECTOR + 1, VECTOR):
+        _narrow_eight(squared, first, _eight_sums(rows, times, first), scale)
+    for a in range(n // VECTOR * VECTOR, n):
+        squared[a] = _narrowed_square(squared[a], _sum_column(rows, times, a), scale)
+
+
+@kernel
+def move_by_rows(rows: Floats, times: Floats, gain: float, line: Floats, scale: float, squared: Floats) -> None:
+    """Do both, with sums that are added up once."""
+    n = rows.shape[1]
+    for first in range(0, n - VECTOR + 1, VECTOR):
+        sums = _eight_sums(rows, times, first)
+        _shift_eight(line, first, sums, gain)
+        _narrow_eight(squared, first, sums, scale)
+    for a in range(n // VECTOR * VECTOR, n):
+        total = _sum_column(rows, times, a)
+        line[a] += total * gain
+        squared[a] = _narrowed_square(squared[a], total, scale)
+
+
+@kernel
+def take_off_products(rows: Floats, times: Floats, scale: float) -> None:
+    """Subtract times[a] * scale * times[i] from rows[i, a]."""
+    for i in range(rows.shape[0]):
+        for a in range(rows.shape[1]):
+            rows[i, a] -= times[a] * scale * times[i]
+
+
+@kernel
+def _sum_column(rows: Floats, times: Floats, a: int) -> float:
+    total = 0.0
+    for i in range(rows.shape[0]):
+        total += rows[i, position(a)] * times[i]
+    return total
+
+
+@kernel
+def _narrowed_square(squared: float, total: float, scale: float) -> float:
+    return max(squared - total * total * scale, 0.0)
+
+
+@kernel
+def _eight_sums(rows: Floats, times: Floats, first: int) -> Eight:
+    at = position(first)
+    a = b = c = d = e = f = g = h = 0.0
+    for i in range(rows.shape[0]):
+        by = times[i]
+        a += rows[i, at] * by
+        b += rows[i, at + 1] * by
+        c += rows[i, at + 2] * by
+        d += rows[i, at + 3] * by
+        e += rows[i, at + 4] * by
+        f += rows[i, at + 5] * by
+        g += rows[i, at + 6] * by
+        h += rows[i, at + 7] * by
+    return a, b, c, d, e, f, g, h
+
+
+@kernel
+def _set_eight(numbers: Floats, first: int, sums: Eight) -> None:
+    at = position(first)
+    numbers[at] = sums[0]
+    numbers[at + 1] = sums[1]
+    numbers[at + 2] = sums[2]
+    numbers[at + 3] = sums[3]
+    numbers[at + 4] = sums[4]
+    numbers[at + 5] = sums[5]
+    numbers[at + 6] = sums[6]
+    numbers[at + 7] = sums[7]
+
+
+@kernel
+def _shift_eight(line: Floats, first: int, sums: Eight, gain: float) -> None:
+    at = position(first)
+    line[at] += sums[0] * gain
+    line[at + 1] += sums[1] * gain
+    line[at + 2] += sums[2] * gain
+    line[at + 3] += sums[3] * gain
+    line[at + 4] += sums[4] * gain
+    line[at + 5] += sums[5] * gain
+    line[at + 6] += sums[6] * gain
+    line[at + 7] += sums[7] * gain
+
+
+@kernel
+def _narrow_eight(squared: Floats, first: int, sums: Eight, scale: float) -> None:
+    at = position(first)
+    squared[at] = _narrowed_square(squared[at], sums[0], scale)
+    squared[at + 1] = _narrowed_square(squared[at + 1], sums[1], scale)
+    squared[at + 2] = _narrowed_square(squared[at + 2], sums[2], scale)
+    squared[at + 3] = _narrowed_square(squared[at + 3], sums[3], scale)
+    squared[at + 4] = _narrowed_square(squared[at + 4], sums[4], scale)
+    squared[at + 5] = _narrowed_square(squared[at + 5], sums[5], scale)
+    squared[at + 6] = _narrowed_square(squared[at + 6], sums[6], scale)
+    squared[at + 7] = _narrowed_square(squared[at + 7], sums[7], scale)

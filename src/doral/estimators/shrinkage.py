@@ -23,10 +23,12 @@ from typing import Annotated, NamedTuple
 
 from doral._arrays import Array, Floats, allocate
 from doral.compiled import kernel, rare, shared
-from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
 from doral.estimators.ridge import (
+    COUNT,
     FIRST_DEVIATION,
     MANY_FEATURES,
+    REWARD,
+    SQUARE,
     Ridge,
     deviates,
     invert,

@@ -9,7 +9,7 @@ import numpy as np
 
 from doral._arrays import Floats
 from doral.engine.state import State
-from doral.estimators.reward_sums import COUNT, REWARD, SQUARE
+from doral.estimators.ridge import COUNT, REWARD, SQUARE
 from doral.estimators.survival import whole_arm_curve
 from doral.live.events.event import ARM_STATUS_NAMES, IS_PENDING
 from doral.live.page.facts import ArmFacts, CampaignFacts, ContextFacts, PairFacts, Period

@@ -15,9 +15,16 @@ import numpy as np
 from doral._arrays import Bits, Floats, Ints
 from doral.compiled import Entry, Program, kernel, position, shared
 from doral.delays.kernels import EXPONENTIAL, GEOMETRIC, PARETO, unit_delay, whole_delay
-from doral.numerics.approximations import quick_log, rounded_up
-from doral.numerics.normal import make_normal
-from doral.numerics.philox import ARRIVAL, AVAILABILITY, PARAMETERS, philox, to_uniform
+from doral.numerics.kernels import (
+    ARRIVAL,
+    AVAILABILITY,
+    PARAMETERS,
+    make_normal,
+    philox,
+    quick_log,
+    rounded_up,
+    to_uniform,
+)
 from doral.simulation.scenario.rows import cost_shares
 
 if TYPE_CHECKING:
