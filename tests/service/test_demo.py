@@ -101,7 +101,7 @@ def test_it_moves_within_seconds(demo: Demo) -> None:
         sys.stdout.write(f"demo: ready after {ready_s:.1f} s, moved after {moved_s:.1f} s\n")  # pytest -s shows it
         facts = client.get(f"/v1/campaigns/{MAIN}/facts").raise_for_status().json()
         assert len(facts["arms"]) == 3
-        assert facts["spending"]["pace"] == "on pace"
+        assert facts["spending"]["pace"] == "on plan"
 
 
 def test_its_link_signs_one_browser_in_once(demo: Demo) -> None:

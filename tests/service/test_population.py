@@ -58,7 +58,7 @@ def test_the_half_hour_before_is_a_campaign_like_any_other(prepared: Store) -> N
     facts = campaign.facts()
     assert facts.last_at - facts.began_at == pytest.approx(HISTORY_S, abs=60)
     assert all(one.plays > 50 for one in facts.arms)
-    assert facts.spending.pace == "on pace"
+    assert facts.spending.pace == "on plan"
     first, last = decisions[0].decided_at, decisions[-1].decided_at
     assert [one.decided_at for one in decisions] == sorted(one.decided_at for one in decisions)
     assert last - first > 0.9 * HISTORY_S

@@ -38,6 +38,20 @@ def figure(value: float | None, digits: int = 4) -> str:
     return MINUS + text if value < 0 and any(one in "123456789" for one in text) else text
 
 
+def money(value: float | None, currency: str = "", digits: int = 6) -> str:
+    """An amount of budget in what it is counted in: a code stands before it, any other word behind it.
+
+    >>> money(126.5, "EUR"), money(2_500.0, "kits"), money(20.0)
+    ('EUR\\u00a0126.50', '2,500\\u00a0kits', '20\\u00a0units')
+    """
+    if value is None or not math.isfinite(value):
+        return DASH
+    if (len(currency) == 3 and currency.isupper()) or (len(currency) == 1 and not currency.isalpha()):
+        words = number(value, 2) if value != round(value) and 0.005 <= abs(value) < 10_000 else figure(value, digits)
+        return f"{currency}\N{NO-BREAK SPACE}{words}"
+    return f"{figure(value, digits)}\N{NO-BREAK SPACE}{currency or 'units'}"
+
+
 def spread(low: float | None, high: float | None, digits: int = 0, *, signed: bool = False) -> str:
     """An interval in brackets; one without an upper end says so."""
     if low is not None and math.isfinite(low) and high == math.inf:

@@ -23,6 +23,19 @@ def check_named_contexts(arms: tuple[Arm, ...], contexts: tuple[Context, ...]) -
             _check.by_name(f"cost of arm {shown(arm.name)}", dict(arm.cost), names, kind="context")
 
 
+MAX_WORD = 20  # letters: the words stand beside every amount
+
+
+def checked_word(field: str, value: object) -> str:
+    """What the budget or a reward is counted in; "" where it is not said."""
+    if value is None or value == "":
+        return ""
+    word = _check.name(field, value).strip()
+    if len(word) > MAX_WORD or not word.isprintable():
+        raise InvalidValue(field, value, f"must be one short word, at most {MAX_WORD} letters, such as EUR or booking")
+    return word
+
+
 def checked_end(horizon: object, until: object, expected: object) -> tuple[int, float | None, int | None]:
     """A number of arrivals or a length of time; a copy of a problem that ends with a date says 0 for the former."""
     if until is None:

@@ -34,6 +34,7 @@ from doral.problem.checks import (
     checked_range,
     checked_reserve,
     checked_reserves,
+    checked_word,
 )
 from doral.problem.context import EVERYONE, Context, ContextsLike, checked_contexts, checked_deadline
 from doral.problem.limits import MAX_AMOUNT, MAX_ARMS, MAX_CONTEXTS, MAX_HORIZON, MAX_PAIRS, MAX_REWARD, MIN_AMOUNT
@@ -48,6 +49,8 @@ _LATER: Mapping[str, Any] = {
     "return_at_least": 0.0,
     "reserve": 1.0,
     "missing": "error",
+    "currency": "",
+    "outcome": "",
 }
 _CONTEXT_OPTIONS = ("share", "weight", "deadline", "tier")
 
@@ -94,6 +97,8 @@ class Problem:
             and `Category` objects, or a mapping from name to "number" or "category". Default: nothing.
         missing: "error": all of `person` has to be given; "mean": what is missing is taken to be as on average.
             Default: "error".
+        currency: What the budget is counted in, such as "EUR" or "kits", for pages and reports. Default: units.
+        outcome: What a reward of 1 is, such as "booking", for pages and reports. Default: reward.
 
     >>> problem = Problem(
     ...     arms=[Arm("clinic-a", features=[0.2, 0.7]), Arm("clinic-b", features=[0.9, 0.1], cost=2.5)],
@@ -125,6 +130,8 @@ class Problem:
     expected_arrivals: int | None
     person: tuple[Feature, ...]
     missing: Missing
+    currency: str
+    outcome: str
 
     def __init__(
         self,
@@ -146,6 +153,8 @@ class Problem:
         expected_arrivals: float | None = None,
         person: PersonLike = (),
         missing: Missing = "error",
+        currency: str = "",
+        outcome: str = "",
     ) -> None:
         features = checked_person(person)
         if contexts is None:
@@ -191,6 +200,8 @@ class Problem:
             expected_arrivals=expected_arrivals,
             person=features,
             missing=checked_missing(missing),
+            currency=checked_word("currency", currency),
+            outcome=checked_word("outcome", outcome),
         )
 
     @property

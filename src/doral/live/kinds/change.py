@@ -212,6 +212,8 @@ class RepairClock(Request[None]):
 def apply_change(state: CampaignState, event: Event) -> Event:
     """Make the change."""
     state.advance(event)
+    if isinstance(event, ToppedUp | Extended):
+        state.bend_plan()
     if isinstance(event, ArmAdded):
         state.add_arm(event.arm)
     elif isinstance(event, ArmChanged):

@@ -1,4 +1,4 @@
-"""Drawings of a campaign's money: what was spent against an even pace, and what came back over time."""
+"""Drawings of a campaign's money: what was spent against the plan, and what came back over time."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def spend(facts: CampaignFacts) -> str:
     unused = f"{figure(facts.left)} are left"
     return framed(
         name="spend",
-        title="Spend against an even pace",
-        sees="The dashed line spends the budget evenly until the end, and bends where somebody changed it or the end.",
+        title="Budget against plan",
+        sees="The plan spends the budget evenly until the end, and bends where the budget or the end was changed.",
         says=(
             f"Spent {figure(facts.spent)} and reserved {figure(facts.reserved)} of {figure(facts.total)} {MONEY}; "
-            f"an even pace has {figure(money.planned)} by now; {unused}."
+            f"{figure(money.planned)} was planned by now; {unused}."
         ),
         keys=(
             Key("spent", "area spent"),
             Key("reserved for open decisions", "area reserved"),
-            Key("even pace", "line plan"),
+            Key("plan", "line plan"),
             Key("budget", "line budget"),
         ),
         draw=lambda width: _draw_spend(facts, width),

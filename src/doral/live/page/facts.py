@@ -48,7 +48,8 @@ class Spending:
     budget: tuple[tuple[float, float], ...]  # (since when, how much)
     planned: float  # that should be used by now
     changes: tuple[Change, ...]
-    pace: str  # "on pace", "ahead", "behind", "not begun", "used up" or "over"
+    pace: str  # "not begun", "too early", "on plan", "ahead of plan", "behind plan", "used up" or "over"
+    gap: float  # between used and planned, as a share of the planned
     sentence: str
 
 

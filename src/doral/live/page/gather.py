@@ -46,7 +46,7 @@ class Finish:
         self._control, self._status = now.arms.control, list(now.arms.status)
         self._costs = [list(now.arms.costs(context)) for context in range(problem.n_contexts)]
         self._last = definition.epoch + now.clock
-        self._standing = Standing.of(now)
+        self._standing = Standing.of(now, self._clock_now if now.engine.until is not None else now.clock)
 
     @property
     def person(self) -> tuple[str, ...]:

@@ -19,12 +19,12 @@ from doral.live.events.row import (
 )
 from doral.live.page.facts import Change, Point, Spending
 from doral.live.page.history import History
+from doral.live.state.plan import Pace
 from doral.live.state.state import CampaignState
-from doral.live.views.text import MONEY, moment, share
+from doral.live.views.text import moment, pace_words
 from doral.pages.names import short
 from doral.pages.numbers import figure
 
-_NEAR = 0.05  # of the budget: who is so near to the plan is on pace
 _KINDS = {
     TOPPED_UP: "topped up",
     EXTENDED: "extended",
@@ -51,13 +51,16 @@ class Standing(NamedTuple):
     is_closed: bool
     total: float
     left: float
+    pace: Pace
+    currency: str
 
     @classmethod
-    def of(cls, state: CampaignState) -> Standing:
+    def of(cls, state: CampaignState, clock: float) -> Standing:
+        """`clock` is what the campaign's clock would show: a plan that ends with a date goes on while nobody comes."""
         return cls(
             clock_kind=state.definition.clock,
             epoch=state.definition.epoch,
-            clock=state.clock,
+            clock=clock,
             round=state.round,
             horizon=state.engine.horizon,
             first_until=state.definition.problem.until,
@@ -66,6 +69,8 @@ class Standing(NamedTuple):
             is_closed=state.closed,
             total=float(state.ledger.total),
             left=float(state.ledger.left),
+            pace=state.pace(clock),
+            currency=state.problem.currency,
         )
 
 
@@ -78,8 +83,6 @@ def spending(here: Standing, history: History, points: Sequence[Point]) -> Spend
     ends, budgets = _ends(here, history), _budgets(here, history)
     end = max(ends[-1][1], now)
     plan = _plan(start, ends, budgets)
-    planned = _at(plan, now)
-    pace, sentence = _pace(here, planned)
     return Spending(
         axis="time" if by_date else "arrivals",
         start=start,
@@ -88,10 +91,11 @@ def spending(here: Standing, history: History, points: Sequence[Point]) -> Spend
         points=tuple(replace(one, at=start + one.at) for one in points),
         plan=plan,
         budget=budgets,
-        planned=planned,
+        planned=here.pace.planned,
         changes=changes,
-        pace=pace,
-        sentence=sentence,
+        pace=here.pace.status,
+        gap=here.pace.gap,
+        sentence=pace_words(here.pace, currency=here.currency, share_gone=here.time_share),
     )
 
 
@@ -138,35 +142,6 @@ def _plan(
         if upto > points[-1][0]:
             points.append((upto, planned))
     return tuple(points)
-
-
-def _at(plan: Sequence[tuple[float, float]], now: float) -> float:
-    before = plan[0]
-    for one in plan:
-        if one[0] > now:
-            width = one[0] - before[0]
-            return before[1] + (one[1] - before[1]) * ((now - before[0]) / width if width > 0 else 0.0)
-        before = one
-    return plan[-1][1]
-
-
-def _pace(here: Standing, planned: float) -> tuple[str, str]:
-    """In a word, and in a sentence."""
-    total, used = here.total, here.total - here.left
-    if here.round == 0 and not used:
-        return "not begun", "No decision was made yet; the whole budget is there."
-    if here.is_closed:
-        return "over", f"The campaign is closed; {share(used / total)} of the budget was used."
-    if here.left <= 0.0 and here.time_share < 1.0:
-        return "used up", f"The budget is used up with {share(1.0 - here.time_share)} of the way to go."
-    gap = used - planned
-    told = f"{figure(used)} {MONEY} are spent or reserved, an even pace has {figure(planned)}"
-    if abs(gap) <= _NEAR * total:
-        return "on pace", f"On pace: {told}."
-    much = share(abs(gap) / total)
-    if gap > 0:
-        return "ahead", f"Ahead of an even pace by {much} of the budget: {told}."
-    return "behind", f"Behind an even pace by {much} of the budget: {told}."
 
 
 def _change(here: Standing, history: History, at: float, event: Event) -> Change:

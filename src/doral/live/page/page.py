@@ -16,7 +16,7 @@ from doral.pages.numbers import count, figure
 from doral.pages.shell import Page, Section, asset, whole
 
 _STATES = {"open": ("open", "good"), "racing": ("open, in its race", "good"), "closed": ("closed", "")}
-_PACES = {"on pace": "good", "ahead": "warn", "behind": "warn", "used up": "bad"}
+_PACES = {"on plan": "good", "ahead of plan": "warn", "behind plan": "warn", "used up": "bad"}
 _MOST_STEPS = 8
 
 
@@ -121,11 +121,11 @@ def _meter(facts: CampaignFacts) -> str:
     )
     gone = meter([("gone", facts.time_share)], look="track")
     return (
-        f'<div class="meters" role="img" aria-label="{share(facts.spent_share)} of the budget is used, an even pace '
-        f'has {share(planned)}; {share(facts.time_share)} of the {what} gone">'
+        f'<div class="meters" role="img" aria-label="{share(facts.spent_share)} of the budget is used, '
+        f'{share(planned)} was planned by now; {share(facts.time_share)} of the {what} gone">'
         f"<span>budget</span>{spent}<span>{share(facts.spent_share)}</span>"
         f"<span>{what}</span>{gone}<span>{share(facts.time_share)}</span>"
-        "<span></span><small>The mark is where an even pace would be.</small><span></span></div>"
+        "<span></span><small>The mark is what was planned by now.</small><span></span></div>"
     )
 
 

@@ -23,7 +23,7 @@ from doral.live.state.state import CampaignState
 from doral.person import MAX_LEVELS, Category
 from doral.problem import Problem
 
-VERSION = 5
+VERSION = 6
 _MAGIC = b"DORAL SNAPSHOT\n"
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 8
@@ -171,6 +171,7 @@ def _check_state(stored: Any, problem: Problem) -> None:
         _require(_is_count(stored[name]), name)
     _require(_is_amount(stored["clock"]) and stored["clock"] >= 0, "clock")
     _require(type(stored["closed"]) is bool, "closed")
+    _require(len(stored["plan"]) == 2 and all(_is_amount(one) and one >= 0 for one in stored["plan"]), "plan")
     _require(_are_pairs(stored["engines"], (str, int)), "engines")
     _require(_are_pairs(stored["repairs"], (int, float)), "repairs")
     _require(_are_pairs(stored["made_otherwise"], (int, int)), "made_otherwise")

@@ -21,6 +21,7 @@ from doral.live.state.expiries import Expiries
 from doral.live.state.ledger import Ledger, LikelyLedger, exact, plus, times
 from doral.live.state.names import Names
 from doral.live.state.own_policy import OwnPolicy
+from doral.live.state.plan import Pace, Plan, judge_pace
 from doral.person import Category, Levels
 from doral.problem import OBSERVED, Arm, Problem
 
@@ -45,6 +46,7 @@ class CampaignState:
         self.engine = Engine(_blueprint(definition, problem))
         budget = exact(problem.budget)
         self.ledger = _ledger_class(problem)(total=budget, left=budget)
+        self.plan = Plan()
         self.counts = Counters()
         for _ in problem.arms:
             self.counts.add_arm()
@@ -94,6 +96,33 @@ class CampaignState:
         """How much of the campaign is over: of its arrivals, or of its time where the end is a date."""
         until = self.engine.until
         return self.round / self.engine.horizon if until is None else min(1.0, self.clock / until)
+
+    def bend_plan(self) -> None:
+        """Plan anew from here on: the budget or the end is about to change."""
+        until = self.engine.until
+        now, end = (self.clock, until) if until is not None else (float(self.round), float(self.engine.horizon))
+        self.plan.bend(now, end=end, total=float(self.ledger.total))
+
+    def pace(self, clock: float | None = None) -> Pace:
+        """Judge spending relative to what was planned by now.
+
+        Args:
+            clock: What the campaign's clock shows, where the end is a date; None: the time of the last event.
+        """
+        until = self.engine.until
+        now, end = float(self.round), float(self.engine.horizon)
+        if until is not None:
+            now, end = max(self.clock, self.clock if clock is None else clock), until
+        total = float(self.ledger.total)
+        return judge_pace(
+            used=total - float(self.ledger.left),
+            planned=self.plan.by(now, end=end, total=total),
+            total=total,
+            dearest=max((max(self.arms.costs(context)) for context in range(self.problem.n_contexts)), default=0.0),
+            arrivals=self.round,
+            share_gone=min(1.0, now / end) if end > 0.0 else 1.0,
+            is_closed=self.closed,
+        )
 
     @property
     def n_bytes(self) -> int:
@@ -207,6 +236,7 @@ class CampaignState:
             "made_otherwise": list(self.made_otherwise.items()),
             "ledger": self.ledger.to_json(),
             "counts": self.counts.to_json(),
+            "plan": [self.plan.since, self.plan.planned],
             "arms": self.arms.to_json(),
             "own_expiries": self.expiries.own_to_json(),
             "levels": [list(self.levels.names(one.name)) for one in self.problem.person if isinstance(one, Category)],
@@ -234,6 +264,7 @@ class CampaignState:
         state.made_otherwise = dict(stored["made_otherwise"])
         state.ledger = _ledger_class(definition.problem).from_json(stored["ledger"])
         state.counts = Counters.from_json(stored["counts"])
+        state.plan = Plan(*map(float, stored["plan"]))
         return state
 
     def check(self) -> None:

@@ -85,7 +85,10 @@ class Report:
         is_paid_on_answer: Whether what is reserved may come back because costs are paid on answer.
         reserve: With this probability, what open decisions will cost is in the budget; 1: whatever they cost.
         coming_back: Of what is reserved, as it is thought; 0 where that is not learned.
-        spent_share: Of the budget, reservations included; compare with time_share.
+        spent_share: Of the budget, reservations included.
+        planned: What was planned to be used by now, in budget units.
+        pace: What is used relative to that: "not begun", "too early", "on plan", "ahead of plan", "behind plan",
+            "used up" or "over".
         time_share: Of the horizon, or of the time where the end is a date.
         decisions: How many there are, by state.
         reasons: How many there are, by reason, in short words.
@@ -110,6 +113,8 @@ class Report:
     """
 
     name: str
+    currency: str
+    outcome: str
     policy: str
     clock: str
     seed: int
@@ -121,6 +126,8 @@ class Report:
     reserve: float
     coming_back: float
     spent_share: float
+    planned: float
+    pace: str
     time_share: float
     decisions: dict[str, int]
     reasons: dict[str, int]
@@ -193,10 +200,12 @@ class Report:
 
 def make_report(name: str, state: CampaignState, read_served: Callable[[], ServedTables] | None = None) -> Report:
     """`read_served` reads the log, if somebody asks who is served."""
-    engine, counts, ledger = state.engine, state.counts, state.ledger
+    engine, counts, ledger, pace = state.engine, state.counts, state.ledger, state.pace()
     ahead = view_forecast(engine.state)
     return Report(
         name=name,
+        currency=state.problem.currency,
+        outcome=state.problem.outcome,
         policy=state.definition.policy.name,
         clock=state.definition.clock,
         seed=state.definition.seed,
@@ -208,6 +217,8 @@ def make_report(name: str, state: CampaignState, read_served: Callable[[], Serve
         is_paid_on_answer=state.problem.paid == "on_answer",
         reserve=1.0 if engine.keeps_reserve else state.problem.reserve,
         coming_back=engine.coming_back,
+        planned=pace.planned,
+        pace=pace.status,
         spent_share=float((ledger.spent + ledger.reserved) / ledger.total),
         time_share=state.time_share,
         decisions=dict(zip(STATE_NAMES, counts.states, strict=True)),

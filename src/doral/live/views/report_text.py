@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from doral.live.state.definition import DAY_S
-from doral.live.views.text import certified, moment, share, span
+from doral.live.state.plan import Pace
+from doral.live.views.text import certified, moment, pace_words, share, span
 from doral.pages.names import short
 from doral.pages.notebook import card, note, small_table
 from doral.pages.numbers import figure
@@ -66,6 +67,7 @@ def _lines(report: Report) -> Iterator[str]:
         f"{'budget':<10}{ledger.total} = spent {ledger.spent} + reserved {ledger.reserved} "
         f"+ left {ledger.left} ({report.spent_share:.1%} used; {ledger.released} came back)"
     )
+    yield f"{'plan':<10}{_pace(report)}"
     if report.is_paid_on_answer:
         promise = "the budget holds whatever is paid"
         if report.reserve < 1.0:
@@ -83,6 +85,11 @@ def _lines(report: Report) -> Iterator[str]:
         assert report.cutoff is not None
         waits = "cut-off none" if report.cutoff == float("inf") else f"cut-off {span(report.cutoff, report.clock)}"
         yield f"{'stage':<10}allocation, {waits}"
+
+
+def _pace(report: Report) -> str:
+    pace = Pace(report.pace, float(report.ledger.total - report.ledger.left), report.planned)
+    return pace_words(pace, currency=report.currency, share_gone=report.time_share).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _state(report: Report) -> str:
@@ -176,6 +183,7 @@ def report_card(report: Report, title: str) -> str:
             f"{figure(ledger['total'], 6)} = spent {figure(ledger['spent'], 6)} + reserved "
             f"{figure(ledger['reserved'], 6)} + left {figure(ledger['left'], 6)}",
         ),
+        ("plan", _pace(report)),
         ("decisions", states or "none yet"),
         ("reward", figure(report.reward, 6)),
         ("stage", cutoff),

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 
 from doral.engine.certificates import Certificate
 from doral.live.state.definition import DAY_S
+from doral.live.state.plan import Pace
 from doral.pages.names import short
-from doral.pages.numbers import DASH, figure
+from doral.pages.numbers import DASH, figure, money
 
-MONEY = "units of budget"  # a problem does not say what its budget is counted in
+MONEY = "units of budget"
 
 
 def share(value: float) -> str:
@@ -65,6 +66,33 @@ def moment(at: float | None, clock: str, *, seconds: bool = False) -> str:
         return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M")
     except (OverflowError, OSError, ValueError):
         return "a time that no calendar shows"
+
+
+def pace_words(pace: Pace, *, currency: str = "", share_gone: float = 1.0) -> str:
+    """Where a campaign stands relative to its plan, as a sentence.
+
+    >>> pace_words(Pace("behind plan", 126.5, 303.8), currency="EUR").replace("\\u00a0", " ")
+    'Behind plan: EUR 126.50 are spent or reserved, 58% less than the EUR 303.80 planned by now.'
+    """
+    used, planned = money(pace.used, currency), money(pace.planned, currency)
+    told = f"{used} are spent or reserved"
+    if pace.status == "not begun":
+        return "Not begun: no decision was made yet, and the whole budget is there."
+    if pace.status == "over":
+        return f"Closed: {used} of the budget were used."
+    if pace.status == "used up":
+        return f"Budget used up with {share(1.0 - share_gone)} of the way to go."
+    if pace.status == "too early":
+        return (
+            f"Too early to judge: {told}, {planned} were planned by now, and single decisions explain the difference."
+        )
+    much = share(round(abs(pace.gap), 2)) if pace.planned > 0.0 else ""
+    if pace.status == "on plan":
+        return f"On plan: {told}, and {planned} were planned by now."
+    than = (
+        f"{much} {'more' if pace.gap > 0.0 else 'less'} than the {planned} planned by now" if much else "none planned"
+    )
+    return f"{pace.status.capitalize()}: {told}, {than}."
 
 
 def certified(one: Certificate, *, width: int = 60) -> str:

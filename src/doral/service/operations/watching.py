@@ -143,6 +143,7 @@ class Watched:
                 health=health,
                 tolerance_s=session.clock_tolerance_s,
                 overdue_since_s=0.0 if self._overdue_since is None else now - self._overdue_since,
+                planned=state.pace(clock).planned,
             )
 
         return session.read(take)

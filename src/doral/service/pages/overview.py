@@ -26,6 +26,7 @@ from doral.service.service import Service, service_of
 
 router = APIRouter(include_in_schema=False)
 
+_PACES = {"on plan": "good", "ahead of plan": "warn", "behind plan": "warn", "used up": "bad"}
 _STATES = {
     "open": ("open", "good"),
     "racing": ("in its race", "good"),
@@ -141,7 +142,7 @@ def _table(caller: Caller, lines: Sequence[Line]) -> str:
         return _empty(caller)
     made = table(
         name="campaigns-table",
-        caption="The bar is what is spent or reserved; the mark is where an even pace would be.",
+        caption="The bar is what is spent or reserved; the mark is what was planned by now.",
         heads=_HEADS,
         rows=[_line_row(one) for one in lines],
         is_sortable=True,
@@ -204,7 +205,11 @@ def _alarms(one: Line) -> Datum:
 def _budget(one: Line) -> Datum:
     used = (one.spent + one.reserved) / one.total
     bar = meter(
-        [("spent", one.spent / one.total), ("reserved", one.reserved / one.total)], look="track", mark=one.time_share
+        [("spent", one.spent / one.total), ("reserved", one.reserved / one.total)],
+        look="track",
+        mark=one.planned / one.total,
     )
-    words = f"{share(used)} of {figure(one.total)}; even pace {share(one.time_share)}"
-    return Datum(html=f"{bar}<small>{words}</small>", sort=used, look="budget")
+    look = _PACES.get(one.pace, "")
+    words = f'<span class="mark {look}">{one.pace}</span> {share(used)} of {figure(one.total)}, '
+    words += f"{share(one.planned / one.total)} planned by now"
+    return Datum(html=f"{bar}<small>{words}</small>", sort=used, look="budget", title=one.words)

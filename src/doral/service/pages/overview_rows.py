@@ -20,6 +20,7 @@ from doral.live.runtime.session import Session
 from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 from doral.live.store import Store
+from doral.live.views.text import pace_words
 from doral.service.operations.turns import in_turn
 
 _EVERY_S = 1.0
@@ -41,12 +42,14 @@ class Line:
         total: Its budget.
         spent: Of it, on decisions that are over.
         reserved: For open ones.
-        time_share: How much of its time, or of its arrivals, is gone.
+        planned: That should be used by now.
+        pace: Where it stands relative to that.
         arrivals: So far.
         reward: So far.
         pending: Open decisions.
         last_at: When the last event was written, in seconds since 1970.
         alarms: That are raised.
+        words: The same as a sentence.
         trouble: Why it cannot be read.
     """
 
@@ -56,7 +59,9 @@ class Line:
     total: float = 0.0
     spent: float = 0.0
     reserved: float = 0.0
-    time_share: float = 0.0
+    planned: float = 0.0
+    pace: str = ""
+    words: str = ""
     arrivals: int = 0
     reward: float = 0.0
     pending: int = 0
@@ -188,6 +193,7 @@ class Overview:
 def _line(name: str, log: Log, now: CampaignState) -> Line:
     ledger = now.ledger
     last = log.events([now.sequence]).get(now.sequence)
+    pace = now.pace(time.time() - now.definition.epoch if now.engine.until is not None else None)
     return Line(
         name=name,
         state="closed" if now.closed else "racing" if now.engine.is_racing else "open",
@@ -195,7 +201,9 @@ def _line(name: str, log: Log, now: CampaignState) -> Line:
         total=float(ledger.total),
         spent=float(ledger.spent),
         reserved=float(ledger.reserved),
-        time_share=now.time_share,
+        planned=pace.planned,
+        pace=pace.status,
+        words=pace_words(pace, currency=now.problem.currency, share_gone=now.time_share),
         arrivals=now.round,
         reward=float(now.counts.reward),
         pending=now.counts.states[IS_PENDING],

@@ -31,6 +31,7 @@ class Facts:
         health: As of now.
         tolerance_s: By which clocks may disagree.
         overdue_since_s: For how long some decisions have been overdue, in seconds; 0: none are.
+        planned: What was planned to be used by now; 0: not known.
     """
 
     name: str
@@ -51,3 +52,4 @@ class Facts:
     health: Health
     tolerance_s: float
     overdue_since_s: float
+    planned: float = 0.0

@@ -34,11 +34,18 @@ def find(facts: Facts, look: int) -> Finding | None:
         rule=RULE,
         subject="",
         words=(
-            f"an arrival has cost {rate:.3g} on average of late (the last {sample_size:,}), where {at_least:.3g} "
-            f"would use most of the budget: about {over:.0%} of it will be left over. Look whether arms are paused or "
-            "unavailable, or whether fewer people come than were expected; extend the campaign, or lower its budget"
+            f"{_so_far(facts)}an arrival has cost {rate:.3g} on average of late (the last {sample_size:,}), where "
+            f"{at_least:.3g} would use most of the budget: about {over:.0%} of it will be left over. Look "
+            "whether arms are paused or unavailable, or whether fewer people come than were "
+            "expected; extend the campaign, or lower its budget"
         ),
     )
+
+
+def _so_far(facts: Facts) -> str:
+    if facts.planned <= 0.0:
+        return ""
+    return f"{facts.total - facts.left:,.6g} are used where {facts.planned:,.6g} were planned by now; "
 
 
 def is_over(facts: Facts) -> bool:
