@@ -23,8 +23,8 @@ import doral
 from doral.engine.engine import Engine
 from doral.engine.setup import Blueprint
 from doral.live.campaign import Campaign
-from doral.live.events.chain import check, seal
 from doral.live.events.event import known
+from doral.live.events.row import check, seal
 from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 

@@ -26,8 +26,7 @@ from fitting import COUNTED_TOLERANCE, Growth, again_if_over, show
 
 import doral
 from doral.live.campaign import Campaign
-from doral.live.events.chain import beginning, seal
-from doral.live.events.row import CREATED, Row
+from doral.live.events.row import CREATED, Row, beginning, seal
 from doral.live.page.page import page
 from doral.live.runtime.session import Session
 from doral.live.state.definition import make_definition

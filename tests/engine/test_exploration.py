@@ -14,7 +14,7 @@ from doral.delays import Geometric
 from doral.engine import setup
 from doral.engine.decide import SKIPPED_EXPLORING
 from doral.engine.options import policy, policy_of
-from doral.live.views.reasons import code_of, in_words
+from doral.live.views.decision import code_of, in_words
 from doral.simulation.results.outcome import ArrivalLog, Outcome
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.truth import make_truth

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from doral.live.campaign import Campaign
-from doral.live.events.chain import beginning, hash_key, link
-from doral.live.events.row import COLUMNS, Row
+from doral.live.events.row import COLUMNS, Row, beginning, hash_key, link
 from doral.live.storage.sql import _connect, _read_url
 
 

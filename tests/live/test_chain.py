@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from doral.live.errors import BrokenLog
-from doral.live.events.chain import check, hash_key, is_intact, link, seal_all
-from doral.live.events.row import COLUMNS, Row
+from doral.live.events.row import COLUMNS, Row, check, hash_key, is_intact, link, seal_all
 
 SALT, BEFORE, ENGINE = b"s" * 16, b"b" * 16, 3
 WHOLE = ("sequence", "kind", "writer", "decision", "number", "context", "arm", "round", "reason", "was", "state")

@@ -11,7 +11,7 @@ import pytest
 import doral
 from doral.live.campaign import Campaign
 from doral.live.errors import KeyReused
-from doral.live.storage.books import ActRow
+from doral.live.storage.service_tables import ActRow
 from doral.live.store import Store
 from tests.live.checks import adds_up, log_is_whole
 

@@ -23,7 +23,7 @@ import doral
 from doral.live.campaign import Campaign
 from doral.live.errors import BrokenLog, NewerDatabase, OutcomeUnknown, StorageError
 from doral.live.events.row import Row
-from doral.live.storage import patience
+from doral.live.storage import connection
 from doral.live.storage.sqlite import SqliteConnection
 from doral.live.storage.sqlite_file import make as make_file
 from doral.live.store import Store
@@ -485,7 +485,7 @@ def test_a_connection_cut_in_the_middle_of_a_commit(
 def test_an_outcome_that_stays_unknown_is_said_so(
     proxy: Proxy, open_store: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "RECONNECT_S", 0.2)
+    monkeypatch.setattr(connection, "RECONNECT_S", 0.2)
     campaign = make(open_store(proxy.url))
     campaign.decide("old")
     proxy.cut = "after"

@@ -18,7 +18,7 @@ import pytest
 
 import doral
 from doral.engine.options import POLICY_NAMES, PRINTED_READINGS, PolicyOptions, make_policy, read_stored
-from doral.live.runtime import log_reader
+from doral.live.runtime import replay
 from doral.live.store import Store
 from tests.live.checks import adds_up, fold_of, log_is_whole
 from tests.live.test_releases import decisions_now, decisions_then
@@ -73,7 +73,7 @@ PRINTED: dict[str, dict[str, Any]] = {  # an option and its word, as they were, 
 @pytest.fixture
 def first_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing was said yet in this process."""
-    monkeypatch.setattr(log_reader, "_warned", {})
+    monkeypatch.setattr(replay, "_warned", {})
 
 
 @pytest.fixture

@@ -17,8 +17,7 @@ import pytest
 import doral
 from doral.errors import InvalidValue, UnknownName
 from doral.live.errors import BrokenLog, CampaignClosed, KeyReused
-from doral.live.events.chain import link
-from doral.live.events.row import Row
+from doral.live.events.row import Row, link
 from doral.live.state.snapshot import BadSnapshot
 from doral.live.state.snapshot import decode_snapshot as decode
 from doral.live.state.snapshot import encode_snapshot as encode
@@ -499,7 +498,7 @@ def test_nonsense_with_a_chain_that_fits(text: str, open_store: Callable[[str], 
     campaign = people.make(open_store(f"sqlite:///{tmp_path / 'campaigns.db'}"))
     campaign.decide(features=ADA)
     people.busy(campaign, 5)
-    from doral.live.events.chain import hash_key
+    from doral.live.events.row import hash_key
 
     hashed = hash_key(fold_of(campaign).salt, text).hex()
     rewrite(

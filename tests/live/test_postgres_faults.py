@@ -20,9 +20,9 @@ import doral
 from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.errors import CampaignExists, NewerDatabase, OutcomeUnknown, StorageBusy, StorageError
-from doral.live.storage import patience
-from doral.live.storage.migrating import HEAD
-from doral.live.storage.postgres import CAMPAIGN_LOCKS
+from doral.live.storage import connection
+from doral.live.storage.connection import CAMPAIGN_LOCKS
+from doral.live.storage.schema import HEAD
 from doral.live.store import Store
 from tests.live import writer
 from tests.live.checks import adds_up, fold_of, log_is_whole
@@ -166,7 +166,7 @@ def test_a_server_that_stops_answering_is_left(local: str) -> None:
 
 def test_a_server_that_stops_answering_during_a_commit(local: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It holds the lock, and may still commit when it goes on: nobody can know."""
-    monkeypatch.setattr(patience, "RECONNECT_S", 1.0)
+    monkeypatch.setattr(connection, "RECONNECT_S", 1.0)
     with doral.open(local, statement_timeout_s=0.5) as store:
         campaign = make(store)
         campaign.decide("old")
@@ -243,7 +243,7 @@ def test_making_and_listing_wait_for_a_server_that_restarts(local: str, request:
 def test_a_server_that_stays_away_is_given_up(
     monkeypatch: pytest.MonkeyPatch, local: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(patience, "RECONNECT_S", 0.3)
+    monkeypatch.setattr(connection, "RECONNECT_S", 0.3)
     proxy = Proxy(local)
     with doral.open(proxy.url) as store:
         proxy.close()

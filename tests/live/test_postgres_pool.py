@@ -14,7 +14,7 @@ import pytest
 import doral
 from doral.live.errors import StorageBusy
 from doral.live.state.state import CampaignState
-from doral.live.storage.postgres_pool import PostgresPool
+from doral.live.storage.postgres import PostgresPool
 from doral.live.store import Store
 from tests.service.harness import PROBLEM
 

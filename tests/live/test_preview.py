@@ -10,7 +10,7 @@ import pytest
 import doral
 from doral.live.errors import CampaignClosed
 from doral.live.store import Store
-from doral.live.views.reasons import SERVED
+from doral.live.views.decision import SERVED
 from tests.live import people
 from tests.live.checks import fold_of, log_is_whole
 from tests.live.test_campaign import everything, make

@@ -8,7 +8,7 @@ import pytest
 import doral
 from doral.engine import decide
 from doral.live.events.event import MADE_ELSEWHERE
-from doral.live.views.reasons import SERVED, code_of, in_words
+from doral.live.views.decision import SERVED, code_of, in_words
 
 START = 1_700_000_000.0
 

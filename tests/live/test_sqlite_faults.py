@@ -26,8 +26,7 @@ from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.errors import NewerDatabase, OutcomeUnknown, StorageBusy, StorageError
 from doral.live.storage.sql_log import rows_of
-from doral.live.storage.sqlite import SqliteConnection
-from doral.live.storage.turns import Turns
+from doral.live.storage.sqlite import SqliteConnection, Turns
 from doral.live.store import Store
 from tests.live import writer
 from tests.live.checks import adds_up, log_is_whole

@@ -11,11 +11,10 @@ import pytest
 
 from doral.errors import InvalidValue
 from doral.live.errors import CampaignExists, NewerDatabase, StorageError
-from doral.live.events.chain import beginning, hash_key, seal
 from doral.live.events.codec import decode
-from doral.live.events.row import ANSWERED, CANCELLED, CLOSED, CREATED, DECIDED, Row
+from doral.live.events.row import ANSWERED, CANCELLED, CLOSED, CREATED, DECIDED, Row, beginning, hash_key, seal
 from doral.live.storage.contract import KEPT_SNAPSHOTS, Log, Storage
-from doral.live.storage.migrating import HEAD
+from doral.live.storage.schema import HEAD
 from doral.live.storage.sql import _connect, _read_url
 from doral.live.storage.sqlite import SqliteConnection
 from doral.live.storage.sqlite_file import make

@@ -16,8 +16,7 @@ from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.live.campaign import Campaign
 from doral.live.errors import ConnectionLost, KeyReused, StorageBusy, StorageError, UnknownDecision, WrongState
 from doral.live.events.row import Row
-from doral.live.kinds.amend import Cancel, Cancellation, Correct
-from doral.live.kinds.answer import GiveAnswer, answer_of
+from doral.live.kinds.answer import Cancel, Cancellation, Correct, GiveAnswer, answer_of
 from doral.live.kinds.decide import Decide, DecideMany, arrival_of
 from doral.live.kinds.forget import Forget
 from doral.live.kinds.request import Request as Ask

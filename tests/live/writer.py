@@ -159,7 +159,7 @@ def upgrade(url: str, campaign: str, seed: int, notes: str) -> None:
 
 def race_for_books(url: str, campaign: str, seed: int, notes: str) -> None:
     """Be the first to make a key, to raise alarms, and to be given what has to be told; what one succeeded in."""
-    from doral.live.storage.books import AlarmRow, KeyRow
+    from doral.live.storage.service_tables import AlarmRow, KeyRow
 
     with doral.open(url) as store:
         books = store.books

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from starlette.routing import BaseRoute
 
-from doral.live.storage.books import AlarmRow
+from doral.live.storage.service_tables import AlarmRow
 from doral.service.access.caller import ROLES
 from doral.service.access.cookies import csrf_of
 from doral.service.access.keys import new_key, read_key

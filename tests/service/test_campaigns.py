@@ -18,7 +18,7 @@ import pytest
 
 import doral
 from doral.live.campaign import Campaign
-from doral.live.runtime import log_reader
+from doral.live.runtime import replay
 from doral.service import service as service_module
 from doral.service.app import make_app
 from doral.service.models.campaigns import Campaigns
@@ -393,7 +393,7 @@ def test_options_that_are_gone_are_said_once_whatever_is_asked(
 ) -> None:
     packed = Path(__file__).parents[1] / "live" / "gone_options" / "campaigns.db.gz"
     (tmp_path / "campaigns.db").write_bytes(gzip.decompress(packed.read_bytes()))
-    monkeypatch.setattr(log_reader, "_warned", {})
+    monkeypatch.setattr(replay, "_warned", {})
     caplog.set_level(logging.WARNING, "doral")
     with serving(f"sqlite:///{tmp_path / 'campaigns.db'}") as running, running.client() as client:
         for _ in range(3):

@@ -17,7 +17,7 @@ import pytest
 import doral
 from doral.client.remote import RemoteStore
 from doral.live.page.facts import CampaignFacts
-from doral.live.storage.books import AlarmRow
+from doral.live.storage.service_tables import AlarmRow
 from doral.live.views.export import read_decisions
 from doral.live.views.health import Health
 from tests.live.campaigns import KINDS

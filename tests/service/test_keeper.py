@@ -19,7 +19,7 @@ import httpx2
 import pytest
 
 import doral
-from doral.live.storage.books import AlarmRow
+from doral.live.storage.service_tables import AlarmRow
 from doral.live.store import Store
 from doral.service.operations import keeper as keeping
 from doral.service.operations import webhook as hooks

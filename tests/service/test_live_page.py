@@ -22,7 +22,7 @@ import doral
 from doral.live.campaign import Campaign
 from doral.live.page.facts import CampaignFacts
 from doral.live.page.page import SECTIONS, page, parts
-from doral.live.storage.books import AlarmRow
+from doral.live.storage.service_tables import AlarmRow
 from doral.pages.numbers import figure
 from doral.service.pages import overview, overview_rows
 from doral.service.pages.assets import assets, url_of

@@ -15,7 +15,7 @@ import pytest
 import doral
 from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.live import errors as live
-from doral.live.state.ledger import Ledger
+from doral.live.state.parts import Ledger
 from doral.live.views.report import Report
 from doral.live.views.verify import Verification
 from doral.wire.errors import NotAllowed, RequestLost, ServiceError, TooManyRequests

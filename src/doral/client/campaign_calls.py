@@ -24,11 +24,11 @@ from doral.live.kinds.decide import Arrival, arrival_of, make_arrival
 from doral.live.kinds.record import Elsewhere, make_record, record_of
 from doral.live.kinds.request import as_batch
 from doral.live.page.facts import CampaignFacts
-from doral.live.state.ledger import Ledger
+from doral.live.state.parts import Ledger
 from doral.live.views.decision import Decision
 from doral.live.views.decision_pages import MAX_PAGE, DecisionPage
+from doral.live.views.files import given_path
 from doral.live.views.health import Health
-from doral.live.views.paths import given_path
 from doral.live.views.report import Report
 from doral.live.views.verify import Verification
 from doral.person import FeaturesLike

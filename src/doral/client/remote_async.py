@@ -22,8 +22,8 @@ from doral.client.store_calls import StoreCalls
 from doral.engine.options import PolicyOptions
 from doral.live.page.file import page_path, write_page
 from doral.live.page.page import page
+from doral.live.views.groups import ServedTables
 from doral.live.views.report import Report
-from doral.live.views.served import ServedTables
 from doral.problem import Problem
 from doral.wire.errors import ServiceError
 

@@ -18,15 +18,13 @@ from doral.live.events.event import (
     IS_PENDING,
     STATE_NAMES,
 )
-from doral.live.kinds.amend import Cancel, Cancellation, Correct
-from doral.live.kinds.answer import GiveAnswer, GiveAnswers, answer_of, make_answer
+from doral.live.kinds.answer import Cancel, Cancellation, Correct, GiveAnswer, GiveAnswers, answer_of, make_answer
 from doral.live.kinds.change import AddArm, ChangeArm, Close, Extend, ExtendUntil, RepairClock, TopUp, top_up_amount
 from doral.live.kinds.decide import Decide, DecideMany, arrival_of, make_arrival
 from doral.live.kinds.expire import Expire
 from doral.live.kinds.forget import Forget
 from doral.live.kinds.record import Record, make_record, record_of
-from doral.live.kinds.request import as_batch, scoped_key
-from doral.live.kinds.subject import Subject
+from doral.live.kinds.request import Subject, as_batch, scoped_key
 from doral.live.page.facts import CampaignFacts
 from doral.live.page.file import page_path, write_page
 from doral.live.page.page import page
@@ -34,18 +32,16 @@ from doral.live.page.watch import Watch
 from doral.live.runtime.clock import Stamp, end_timestamp
 from doral.live.runtime.group_commit import each, store_each
 from doral.live.runtime.session import Session
-from doral.live.state.ledger import Ledger
-from doral.live.state.names import read_id
+from doral.live.state.parts import Ledger, read_id
 from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
-from doral.live.views.cards import campaign_card, campaign_repr
 from doral.live.views.decision import Decision
 from doral.live.views.decision_pages import DecisionPage, Tally, find_by_key, read_page
 from doral.live.views.export import write_decisions
+from doral.live.views.groups import ServedTables
 from doral.live.views.health import Health, examine
 from doral.live.views.preview import Preview, preview
-from doral.live.views.report import Report, make_report
-from doral.live.views.served import ServedTables
+from doral.live.views.report import Report, campaign_card, campaign_repr, make_report
 from doral.live.views.verify import Verification, Verifier
 from doral.person import FeaturesLike
 from doral.problem import MAX_HORIZON, Arm, Problem

@@ -19,25 +19,24 @@ from doral.engine.setup import machine_bytes
 from doral.errors import InvalidValue, UnknownName
 from doral.live.campaign import Campaign
 from doral.live.errors import BrokenLog
-from doral.live.events.chain import beginning, seal
 from doral.live.events.codec import encode
 from doral.live.events.event import Created, Place
+from doral.live.events.row import beginning, seal
 from doral.live.external import ExternalCampaign
 from doral.live.kinds.request import Result
 from doral.live.runtime import backup
 from doral.live.runtime.clock import Stamp, ending, timestamp
-from doral.live.runtime.log_reader import LogReader
 from doral.live.runtime.open_sessions import OpenSessions
+from doral.live.runtime.replay import LogReader
 from doral.live.runtime.session import CLOCK_TOLERANCE_S, Session
 from doral.live.state.definition import make_definition
 from doral.live.state.own_policy import OWN, Code, label_of, loaded
 from doral.live.state.state import CampaignState
-from doral.live.storage.books import ActRow, Books
-from doral.live.storage.connection import Timeouts
+from doral.live.storage.connection import Timeouts, refuse_child
 from doral.live.storage.contract import CampaignRow, Log, Storage
-from doral.live.storage.forks import refuse_child
+from doral.live.storage.service_tables import ActRow, Books
 from doral.live.storage.urls import redacted
-from doral.live.views.cards import store_card
+from doral.live.views.report import store_card
 from doral.prediction.external import External
 from doral.problem import Problem
 

@@ -8,7 +8,7 @@ from doral.engine.options import PolicyOptions
 from doral.live.campaign import Campaign
 from doral.live.errors import CampaignExists
 from doral.live.runtime.clock import ending
-from doral.live.storage.books import ActRow
+from doral.live.storage.service_tables import ActRow
 from doral.live.store import Store
 from doral.problem import Problem
 from doral.service.bodies import moment

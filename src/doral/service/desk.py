@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from doral.errors import DoralError
 from doral.live.campaign import Campaign
 from doral.live.events.event import ANSWER_SCOPE
-from doral.live.kinds.amend import Cancel, Cancellation, Correct
-from doral.live.kinds.answer import GiveAnswer, GiveAnswers, answer_of
+from doral.live.kinds.answer import Cancel, Cancellation, Correct, GiveAnswer, GiveAnswers, answer_of
 from doral.live.kinds.decide import Arrival, Decide, DecideMany, arrival_of
 from doral.live.kinds.record import Record, record_of
 from doral.live.kinds.request import Request, scoped_key

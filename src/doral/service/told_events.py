@@ -25,8 +25,8 @@ from doral.live.events.event import (
     Settled,
     ToppedUp,
 )
-from doral.live.state.names import Names, make_id
-from doral.live.views.reasons import SHORT
+from doral.live.state.parts import Names, make_id
+from doral.live.views.decision import SHORT
 
 KIND_WORDS = {
     kinds.CREATED: "created",

@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from doral.live.state.ledger import Ledger, exact
+from doral.live.state.parts import Ledger, exact
 from doral.live.views.decision import Decision
 from doral.live.views.report import Report
 from doral.wire.values import decision_from_dict

@@ -22,7 +22,7 @@ from doral.live.events.event import (
 )
 from doral.live.kinds.request import Request, granted, note
 from doral.live.runtime.clock import Stamp
-from doral.live.state.ledger import exact, plus
+from doral.live.state.parts import exact, plus
 from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 from doral.live.views.text import duration

@@ -17,14 +17,14 @@ from doral.engine.engine import Decided as Chosen
 from doral.engine.explain import explain_effects
 from doral.errors import DoralError
 from doral.live.errors import BrokenLog
-from doral.live.events.chain import hash_key
 from doral.live.events.codec import DecidedColumns
 from doral.live.events.event import DECIDE_SCOPE, UNDECIDED, Arrived, Choice, Decided, Deciding, Event, known
 from doral.live.events.person import NOTHING_ASKED, Asked, asked_of, context_for, explained, person_for, who_of
+from doral.live.events.row import hash_key
 from doral.live.kinds.request import Request, check_same, read_all, scoped_key, used_keys
 from doral.live.runtime.clock import Stamp
-from doral.live.state.ledger import times
 from doral.live.state.own_policy import OwnPolicy
+from doral.live.state.parts import times
 from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 from doral.live.views.decision import Decision, make_decision

@@ -11,8 +11,7 @@ from doral.live.errors import BrokenLog
 from doral.live.events.event import IS_EXPIRED, IS_PENDING, Event, Expired
 from doral.live.kinds.request import Request, granted, note
 from doral.live.runtime.clock import Stamp
-from doral.live.state.expiries import OwnCall
-from doral.live.state.ledger import exact, times
+from doral.live.state.parts import OwnCall, exact, times
 from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 

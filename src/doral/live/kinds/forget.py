@@ -10,7 +10,6 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from doral.errors import InvalidValue
-from doral.live.events.chain import hash_key
 from doral.live.events.event import (
     ANSWER_SCOPE,
     CHANGE_SCOPE,
@@ -20,6 +19,7 @@ from doral.live.events.event import (
     Forgotten,
     Settled,
 )
+from doral.live.events.row import hash_key
 from doral.live.kinds.request import Request, granted, note, used_keys
 from doral.live.runtime.clock import Stamp
 from doral.live.state.state import CampaignState

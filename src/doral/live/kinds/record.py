@@ -30,10 +30,9 @@ from doral.live.events.event import (
 )
 from doral.live.events.person import Asked, asked_of, context_for, person_for, repeated
 from doral.live.kinds.decide import who_for
-from doral.live.kinds.request import Request, check_same, scoped_key, used_keys
-from doral.live.kinds.subject import Subject
+from doral.live.kinds.request import Request, Subject, check_same, scoped_key, used_keys
 from doral.live.runtime.clock import Stamp
-from doral.live.state.ledger import exact, minus
+from doral.live.state.parts import exact, minus
 from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 from doral.live.views.decision import Decision

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy
 from alembic import context
 
-from doral.live.storage.connection import SCHEMA_LOCK, Timeouts
+from doral.live.storage.connection import SCHEMA, SCHEMA_LOCK, Timeouts
 from doral.live.storage.urls import PostgresDatabase, SqliteFile
 
 
@@ -48,7 +48,7 @@ def on_sqlite(path: Path, timeouts: Timeouts) -> None:
 
 def on_postgres(database: PostgresDatabase, timeouts: Timeouts) -> None:
     from doral.live.storage import postgres
-    from doral.live.storage.postgres_schema import prepare
+    from doral.live.storage.schema import prepare
 
     def connect() -> Any:
         made = postgres.connect(database, timeouts, is_patient=True)
@@ -59,7 +59,7 @@ def on_postgres(database: PostgresDatabase, timeouts: Timeouts) -> None:
     try:
         with engine.connect() as connection:
             prepare(connection, SCHEMA_LOCK)
-            context.configure(connection=connection, transactional_ddl=True, version_table_schema=postgres.SCHEMA)
+            context.configure(connection=connection, transactional_ddl=True, version_table_schema=SCHEMA)
             with context.begin_transaction():
                 context.run_migrations()
             connection.commit()

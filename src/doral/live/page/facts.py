@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from doral.live.views.decision import Decision
-from doral.live.views.served import Served
+from doral.live.views.groups import Served
 
 
 @dataclass(frozen=True, kw_only=True)

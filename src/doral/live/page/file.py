@@ -8,7 +8,7 @@ from pathlib import Path
 from doral._files import replacing
 from doral.errors import InvalidValue, shown
 from doral.live.errors import StorageError
-from doral.live.views.paths import given_path
+from doral.live.views.files import given_path
 from doral.pages.shell import asset
 
 _SUFFIXES = (".html", ".htm")

@@ -17,11 +17,11 @@ from doral.live.page.history import MOST_PERIODS, History
 from doral.live.page.pace import Standing, spending
 from doral.live.page.waiting import pending, unsettled
 from doral.live.state.definition import DAY_S
-from doral.live.state.ledger import Ledger
+from doral.live.state.parts import Ledger
 from doral.live.state.state import CampaignState
 from doral.live.views.decision import Decision
+from doral.live.views.groups import Served
 from doral.live.views.report import Report, make_report
-from doral.live.views.served import Served
 from doral.live.views.text import all_late, certified, moment, share
 from doral.pages.numbers import count, figure
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from doral.live.events.event import IS_EXPIRED, IS_LATE, Answered, Cancelled, Corrected, Settled
-from doral.live.kinds.subject import Subject
+from doral.live.kinds.request import Subject
 from doral.live.runtime.session import Session
-from doral.live.state.names import read_id
+from doral.live.state.parts import read_id
 from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 from doral.live.views.decision import Decision

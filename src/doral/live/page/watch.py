@@ -21,7 +21,7 @@ from doral.live.runtime.session import Session
 from doral.live.state.state import CampaignState
 from doral.live.storage.contract import PAGE_EVENTS, Log
 from doral.live.views.decision import Decision, make_decision
-from doral.live.views.served import Served, ServedTables
+from doral.live.views.groups import Served, ServedTables
 
 MOST_GROUPS = 20  # of a feature of people
 _PAGE_DECISIONS = 1_000

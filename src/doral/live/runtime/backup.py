@@ -13,16 +13,14 @@ from pathlib import Path
 from doral import _check
 from doral.errors import InvalidValue, UnknownName
 from doral.live.errors import BrokenLog, ConnectionLost
-from doral.live.events.chain import beginning, check, damaged
 from doral.live.events.codec import decode
 from doral.live.events.event import Forgotten, known
-from doral.live.events.row import FORGOTTEN, Row, has_types
+from doral.live.events.row import FORGOTTEN, Row, beginning, check, damaged, has_types
 from doral.live.kinds.request import as_batch
-from doral.live.runtime.new_file import new_file
+from doral.live.storage.connection import Patience
 from doral.live.storage.contract import CampaignRow, Log, Storage
-from doral.live.storage.patience import Patience
 from doral.live.storage.sqlite_copy import prepare_copy, reading_copy, write_copy
-from doral.live.views.paths import given_path
+from doral.live.views.files import given_path, new_file
 
 _PAGE = 5_000
 _ATTEMPTS = 3

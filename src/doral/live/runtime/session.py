@@ -19,21 +19,18 @@ from typing import Any
 
 from doral.errors import DoralError
 from doral.live.errors import BrokenLog, CampaignGone, ConnectionLost, OutcomeUnknown, StorageBusy, StorageError
-from doral.live.events.chain import seal_all
 from doral.live.events.codec import encode
 from doral.live.events.event import ClockSet, EngineJoined, Event, Forgotten
-from doral.live.events.row import Row
+from doral.live.events.row import Row, seal_all
 from doral.live.kinds.request import Request, Result
 from doral.live.runtime.clock import Stamp
-from doral.live.runtime.log_reader import LogReader
 from doral.live.runtime.open_sessions import OpenSessions
-from doral.live.runtime.replay import apply
+from doral.live.runtime.replay import LogReader, apply
 from doral.live.state.definition import engine_name
 from doral.live.state.state import CampaignState
-from doral.live.storage.books import ActRow
+from doral.live.storage.connection import Patience, refuse_child
 from doral.live.storage.contract import CampaignRow, Log, Storage
-from doral.live.storage.forks import refuse_child
-from doral.live.storage.patience import Patience
+from doral.live.storage.service_tables import ActRow
 from doral.prediction.python_policy import PolicyMaker
 
 logger = logging.getLogger("doral.live")

@@ -17,7 +17,7 @@ from doral.errors import InvalidValue
 from doral.live.errors import PolicyFailed
 from doral.live.events.event import OWN_CHOICE, OWN_SKIP, Answered, Choice, Decided
 from doral.live.events.person import features_of
-from doral.live.state.arms import bits_of
+from doral.live.state.parts import bits_of
 from doral.prediction.external import External
 from doral.prediction.python_policy import Answer, Arrival, PolicyMaker, PythonPolicy
 

@@ -14,13 +14,9 @@ from doral.engine.setup import Blueprint
 from doral.live.errors import BrokenLog, CampaignClosed, PolicyFailed
 from doral.live.events.codec import DecidedColumns
 from doral.live.events.event import IS_SKIPPED, About, Arrived, ClockSet, Event, Settled
-from doral.live.state.arms import Arms
-from doral.live.state.counters import Counters
 from doral.live.state.definition import DAY_S, Definition, engine_name, time_of_week
-from doral.live.state.expiries import Expiries
-from doral.live.state.ledger import Ledger, LikelyLedger, exact, plus, times
-from doral.live.state.names import Names
 from doral.live.state.own_policy import OwnPolicy
+from doral.live.state.parts import Arms, Counters, Expiries, Ledger, LikelyLedger, Names, exact, plus, times
 from doral.live.state.plan import Pace, Plan, judge_pace
 from doral.person import Category, Levels
 from doral.problem import OBSERVED, Arm, Problem

@@ -1,21 +1,29 @@
-"""What SQLite and PostgreSQL have in common: a DBAPI connection with explicit transactions and our errors."""
+"""What SQLite and PostgreSQL have in common: connections with explicit transactions, retries, and forked processes."""
 
 from __future__ import annotations
 
+import ctypes
 import logging
+import os
 import time
+import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 from doral import _check
+from doral.live.errors import ConnectionLost, StorageError
 
+SCHEMA = "doral"  # of PostgreSQL
+CAMPAIGN_LOCKS = 0x646F72  # PostgreSQL's advisory locks are shared by all programs of a database: these are ours
 SCHEMA_LOCK = 0  # in the place of a campaign: taken while campaigns are made, and the schema is brought up to date
 BOOKS_LOCK = -1  # likewise: taken while keys, acts and alarms are written
 _MOST_S = 1e6  # a week and more; PostgreSQL counts milliseconds in 31 bits
 WORTH_A_LINE_S = 1.0
-_log = logging.getLogger("doral.live")
+logger = logging.getLogger("doral.live")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,4 +121,100 @@ def note_wait(since: float, what: str) -> None:
     """A line for who looks: a lock that was long in coming."""
     waited = time.monotonic() - since
     if waited > WORTH_A_LINE_S:
-        _log.warning("waited %.1f s for the lock of %s", waited, what)
+        logger.warning("waited %.1f s for the lock of %s", waited, what)
+
+
+RECONNECT_S = 20.0
+_PAUSE_S = 0.05
+logger = logging.getLogger("doral.live")
+
+
+class Patience:
+    """Of one request."""
+
+    _give_up_at: float | None = None
+    _pause_s = _PAUSE_S
+
+    def wait(self, error: ConnectionLost) -> None:
+        """A pause before the next attempt; the error itself, once it has lasted too long."""
+        now = time.monotonic()
+        if self._give_up_at is None:
+            self._give_up_at = now + RECONNECT_S
+        if now > self._give_up_at:
+            raise error
+        logger.warning("%s; trying again", error)
+        time.sleep(self._pause_s)
+        self._pause_s = min(1.0, 2.0 * self._pause_s)
+
+    @property
+    def left_s(self) -> float | None:
+        """How much is left after a connection broke; None as long as none did."""
+        return None if self._give_up_at is None else max(0.0, self._give_up_at - time.monotonic())
+
+
+Identity: TypeAlias = tuple[int, int]  # device and inode
+
+
+class Inheritable(Protocol):
+    """Something that holds a connection to a SQLite file."""
+
+    def inherited(self) -> object:
+        """The connection."""
+
+
+_open: Counter[Identity] = Counter()  # files that this process has open
+_inherited: set[Identity] = set()
+_connections: weakref.WeakSet[Inheritable] = weakref.WeakSet()
+
+
+def note_open(file: Identity, connection: Inheritable) -> None:
+    """This process has the file open until `note_closed`."""
+    _open[file] += 1
+    _connections.add(connection)
+
+
+def note_closed(file: Identity) -> None:
+    """As often as `note_open`."""
+    _open[file] -= 1
+
+
+@contextmanager
+def open_briefly(file: Identity | None) -> Iterator[None]:
+    """The file is open inside the block."""
+    if file is None:
+        yield
+        return
+    _open[file] += 1
+    try:
+        yield
+    finally:
+        _open[file] -= 1
+
+
+def refuse_inherited(file: Identity | None, path: object) -> None:
+    """StorageError where the parent of this process had the file open when it forked."""
+    if file in _inherited:
+        raise StorageError(
+            f"{path}: was open in the process that this one was forked from, and SQLite cannot open it here: fork "
+            "before the store is opened, or start processes with multiprocessing.get_context('spawn')"
+        )
+
+
+def refuse_child(opened_in: int) -> None:
+    """StorageError where what was opened in the process of that number is used in another one."""
+    if os.getpid() != opened_in:
+        raise StorageError(
+            "this store was opened in the process that this one was forked from: open it again here, with doral.open()"
+        )
+
+
+def _after_fork() -> None:
+    for one in list(_connections):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(one.inherited()))  # never closed, not even at the very end
+    _connections.clear()
+    _inherited.update(file for file, count in _open.items() if count > 0)
+    _open.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from doral.live.errors import BrokenLog
 from doral.live.events.event import Deciding, Event, Settled
 from doral.live.events.row import Row
-from doral.live.storage.books import ActRow, Books
+from doral.live.storage.service_tables import ActRow, Books
 
 PAGE_EVENTS = 10_000  # read at a time
 REPLAYED_EVENTS = 1_000  # the same while replaying: with more of them at once, Python looks for garbage all the time

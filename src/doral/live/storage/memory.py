@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from operator import attrgetter
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
@@ -16,8 +19,9 @@ from doral.live.errors import CampaignExists, CampaignGone, StorageBusy
 from doral.live.events.codec import decode
 from doral.live.events.event import Deciding, Event, Settled, known
 from doral.live.events.row import FORGOTTEN, MAKES_DECISION, Row
-from doral.live.storage.books import ActRow, Books
 from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, Storage, by_decision
+from doral.live.storage.service_tables import ActRow, Books, SqlBooks
+from doral.live.storage.sqlite_copy import PlainSqlite
 
 
 class _Kept:
@@ -284,10 +288,35 @@ class MemoryStorage(Storage):
     def books(self) -> Books:
         with self._lock:
             if self._books is None:
-                from doral.live.storage.memory_books import memory_books
-
                 self._books = memory_books()
             return self._books
 
     def close(self) -> None:
         """The log lives as long as this object."""
+
+
+_TABLES = "doral.live.migrations.versions.0005_service"
+
+
+class _InMemory(PlainSqlite):
+    def close(self) -> None:
+        """What is in it would be gone."""
+
+
+def memory_books() -> SqlBooks:
+    """Empty."""
+    connection = _InMemory(Path(":memory:"), "file::memory:")
+    connection.run_script(_tables())
+    return SqlBooks(lambda: connection, has_one_connection=True)
+
+
+def _tables() -> str:
+    """The statements of the migration that makes them."""
+    from alembic.migration import MigrationContext
+    from alembic.operations import Operations
+
+    written = io.StringIO()
+    context = MigrationContext.configure(dialect_name="sqlite", opts={"as_sql": True, "output_buffer": written})
+    with Operations.context(context):
+        importlib.import_module(_TABLES).upgrade()
+    return written.getvalue()

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from doral._files import replacing
 from doral.live.errors import ArchiveMissing, BrokenLog, StorageError
-from doral.live.events.chain import check
 from doral.live.events.codec import decode
 from doral.live.events.event import Forgotten
-from doral.live.events.row import COLUMNS, FORGOTTEN, Row
+from doral.live.events.row import COLUMNS, FORGOTTEN, Row, check
 from doral.live.storage.connection import Connection
-from doral.live.views.parquet import write_parquet
+from doral.live.views.files import write_parquet
 
 if TYPE_CHECKING:
     import polars as pl

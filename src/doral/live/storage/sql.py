@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING
 
 from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageError
 from doral.live.events.row import Row
-from doral.live.storage import forks, migrating, old_archives, sqlite_file
-from doral.live.storage.books import ActRow, Books
-from doral.live.storage.connection import SCHEMA_LOCK, Connection, Timeouts
+from doral.live.storage import old_archives, sqlite_file
+from doral.live.storage.connection import SCHEMA_LOCK, Connection, Patience, Timeouts, refuse_child
 from doral.live.storage.contract import CampaignRow, Log, Pages, Storage
-from doral.live.storage.patience import Patience
-from doral.live.storage.sql_books import SqlBooks, note_in
+from doral.live.storage.schema import HEAD, REVISIONS, bring_up_to_date
+from doral.live.storage.service_tables import ActRow, Books, SqlBooks, note_in
 from doral.live.storage.sql_log import SqlLog, gone, put_in, rows_of
 from doral.live.storage.sqlite import SqliteConnection
 from doral.live.storage.urls import PostgresDatabase, SqliteFile, read_postgres, read_sqlite
 
 if TYPE_CHECKING:
-    from doral.live.storage.postgres_pool import PostgresPool
+    from doral.live.storage.postgres import PostgresPool
 
 
 def _read_url(url: str) -> SqliteFile | PostgresDatabase:
@@ -57,7 +56,7 @@ class SqlStorage(Storage):
             _find_or_make(self._place.path, create=create)
         connection = _connect(self._place, self._timeouts)
         try:
-            migrating.bring_up_to_date(self._place, connection, self._timeouts)
+            bring_up_to_date(self._place, connection, self._timeouts)
             if not connection.is_read_only:
                 old_archives.bring_back(connection)
         finally:
@@ -65,7 +64,7 @@ class SqlStorage(Storage):
         self._books = SqlBooks(self._connected)  # always open: keys are looked up for every request
         self._pool: PostgresPool | None = None
         if not isinstance(self._place, SqliteFile):
-            from doral.live.storage.postgres_pool import PostgresPool
+            from doral.live.storage.postgres import PostgresPool
 
             self._pool = PostgresPool(self._place, self._timeouts)
             self.shares_connections = True
@@ -76,7 +75,7 @@ class SqlStorage(Storage):
 
     def _opened(self) -> Connection:
         """A connection for one request; where they are shared, one that may have been used before."""
-        forks.refuse_child(self._pid)
+        refuse_child(self._pid)
         if self._pool is None or isinstance(self._place, SqliteFile):
             return self._connected()
         from doral.live.storage.postgres import PostgresConnection
@@ -87,10 +86,10 @@ class SqlStorage(Storage):
         """Another connection to what was opened; a file that has become something else since is not touched."""
         if isinstance(self._place, SqliteFile):
             sqlite_file.check_there(self._place.path)
-            found = sqlite_file.look_into(self._place.path, migrating.REVISIONS).revision
-            if found != migrating.HEAD:
+            found = sqlite_file.look_into(self._place.path, REVISIONS).revision
+            if found != HEAD:
                 raise StorageError(
-                    f"{self._place.path}: is not the database that was opened, which had schema {migrating.HEAD} "
+                    f"{self._place.path}: is not the database that was opened, which had schema {HEAD} "
                     f"(this one: {found or 'none'}); nothing was changed: put it back, or open the store again"
                 )
         return _connect(self._place, self._timeouts)
@@ -239,4 +238,4 @@ def _find_or_make(path: Path, *, create: bool) -> None:
     if create:
         sqlite_file.make(path)
     sqlite_file.check_there(path)
-    sqlite_file.look_into(path, migrating.REVISIONS)
+    sqlite_file.look_into(path, REVISIONS)

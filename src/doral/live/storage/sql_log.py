@@ -7,15 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from doral.live.errors import BrokenLog, CampaignExists, CampaignGone, StorageError
-from doral.live.events.chain import beginning, damaged, is_intact
 from doral.live.events.codec import decode
 from doral.live.events.event import Deciding, Event, Settled, known
-from doral.live.events.row import COLUMNS, FORGOTTEN, MAKES_DECISION, Row, has_types
+from doral.live.events.row import COLUMNS, FORGOTTEN, MAKES_DECISION, Row, beginning, damaged, has_types, is_intact
 from doral.live.storage import old_archives
-from doral.live.storage.books import ActRow
 from doral.live.storage.connection import Connection
 from doral.live.storage.contract import KEPT_SNAPSHOTS, PAGE_EVENTS, CampaignRow, Log, Pages, by_decision
-from doral.live.storage.sql_books import note_in
+from doral.live.storage.service_tables import ActRow, note_in
 
 _BY_DECISION, _BY_KEY = "events_by_decision", "events_by_key_hash"
 _INSERTED = ("campaign_id", *COLUMNS)

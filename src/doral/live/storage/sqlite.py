@@ -1,18 +1,20 @@
-"""Campaigns in a SQLite file."""
+"""Campaigns in a SQLite file, whose writers queue for its lock."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
+import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from doral.errors import InvalidValue
 from doral.live.errors import BrokenLog, OutcomeUnknown, StorageBusy, StorageError
-from doral.live.storage import forks, sqlite_file
-from doral.live.storage.connection import WORTH_A_LINE_S, Connection, Timeouts, note_wait
-from doral.live.storage.turns import Turns
+from doral.live.storage import sqlite_file
+from doral.live.storage.connection import WORTH_A_LINE_S, Connection, Timeouts, note_closed, note_open, note_wait
 
 _LOOK_S = 0.0002
 _READ_AGAIN = 20
@@ -62,7 +64,7 @@ class SqliteConnection(Connection):
             )
         except sqlite3.Error as error:
             raise sqlite_file.from_sqlite(error, self._path) from error
-        forks.opened(self._watched.file, self)
+        note_open(self._watched.file, self)
         self._is_open = True
         self._run = self._connection.execute
         try:
@@ -75,7 +77,7 @@ class SqliteConnection(Connection):
         self._connection.close()
         if self._is_open:
             self._is_open = False
-            forks.closed(self._watched.file)
+            note_closed(self._watched.file)
 
     def index_hint(self, index: str) -> str:
         # Without statistics SQLite prefers the primary key, and reads the whole campaign.
@@ -301,3 +303,85 @@ class SqliteConnection(Connection):
         self._is_writing = False
         if self._turns is not None:
             self._turns.close()
+
+
+try:
+    import fcntl
+except ImportError:  # not on this platform
+    HAS_LOCKS = False
+else:
+    HAS_LOCKS = True
+
+SUFFIX = "-queue"
+_QUEUE_LOOK_S = 0.0003  # the same for all who wait, so that all have the same chance
+
+
+class Turns:
+    """One connection's place in the queue."""
+
+    def __init__(self, database: Path) -> None:
+        self._file = _opened(database)
+        if self._file is not None:
+            _all.add(self)
+
+    def take(self, until: float) -> bool:
+        """Wait to be the next; False if it takes too long."""
+        if self._file is None:
+            return True
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    return False
+                time.sleep(_QUEUE_LOOK_S)
+            except OSError:  # a file system without such locks
+                self.close()
+                return True
+            else:
+                return True
+
+    def leave(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _opened(database: Path) -> int | None:
+    """The file, made with the mode of the database so that whoever may write to one may queue at the other."""
+    if not HAS_LOCKS:
+        return None
+    name = os.path.realpath(database) + SUFFIX
+    flags = os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        mode = database.stat().st_mode & 0o666
+        try:
+            made = os.open(name, flags | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return os.open(name, flags)
+        os.fchmod(made, mode)
+    except OSError:
+        return None
+    return made
+
+
+_all: weakref.WeakSet[Turns] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """A child lets go of the parent's places: a lock that two processes hold would outlive the one that took it."""
+    for one in list(_all):
+        one.close()
+    _all.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

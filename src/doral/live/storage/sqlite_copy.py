@@ -10,16 +10,17 @@ from typing import Any
 
 from doral.errors import InvalidValue
 from doral.live.errors import StorageError
-from doral.live.storage import migrating, sqlite_file
+from doral.live.storage import sqlite_file
 from doral.live.storage.connection import Connection
 from doral.live.storage.contract import CampaignRow, Log, Pages
+from doral.live.storage.schema import HEAD, REVISIONS, upgrade
 from doral.live.storage.sql_log import SqlLog, put_in, rows_of
 from doral.live.storage.urls import SqliteFile
 
 
 def prepare_copy(path: Path) -> None:
     """Tables, in a file that is there and empty."""
-    migrating.upgrade(SqliteFile(path=path))
+    upgrade(SqliteFile(path=path))
 
 
 def write_copy(path: Path, campaigns: Sequence[tuple[CampaignRow, Pages]]) -> None:
@@ -41,10 +42,10 @@ def write_copy(path: Path, campaigns: Sequence[tuple[CampaignRow, Pages]]) -> No
 def reading_copy(path: Path) -> Iterator[list[tuple[CampaignRow, Log]]]:
     """All campaigns of a file by name, as they are at one moment; no trace is left of having looked."""
     sqlite_file.check_there(path)
-    found = sqlite_file.look_into(path, migrating.REVISIONS).revision
+    found = sqlite_file.look_into(path, REVISIONS).revision
     if found is None:
         raise StorageError(f"{path}: holds no campaigns: is it a backup?")
-    if found != migrating.HEAD:
+    if found != HEAD:
         raise StorageError(
             f"{path}: its tables are of an older version ({found}): open it once with doral.open(), which brings it up "
             "to date, and then restore it"

@@ -20,8 +20,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from doral.live.errors import NewerDatabase, OutcomeUnknown, StorageBusy, StorageError
-from doral.live.storage import forks
-from doral.live.storage.forks import Identity
+from doral.live.storage.connection import Identity, open_briefly, refuse_inherited
 
 _OURS = frozenset(("campaigns", "events", "alembic_version"))
 _OUR_REVISION = re.compile(r"\d{4}")
@@ -116,7 +115,7 @@ def make(path: Path) -> None:
 
 def check_there(path: Path) -> None:
     """A file, or the error that says what else."""
-    forks.refuse_inherited(identity(str(path)), path)
+    refuse_inherited(identity(str(path)), path)
     with _one_maker:
         try:
             mode = path.stat().st_mode
@@ -184,7 +183,7 @@ def not_text(error: UnicodeDecodeError, path: Path) -> StorageError:
 def _content(path: Path, known: tuple[str, ...], *, immutable: bool) -> Content:
     address = uri(path, "ro", immutable=immutable)
     with (
-        forks.open_briefly(identity(str(path))),
+        open_briefly(identity(str(path))),
         closing(sqlite3.connect(address, uri=True, timeout=10.0)) as connection,
     ):
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

@@ -10,10 +10,9 @@ from doral import _check
 from doral.errors import InvalidValue, UnknownName
 from doral.live.errors import BrokenLog, UnknownDecision
 from doral.live.events.event import DECIDE_SCOPE, IS_PENDING, STATE_NAMES, Corrected, Deciding, Settled
-from doral.live.kinds.request import scoped_key, used_keys
-from doral.live.kinds.subject import Subject
+from doral.live.kinds.request import Subject, scoped_key, used_keys
 from doral.live.runtime.session import Session
-from doral.live.state.names import make_id, read_id
+from doral.live.state.parts import make_id, read_id
 from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 from doral.live.views.decision import Decision, make_decision

@@ -19,8 +19,7 @@ from doral._files import replacing
 from doral.errors import shown
 from doral.live.errors import StorageError
 from doral.live.views.decision import Decision
-from doral.live.views.parquet import write_parquet
-from doral.live.views.paths import given_path
+from doral.live.views.files import given_path, write_parquet
 from doral.logs.source import FORMULA
 from doral.logs.source import NEUTRALISED as NEUTRALISED
 from doral.person import Category, Feature

@@ -9,7 +9,7 @@ from typing import Any
 from doral.live.errors import BrokenLog
 from doral.live.events.event import Closed, Decided, Event, Leased, LeaseEnded
 from doral.live.state.definition import OLD_ENGINE
-from doral.live.state.names import make_id
+from doral.live.state.parts import make_id
 from doral.live.state.state import CampaignState
 
 MOST_DIFFERENCES = 1_000  # that are listed; all are counted

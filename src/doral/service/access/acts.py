@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from doral.live.storage.books import ActRow
+from doral.live.storage.service_tables import ActRow
 
 COMMAND_LINE = "command line"  # in the place of an address
 _LONGEST = 4_000  # characters of details

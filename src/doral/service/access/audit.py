@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi import Request
 
-from doral.live.storage.books import ActRow
+from doral.live.storage.service_tables import ActRow
 from doral.service.access.acts import act_row
 from doral.service.access.caller import Caller
 from doral.service.access.entrance import address_of

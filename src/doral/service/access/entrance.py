@@ -7,7 +7,7 @@ from collections.abc import MutableMapping
 from dataclasses import replace
 from typing import Any
 
-from doral.live.storage.books import Books
+from doral.live.storage.service_tables import Books
 from doral.service.access import refusals
 from doral.service.access.caller import Caller
 from doral.service.access.cookies import cookie_in, cookie_name, csrf_of

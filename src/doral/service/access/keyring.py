@@ -10,7 +10,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from doral.live.storage.books import Books, KeyRow
+from doral.live.storage.service_tables import Books, KeyRow
 from doral.service.access.caller import Caller
 from doral.service.threads import Run
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from doral import _check
 from doral.errors import InvalidValue, UnknownName
-from doral.live.storage.books import Books, KeyRow
+from doral.live.storage.service_tables import Books, KeyRow
 from doral.service.access.acts import act_by_hand
 from doral.service.access.caller import ROLES
 

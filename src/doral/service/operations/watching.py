@@ -10,8 +10,8 @@ from doral.engine.explain import view_forecast
 from doral.live.campaign import Campaign
 from doral.live.events.codec import decode
 from doral.live.state.state import CampaignState
-from doral.live.storage.books import AlarmRow, Books
 from doral.live.storage.contract import Log
+from doral.live.storage.service_tables import AlarmRow, Books
 from doral.live.views.health import Health
 from doral.service.operations.alarms import (
     arm_silent,

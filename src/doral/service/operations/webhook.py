@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx2
 
-from doral.live.storage.books import AlarmRow
+from doral.live.storage.service_tables import AlarmRow
 from doral.service.service import Service
 
 _LOOK_S = 2.0

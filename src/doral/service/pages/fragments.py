@@ -18,7 +18,7 @@ from doral.errors import DoralError
 from doral.live.campaign import Campaign
 from doral.live.page.facts import CampaignFacts
 from doral.live.page.page import SECTIONS, parts
-from doral.live.storage.books import AlarmRow
+from doral.live.storage.service_tables import AlarmRow
 from doral.live.views.text import moment
 from doral.pages.names import short
 from doral.pages.shell import section

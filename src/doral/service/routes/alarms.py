@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field
 
-from doral.live.storage.books import AlarmRow
+from doral.live.storage.service_tables import AlarmRow
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
 from doral.service.service import service_of

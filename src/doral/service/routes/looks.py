@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
 from doral.live.campaign import Campaign
-from doral.live.state.ledger import Ledger
+from doral.live.state.parts import Ledger
 from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
 from doral.service.models.looks import FactsShown, HealthShown, LedgerShown, ReportShown, VerificationShown

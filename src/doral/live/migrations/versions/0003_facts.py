@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from doral.live.events.chain import beginning, hash_key, link
-from doral.live.events.row import COLUMNS, Row
+from doral.live.events.row import COLUMNS, Row, beginning, hash_key, link
 
 revision = "0003"
 down_revision = "0002"

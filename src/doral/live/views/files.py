@@ -4,13 +4,39 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from doral._files import UNFINISHED_SUFFIX, sync_folder
 from doral.errors import InvalidValue, shown
 from doral.live.errors import StorageError
+
+
+def given_path(path: object, *, suffixes: tuple[str, ...] = (), field: str = "path", is_text: bool = False) -> Path:
+    """A path that a file can have; with one of these endings, where there are some.
+
+    One that `is_text` can be kept in a database.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidValue(field, path, "must be a string or a Path")
+    try:
+        name = os.fsencode(path)
+        is_possible = b"\0" not in name
+        if is_text:
+            name.decode()
+    except UnicodeError:
+        is_possible = False
+    if not is_possible:
+        raise InvalidValue(field, path, "must not contain characters that no file name can hold")
+    checked = Path(os.fsdecode(path))
+    if is_text and not checked.name:
+        raise InvalidValue(field, str(checked), "must name a file")
+    if suffixes and checked.suffix not in suffixes:
+        raise InvalidValue(field, str(checked), f"must end in {' or '.join(suffixes)}")
+    return checked
+
 
 _BESIDE = ("", "-journal", "-wal", "-shm")  # what SQLite may leave
 
@@ -56,3 +82,31 @@ def _give_name(unfinished: Path, target: Path) -> None:
     except OSError:  # a file system without links
         refuse_if_there(target)
         unfinished.rename(target)
+
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def write_parquet(file: BinaryIO, pages: Iterable[pl.DataFrame], schema: dict[str, Any], *, group_rows: int) -> None:
+    """All pages into a file that is open; OSError where the disk fails."""
+    from polars.exceptions import ComputeError
+    from polars.io.plugins import register_io_source
+
+    failed: list[BaseException] = []
+
+    def source(*_: Any) -> Iterator[pl.DataFrame]:
+        try:
+            yield from pages
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    try:
+        register_io_source(source, schema=schema).sink_parquet(file, row_group_size=group_rows)
+    except ComputeError as error:
+        if failed:  # Polars has made a text of it
+            raise failed[0] from None
+        if "os error" not in str(error):
+            raise
+        raise OSError(str(error)) from error

@@ -1,18 +1,96 @@
-"""The schema `doral` of a PostgreSQL database: made for a new store, and where tables of version 0.1 move to.
+"""The schema of a database: made, brought up to date, or refused.
 
-Version 0.1 had its tables in `public`, and its revision in the `alembic_version` there, which other programs use, too.
+Version 0.1 had its tables in `public` of PostgreSQL, and its revision in the `alembic_version` there, which other
+programs use, too: they move to the schema `doral`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from doral.live.errors import StorageError
-from doral.live.storage.postgres import CAMPAIGN_LOCKS, SCHEMA
+from doral.live.errors import NewerDatabase, StorageBusy, StorageError
+from doral.live.storage import sqlite_file
+from doral.live.storage.connection import CAMPAIGN_LOCKS, SCHEMA, Connection, Timeouts
+from doral.live.storage.urls import PostgresDatabase, SqliteFile
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    import sqlalchemy
+    from alembic.config import Config
+
+HEAD = "0005"  # the revision of the tables that this version reads and writes; the last in migrations/versions
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
+_one_thread = Lock()
+_FOLDER = Path(__file__).parent.parent / "migrations"
+
+
+def revision(place: SqliteFile | PostgresDatabase, connection: Connection) -> str | None:
+    """The revision that a database has; None where there is no doral in it yet, or only in its old place."""
+    if isinstance(place, SqliteFile):
+        return sqlite_file.look_into(place.path, REVISIONS).revision
+    from doral.live.storage.schema import refuse_strangers
+
+    refuse_strangers(connection.execute)
+    schema = connection.schema
+    there = connection.execute(f"SELECT to_regclass('{schema}alembic_version')")[0][0] is not None
+    rows = connection.execute(f"SELECT version_num FROM {schema}alembic_version") if there else []
+    return rows[0][0] if rows else None
+
+
+def bring_up_to_date(place: SqliteFile | PostgresDatabase, connection: Connection, timeouts: Timeouts) -> None:
+    """Make or upgrade the tables; a database of a newer version is refused before anything is touched."""
+    found = revision(place, connection)
+    if found == HEAD:
+        return
+    _refuse_newer(found)
+    if connection.is_read_only:
+        raise StorageError(
+            f"{place.shown}: its tables are of an older version ({found or 'none'}), and it is read-only here: "
+            "open it once where it can be written to"
+        )
+    # Alembic keeps its context in globals, so threads take turns here; processes in `env.py`, by the database's lock.
+    with _one_thread:
+        upgrade(place, timeouts=timeouts)
+
+
+def _refuse_newer(found: str | None) -> None:
+    if found is not None and found not in REVISIONS:
+        raise NewerDatabase(
+            f"the database has schema {found!r}, and this doral knows {REVISIONS[0]} to {HEAD}: "
+            "it was written by a newer version; install that one"
+        )
+
+
+def config(place: SqliteFile | PostgresDatabase, timeouts: Timeouts) -> Config:
+    """Alembic's settings, without a file."""
+    from alembic.config import Config
+
+    settings = Config()
+    settings.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
+    settings.attributes["place"] = place
+    settings.attributes["timeouts"] = timeouts
+    return settings
+
+
+def upgrade(place: SqliteFile | PostgresDatabase, to: str = HEAD, timeouts: Timeouts | None = None) -> None:
+    """Run Alembic."""
+    from alembic import command
+    from sqlalchemy.exc import SQLAlchemyError
+
+    timeouts = timeouts or Timeouts()
+    try:
+        command.upgrade(config(place, timeouts), to)
+    except SQLAlchemyError as error:
+        said = str(getattr(error, "orig", None) or error).strip()
+        if "lock timeout" in said or "database is locked" in said:
+            raise StorageBusy(
+                f"the tables could not be brought up to date: others have kept the database locked for "
+                f"{timeouts.lock_s:g} s; nothing was changed: try again"
+            ) from error
+        raise StorageError(f"the tables could not be brought up to date: {said}; nothing was changed") from error
+
 
 _FIRST = ("0001", "0002")  # the revisions of version 0.1
 _OLD_PLACE = "public"
@@ -46,7 +124,7 @@ def refuse_strangers(run: Callable[[str], Iterable[Any]]) -> None:
         )
 
 
-def prepare(connection: Connection, schema_lock: int) -> None:
+def prepare(connection: sqlalchemy.Connection, schema_lock: int) -> None:
     """In the transaction of a migration, and before it: one process at a time, a schema, and old tables in it."""
     run = connection.exec_driver_sql
     run(f"SELECT pg_advisory_xact_lock({CAMPAIGN_LOCKS:d}, {schema_lock:d})")
@@ -65,7 +143,7 @@ def prepare(connection: Connection, schema_lock: int) -> None:
     run(f"SET LOCAL search_path = {SCHEMA}")  # where migrations make their tables
 
 
-def _forbidden(connection: Connection, what: str) -> StorageError:
+def _forbidden(connection: sqlalchemy.Connection, what: str) -> StorageError:
     role = connection.exec_driver_sql("SELECT quote_ident(current_user)").scalar()
     return StorageError(
         f"PostgreSQL: the role {role} may not {what} {SCHEMA!r}; nothing was changed: have an administrator run "
@@ -73,7 +151,7 @@ def _forbidden(connection: Connection, what: str) -> StorageError:
     )
 
 
-def _old_revision(connection: Connection) -> str | None:
+def _old_revision(connection: sqlalchemy.Connection) -> str | None:
     """The revision of tables in the old place; None where there are none, or none of ours."""
     run = connection.exec_driver_sql
     if run(f"SELECT to_regclass('{SCHEMA}.alembic_version')").scalar() is not None:
@@ -93,7 +171,7 @@ def _old_revision(connection: Connection) -> str | None:
     return next((one for one in revisions if one in _FIRST), None)
 
 
-def _move(connection: Connection, revision: str) -> None:
+def _move(connection: sqlalchemy.Connection, revision: str) -> None:
     run = connection.exec_driver_sql
     tables = ["campaigns", "events"] if revision == _FIRST[0] else ["campaigns", "events", "snapshots"]
     for table in tables:  # with their indexes, and the sequence of identifiers

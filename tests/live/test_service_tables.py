@@ -14,7 +14,7 @@ import pytest
 
 import doral
 from doral.live.errors import StorageError
-from doral.live.storage.books import LONGEST_UNTOLD_S, ActRow, AlarmRow, Books, KeyRow
+from doral.live.storage.service_tables import LONGEST_UNTOLD_S, ActRow, AlarmRow, Books, KeyRow
 from doral.live.store import Store
 from tests.live.conftest import Zygote
 
