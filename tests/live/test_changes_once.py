@@ -45,6 +45,7 @@ CHANGES: dict[str, tuple[Change, Change]] = {  # each, and the same key for some
         lambda one, key: one.forget("visit-1", key),
         lambda one, key: one.forget(["visit-1", "visit-2"], key),
     ),
+    "pause": (lambda one, key: one.pause(key=key), lambda one, key: one.resume(key=key)),
     "close": (lambda one, key: one.close(key=key), lambda one, key: one.top_up(5.0, key=key)),
 }
 

@@ -46,6 +46,8 @@ TABLE: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("POST", KITS + "/expire"): (ADMIN, ONE),
     ("POST", KITS + "/clock"): (ADMIN, ONE),
     ("POST", KITS + "/forget"): (ADMIN, ONE),
+    ("POST", KITS + "/pause"): (ADMIN, ONE),
+    ("POST", KITS + "/resume"): (ADMIN, ONE),
     ("POST", KITS + "/close"): (ADMIN, ONE),
     ("POST", KITS + "/decisions"): (DECIDE, ONE),
     ("POST", KITS + "/decisions/batch"): (DECIDE, ONE),

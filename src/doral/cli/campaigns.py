@@ -12,6 +12,7 @@ from doral.cli.campaign_options import (
     DEFAULT_STORAGE,
     At,
     Json,
+    Key,
     Name,
     Storage,
     TakesNumbers,
@@ -125,6 +126,22 @@ def _write_page(name: str, file: Path | None, *, is_only_page: bool, storage: st
     with opened(storage) as store:
         store.campaign(name).page(path)
         typer.echo(f"wrote {path}")
+
+
+@app.command()
+def pause(name: Name, key: Key = None, storage: Storage = DEFAULT_STORAGE) -> None:
+    """Skip every arrival until the campaign is resumed; answers are taken."""
+    with opened(storage) as store:
+        store.campaign(name).pause(key=key)
+        typer.echo(f"paused {name}")
+
+
+@app.command()
+def resume(name: Name, key: Key = None, storage: Storage = DEFAULT_STORAGE) -> None:
+    """Decide again after a pause."""
+    with opened(storage) as store:
+        store.campaign(name).resume(key=key)
+        typer.echo(f"resumed {name}")
 
 
 @app.command()

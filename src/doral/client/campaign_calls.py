@@ -201,6 +201,12 @@ class CampaignCalls:
         body = {"keys": [_check.name("key", one) for one in keys]}
         return self._change("forget", body=body, read=lambda given: int(given["forgotten"]), key=_key(request_key))
 
+    def pause(self, key: str | None = None) -> Call[None]:
+        return self._change("pause", read=nothing, key=_key(key))
+
+    def resume(self, key: str | None = None) -> Call[None]:
+        return self._change("resume", read=nothing, key=_key(key))
+
     def close(self, key: str | None = None) -> Call[None]:
         return self._change("close", read=nothing, key=_key(key))
 

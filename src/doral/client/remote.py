@@ -108,6 +108,8 @@ class RemoteCampaign:
     record = _sent(CampaignCalls.record)
     record_many = _sent(CampaignCalls.record_many)
     add_arm = _sent(CampaignCalls.add_arm)
+    pause = _sent(CampaignCalls.pause)
+    resume = _sent(CampaignCalls.resume)
     pause_arm = _sent(CampaignCalls.pause_arm)
     resume_arm = _sent(CampaignCalls.resume_arm)
     retire_arm = _sent(CampaignCalls.retire_arm)

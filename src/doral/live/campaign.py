@@ -19,7 +19,17 @@ from doral.live.events.event import (
     STATE_NAMES,
 )
 from doral.live.kinds.answer import Cancel, Cancellation, Correct, GiveAnswer, GiveAnswers, answer_of, make_answer
-from doral.live.kinds.change import AddArm, ChangeArm, Close, Extend, ExtendUntil, RepairClock, TopUp, top_up_amount
+from doral.live.kinds.change import (
+    AddArm,
+    ChangeArm,
+    Close,
+    Extend,
+    ExtendUntil,
+    Pause,
+    RepairClock,
+    TopUp,
+    top_up_amount,
+)
 from doral.live.kinds.decide import Decide, DecideMany, arrival_of, make_arrival
 from doral.live.kinds.expire import Expire
 from doral.live.kinds.forget import Forget
@@ -385,6 +395,22 @@ class Campaign:
             key: A name of this very request: a repeated one sets it once.
         """
         self._session.write(RepairClock(to, scoped_key(CHANGE_SCOPE, key)))
+
+    def pause(self, key: str | None = None) -> None:
+        """Skip every arrival until `resume`, with the reason code "paused". Answers are taken as before.
+
+        Args:
+            key: A name of this very request: one that comes again, however late, changes nothing.
+        """
+        self._session.write(Pause(True, scoped_key(CHANGE_SCOPE, key)))
+
+    def resume(self, key: str | None = None) -> None:
+        """Decide again after `pause`.
+
+        Args:
+            key: A name of this very request: one that comes again, however late, changes nothing.
+        """
+        self._session.write(Pause(False, scoped_key(CHANGE_SCOPE, key)))
 
     def close(self, key: str | None = None) -> None:
         """End the campaign: no more decisions. Answers to open ones are still taken.

@@ -18,7 +18,7 @@ def summary(name: str, now: CampaignState) -> dict[str, Any]:
     return {
         "name": name,
         "created_at": now.definition.created_at,
-        "state": "closed" if now.closed else "racing" if engine.is_racing else "open",
+        "state": now.stage,
         "policy": now.definition.policy.name,
         "clock": now.definition.clock,
         "events": now.sequence,

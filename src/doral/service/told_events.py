@@ -41,6 +41,8 @@ KIND_WORDS = {
     kinds.ARM_RETIRED: "arm retired",
     kinds.TOPPED_UP: "topped up",
     kinds.EXTENDED: "extended",
+    kinds.PAUSED: "paused",
+    kinds.RESUMED: "resumed",
     kinds.CLOSED: "closed",
     kinds.ENGINE_JOINED: "engine joined",
     kinds.RECORDED: "recorded",

@@ -24,7 +24,7 @@ IS_SKIPPED, IS_PENDING, IS_RETURNED, IS_EXPIRED, IS_LATE, IS_CANCELLED = 0, 1, 2
 STATE_NAMES = ("skipped", "pending", "returned", "expired", "late", "cancelled")
 
 # In the place of a reason of the engine.
-MADE_ELSEWHERE, OWN_CHOICE, OWN_SKIP = 100, 101, 102
+MADE_ELSEWHERE, OWN_CHOICE, OWN_SKIP, WHILE_PAUSED = 100, 101, 102, 103
 UNHEARD = -1  # in the place of an outcome: the engine does not hear of the answer
 
 # Keys of different operations live apart: a visit's key may serve its decision and its answer.
@@ -341,6 +341,17 @@ class Extended(Event):
 
     def request(self) -> list[Any]:
         return [self.kind, None, json.dumps(self.said())]
+
+
+@dataclass(frozen=True, slots=True)
+class PauseChanged(Event):
+    """The campaign was paused, so that all arrivals are skipped, or resumed."""
+
+    is_paused: bool
+
+    @property
+    def kind(self) -> int:
+        return row.PAUSED if self.is_paused else row.RESUMED
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ FORGOTTEN = 17
 NOTED = 18
 LEASED = 19  # of budget leases, which are gone: written before, and read for ever
 LEASE_ENDED = 20
+PAUSED = 21
+RESUMED = 22
 
 MAKES_DECISION = (DECIDED, RECORDED)
 

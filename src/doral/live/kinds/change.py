@@ -16,6 +16,7 @@ from doral.live.events.event import (
     EngineJoined,
     Event,
     Extended,
+    PauseChanged,
     Place,
     ToppedUp,
     known,
@@ -165,6 +166,20 @@ class ExtendUntil(Change):
         return clock > end
 
 
+class Pause(Change):
+    """All arrivals are skipped until the campaign is resumed, or no longer so."""
+
+    def __init__(self, is_paused: bool, key: str | None) -> None:
+        super().__init__(key)
+        self.is_paused = is_paused
+
+    def event(self, state: CampaignState, place: Place) -> Event:
+        return PauseChanged(place, self.is_paused)
+
+    def is_needed(self, state: CampaignState) -> bool:
+        return state.arms.is_paused != self.is_paused
+
+
 class Close(Change):
     """No more decisions."""
 
@@ -226,6 +241,8 @@ def apply_change(state: CampaignState, event: Event) -> Event:
             state.engine.extend_until(event.until)
         else:
             state.engine.extend(known(event.rounds))
+    elif isinstance(event, PauseChanged):
+        state.arms.pause(event.is_paused)
     elif isinstance(event, Closed):
         state.closed = True
     elif isinstance(event, EngineJoined):

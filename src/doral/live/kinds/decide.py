@@ -11,14 +11,24 @@ import numpy as np
 
 from doral import _check
 from doral._arrays import Bits
-from doral.engine.decide import SKIPPED_OVER
+from doral.engine.decide import SKIPPED_OVER, SKIPPED_UNAVAILABLE
 from doral.engine.engine import NO_FEATURES, Who
 from doral.engine.engine import Decided as Chosen
 from doral.engine.explain import explain_effects
 from doral.errors import DoralError
 from doral.live.errors import BrokenLog
 from doral.live.events.codec import DecidedColumns
-from doral.live.events.event import DECIDE_SCOPE, UNDECIDED, Arrived, Choice, Decided, Deciding, Event, known
+from doral.live.events.event import (
+    DECIDE_SCOPE,
+    UNDECIDED,
+    WHILE_PAUSED,
+    Arrived,
+    Choice,
+    Decided,
+    Deciding,
+    Event,
+    known,
+)
 from doral.live.events.person import NOTHING_ASKED, Asked, asked_of, context_for, explained, person_for, who_of
 from doral.live.events.row import hash_key
 from doral.live.kinds.request import Request, check_same, read_all, scoped_key, used_keys
@@ -238,6 +248,8 @@ def _apply_one(state: CampaignState, event: Decided) -> Decided:
 
 def _apply_own(state: CampaignState, own: OwnPolicy, event: Decided) -> Decided:
     """Have the campaign's own policy choose; the engine follows, as it does on replay."""
+    if state.arms.is_paused:  # it is not asked, live or on replay
+        return _apply_many(state, [event], state.arms.off)[0]
     choice = own.choose(state, event)
     made = Decided(event.place, event.arrival, choice)
     fact = made if event.choice is UNDECIDED else event
@@ -282,6 +294,8 @@ def _enter(state: CampaignState, event: Decided, chosen: Chosen) -> Decided:
 def _choice(state: CampaignState, context: int, chosen: Chosen) -> Choice:
     """Return what is done: where the problem has a control arm, a skip means that arm, except after the end."""
     arm, reason, round_, number, probability, value, price = chosen
+    if state.arms.is_paused and reason == SKIPPED_UNAVAILABLE:
+        reason = WHILE_PAUSED
     if arm < 0 and state.arms.control is not None and reason != SKIPPED_OVER:
         arm = state.arms.control
     if arm < 0:

@@ -149,7 +149,7 @@ class CampaignFacts:
     tag: str  # with which the identifiers of its decisions begin
     policy: str
     clock: str  # "seconds" or "rounds"
-    state: str  # "open", "racing" or "closed"
+    state: str  # "open", "racing", "paused" or "closed"
     made_at: float  # the moment, in seconds since 1970
     began_at: float
     last_at: float  # of the last event

@@ -27,6 +27,7 @@ from doral.pages.numbers import count, figure
 
 MOST_PAIRS = 1_000  # of contexts and arms that are told one by one
 MOST_CERTIFICATES = 200
+_PLAN_STEP_S = 60.0
 
 
 class Finish:
@@ -45,8 +46,17 @@ class Finish:
         self._curves = [return_curve(now.engine.state, arm) for arm in range(problem.n_arms)]
         self._control, self._status = now.arms.control, list(now.arms.status)
         self._costs = [list(now.arms.costs(context)) for context in range(problem.n_contexts)]
+        self._stage = now.stage
         self._last = definition.epoch + now.clock
-        self._standing = Standing.of(now, self._clock_now if now.engine.until is not None else now.clock)
+        self._standing = Standing.of(now, self._planned_at(now))
+
+    def _planned_at(self, now: CampaignState) -> float:
+        """Where the end is a date, the plan goes on while nobody comes: by the minute, so that a page stands still."""
+        until = now.engine.until
+        if until is None:
+            return now.clock
+        step = min(_PLAN_STEP_S, until / _PLAN_STEP_S)
+        return max(now.clock, self._clock_now // step * step)
 
     @property
     def person(self) -> tuple[str, ...]:
@@ -57,7 +67,6 @@ class Finish:
         report, definition = self.report, self._definition
         ledger = self._ledger.to_dict()
         points = history.points(spent=ledger["spent"], reserved=ledger["reserved"])
-        state = "closed" if report.is_closed else "racing" if report.is_racing else "open"
         open_ones = pending(history.open, now=self._clock_now, clock=report.clock, epoch=definition.epoch)
         overdue = unsettled(history.open, now=self._clock_now, clock=report.clock)
         return CampaignFacts(
@@ -65,7 +74,7 @@ class Finish:
             tag=self._tag,
             policy=report.policy,
             clock=report.clock,
-            state=state,
+            state=self._stage,
             made_at=self._wall,
             began_at=definition.created_at,
             last_at=self._last,

@@ -28,6 +28,7 @@ from doral.live.events.event import (
     Event,
     Expired,
     Extended,
+    PauseChanged,
     Place,
     Recorded,
     Settled,
@@ -43,7 +44,7 @@ _FIRST_STEP_S = 2.0**-6  # powers of two: multiples of a step are exact, and eve
 LATEST = 50
 MOST_PERIODS = 92
 _PERIODS_S = (60.0, 600.0, 3_600.0, DAY_S)  # a young campaign is shown by minutes or hours; each holds the one before
-_CHANGES = (ToppedUp, Extended, ArmAdded, ArmChanged, Closed, ClockSet)
+_CHANGES = (ToppedUp, Extended, ArmAdded, ArmChanged, PauseChanged, Closed, ClockSet)
 
 
 class Open(NamedTuple):

@@ -15,6 +15,8 @@ from doral.live.events.row import (
     CLOCK_SET,
     CLOSED,
     EXTENDED,
+    PAUSED,
+    RESUMED,
     TOPPED_UP,
 )
 from doral.live.page.facts import Change, Point, Spending
@@ -32,6 +34,8 @@ _KINDS = {
     ARM_PAUSED: "arm paused",
     ARM_RESUMED: "arm resumed",
     ARM_RETIRED: "arm retired",
+    PAUSED: "paused",
+    RESUMED: "resumed",
     CLOSED: "closed",
     CLOCK_SET: "clock set back",
 }

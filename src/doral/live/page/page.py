@@ -15,7 +15,12 @@ from doral.pages.names import short
 from doral.pages.numbers import count, figure
 from doral.pages.shell import Page, Section, asset, whole
 
-_STATES = {"open": ("open", "good"), "racing": ("open, in its race", "good"), "closed": ("closed", "")}
+_STATES = {
+    "open": ("open", "good"),
+    "racing": ("open, in its race", "good"),
+    "paused": ("paused", "warn"),
+    "closed": ("closed", ""),
+}
 _PACES = {"on plan": "good", "ahead of plan": "warn", "behind plan": "warn", "used up": "bad"}
 _MOST_STEPS = 8
 

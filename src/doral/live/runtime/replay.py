@@ -36,6 +36,7 @@ from doral.live.events.event import (
     Leased,
     LeaseEnded,
     Noted,
+    PauseChanged,
     Recorded,
     ToppedUp,
     known,
@@ -65,7 +66,8 @@ _SINGLE: dict[type[Event], Callable[[CampaignState, Any], Event]] = {
     Expired: apply_expiry,
     Forgotten: apply_forgetting,
     # A note only uses a key; leases are gone, and what was decided by one is a fact like any other.
-    **dict.fromkeys((ArmAdded, ArmChanged, ToppedUp, Extended, Closed, EngineJoined, ClockSet), apply_change),
+    **dict.fromkeys((ArmAdded, ArmChanged, ToppedUp, Extended, PauseChanged), apply_change),
+    **dict.fromkeys((Closed, EngineJoined, ClockSet), apply_change),
     **dict.fromkeys((Noted, Leased, LeaseEnded), apply_change),
 }
 

@@ -207,6 +207,7 @@ class Arms:
         self._n_first = problem.n_arms
         self.problem = problem
         self.status = [ARM_IS_ACTIVE] * problem.n_arms
+        self.is_paused = False  # the whole campaign: no arm is offered
         self._read()
 
     def _read(self) -> None:
@@ -215,7 +216,7 @@ class Arms:
         self._costs: list[list[float]] = self.problem.costs_by_context.tolist()  # one row for all contexts, or for each
         self._exact_costs = [[exact(cost) for cost in row] for row in self._costs]
         self.dearest = max(max(row) for row in self._exact_costs)
-        self.off = [arm for arm, status in enumerate(self.status) if status != ARM_IS_ACTIVE]
+        self.off = [arm for arm, status in enumerate(self.status) if self.is_paused or status != ARM_IS_ACTIVE]
         self.retired = [arm for arm, status in enumerate(self.status) if status == ARM_IS_RETIRED]
 
     def costs(self, context: int) -> list[float]:
@@ -250,6 +251,11 @@ class Arms:
         self.status[arm] = status
         self._read()
 
+    def pause(self, is_paused: bool) -> None:
+        """Offer no arm at all, or those that are active."""
+        self.is_paused = is_paused
+        self._read()
+
     def mask(self, names: Sequence[str]) -> bytes:
         """One bit per arm: those named are available."""
         bits = np.zeros(self.problem.n_arms, dtype=np.uint8)
@@ -274,14 +280,15 @@ class Arms:
 
     def to_json(self) -> dict[str, Any]:
         added = self.problem.arms[self._n_first :]
-        return {"added": [arm_to_dict(arm) for arm in added], "status": list(self.status)}
+        status = list(self.status)
+        return {"added": [arm_to_dict(arm) for arm in added], "status": status, "is_paused": self.is_paused}
 
     @classmethod
     def from_json(cls, problem: Problem, stored: dict[str, Any]) -> Arms:
         arms = cls(problem)
         for arm in stored["added"]:
             arms.add(Arm(**arm))
-        arms.status = stored["status"]
+        arms.status, arms.is_paused = stored["status"], stored["is_paused"]
         arms._read()
         return arms
 

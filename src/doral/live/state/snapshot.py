@@ -199,6 +199,7 @@ def _check_people(own: Any, levels: Any, problem: Problem) -> None:
 def _check_counts(counts: Any, arms: Any) -> None:
     lists = (arms["added"], arms["status"], *(counts[name] for name in _LISTS))
     _require(all(isinstance(one, list) for one in lists), "a list")
+    _require(type(arms["is_paused"]) is bool, "is_paused")
     n_arms = len(arms["status"])
     _require(all(type(one) is int and 0 <= one < len(ARM_STATUS_NAMES) for one in arms["status"]), "status")
     _require(len(counts["states"]) == len(STATE_NAMES) and all(map(_is_count, counts["states"])), "states")

@@ -93,6 +93,15 @@ class CampaignState:
         until = self.engine.until
         return self.round / self.engine.horizon if until is None else min(1.0, self.clock / until)
 
+    @property
+    def stage(self) -> str:
+        """Return "open", "racing", "paused" or "closed"."""
+        if self.closed:
+            return "closed"
+        if self.arms.is_paused:
+            return "paused"
+        return "racing" if self.engine.is_racing else "open"
+
     def bend_plan(self) -> None:
         """Plan anew from here on: the budget or the end is about to change."""
         until = self.engine.until

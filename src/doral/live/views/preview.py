@@ -92,8 +92,10 @@ def preview(log: Log, state: CampaignState, asked: Arrival, stamp: Stamp) -> Pre
     )
 
 
-def _tried(log: Log, state: CampaignState, asked: Arrival, stamp: Stamp) -> Decided:
+def _tried(log: Log, state: CampaignState, asked: Arrival, stamp: Stamp, *, is_resumed: bool = False) -> Decided:
     twin = copied(state)
+    if is_resumed:
+        twin.arms.pause(False)
     events, _ = Decide(asked).validate(twin, log, stamp)
     made = apply(twin, events)[0]
     assert isinstance(made, Decided)
@@ -109,7 +111,8 @@ def _options(log: Log, state: CampaignState, asked: Arrival, stamp: Stamp, event
     found = []
     for arm in arms:
         name, cost = state.problem.arm_names[arm], state.arms.costs(event.arrival.context)[arm]
-        value = _tried(log, state, asked._replace(available=[name]), stamp).choice.value or 0.0
+        tried = _tried(log, state, asked._replace(available=[name]), stamp, is_resumed=True)
+        value = tried.choice.value or 0.0
         found.append(Option(arm=name, cost=cost, value=value, return_here=value / cost if cost else None))
     return tuple(sorted(found, key=lambda one: -(one.value if one.return_here is None else one.return_here)))
 

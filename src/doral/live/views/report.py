@@ -83,6 +83,7 @@ class Report:
         policy: Its name.
         clock: In "seconds" or "rounds".
         seed: Of the policy's coin.
+        is_paused: Whether every arrival is skipped until the campaign is resumed.
         is_closed: Whether no more decisions are made.
         arrivals: How many came so far.
         horizon: How many are planned for; where the end is a date, as it is forecast.
@@ -123,6 +124,7 @@ class Report:
     policy: str
     clock: str
     seed: int
+    is_paused: bool
     is_closed: bool
     arrivals: int
     horizon: int
@@ -214,6 +216,7 @@ def make_report(name: str, state: CampaignState, read_served: Callable[[], Serve
         policy=state.definition.policy.name,
         clock=state.definition.clock,
         seed=state.definition.seed,
+        is_paused=state.arms.is_paused,
         is_closed=state.closed,
         arrivals=state.round,
         horizon=engine.horizon if ahead is None else state.round + round(ahead.expected),
@@ -339,7 +342,7 @@ def _pace(report: Report) -> str:
 
 
 def _state(report: Report) -> str:
-    return "closed" if report.is_closed else "open"
+    return "closed" if report.is_closed else "paused" if report.is_paused else "open"
 
 
 def _arrivals(report: Report) -> Iterator[str]:

@@ -56,7 +56,7 @@ class Summary(Told):
 
     name: str
     created_at: float | None = Field(None, description="Seconds since 1970: where its clock starts.")
-    state: Literal["racing", "open", "closed"] | None = None
+    state: Literal["racing", "open", "paused", "closed"] | None = None
     policy: str | None = None
     clock: Literal["seconds", "rounds"] | None = None
     events: int | None = Field(None, description="In the log; all else is as of the last of them.")

@@ -30,6 +30,7 @@ _PACES = {"on plan": "good", "ahead of plan": "warn", "behind plan": "warn", "us
 _STATES = {
     "open": ("open", "good"),
     "racing": ("in its race", "good"),
+    "paused": ("paused", "warn"),
     "closed": ("closed", ""),
     "reading": ("being read", ""),
     "failed": ("cannot be read", "bad"),

@@ -196,7 +196,7 @@ def _line(name: str, log: Log, now: CampaignState) -> Line:
     pace = now.pace(time.time() - now.definition.epoch if now.engine.until is not None else None)
     return Line(
         name=name,
-        state="closed" if now.closed else "racing" if now.engine.is_racing else "open",
+        state=now.stage,
         events=now.sequence,
         total=float(ledger.total),
         spent=float(ledger.spent),

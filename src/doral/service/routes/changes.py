@@ -138,6 +138,28 @@ async def extend(
 
 
 @router.post(
+    "/v1/campaigns/{name}/pause",
+    summary="Skip every arrival until the campaign is resumed",
+    response_model=CampaignShown,
+    openapi_extra=takes(Nothing, may_be_empty=True),
+)
+async def pause_campaign(request: Request, name: str, caller: Admin, asked: NoBody) -> Response:
+    """Decisions are skips with the reason code "paused"; answers are taken. A campaign that is paused stays so."""
+    return await _changed(request, caller, name, "campaign paused", lambda campaign: campaign.pause(asked.key))
+
+
+@router.post(
+    "/v1/campaigns/{name}/resume",
+    summary="Decide again after a pause",
+    response_model=CampaignShown,
+    openapi_extra=takes(Nothing, may_be_empty=True),
+)
+async def resume_campaign(request: Request, name: str, caller: Admin, asked: NoBody) -> Response:
+    """A campaign that is not paused stays as it is."""
+    return await _changed(request, caller, name, "campaign resumed", lambda campaign: campaign.resume(asked.key))
+
+
+@router.post(
     "/v1/campaigns/{name}/close",
     summary="End a campaign",
     response_model=CampaignShown,
