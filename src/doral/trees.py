@@ -287,7 +287,7 @@ class Template(Generic[Tree]):
         filled: dict[int, Any] = {}
         zeros: dict[int, Any] = {}
         for one in _leaves(tree):
-            if isinstance(one, np.ndarray) and id(one) not in known:
+            if isinstance(one, np.ndarray) and one.size and id(one) not in known:  # all share one that is empty
                 (zeros if _is_zero(one) else filled)[id(one)] = one
         self._n_words = len(words)
         cuts, n_copied = _laid_out(filled, WORD * self._n_words)

@@ -42,18 +42,18 @@ def keys_in(folder: Path) -> tuple[str, str]:
 
 EDITS = {  # file, what is replaced, and by what; whether the program's key and the digest for snapshots change
     "a comment": ("estimators/ridge.py", "\nimport math", "\n# edited\n\n\nimport math", (False, False)),
-    "a docstring of a kernel": ("numerics/normal.py", '"""The standard normal\'s', '"""Edited, the', (False, False)),
+    "a docstring of a kernel": ("numerics/kernels.py", '"""The standard normal\'s', '"""Edited, the', (False, False)),
     "a docstring of a module": ("engine/decide.py", '"""', '"""Edited: ', (False, False)),
     "a hint": (
-        "numerics/normal.py",
+        "numerics/kernels.py",
         "normal_quantile(u: float) -> float",
         "normal_quantile(u: 'float')",
         (False, False),
     ),
     "another module": ("cli/app.py", '"""', '"""Edited: ', (False, False)),
-    "a constant of kernels": ("numerics/normal.py", "_CENTRE = 0.425", "_CENTRE = 0.4", (True, True)),
-    "a coefficient": ("numerics/normal.py", "2.5090809287301226727e3", "2.5e3", (True, True)),
-    "a kernel": ("numerics/normal.py", "u - 0.5", "u - 0.25", (True, True)),
+    "a constant of kernels": ("numerics/kernels.py", "_CENTRE = 0.425", "_CENTRE = 0.4", (True, True)),
+    "a coefficient": ("numerics/kernels.py", "2.5090809287301226727e3", "2.5e3", (True, True)),
+    "a kernel": ("numerics/kernels.py", "u - 0.5", "u - 0.25", (True, True)),
     "the translation": ("compiled/translate.py", '"fneg double', '"fneg nsz double', (True, True)),
 }
 
