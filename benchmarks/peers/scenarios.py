@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doral.experiments.kit.cell import shrunk
+from doral.experiments.kit.batches import shrunk
 from doral.simulation.catalogue.lookup import SCENARIOS
 from doral.simulation.scenario.scenario import Scenario
 

@@ -9,7 +9,7 @@ import pytest
 
 import doral
 from doral.engine.options import make_policy
-from doral.experiments.beyond import experiment as beyond
+from doral.experiments.beyond import page as beyond
 from doral.experiments.beyond.cells import BeyondExtent
 from doral.experiments.kit.conduct import conduct
 from doral.pages import images

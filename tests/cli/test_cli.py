@@ -299,8 +299,7 @@ def test_a_narrow_terminal_gets_whole_columns(columns: int, monkeypatch: pytest.
 
     from doral.cli import heat_table, terminal
     from doral.experiments.beyond.analysis import BeyondFindings, shares_table
-    from doral.experiments.kit.batches import CellResult
-    from doral.experiments.kit.cell import Cell
+    from doral.experiments.kit.batches import Cell, CellResult
 
     result = doral.simulate(list(PRESETS), doral.scenario("stress/short"), runs=2)
     cell = Cell(

@@ -19,8 +19,7 @@ from distributed.comm.core import CommClosedError
 
 import doral
 from doral.engine.options import make_policy
-from doral.experiments.kit.batches import Batch, run_cells
-from doral.experiments.kit.cell import Cell
+from doral.experiments.kit.batches import Batch, Cell, run_cells
 from doral.simulation.results.stream import simulate_to
 from doral.simulation.workers.cluster import ClusterError
 from doral.simulation.workers.dask_engine import OnDask

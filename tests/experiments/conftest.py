@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from doral._arrays import Floats
-from doral.experiments.paper.names import SCENARIO_NAMES
+from doral.experiments.paper.cells import SCENARIO_NAMES
 from doral.simulation.results.outcome import Outcome
 from doral.simulation.results.result import SimulationResult
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from doral.experiments.kit.batches import Extent
 from doral.experiments.kit.conduct import conduct
-from doral.experiments.kit.extent import Extent
 from doral.experiments.paper.analysis import PaperFindings
-from doral.experiments.paper.experiment import EXPERIMENT
+from doral.experiments.paper.page import EXPERIMENT
 from tests.experiments.pages import Silent
 
 TINY = Extent(runs=3, side_runs=2, shrink=100)

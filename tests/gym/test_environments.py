@@ -19,7 +19,7 @@ from gymnasium.utils.env_checker import check_env
 import doral
 import doral.gym
 from doral.errors import InvalidValue, UnknownName
-from doral.experiments.kit.cell import shrunk
+from doral.experiments.kit.batches import shrunk
 from doral.gym import ScenarioEnv
 from doral.simulation.catalogue.lookup import ScenarioName
 

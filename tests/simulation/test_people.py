@@ -22,7 +22,7 @@ from doral import delays
 from doral._arrays import Floats
 from doral.compiled import Block
 from doral.engine.setup import Blueprint, FirstStates, first_state
-from doral.experiments.kit.settings import describe_scenario
+from doral.experiments.kit.batches import describe_scenario
 from doral.simulation.catalogue.people import NUMBERS, SCENARIOS, Visitors, one_class_each
 from doral.simulation.world.tape import WORLD, new_tape
 from doral.simulation.world.truth import make_truth

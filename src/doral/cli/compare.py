@@ -41,8 +41,7 @@ def run(
     from doral.cli.conducting import command_of, conduct_shown, say_where
     from doral.cli.heat_table import show_shares
     from doral.cli.verdicts import show_claims
-    from doral.experiments.beyond.experiment import EXPERIMENT
-    from doral.experiments.beyond.page import where_not_ahead
+    from doral.experiments.beyond.page import EXPERIMENT, where_not_ahead
     from doral.experiments.kit.claim import held
 
     words = [word for name in scenarios for word in ("-s", name)] + [word for one in policies for word in ("-p", one)]

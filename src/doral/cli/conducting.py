@@ -9,10 +9,8 @@ from pathlib import Path
 from doral.cli import terminal
 from doral.cli.cluster import computing_on
 from doral.cli.progress import progress
-from doral.experiments.kit.conduct import check, conduct
-from doral.experiments.kit.extent import Extent
-from doral.experiments.kit.folder import REPORT_FILE
-from doral.experiments.kit.shape import AnyExtent, AnyFindings, Experiment
+from doral.experiments.kit.batches import Extent
+from doral.experiments.kit.conduct import REPORT_FILE, AnyExtent, AnyFindings, Experiment, check, conduct
 
 
 def command_of(name: str, extent: Extent, *, seed: int, main_only: str, words: Sequence[str] = ()) -> str:

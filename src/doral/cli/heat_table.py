@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from doral.cli import terminal
-from doral.experiments.beyond.analysis import BeyondFindings
-from doral.experiments.beyond.heat import SIGNS, SIGNS_KEY, depth_of_share
-from doral.experiments.beyond.names import short_name
+from doral.experiments.beyond.analysis import SIGNS, SIGNS_KEY, BeyondFindings, depth_of_share
+from doral.experiments.beyond.cells import short_name
 from doral.pages.numbers import number
 
 COLUMN_GAP = 3  # what the table puts between columns, at most

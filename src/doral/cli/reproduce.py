@@ -8,9 +8,8 @@ from doral.cli import terminal
 from doral.cli.conducting import command_of, conduct_shown, say_where
 from doral.cli.verdicts import show_claims
 from doral.experiments.kit.claim import held
-from doral.experiments.paper.cells import FULL, QUICK
-from doral.experiments.paper.experiment import EXPERIMENT
-from doral.experiments.paper.names import SHORT_TITLES
+from doral.experiments.paper.cells import FULL, QUICK, SHORT_TITLES
+from doral.experiments.paper.page import EXPERIMENT
 
 
 def run(

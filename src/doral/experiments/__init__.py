@@ -1,1 +1,1 @@
-"""Experiments: `kit/` is what they share, every other folder is one, all with the same files (see `kit/shape.py`)."""
+"""Experiments: `kit/` is what they share, every other folder is one, all with the same files (see `kit/conduct.py`)."""

@@ -11,9 +11,8 @@ import pytest
 from doral._arrays import Floats
 from doral.engine.options import make_policy
 from doral.experiments.beyond import analysis
-from doral.experiments.beyond import claims as targets
-from doral.experiments.kit.batches import CellResult
-from doral.experiments.kit.cell import Cell
+from doral.experiments.beyond import analysis as targets
+from doral.experiments.kit.batches import Cell, CellResult
 from doral.experiments.kit.claim import Claim
 from doral.simulation.catalogue.lookup import CLASS_SCENARIOS as SCENARIOS
 from doral.simulation.results.intervals import interval

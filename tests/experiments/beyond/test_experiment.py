@@ -18,18 +18,29 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from doral.engine.options import PRESETS, make_policy
 from doral.errors import InvalidValue
-from doral.experiments.beyond import altered_scenarios
-from doral.experiments.beyond.analysis import BeyondFindings, mean_cutoff, shares_table
-from doral.experiments.beyond.cells import FULL, QUICK, BeyondExtent, cells, sweep_cells
-from doral.experiments.beyond.experiment import EXPERIMENT
+from doral.experiments.beyond import cells as altered_scenarios
+from doral.experiments.beyond.analysis import (
+    BeyondFindings,
+    depth_of_points,
+    depth_of_share,
+    mean_cutoff,
+    shares_table,
+    worth_depth,
+)
+from doral.experiments.beyond.cells import (
+    FULL,
+    INGREDIENTS,
+    QUICK,
+    SWEEPS,
+    BeyondExtent,
+    Sweep,
+    cells,
+    changed_words,
+    sweep_cells,
+)
 from doral.experiments.beyond.figures import figure_name, figures
-from doral.experiments.beyond.heat import depth_of_points, depth_of_share, worth_depth
-from doral.experiments.beyond.names import changed_words
-from doral.experiments.beyond.page import where_not_ahead
-from doral.experiments.beyond.sweeps import SWEEPS, Sweep
-from doral.experiments.beyond.variants import INGREDIENTS
-from doral.experiments.kit.batches import CellResult
-from doral.experiments.kit.cell import Cell, shrunk
+from doral.experiments.beyond.page import EXPERIMENT, where_not_ahead
+from doral.experiments.kit.batches import Cell, CellResult, shrunk
 from doral.experiments.kit.conduct import check, conduct
 from doral.experiments.kit.drawing import DEPTHS, SIDES
 from doral.pages import shell

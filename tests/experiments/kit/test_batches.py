@@ -10,11 +10,18 @@ import pytest
 
 from doral.engine.options import make_policy
 from doral.errors import InvalidValue
-from doral.experiments.kit.batches import BATCH_POLICIES, BATCH_RUNS, Batch, Finished, batches_of, run_cells
-from doral.experiments.kit.cell import Cell
-from doral.experiments.kit.extent import Extent
+from doral.experiments.kit.batches import (
+    BATCH_POLICIES,
+    BATCH_RUNS,
+    Batch,
+    Cell,
+    Extent,
+    Finished,
+    batches_of,
+    run_cells,
+)
 from doral.experiments.paper import cells as paper
-from doral.experiments.paper.variants import ABLATION
+from doral.experiments.paper.cells import ABLATION
 from doral.simulation.api import simulate
 from doral.simulation.results import files as saved
 from doral.simulation.results.result import SimulationResult

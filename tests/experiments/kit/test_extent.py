@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doral.experiments.kit.extent import Extent
+from doral.experiments.kit.batches import Extent
 
 
 def test_sides_take_no_more_runs_than_the_main_table() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from doral.experiments.kit.folder import part_name, remove_other_parts, remove_parts_of_other_versions
+from doral.experiments.kit.batches import part_name, remove_other_parts, remove_parts_of_other_versions
 
 OURS, THEIRS = {"doral": "2", "numpy": "1"}, {"doral": "1", "numpy": "1"}
 FOREIGN = ("notes.npz", "README", f"{'a' * 31}.npz", f"{'z' * 32}.npz", f"{'a' * 32}.npz.bak")

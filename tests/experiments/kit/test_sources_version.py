@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from doral.experiments.kit.settings import simulated_modules, sources_version
+from doral.experiments.kit.batches import simulated_modules, sources_version
 
 
 def test_every_module_that_a_simulation_imports_is_hashed() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from doral.experiments.paper import cells as paper
-from doral.experiments.paper.names import SCENARIO_NAMES
+from doral.experiments.paper.cells import SCENARIO_NAMES
 
 
 def test_every_study_is_run_unless_the_comparison_alone_is_asked_for() -> None:

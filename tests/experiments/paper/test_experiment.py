@@ -14,12 +14,11 @@ import pytest
 from matplotlib import image
 
 from doral.errors import InvalidValue
-from doral.experiments.kit.extent import Extent
+from doral.experiments.kit.batches import Extent
 from doral.experiments.paper.analysis import PaperFindings
+from doral.experiments.paper.cells import ABLATION, SHOWN_NAMES
+from doral.experiments.paper.cells import FIGURES as SHOWN_FIGURES
 from doral.experiments.paper.figures import curves, figures
-from doral.experiments.paper.names import FIGURES as SHOWN_FIGURES
-from doral.experiments.paper.names import SHOWN_NAMES
-from doral.experiments.paper.variants import ABLATION
 from doral.pages.shell import asset
 from tests.experiments.pages import Page
 from tests.experiments.reproduction import TINY, make

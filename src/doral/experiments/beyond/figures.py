@@ -1,29 +1,165 @@
-"""The figures: two heat maps, the regret on the paper's scenarios, the course over time, and one per sweep."""
+"""The figures: two heat maps, reward and regret on the paper's scenarios, the course over time, one per sweep."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
 
 from doral._arrays import Floats
-from doral.experiments.beyond.analysis import BeyondFindings
-from doral.experiments.beyond.cells import BeyondExtent
-from doral.experiments.beyond.heatmaps import ingredients_heatmap, shares_heatmap
-from doral.experiments.beyond.names import PAPER_SCENARIOS, short_name
-from doral.experiments.beyond.reward_figure import reward_figure, shown_policies
-from doral.experiments.beyond.sweeps import SWEEPS, Sweep
-from doral.experiments.kit.drawing import banded_curve, banded_line, ends_of, runs_words
-from doral.experiments.kit.shares import oracle_rewards, regret
+from doral.experiments.beyond.analysis import SIGNS, SIGNS_KEY, BeyondFindings, depth_of_share, worth_depth
+from doral.experiments.beyond.cells import (
+    DIVERSE_PARETO,
+    INGREDIENTS,
+    PAPER_SCENARIOS,
+    REFERENCE,
+    SWEEPS,
+    BeyondExtent,
+    Sweep,
+    changed_words,
+    short_name,
+)
+from doral.experiments.kit.claim import METRIC, oracle_rewards, regret, share_percent
+from doral.experiments.kit.drawing import (
+    DEPTHS,
+    DIGITS_COLOUR,
+    SIDES,
+    banded_curve,
+    banded_line,
+    ends_of,
+    mean_words,
+    runs_words,
+)
 from doral.pages.images import as_bytes
+from doral.pages.numbers import number
 from doral.simulation.results.intervals import Interval, interval
-from doral.simulation.results.plots import clean, colour_of, dash_of
+from doral.simulation.results.plots import bands, clean, colour_of, dash_of, paths_of
+
+LEAST_WIDTH_INCHES = 6.0  # for what stands above
+
+
+def _heatmap(
+    *,
+    title: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    depths: Floats,
+    words: Sequence[Sequence[str]],
+    colours: Colormap,
+    least: float,
+) -> Figure:
+    longest = max(len(name) for name in rows)
+    width = max(LEAST_WIDTH_INCHES, 0.8 + 0.085 * longest + 0.82 * len(columns))
+    figure = Figure(figsize=(width, 1.5 + 0.36 * len(rows)), layout="constrained")
+    figure.suptitle(title, fontsize="medium", x=0.01, ha="left")
+    axes = figure.subplots()
+    axes.imshow(depths, cmap=colours, vmin=least, vmax=1.0, aspect="auto")
+    for row in range(len(rows)):
+        for column in range(len(columns)):
+            is_bold = words[row][column].endswith((SIGNS["best"], SIGNS["tied"]))
+            axes.text(
+                column,
+                row,
+                words[row][column],
+                ha="center",
+                va="center",
+                fontsize="small",
+                color=DIGITS_COLOUR,
+                fontweight="bold" if is_bold else "normal",
+            )
+    axes.set_xticks(range(len(columns)), columns, rotation=30, ha="left", rotation_mode="anchor")
+    axes.xaxis.tick_top()
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    # White lines between the cells.
+    axes.set_xticks(np.arange(1, len(columns)) - 0.5, minor=True)
+    axes.set_yticks(np.arange(1, len(rows)) - 0.5, minor=True)
+    axes.grid(which="minor", color="white", linewidth=1.5)
+    axes.tick_params(which="minor", length=0)
+    return figure
+
+
+def shares_heatmap(found: BeyondFindings) -> Figure:
+    """Every policy on every scenario."""
+    cells = [[found.row(scenario, policy) for policy in found.policies] for scenario in found.scenarios]
+    runs = mean_words(cells[0][0]["runs"])
+    return _heatmap(
+        title=f"% of the oracle's reward, {runs}\n{SIGNS_KEY}",
+        rows=[short_name(name) for name in found.scenarios],
+        columns=list(found.policies),
+        depths=np.array([[depth_of_share(cell["share_percent"]) for cell in row] for row in cells]),
+        words=[[number(cell["share_percent"], 1) + SIGNS[cell["mark"]] for cell in row] for row in cells],
+        colours=DEPTHS,
+        least=0.0,
+    )
+
+
+def ingredients_heatmap(frame: pl.DataFrame, scenarios: Sequence[str]) -> Figure:
+    """What is lost without each ingredient."""
+    rows = {(row["without"], row["scenario"]): row for row in frame.iter_rows(named=True)}
+    names = [changed_words(variant.policy.name) for variant in INGREDIENTS]
+    cells = [[rows[name, scenario] for scenario in scenarios] for name in names]
+    runs = mean_words(frame["runs"][0])
+    return _heatmap(
+        title=f"Points lost with this changed, in % of the oracle's reward\n({runs}; pale: cannot be told from 0)",
+        rows=names,
+        columns=[short_name(name) for name in scenarios],
+        depths=np.array([[worth_depth(cell) for cell in row] for row in cells]),
+        words=[[number(cell["worth_points"], 1, signed=True) for cell in row] for row in cells],
+        colours=SIDES,
+        least=-1.0,
+    )
+
+
+SCENARIO = DIVERSE_PARETO
+POLICIES = (REFERENCE, "doral", "d-alp", "d-linucb", "random")
+"""Those of the paper, and the one that is to be better."""
+SIZE_INCHES = (6.4, 4.6)
+_ORACLE_COLOUR = "#8a8a8a"
+
+
+def shown_policies(found: BeyondFindings) -> list[str]:
+    """Whose curves are drawn; none where the scenario was not played."""
+    return [name for name in POLICIES if name in found.policies] if SCENARIO in found.scenarios else []
+
+
+def reward_figure(found: BeyondFindings) -> Figure:
+    """In percent of all that the oracle earns, so that runs with different rewards can be averaged."""
+    figure = Figure(figsize=SIZE_INCHES, layout="constrained")
+    axes = figure.subplots()
+    shown = shown_policies(found)
+    rounds = found.compared.of(SCENARIO, shown[0])[0].rounds
+    words = "oracle: 100%"
+    axes.plot([0, rounds[-1]], [0.0, 100.0], color=_ORACLE_COLOUR, linewidth=4, alpha=0.45, label=words)
+    for position, name in enumerate(shown):
+        best = oracle_rewards(found.compared, SCENARIO, name)
+        paths = 100.0 * paths_of(found.compared, SCENARIO, name, METRIC) / best[:, None]
+        end = float(share_percent(found.compared, SCENARIO, name).mean())
+        banded_curve(axes, rounds, bands(paths), position=position, label=f"{name}: {end:.1f}%")
+    runs = len(found.compared.of(SCENARIO, shown[0]))
+    axes.set_title(f"Reward over time, diverse Pareto delays\n({runs_words(runs)})", fontsize="medium", loc="left")
+    axes.set_xlabel("round")
+    axes.set_ylabel("% of all that the oracle earns")
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.set_xlim(0, rounds[-1])
+    axes.set_ylim(0, 105)
+    clean(axes)
+    # Outside, where it can cover no line.
+    legend = figure.legend(
+        loc="outside lower left", ncols=3, frameon=False, handlelength=3, title="Rewards in the end", alignment="left"
+    )
+    legend.get_title().set_fontweight("bold")
+    return figure
+
 
 WIDTH_INCHES = 5.8  # narrow enough for its words to be read on a phone
 _MARKERS = ("o", "s", "^", "D", "v", "P")

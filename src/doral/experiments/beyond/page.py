@@ -1,27 +1,135 @@
-"""The page of the comparison."""
+"""The page of the comparison and its tables; the whole experiment as `doral compare` conducts it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
 
 import polars as pl
 
-from doral.experiments.beyond import tables
-from doral.experiments.beyond.analysis import BeyondFindings
-from doral.experiments.beyond.cells import BeyondExtent
-from doral.experiments.beyond.figures import dark_pictures, figure_name
-from doral.experiments.beyond.names import REFERENCE
-from doral.experiments.beyond.reward_figure import SCENARIO, shown_policies
-from doral.experiments.beyond.sweeps import Sweep
-from doral.experiments.kit.claim import MARGIN_PERCENT, Claim, held
-from doral.experiments.kit.intervals import ends_note, none_words
-from doral.experiments.kit.report import quick_banner
-from doral.experiments.kit.verdicts_table import verdict_mark
+from doral.experiments.beyond.analysis import SIGNS, BeyondFindings, analyse, depth_of_share, worth_depth
+from doral.experiments.beyond.cells import INGREDIENTS, REFERENCE, BeyondExtent, Sweep, cells, changed_words, short_name
+from doral.experiments.beyond.figures import FIGURE_NAMES, SCENARIO, dark_pictures, figure_name, figures, shown_policies
+from doral.experiments.kit.claim import MARGIN_PERCENT, Claim, ends_note, held, none_words
+from doral.experiments.kit.conduct import Experiment
+from doral.experiments.kit.drawing import VERDICTS_NOTE, quick_banner, verdict_mark, verdicts_table
 from doral.pages.images import PNG_DOTS_PER_INCH, as_data
+from doral.pages.markup import Datum, Row, table, text
 from doral.pages.numbers import count, number, spread
 from doral.pages.shell import Page, Section, asset
 from doral.simulation.results.intervals import FEWEST_RUNS
+
+_MARKS = {
+    "best": "the best here",
+    "tied": f"at most {MARGIN_PERCENT:g} point behind the best",
+    "": "surely behind the best",
+    "open": "may be behind the best or not: the runs do not tell",
+    "unknown": "too few runs to tell",
+}
+
+
+def shares_table(found: BeyondFindings) -> str:
+    """Every policy on every scenario, heat-mapped."""
+    rows = [
+        Row(
+            data=[
+                text(scenario, look="short", is_head=True),
+                *(_share(found.row(scenario, policy)) for policy in found.policies),
+            ]
+        )
+        for scenario in found.scenarios
+    ]
+    caption = (
+        "Reward within the deadline in % of the oracle's. The deeper the colour, the less is lost (log scale). "
+        f"Framed: the best of its row (thick, *), and those that are at most {MARGIN_PERCENT:g} point behind it by the "
+        "95% interval of the paired difference (thin, =); a question mark: the runs do not tell. "
+        + ends_note(
+            found.row(found.scenarios[0], found.policies[0])["runs"],
+            otherwise="Pointing at a number shows its 95% interval; <code>shares.csv</code> has them all.",
+        )
+    )
+    return table(name="shares-table", caption=caption, heads=["scenario", *found.policies], rows=rows, is_sortable=True)
+
+
+def _share(row: dict[str, Any]) -> Datum:
+    share = row["share_percent"]
+    bounds = spread(row["share_percent_low"], row["share_percent_high"], 2)
+    title = f"{row['policy']} on {row['scenario']}: {number(share, 2)}% {bounds}, {_MARKS[row['mark']]}"
+    sign = SIGNS[row["mark"]]
+    return Datum(
+        html=f'<span style="--share:{depth_of_share(share):.2f}">{number(share, 1)}{sign}</span>',
+        sort=share,
+        look=f"number heat {row['mark'] if sign else ''}".strip(),
+        title=title,
+    )
+
+
+def ingredients_table(frame: pl.DataFrame, scenarios: Sequence[str]) -> str:
+    """What is lost without each ingredient."""
+    found = {(row["without"], row["scenario"]): row for row in frame.iter_rows(named=True)}
+    rows = []
+    for position, variant in enumerate(INGREDIENTS):
+        words = changed_words(variant.policy.name)
+        name = Datum(
+            html=f"<code>{escape(words)}</code><br><small>{escape(variant.says)}</small>", sort=position, is_head=True
+        )
+        rows.append(Row(data=[name, *(_worth(found[words, scenario]) for scenario in scenarios)]))
+    caption = (
+        "Points that <code>doral-otf</code> loses with this one thing changed, in % of the oracle's reward: "
+        "what the ingredient is worth. Blue: it helps; orange, with a minus: it hurts; without colour: the 95% "
+        "interval of the paired difference contains 0, or there is none. "
+        + ends_note(frame["runs"][0], otherwise="Pointing at a number shows the interval.")
+    )
+    heads = ["changed", *(short_name(name) for name in scenarios)]
+    return table(name="ingredients-table", caption=caption, heads=heads, rows=rows, is_sortable=True)
+
+
+def _worth(row: dict[str, Any]) -> Datum:
+    points = row["worth_points"]
+    bounds = spread(row["worth_points_low"], row["worth_points_high"], 2, signed=True)
+    depth = worth_depth(row)
+    look = "loss" if depth < 0 else "unclear" if depth == 0 else ""
+    return Datum(
+        html=f'<span style="--share:{abs(depth):.2f}">{number(points, 1, signed=True)}</span>',
+        sort=points,
+        look=f"number heat {look}".strip(),
+        title=f"{row['says']}, {row['scenario']}: {number(points, 2, signed=True)} points {bounds}",
+    )
+
+
+def sweep_table(sweep: Sweep, frame: pl.DataFrame) -> str:
+    """The numbers behind the figure of a sweep."""
+    shown = {(row["panel"], row["line"], row["x"]): row for row in frame.iter_rows(named=True)}
+    places = list(dict.fromkeys((point.panel, point.x) for point in sweep.points))
+    lines = list(dict.fromkeys(point.line for point in sweep.points))
+    rows = []
+    for panel, x in places:
+        cells = [shown.get((panel, line, x)) for line in lines]
+        rows.append(Row(data=[text(x, look="short", is_head=True), *(_point(cell) for cell in cells)]))
+    few = none_words(frame["runs"][0])
+    caption = f"% of the oracle's reward, {few or 'with its 95% interval'}."
+    heads = [sweep.x_label.partition(":")[0], *lines]
+    return table(name=f"choice-{sweep.name}-table", caption=caption, heads=heads, rows=rows)
+
+
+def _point(row: dict[str, Any] | None) -> Datum:
+    if row is None:
+        return Datum(html="", look="number")
+    bounds = f" <small>{spread(row['share_percent_low'], row['share_percent_high'], 2)}</small>"
+    html = f"{number(row['share_percent'], 2)}{'' if none_words(row['runs']) else bounds}"
+    return Datum(html=html, sort=row["share_percent"], look="number")
+
+
+def claims_table(claims: list[Claim]) -> str:
+    """What `doral-otf` is meant to reach, and whether it does."""
+    caption = (
+        "What <code>doral-otf</code> is meant to reach, decided by 95% intervals: of the mean share, of the ratio of "
+        "mean regrets (bootstrap over runs), of paired differences. " + VERDICTS_NOTE
+    )
+    places = {"paper/*": "the paper's scenarios", "stress/*": "all stress scenarios"}
+    return verdicts_table(claims, caption=caption, places=places, is_signed=False)
+
 
 CSS_DOTS_PER_INCH = 96
 _COURSE_WORDS = "Cut-off m and number of arms in play of doral-otf, over time"
@@ -102,15 +210,15 @@ def _sections(
         for name, words in (("reward", _reward_words(found)), ("regret", _REGRET_WORDS))
         if f"{name}.png" in images
     )
-    html = f'{tables.shares_table(found)}\n<div class="grid">{pictures}</div>'
+    html = f'{shares_table(found)}\n<div class="grid">{pictures}</div>'
     yield Section(id="shares", title="The share of the oracle's reward", menu="Shares", html=html)
     if found.claims:
-        yield Section(id="claims", title="The targets", menu="Targets", html=tables.claims_table(found.claims))
+        yield Section(id="claims", title="The targets", menu="Targets", html=claims_table(found.claims))
     if found.ingredients is not None:
         runs = count(extent.side_runs, "run", "runs")
         html = (
             f"<p><code>{REFERENCE}</code> with one word changed at a time, {runs} each, paired.</p>\n"
-            f"{tables.ingredients_table(found.ingredients, found.scenarios)}"
+            f"{ingredients_table(found.ingredients, found.scenarios)}"
         )
         yield Section(id="ingredients", title="What each ingredient is worth", menu="Ingredients", html=html)
     if found.courses is not None:
@@ -141,7 +249,7 @@ def _sweep(sweep: Sweep, frame: pl.DataFrame, images: Mapping[str, bytes], dark:
     words = f"{sweep.question} % of the oracle's reward by: {sweep.x_label}"
     return (
         f"<div><h3>{escape(sweep.question)}</h3>\n{_picture(figure_name(sweep), words, images, dark)}\n"
-        f"<details><summary>The numbers</summary>{tables.sweep_table(sweep, frame)}</details></div>\n"
+        f"<details><summary>The numbers</summary>{sweep_table(sweep, frame)}</details></div>\n"
     )
 
 
@@ -166,3 +274,8 @@ def _settings(extent: BeyondExtent) -> list[tuple[str, str]]:
         ("Runs", f"{extent.runs}; ingredients and choices {extent.side_runs if extent.with_sides else 'not run'}"),
         *([("Budgets and horizons", f"divided by {extent.shrink}")] if extent.is_quick else []),
     ]
+
+
+EXPERIMENT: Experiment[BeyondExtent, BeyondFindings] = Experiment(
+    cells=cells, analyse=analyse, figures=figures, figure_names=FIGURE_NAMES, page=page
+)

@@ -1,31 +1,171 @@
-"""Runs cells in batches and keeps every finished batch, so that an interrupted experiment goes on where it stopped."""
+"""Work as data, and how it is run: in batches that are kept, so that an interrupted experiment resumes."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import importlib
 import json
+import os
+import pkgutil
+import platform
+import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
 from doral import _files
+from doral._version import VERSION
+from doral.compiled.key import modules_digest
+from doral.engine.options import PolicyOptions
 from doral.errors import InvalidValue
-from doral.experiments.kit import settings
-from doral.experiments.kit.cell import Cell
-from doral.experiments.kit.folder import part_name
 from doral.simulation.api import simulate
 from doral.simulation.results import files as saved
 from doral.simulation.results.outcome import COURSE_COLUMNS, METRICS, Outcome
 from doral.simulation.results.result import SimulationResult
 from doral.simulation.rivals.rival import NamedPolicy
+from doral.simulation.scenario.calendar import Calendar
+from doral.simulation.scenario.description import describe_scenario as describe_scenario
+from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.workers.cluster import Engine, active
 from doral.simulation.workers.tasks import run_work, spread_as_finished
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extent:
+    """How often and how long, and whether more than the main table."""
+
+    runs: int
+    """Runs of the main table."""
+    side_runs: int
+    """Runs of sweeps and variants, where differences are large enough to be seen with fewer."""
+    shrink: int = 1
+    """Budgets and horizons are divided by it; delays and deadlines are not."""
+    main_only: bool = False
+    """Whether sweeps and variants are left out."""
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether this is a try-out, from which nothing follows."""
+        return self.shrink != 1
+
+    @property
+    def with_sides(self) -> bool:
+        """Whether sweeps and variants are run."""
+        return not self.main_only
+
+    def asked_for(self, *, runs: int | None, main_only: bool) -> Self:
+        """This extent with what somebody asked for; sides never take more runs than the main table."""
+        wanted = self.runs if runs is None else runs
+        return dataclasses.replace(self, runs=wanted, side_runs=min(self.side_runs, wanted), main_only=main_only)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """Policies that play one scenario; they share their draws, so that their differences are paired."""
+
+    study: str
+    """What it is run for: one table, sweep or set of variants of the experiment."""
+    scenario: Scenario
+    policies: tuple[NamedPolicy, ...]
+    runs: int
+    keep_curves: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One line of a table of changes: a policy, what is different about it, and the policy it is compared with."""
+
+    policy: PolicyOptions
+    says: str
+    reference: str
+
+
+def base_name(scenario: str) -> str:
+    """The scenario of the catalogue that an altered one is made from.
+
+    >>> base_name("paper/diverse-pareto@noise=1")
+    'paper/diverse-pareto'
+    """
+    return scenario.partition("@")[0]
+
+
+def shrunk(scenario: Scenario, by: int) -> Scenario:
+    """The same scenario with budget and horizon divided, for a try-out; delays and the deadline stay."""
+    if by == 1:
+        return scenario
+    problem = dataclasses.replace(scenario.problem, budget=scenario.problem.budget / by)
+    if scenario.arrivals is None or problem.until is None:
+        return dataclasses.replace(scenario, problem=dataclasses.replace(problem, horizon=problem.horizon // by))
+    expected = problem.expected_arrivals and max(1, problem.expected_arrivals // by)
+    shorter = dataclasses.replace(problem, until=problem.until / by, expected_arrivals=expected)
+    if isinstance(scenario.arrivals, Calendar):  # as many as come until then
+        return dataclasses.replace(scenario, problem=shorter)
+    fewer = dataclasses.replace(scenario.arrivals, number=scenario.arrivals.number / by)
+    return dataclasses.replace(scenario, problem=shorter, arrivals=fewer)
+
+
+# Workers and results are left out: they move numbers, and make none.
+_DECIDING = (
+    "doral.delays", "doral.engine", "doral.estimators", "doral.numerics", "doral.pacing", "doral.prediction",
+    "doral.problem", "doral.simulation", "doral.simulation.catalogue", "doral.simulation.rivals",
+    "doral.simulation.scenario", "doral.simulation.world",
+)  # fmt: skip
+_LIBRARIES = ("numpy", "llvmlite", "scipy", "polars")
+
+
+@cache
+def versions() -> dict[str, str]:
+    """What the numbers depend on, apart from the settings."""
+    return {
+        "doral": VERSION,
+        "sources": sources_version(),
+        "python": platform.python_version(),
+        **{name: version(name) for name in _LIBRARIES},
+    }
+
+
+def sources_version() -> str:
+    """Return a hash of every module on which simulated numbers can depend: a changed line in any gives another."""
+    return modules_digest(*simulated_modules())[:16]
+
+
+def simulated_modules() -> tuple[str, ...]:
+    """Return the modules that decide numbers, by name: whole packages, however their modules import each other."""
+    found = []
+    for name in _DECIDING:
+        paths = getattr(importlib.import_module(name), "__path__", ())
+        found += [one.name for one in pkgutil.iter_modules(paths, f"{name}.") if not one.ispkg] if paths else [name]
+    return tuple(sorted(found))
+
+
+def cpu_count() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def settings_json(extent: Extent, cells: Iterable[Cell], *, seed: int) -> str:
+    """The file `settings.json`: everything that determines the numbers, and nothing that changes from one machine
+    or call to the next."""
+    work = list(cells)
+    content = {
+        "quick": extent.is_quick,
+        "seed": seed,
+        "runs": extent.runs,
+        "side_runs": extent.side_runs if extent.with_sides else 0,
+        "shrink": extent.shrink,
+        "versions": versions(),
+        "scenarios": {cell.scenario.name: describe_scenario(cell.scenario) for cell in work},
+        "policies": {one.name: one.to_dict() for cell in work for one in cell.policies},
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
 
 BATCH_RUNS = 10  # what an interruption can cost: a few seconds of work
 BATCH_POLICIES = 6  # each holds a book of its whole run, so this bounds the memory
@@ -49,19 +189,19 @@ class Batch:
     def key(self, *, seed: int) -> str:
         """The same for the same numbers, another for any other settings, seed, runs or version."""
         content = {
-            "scenario": settings.describe_scenario(self.cell.scenario),
+            "scenario": describe_scenario(self.cell.scenario),
             "policies": [one.to_dict() for one in self.policies],
             "keep_curves": self.cell.keep_curves,
             "seed": seed,
             "first_run": self.first_run,
             "runs": self.runs,
-            "versions": settings.versions(),
+            "versions": versions(),
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
     def file_name(self, *, seed: int) -> str:
         """Under which it is kept."""
-        return part_name(self.key(seed=seed), versions=settings.versions())
+        return part_name(self.key(seed=seed), versions=versions())
 
 
 class Progress(Protocol):
@@ -204,3 +344,44 @@ def _play(batch: Batch, *, seed: int, n_jobs: int, on_run: Callable[[], None]) -
     )
     without = tuple(dataclasses.replace(one, rounds=nowhere, curve=nothing, course=never) for one in result.outcomes)
     return SimulationResult(outcomes=without, seed=seed)
+
+
+# --- files of batches ------------------------------------------------------------------------------------------------
+
+PARTS_FOLDER = "parts"
+PART_KIND = ".npz"
+_PART = re.compile(r"([0-9a-f]{8}-)?[0-9a-f]{32}\.npz")
+
+# Parts would pile up. Two rules: before a run, those that another version has computed go, since no run of this version
+# can go on from them, whatever its settings; after one that has ended well, those go that it did not ask for, of other
+# settings or of runs that were given up. Files that are none of our parts stay in any case.
+
+
+def part_name(key: str, *, versions: Mapping[str, str]) -> str:
+    """The file of a part: who computed it, and its key."""
+    return f"{_version_key(versions)}-{key}{PART_KIND}"
+
+
+def remove_parts_of_other_versions(folder: Path, *, versions: Mapping[str, str]) -> None:
+    """Before a run."""
+    start = _version_key(versions)
+    for path in _parts(folder):
+        if not path.name.startswith(f"{start}-"):
+            path.unlink(missing_ok=True)
+
+
+def remove_other_parts(folder: Path, *, keep: Collection[str]) -> None:
+    """After a run that has ended well."""
+    for path in _parts(folder):
+        if path.name not in keep:
+            path.unlink(missing_ok=True)
+
+
+def _version_key(versions: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(dict(versions), sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _parts(folder: Path) -> list[Path]:
+    """Those that we have written; earlier ones do not say which version made them."""
+    found = (folder / PARTS_FOLDER).glob(f"*{PART_KIND}")
+    return [path for path in found if _PART.fullmatch(path.name) and path.is_file()]

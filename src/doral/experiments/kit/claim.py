@@ -1,4 +1,4 @@
-"""Statements that an interval decides, never the eye."""
+"""Statements that an interval decides, never the eye; and rewards as shares of the oracle's."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+import polars as pl
+
 from doral._arrays import Floats
-from doral.simulation.results.intervals import UNKNOWN, Interval, interval
+from doral.experiments.kit.batches import CellResult
+from doral.simulation.results.intervals import FEWEST_RUNS, UNKNOWN, Interval, interval
+from doral.simulation.results.result import SimulationResult
 
 Verdict = Literal["holds", "fails", "not shown"]
 Rule = Callable[[Interval], Verdict]
@@ -132,3 +137,54 @@ def held(claims: Iterable[Claim]) -> int:
 def to_json(claims: Iterable[Claim]) -> str:
     """The file `claims.json`."""
     return json.dumps([claim.to_dict() for claim in claims], indent=2, ensure_ascii=False) + "\n"
+
+
+METRIC = "within_deadline"  # what the oracle plays for
+
+
+def together(found: Iterable[CellResult], *, seed: int) -> SimulationResult:
+    """The outcomes of several cells as one result."""
+    return SimulationResult(outcomes=tuple(outcome for one in found for outcome in one.result.outcomes), seed=seed)
+
+
+def oracle_rewards(result: SimulationResult, scenario: str, policy: str) -> Floats:
+    """By run of a policy: what the oracle earns in it."""
+    return np.array([one.oracle for one in result.of(scenario, policy)])
+
+
+def share_percent(result: SimulationResult, scenario: str, policy: str) -> Floats:
+    """By run: the reward in percent of the oracle's; unknown where nothing is worth its cost."""
+    best = oracle_rewards(result, scenario, policy)
+    return 100.0 * result.rewards(scenario, policy, METRIC) / np.where(best > 0.0, best, np.nan)
+
+
+def regret(result: SimulationResult, scenario: str, policy: str) -> Floats:
+    """By run: what is lost to the oracle."""
+    return oracle_rewards(result, scenario, policy) - result.rewards(scenario, policy, METRIC)
+
+
+def end_columns(name: str, found: Interval) -> dict[str, float]:
+    """An interval in three columns."""
+    return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
+
+
+def frame_of(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """A table of rows, in which what is not known is missing."""
+    return pl.DataFrame(rows, infer_schema_length=None).fill_nan(None)
+
+
+def none_words(runs: int) -> str:
+    """Why there is no interval; nothing where there is one.
+
+    >>> none_words(2), none_words(1), none_words(3)
+    ('2 runs: no interval', 'one run: no interval', '')
+    """
+    if runs >= FEWEST_RUNS:
+        return ""
+    return "one run: no interval" if runs == 1 else f"{runs} runs: no interval"
+
+
+def ends_note(runs: int, *, otherwise: str) -> str:
+    """A sentence about the intervals of a figure or table, or about their absence."""
+    few = none_words(runs)
+    return f"{few[0].upper()}{few[1:]}, which needs {FEWEST_RUNS}." if few else otherwise

@@ -11,11 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
+from doral.experiments.kit.batches import Extent
+from doral.experiments.kit.claim import METRIC
 from doral.experiments.kit.drawing import banded_curve, banded_line, ends_of, runs_words
-from doral.experiments.kit.extent import Extent
-from doral.experiments.kit.shares import METRIC
 from doral.experiments.paper.analysis import PaperFindings
-from doral.experiments.paper.names import FIGURES, SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES, PaperFigure
+from doral.experiments.paper.cells import FIGURES, SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES, PaperFigure
 from doral.simulation.results.plots import bands, clean, paths_of, plot
 
 View = Literal["reward", "difference"]

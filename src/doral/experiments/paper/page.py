@@ -1,26 +1,192 @@
-"""The page of the reproduction."""
+"""The page of the reproduction and its tables; the whole experiment as `doral reproduce` conducts it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from html import escape
+from typing import Any
 
-from doral.experiments.kit.claim import Claim, Verdict, held
-from doral.experiments.kit.extent import Extent
-from doral.experiments.kit.intervals import ends_note
-from doral.experiments.kit.report import quick_banner
-from doral.experiments.kit.shares import METRIC
-from doral.experiments.kit.verdicts_table import verdict_mark
-from doral.experiments.paper import tables
-from doral.experiments.paper.analysis import PaperFindings
-from doral.experiments.paper.figures import View, curves, sweep_panels
-from doral.experiments.paper.names import FIGURES, SCENARIO_NAMES, SHORT_TITLES, SHOWN_NAMES, PaperFigure
+import polars as pl
+
+from doral.experiments.kit.batches import Extent
+from doral.experiments.kit.claim import METRIC, Claim, Verdict, ends_note, held, percent_difference
+from doral.experiments.kit.conduct import Experiment
+from doral.experiments.kit.drawing import VERDICTS_NOTE, quick_banner, verdict_mark, verdicts_table
+from doral.experiments.paper.analysis import PaperFindings, accepted_percent, analyse
+from doral.experiments.paper.cells import (
+    ABLATION,
+    FIGURES,
+    SCENARIO_NAMES,
+    SHORT_TITLES,
+    SHOWN_NAMES,
+    PaperFigure,
+    cells,
+)
+from doral.experiments.paper.figures import FIGURE_NAMES, View, curves, figures, sweep_panels
 from doral.pages.images import as_markup
-from doral.pages.numbers import count, number
+from doral.pages.markup import Datum, Row, amount, table, text
+from doral.pages.numbers import count, number, spread
 from doral.pages.shell import Page, Section, asset
 from doral.simulation.catalogue.paper import BUDGET, HORIZON, SCENARIOS
 from doral.simulation.results.intervals import FEWEST_RUNS
+from doral.simulation.results.outcome import METRICS
 from doral.simulation.results.plots import METRIC_WORDS
+from doral.simulation.results.result import SimulationResult
+
+_CLAIMS_CAPTION = f"What the paper states, decided by the 95% interval of paired runs. {VERDICTS_NOTE}"
+
+
+def claims_table(claims: list[Claim]) -> str:
+    """Every statement of the paper with its verdict."""
+    return verdicts_table(
+        claims, caption=_CLAIMS_CAPTION, places={name: f"{title} delays" for name, title in SHORT_TITLES.items()}
+    )
+
+
+def metrics_table(result: SimulationResult) -> str:
+    """DORAL against D-ALP under each way of counting: where the choice matters, it shows here."""
+    rows = []
+    for scenario in SCENARIO_NAMES:
+        data = [text(SHORT_TITLES[scenario], look="short", is_head=True)]
+        for metric in METRICS:
+            rewards = (result.rewards(scenario, policy, metric) for policy in ("doral", "d-alp"))
+            found = percent_difference(*rewards)
+            look = "worse" if found.high < 0 else "better" if found.low > 0 else ""
+            html = (
+                f"{number(found.mean, 2, signed=True)} <small>{spread(found.low, found.high, 2, signed=True)}</small>"
+            )
+            data.append(Datum(html=html, sort=found.mean, look=f"number {look}".strip()))
+        rows.append(Row(data=data))
+    caption = (
+        "The paper does not say which answers its reward counts; the claims above take those within the deadline. "
+        "DORAL less D-ALP in % of D-ALP's reward, for each way of counting; coloured where the interval excludes 0."
+    )
+    heads = ["delays", *(METRIC_WORDS[metric] for metric in METRICS)]
+    return table(name="metrics-table", caption=caption, heads=heads, rows=rows)
+
+
+def summary_table(summary: pl.DataFrame) -> str:
+    """Rewards by scenario and policy; the page shows one metric at a time."""
+    rows = [
+        Row(
+            metric=row["metric"],
+            data=[
+                text(SHORT_TITLES[row["scenario"]], look="short", is_head=True),
+                text(SHOWN_NAMES[row["policy"]], look="short"),
+                text(METRIC_WORDS[row["metric"]].removeprefix("returned "), look="short metric"),
+                amount(row["reward_mean"]),
+                amount(row["reward_se"]),
+                amount(100.0 * row["reward_mean"] / row["oracle_mean"], 1),
+                amount(row["regret_mean"]),
+                *_difference(row),
+            ],
+        )
+        for row in summary.iter_rows(named=True)
+    ]
+    caption = (
+        "Mean reward per run. A click on a heading sorts; the choice of what counts, above the figures, "
+        "applies here too. The oracle plays for answers within the deadline: counted otherwise, more than 100% of "
+        "its reward is possible."
+    )
+    heads = ["delays", "policy", "what counts", "reward", "std. error", "% of oracle", "regret"]
+    heads += ["less DORAL", "95% interval"]
+    return table(name="summary-table", caption=caption, heads=heads, rows=rows, is_sortable=True)
+
+
+def _difference(row: dict[str, Any]) -> tuple[Datum, Datum]:
+    if row["policy"] == "doral":
+        return Datum(html="", look="number"), Datum(html="", look="number")
+    low, high = row["difference_low"], row["difference_high"]
+    bounds = Datum(html=spread(low, high, signed=True), sort=low, look="number")
+    return amount(row["difference_mean"], signed=True), bounds
+
+
+def race_table(found: PaperFindings, arms: tuple[str, ...]) -> str:
+    """What stage 1 took and found."""
+    rows = []
+    for row in found.race.iter_rows(named=True):
+        percents = accepted_percent(found.comparison, row["scenario"], arms)
+        rows.append(
+            Row(
+                data=[
+                    text(SHORT_TITLES[row["scenario"]], look="short", is_head=True),
+                    _median(row, "rounds"),
+                    amount(row["spend_percent"], 1),
+                    amount(row["capped_runs"]),
+                    _median(row, "cutoff"),
+                    *(_heat(percent) for percent in percents.values()),
+                ]
+            )
+        )
+    caption = (
+        "DORAL's stage 1: medians over runs (smallest and largest), and how often each arm was accepted, in % of "
+        "the runs. Arm 1 is the fastest, arm 10 the slowest. D-ALP runs the same race on the same answers."
+    )
+    heads = [
+        "delays",
+        "rounds",
+        "% of spend",
+        "capped runs",
+        "cut-off m",
+        *(arm.replace("arm-", "arm ") for arm in arms),
+    ]
+    return table(name="race-table", caption=caption, heads=heads, rows=rows)
+
+
+def _median(row: dict[str, Any], name: str) -> Datum:
+    low, high = row[f"{name}_min"], row[f"{name}_max"]
+    html = f"{number(row[f'{name}_median'])} <small>({number(low)} to {number(high)})</small>"
+    return Datum(html=html, sort=row[f"{name}_median"], look="number")
+
+
+def _heat(percent: float) -> Datum:
+    html = f'<span style="--share:{percent / 100:.2f}">{number(percent)}</span>'
+    return Datum(html=html, sort=percent, look="number heat")
+
+
+def ablation_table(ablation: pl.DataFrame) -> str:
+    """One row per variant, one column per scenario."""
+    found = {(row["variant"], row["scenario"]): row for row in ablation.iter_rows(named=True)}
+    rows = [
+        Row(
+            data=[
+                Datum(
+                    html=f"{_variant_name(variant.policy.name)}<br><small>{escape(variant.says)}</small>",
+                    sort=position,
+                    is_head=True,
+                ),
+                *(_share(found[variant.policy.name, scenario]) for scenario in SCENARIO_NAMES),
+            ]
+        )
+        for position, variant in enumerate(ABLATION)
+    ]
+    caption = (
+        "Reward in % of the oracle's. Below it, the paired difference to the policy of the same name in the "
+        "reading of this reproduction, in points with its 95% interval; coloured where the interval excludes 0."
+    )
+    heads = ["variant", *(SHORT_TITLES[scenario] for scenario in SCENARIO_NAMES)]
+    return table(name="ablation-table", caption=caption, heads=heads, rows=rows, is_sortable=True)
+
+
+def _variant_name(name: str) -> str:
+    preset, _, changed = name.partition("(")
+    base, _, reading = preset.partition("/")
+    shown = escape(SHOWN_NAMES[base])
+    if reading:
+        return f"{shown}, as printed"
+    return f"{shown} with <code>{escape(changed.removesuffix(')'))}</code>" if changed else f"<strong>{shown}</strong>"
+
+
+def _share(row: dict[str, Any]) -> Datum:
+    html = number(row["share_percent"], 1)
+    low, high = row["difference_points_low"], row["difference_points_high"]
+    look = ""
+    if row["difference_points"] is not None:
+        look = "" if low is None else "worse" if high < 0 else "better" if low > 0 else ""
+        interval = "" if low is None else " " + spread(low, high, 2, signed=True)
+        html += f"<br><small>{number(row['difference_points'], 2, signed=True)}{interval}</small>"
+    return Datum(html=html, sort=row["share_percent"], look=f"number {look}".strip())
+
 
 _GROUPS = {
     "1": "With similar delays, DORAL and D-ALP overlap",
@@ -50,8 +216,8 @@ def _sections(found: PaperFindings, extent: Extent) -> Iterable[Section]:
     arms = SCENARIOS[SCENARIO_NAMES[0]].problem.arm_names
     yield Section(id="claims", title="The claims", menu="Claims", html=_claims(found))
     yield Section(id="figures", title="The figures", menu="Figures", html=_figures(found, extent))
-    yield Section(id="summary", title="Rewards", menu="Rewards", html=tables.summary_table(found.summary))
-    yield Section(id="race", title="The race", menu="The race", html=tables.race_table(found, arms))
+    yield Section(id="summary", title="Rewards", menu="Rewards", html=summary_table(found.summary))
+    yield Section(id="race", title="The race", menu="The race", html=race_table(found, arms))
 
 
 def _answer(found: PaperFindings, extent: Extent) -> str:
@@ -94,9 +260,9 @@ def _range(values: list[float], digits: int, *, signed: bool = False) -> str:
 
 def _claims(found: PaperFindings) -> str:
     return (
-        f"{tables.claims_table(found.claims)}\n"
+        f"{claims_table(found.claims)}\n"
         "<h3>Does it depend on what counts as reward?</h3>\n"
-        f"{tables.metrics_table(found.comparison)}"
+        f"{metrics_table(found.comparison)}"
     )
 
 
@@ -197,7 +363,7 @@ the horizon, the fewer arrivals can be served, and the more the choice among the
     yield Section(id="sweeps", title="Sweeps over what the paper leaves open", menu="Sweeps", html=sweeps)
     ablation = f"""<p>DORAL with one piece at a time exchanged, mostly for what the paper prints, and every policy as
 printed throughout. {runs} per variant, paired.</p>
-{tables.ablation_table(found.ablation)}"""
+{ablation_table(found.ablation)}"""
     title = "Ablation: what each piece of the reading is worth"
     yield Section(id="ablation", title=title, menu="Ablation", html=ablation)
 
@@ -219,3 +385,8 @@ def _settings(extent: Extent) -> list[tuple[str, str]]:
         ("A'", "5 (not given in the paper)"),
         ("Runs", f"{extent.runs}; sweeps and ablation {extent.side_runs if extent.with_sides else 'not run'}"),
     ]
+
+
+EXPERIMENT: Experiment[Extent, PaperFindings] = Experiment(
+    cells=cells, analyse=analyse, figures=figures, figure_names=FIGURE_NAMES, page=page
+)

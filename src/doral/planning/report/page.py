@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from doral.experiments.kit.settings import versions
+from doral.experiments.kit.batches import versions
 from doral.logs.clock import Clock
 from doral.pages.markup import Datum, Row, table, text
 from doral.pages.names import printable, short
