@@ -18,8 +18,8 @@ from doral.engine.decide import (
     SKIPPED_WORTHLESS,
     Choice,
     _set_caps,
-    _toss,
     spend,
+    toss,
 )
 from doral.engine.state import CAP, SPENT, TIER_PRICE, State
 from doral.pacing import NO_ARM
@@ -81,8 +81,8 @@ def test_the_coin_plays_the_best_arm_with_the_probability_of_the_rate() -> None:
 
 def test_a_certain_coin_is_not_tossed() -> None:
     state = known()
-    assert _toss(state, 1.0)
-    assert not _toss(state, 0.0)
+    assert toss(state, 1.0)
+    assert not toss(state, 0.0)
     assert spend(at_round(100, 5.0, pacing="coin"), 0, False).probability == 1.0
 
 

@@ -15,8 +15,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from doral._arrays import Floats
 from doral.compiled import kernel, position, rare, shared
 from doral.engine.bonus import bonus_scale, stretch, stretched
@@ -39,14 +37,12 @@ from doral.engine.state import (
     mark_stale,
     norm_row,
 )
-from doral.estimators.ridge import COUNT, REWARD, draw
+from doral.estimators.ridge import draw
 from doral.estimators.shrinkage import DOUBT, MEAN_SQUARE
-from doral.numerics.kernels import COIN as COIN_PURPOSE
-from doral.numerics.kernels import coin, philox, to_uniform
+from doral.numerics.kernels import coin
 from doral.pacing import (
     NO_ARM,
     Share,
-    cost_of,
     dearest_of,
     fill,
     first_best,
@@ -61,12 +57,9 @@ PLAYED_RACING, PLAYED, PLAYED_MARGINAL = 0, 1, 2
 SKIPPED_BUDGET, SKIPPED_PACED, SKIPPED_UNAVAILABLE, SKIPPED_OVER, SKIPPED_WORTHLESS = 3, 4, 5, 6, 7
 PLAYED_EXPLORING, SKIPPED_EXPLORING = 8, 9
 PLAYED_FIRST = 10  # a planned first try
-UNDECIDED = -1  # nothing is planned: stage 2 decides
 
 IS_WORTHLESS, LAST_ROUND = 0, 1  # rows of `State.doubt`
-FIRST_TRIES = 4.0  # before any answer has come: then it is known how many are enough
 _CERTAIN = 1.0 - 1e-12  # parts that add up to one, but for rounding
-_EXPLORE_LANE = 1  # of the policy's coin: its own toss is lane 0
 
 
 class Choice(NamedTuple):
@@ -83,7 +76,7 @@ class Choice(NamedTuple):
 def pull(state: State) -> Choice:
     """Return the next pull of stage 1 (Algorithm 1)."""
     arm = next_pull(state.race, state.allowed)
-    _write_odds(state, arm, 1.0)
+    write_odds(state, arm, 1.0)
     if arm == NO_ARM:
         return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
     return Choice(arm, 1.0, 0.0, 0.0, PLAYED_RACING)
@@ -98,14 +91,14 @@ def spend(state: State, context: int, restricted: bool) -> Choice:
     if state.rules.sampling == THOMPSON:
         return _best_of_draws(state, context, restricted, probability)
     arm = _best_arm(state, context, restricted)
-    _write_odds(state, arm, probability)
-    _write_odds(state, NO_ARM, 1.0 - probability)
+    write_odds(state, arm, probability)
+    write_odds(state, NO_ARM, 1.0 - probability)
     if arm == NO_ARM:
         return Choice(NO_ARM, 1.0, 0.0, 0.0, SKIPPED_UNAVAILABLE)
     value = state.values[arm]
     if state.rules.pacing == GREEDY:
         return Choice(arm, 1.0, value, 0.0, PLAYED)
-    if _toss(state, probability):
+    if toss(state, probability):
         return Choice(arm, probability, value, 0.0, PLAYED_MARGINAL)
     return Choice(NO_ARM, 1.0 - probability, value, 0.0, SKIPPED_PACED)
 
@@ -266,7 +259,7 @@ def _spend_by_lp(state: State, context: int, restricted: bool) -> Choice:
     share = fill(hulls, state.demand, state.tiers[CAP], state.tiers[SLACK], context, row)
     state.tiers[TIER_PRICE, state.demand.depth[context]] = share.price
     _write_share(state, row, share, 1.0)
-    upper = _toss(state, share.probability)
+    upper = toss(state, share.probability)
     vertex = share.upper if upper else share.lower
     probability = share.probability if upper else 1.0 - share.probability
     if vertex >= 0:
@@ -298,8 +291,8 @@ def _write_share(state: State, row: int, share: Share, part: float) -> None:
     """Write down what this share of LP_m does, and with which probability."""
     upper = state.hulls.arm[row, share.upper] if share.upper >= 0 else NO_ARM
     lower = state.hulls.arm[row, share.lower] if share.lower >= 0 else NO_ARM
-    _write_odds(state, upper, part * share.probability)
-    _write_odds(state, lower, part * (1.0 - share.probability))
+    write_odds(state, upper, part * share.probability)
+    write_odds(state, lower, part * (1.0 - share.probability))
 
 
 @kernel
@@ -374,7 +367,7 @@ def _prepare_values(state: State, context: int) -> None:
 
 
 @kernel
-def _toss(state: State, probability: float) -> bool:
+def toss(state: State, probability: float) -> bool:
     """True with the given probability; the draw is a function of (seed, run, round), and made only if needed."""
     if probability >= 1.0:
         return True
@@ -401,8 +394,8 @@ def _best_of_draws(state: State, context: int, restricted: bool, probability: fl
         arm = _best_arm(state, context, restricted)
         if arm == NO_ARM:
             why_skipped = SKIPPED_UNAVAILABLE
-        _write_odds(state, arm, probability / n_draws)
-        _write_odds(state, NO_ARM, (1.0 - probability) / n_draws)
+        write_odds(state, arm, probability / n_draws)
+        write_odds(state, NO_ARM, (1.0 - probability) / n_draws)
     return _mix_draws(state, context, 0.0, why_skipped)
 
 
@@ -412,18 +405,18 @@ def _best_of_draws(state: State, context: int, restricted: bool, probability: fl
 @rare
 def _mix_draws(state: State, context: int, price: float, why_skipped: int) -> Choice:
     """By the policy's coin: arms in their order, then none."""
-    toss, done = coin(state.coin.seed, state.coin.run, state.now[0].round), NO_ARM
+    point, done = coin(state.coin.seed, state.coin.run, state.now[0].round), NO_ARM
     reached, best = 0.0, 0.0
     for a in range(state.allowed.size):
-        probability = _odds_of(state, a)
+        probability = odds_of(state, a)
         if probability > 0.0:
             best = max(best, _expected_worth(state, context, a))
-            if reached <= toss:
+            if reached <= point:
                 done = a
             reached += probability
-    if reached <= toss and _odds_of(state, NO_ARM) > 0.0:
+    if reached <= point and odds_of(state, NO_ARM) > 0.0:
         done = NO_ARM
-    probability = _odds_of(state, done)
+    probability = odds_of(state, done)
     if probability > _CERTAIN:
         probability = 1.0
     if done == NO_ARM:
@@ -439,14 +432,14 @@ def _expected_worth(state: State, context: int, arm: int) -> float:
 
 
 @kernel
-def _write_odds(state: State, arm: int, probability: float) -> None:
+def write_odds(state: State, arm: int, probability: float) -> None:
     """Add to the probability with which the policy does this (an arm, or NO_ARM)."""
     if state.rules.has_odds:
         state.odds[arm + 1] += probability
 
 
 @kernel
-def _odds_of(state: State, arm: int) -> float:
+def odds_of(state: State, arm: int) -> float:
     """Return with which probability the policy does this, by all that was written down for this arrival."""
     return min(1.0, state.odds[arm + 1])
 
@@ -546,187 +539,3 @@ def _arrivals_to_come(state: State, context: int) -> float:
     if last == 0:
         return float(horizon)
     return state.contexts[context].arrivals * (max(0, horizon - last) / last)
-
-
-# --- first tries ------------------------------------------------------------------------------------------------------
-
-# Every arm is tried a few times before it can be passed over, whatever it costs. Before there are answers an arm is
-# worth its bonus, and what little is known of one may be bad luck. So each is tried in turn until
-#
-#     n_a  =  4 noise / (c_a r)^2        r: what a unit of budget has brought so far
-#
-# tries are made: then twice the standard error of its mean is what its cost has to bring. All arms together may take
-# `start_share` of the budget for it; where that does not pay for a try of each, there is no such start.
-
-
-@kernel
-def first_try(state: State, context: int, restricted: bool) -> Choice:
-    """Return a planned first try, UNDECIDED where there is none."""
-    if not state.rules.has_start or state.start.is_open[0] == 0.0:
-        return Choice(NO_ARM, 1.0, 0.0, 0.0, UNDECIDED)
-    return _try(state, context, _untried(state, context, restricted))
-
-
-@rare
-def _try(state: State, context: int, arm: int) -> Choice:
-    """No faster than the budget allows for."""
-    if arm == NO_ARM:
-        return Choice(NO_ARM, 1.0, 0.0, 0.0, UNDECIDED)
-    cost, rho = cost_of(state.hulls, context, arm), rate(state)
-    probability = 1.0 if cost <= rho else rho / cost
-    _write_odds(state, arm, probability)
-    _write_odds(state, NO_ARM, 1.0 - probability)
-    if _toss(state, probability):
-        return Choice(arm, probability, 0.0, 0.0, PLAYED_FIRST)
-    return Choice(NO_ARM, 1.0 - probability, 0.0, 0.0, SKIPPED_PACED)
-
-
-@rare
-def _untried(state: State, context: int, restricted: bool) -> int:
-    """The arm with the fewest tries, of those that need one; of several the one with the fewest here."""
-    barrier, tries, chosen = state.barrier[state.contexts.size], state.start.tries, NO_ARM
-    most = _affordable_tries(state)
-    is_open = False
-    for a in range(tries.size):
-        if barrier[a] == 0.0 and tries[a] < min(state.start.enough[a], most):
-            is_open = True
-            if restricted and state.allowed[a] == 0:
-                continue
-            if (
-                chosen == NO_ARM
-                or tries[a] < tries[chosen]
-                or (tries[a] == tries[chosen] and _tried_here(state, context, a) < _tried_here(state, context, chosen))
-            ):
-                chosen = a
-    if not is_open and state.prior.scale[MEAN_SQUARE] > 0.0:
-        state.start.is_open[0] = 0.0
-    return chosen
-
-
-@kernel
-def _affordable_tries(state: State) -> float:
-    """Of every arm in play, from the share of the budget."""
-    total = 0.0
-    for a in range(state.start.tries.size):
-        if state.barrier[state.contexts.size, a] == 0.0:
-            total += _usual_cost(state, a)
-    return math.floor(state.rules.start_share * state.now[0].budget / total) if total > 0.0 else 0.0
-
-
-@kernel
-def _usual_cost(state: State, arm: int) -> float:
-    """Over contexts."""
-    total, n_rows = 0.0, state.hulls.costs.shape[0]
-    for row in range(n_rows):
-        total += state.hulls.costs[row, arm]
-    return total / n_rows
-
-
-@kernel
-def _tried_here(state: State, context: int, arm: int) -> float:
-    """Open decisions included."""
-    return state.ridge.weight[state.ridge.weight.shape[0] - state.contexts.size + context, arm]
-
-
-@rare
-def plan_first_tries(state: State) -> None:
-    """How many tries are enough, in the light of the answers so far."""
-    if state.start.is_open[0] == 0.0 or not state.prior.scale[MEAN_SQUARE] > 0.0:
-        return
-    brought, paid = 0.0, 0.0
-    for j in range(state.tally.shape[1]):
-        for a in range(state.start.tries.size):
-            brought += state.tally[REWARD, j, a]
-            paid += state.tally[COUNT, j, a] * cost_of(state.hulls, j, a)
-    per_cost = abs(brought) / paid if paid > 0.0 else 0.0
-    for a in range(state.start.tries.size):
-        worth = per_cost * _usual_cost(state, a)
-        enough = 4.0 * state.prior.scale[DOUBT] / (worth * worth) if worth > 0.0 else math.inf
-        state.start.enough[a] = max(enough, state.rules.start_tries)
-
-
-# --- exploration for the log ------------------------------------------------------------------------------------------
-
-# With probability `explore` an arrival gets one of its n options (any arm that can be paid, or none) at random, so that
-# the log shows what else would have brought. The probability of what was done is then
-#
-#     (1 - explore) * (probability that the policy does it)  +  explore / n
-#
-# whichever of the two chose it: at least explore / n for every option. Where exploring that often would spend more than
-# the rate of the policy itself, it is as often as that rate allows. What cannot be paid is no option. The loss is
-# counted as it happens, with costs at the shadow price, or at what the policy gets for a unit on average.
-
-
-@kernel
-def explore(state: State, context: int, restricted: bool, choice: Choice) -> Choice:
-    """Return what is done in the end, where some arrivals get a random option."""
-    n_options, cost = 1, 0.0
-    for a in range(state.allowed.size):
-        if _is_option(state, a, restricted):
-            n_options += 1
-            cost += cost_of(state.hulls, context, a)
-    share = min(state.rules.explore, max(0.0, rate(state)) * n_options / cost if cost > 0.0 else 1.0)
-    which, option, _, _ = philox(
-        state.coin.seed,
-        state.coin.run,
-        np.uint64(state.now[0].round),
-        np.uint64(COIN_PURPOSE),
-        np.uint64(_EXPLORE_LANE),
-    )
-    if to_uniform(which) < share:
-        return _explored(state, context, restricted, choice, share, n_options, int(to_uniform(option) * n_options))
-    if choice.arm != NO_ARM:
-        state.explored[0].worth += _net_worth(state, context, choice.arm, 0.0)
-        state.explored[0].cost += cost_of(state.hulls, context, choice.arm)
-    probability = (1.0 - share) * choice.probability + share / n_options
-    return Choice(choice.arm, probability, choice.value, choice.price, choice.reason)
-
-
-@kernel
-def _is_option(state: State, arm: int, restricted: bool) -> bool:
-    """Whether the arm can be had, also if it has lost the race; not if it is retired, or stands for doing nothing."""
-    if restricted and state.allowed[arm] == 0:
-        return False
-    if state.rules.has_race:  # the barrier is also that of its losers; who is retired is not available either
-        return arm != state.rules.control
-    return state.barrier[state.contexts.size, arm] == 0.0
-
-
-@rare
-def _explored(
-    state: State, context: int, restricted: bool, choice: Choice, share: float, n_options: int, option: int
-) -> Choice:
-    """The option of this number: arms in their order, then none."""
-    arm = NO_ARM
-    for a in range(state.allowed.size):
-        if _is_option(state, a, restricted):
-            if option == 0:
-                arm = a
-            option -= 1
-    price = _price(state, choice)
-    state.explored[0].arrivals += 1
-    state.explored[0].loss += _net_worth(state, context, choice.arm, price) - _net_worth(state, context, arm, price)
-    probability = (1.0 - share) * _odds_of(state, arm) + share / n_options
-    if arm == NO_ARM:
-        return Choice(NO_ARM, probability, choice.value, choice.price, SKIPPED_EXPLORING)
-    reason = PLAYED_RACING if state.now[0].racing != 0 else PLAYED_EXPLORING
-    return Choice(arm, probability, _net_worth(state, context, arm, 0.0), choice.price, reason)
-
-
-@kernel
-def _price(state: State, choice: Choice) -> float:
-    """What a unit of budget is worth; who plans a first try does not ask for it."""
-    explored = state.explored[0]
-    is_first = choice.price == 0.0 and choice.value == 0.0 and choice.reason != SKIPPED_WORTHLESS
-    if state.rules.pacing == LP and state.now[0].racing == 0 and not is_first:
-        return choice.price
-    return max(0.0, explored.worth / explored.cost) if explored.cost > 0.0 else 0.0
-
-
-@kernel
-def _net_worth(state: State, context: int, arm: int, price: float) -> float:
-    """What an arm is thought to bring after its cost, beyond doing nothing; nothing for none."""
-    if arm == NO_ARM:
-        return 0.0
-    worth = state.contexts[context].weight * state.tau[context, arm] * state.ridge.estimate[context, arm]
-    return worth - baseline(state, context) - price * cost_of(state.hulls, context, arm)

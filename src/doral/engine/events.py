@@ -50,15 +50,12 @@ from doral.engine.decide import (
     SKIPPED_BUDGET,
     SKIPPED_OVER,
     SKIPPED_UNAVAILABLE,
-    UNDECIDED,
     Choice,
     clear_odds,
-    explore,
-    first_try,
-    plan_first_tries,
     pull,
     spend,
 )
+from doral.engine.exploration import UNDECIDED, explore, first_try, plan_first_tries
 from doral.engine.forecast import follow_arrivals
 from doral.engine.learn import (
     cancel_learned,

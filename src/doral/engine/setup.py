@@ -34,7 +34,7 @@ from doral._cached import cached_property
 from doral.compiled import Block, Template
 from doral.engine import state as s
 from doral.engine.budget import decimal_rest
-from doral.engine.decide import FIRST_TRIES
+from doral.engine.exploration import FIRST_TRIES
 from doral.engine.options import ALL, MAX_COLUMNS, PLUS, TIMES, PolicyOptions
 from doral.engine.people import FIRST_FOR_KNOTS, FIRST_PEOPLE, NO_COLUMN
 from doral.engine.race import (
