@@ -78,7 +78,7 @@ def run(world: World, seed: int) -> dict[str, int]:
     found: dict[str, int] = {}
     with doral.open("memory://") as store:
         campaign = store.create("x", problem, policy=world.policy, seed=seed, at=began)
-        watched, due, broken = Watched(campaign), list[tuple[float, str, int, float]](), -1
+        watched, due, broken = Watched(campaign, store.books), list[tuple[float, str, int, float]](), -1
         raised: set[tuple[str, str]] = set()
         for place, at in enumerate(times):
             if world.fault and broken < 0 and place >= WRONG_FROM * ARRIVALS:

@@ -149,7 +149,7 @@ def clear_postgres(url: str) -> None:
     doral.open(url).close()
     with psycopg.connect(url) as connection:
         tables = ["campaigns", "events", "snapshots", "archives", "archived_keys"]
-        tables += ["service_keys", "service_acts", "service_alarms"]
+        tables += ["service_keys", "service_acts", "service_alarms", "service_alarm_subjects"]
         connection.execute(f"TRUNCATE {', '.join(f'doral.{table}' for table in tables)} RESTART IDENTITY")
 
 

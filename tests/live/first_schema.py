@@ -45,6 +45,7 @@ def downgrade_to_first(url: str) -> None:
     columns = ", ".join(("campaign_id", *COLUMNS))
     events = connection.execute(f"SELECT {columns} FROM {schema}events")
     for table in (
+        "service_alarm_subjects",
         "service_alarms",
         "service_acts",
         "service_keys",

@@ -42,7 +42,7 @@ def test_a_new_campaign_is_well(store: Store) -> None:
     assert json.loads(json.dumps(health.to_dict()))["is_well"] is True
     assert str(health).startswith("campaign kits: well\n")
     assert len(str(health).splitlines()) <= 6
-    assert health.schema == (None if store._storage.url == "memory://" else "0005")
+    assert health.schema == (None if store._storage.url == "memory://" else "0006")
     if store._storage.url.startswith("postgres"):
         assert abs(health.server_ahead_s or 99.0) < 5
 

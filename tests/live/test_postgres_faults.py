@@ -260,7 +260,7 @@ def test_a_server_that_stays_away_is_given_up(
 # --- a schema of its own ------------------------------------------------------------------------------------------
 
 _OURS = ["alembic_version", "archived_keys", "archives", "campaigns", "events"]
-_OURS += ["service_acts", "service_alarms", "service_keys", "snapshots"]
+_OURS += ["service_acts", "service_alarm_subjects", "service_alarms", "service_keys", "snapshots"]
 OURS = [f"doral.{table}" for table in _OURS]
 
 

@@ -122,6 +122,35 @@ def test_an_alarm_is_raised_once_and_can_come_again(books: Books) -> None:
     assert [one.subject for one in books.alarms(campaign="kits")] == ["call", "letter"]
 
 
+def test_a_test_is_used_once_by_whoever_asks(books: Books) -> None:
+    assert books.claim_test("t1", "pace-off", "", 3)
+    assert not books.claim_test("t1", "pace-off", "", 3)
+    assert not books.claim_test("t1", "pace-off", "", 2)
+    assert books.claim_test("t1", "pace-off", "", 4)
+    assert books.claim_test("t2", "pace-off", "", 1), "a campaign of the same name, made anew, has another tag"
+    assert books.claim_test("t1", "curve-moved", "letter", 1)
+
+
+def test_alarms_are_acknowledged_and_muted(books: Books) -> None:
+    assert not books.acknowledge_alarm("kits", ALARM.rule, ALARM.subject, 5.0, "eve")
+    books.raise_alarm(ALARM)
+    assert books.acknowledge_alarm("kits", ALARM.rule, ALARM.subject, 11.0, "eve", ACT)
+    assert books.acknowledge_alarm("kits", ALARM.rule, ALARM.subject, 12.0, "adam")
+    found = books.alarms()[0]
+    assert (found.acknowledged_at, found.acknowledged_by) == (11.0, "eve")
+    assert len(books.acts()) == 1
+    books.clear_alarm("kits", ALARM.rule, ALARM.subject, 13.0)
+    books.raise_alarm(replace(ALARM, since=14.0))
+    assert books.alarms()[0].acknowledged_at is None, "it has come again"
+    books.mute_alarm("t1", "overdue", "", 100.0)
+    assert books.muted_alarms("t1", 99.0) == {("overdue", ""): 100.0}
+    assert books.muted_alarms("t1", 100.0) == books.muted_alarms("t2", 1.0) == {}
+    assert books.claim_test("t1", "overdue", "", 1)
+    books.mute_alarm("t1", "overdue", "", None)
+    assert books.muted_alarms("t1", 1.0) == {}
+    assert not books.claim_test("t1", "overdue", "", 1)
+
+
 def test_what_has_to_be_told_is_told_to_the_end(books: Books) -> None:
     assert books.claim_deliveries(15.0, lease_s=10.0) == []
     books.raise_alarm(ALARM)
@@ -251,6 +280,23 @@ def test_a_backup_holds_no_key(store: Store, tmp_path: Path) -> None:
     store.delete("kits")
     assert store.restore(target) == ["kits"]
     assert [one.id for one in books.all_keys()] == [KEY.id], "the keys of the store are as they were"
+
+
+def test_a_backup_can_hold_keys(store: Store, tmp_path: Path) -> None:
+    books = store.books
+    revoked = replace(KEY, id="c" * 12, created_at=KEY.created_at + 1.0, revoked_at=1.0)
+    for row in (KEY, revoked, session(1)):
+        books.add_key(row)
+    books.note(ACT)
+    store.backup(tmp_path / "backup.db", keys=True)
+    with doral.open("memory://") as other:
+        assert other.restore(tmp_path / "backup.db") == []
+        assert other.books.all_keys() == []
+        other.books.add_key(replace(KEY, name="it has changed since"))
+        other.restore(tmp_path / "backup.db", keys=True)
+        assert other.books.all_keys() == [replace(KEY, name="it has changed since"), revoked]
+        assert other.books.key(session(1).id) is None
+        assert other.books.acts() == []
 
 
 def test_keys_are_read_while_somebody_waits_to_write(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_a_key_that_asks_too_often_waits_and_others_do_not() -> None:
         assert status(service, service.key) == 200
 
 
-def test_an_address_with_too_many_wrong_keys_waits_and_known_keys_do_not() -> None:
+def test_an_address_with_too_many_wrong_keys_waits_and_valid_keys_do_not() -> None:
     limits = Limits(sign_in_failures=3)
     with serving(settings=ServiceSettings(storage="memory://", limits=limits)) as service:
         assert status(service, service.key) == 200
@@ -129,7 +129,8 @@ def test_an_address_with_too_many_wrong_keys_waits_and_known_keys_do_not() -> No
         assert status(service, f"doral_{key_id(service.key)}_{'x' * 43}") == 429, "guesses at a key that is known"
         assert status(service, "password") == 429
         assert status(service, service.key) == 200
-        late = httpx2.get(service.url + "/v1/acts", headers={"Authorization": f"Bearer {service.make_key('admin')}"})
+        assert status(service, service.make_key("admin")) == 200, "a valid key that this process has never seen"
+        late = httpx2.get(service.url + "/v1/acts", headers={"Authorization": f"Bearer doral_{7:012x}_{'x' * 43}"})
         assert late.status_code == 429
         assert 1 <= int(late.headers["retry-after"]) <= 60
 
@@ -243,32 +244,36 @@ def test_where_keys_cannot_be_read_nobody_is_let_in(tmp_path: Path, method: str)
         assert httpx2.request(method, service.url + "/v1/campaigns", headers=headers).status_code in (200, 400)
 
 
-def test_whoever_keeps_the_service_busy_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long looks take all threads that look; keys are looked up by others."""
+@pytest.mark.parametrize("what", ["verify", "report"])
+def test_one_key_that_looks_at_everything_keeps_nobody_out(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many long looks are asked for with one key: others look, decide, and find the service ready."""
     go_on, busy = threading.Event(), threading.Semaphore(0)
 
-    def verify(_: Campaign) -> None:
+    def look_long(_: Campaign) -> None:
         busy.release()
         go_on.wait(20)
 
-    monkeypatch.setattr(Campaign, "verify", verify)
+    monkeypatch.setattr(Campaign, what, look_long)
     with serving() as one:
         for number in range(8):
             one.store.create(f"campaign-{number}", PROBLEM, seed=1)
 
         def look(name: str) -> None:
             with one.client() as client:
-                client.get(f"/v1/campaigns/{name}/verify")
+                client.get(f"/v1/campaigns/{name}/{what}")
 
         lookers = [threading.Thread(target=look, args=(f"campaign-{number % 8}",)) for number in range(16)]
         for looker in lookers:
             looker.start()
-        for _ in lookers:
-            assert busy.acquire(timeout=10)
+        assert busy.acquire(timeout=10)
         try:
-            key = one.make_key("decide")
-            with httpx2.Client(headers={"Authorization": f"Bearer {key}"}, timeout=5) as client:
-                assert client.get(one.url + "/v1/me").status_code == 200
+            with one.client(one.make_key("decide", "read")) as client:
+                assert client.get("/v1/me").status_code == 200
+                assert client.get("/readyz").status_code == 200
+                for number in range(8):
+                    name = f"/v1/campaigns/campaign-{number}"
+                    assert client.post(f"{name}/decisions", json={"context": "old"}).status_code == 200
+                    assert client.get(f"{name}/ledger").status_code == 200
         finally:
             go_on.set()
             for looker in lookers:

@@ -63,7 +63,7 @@ TABLE: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("GET", KITS + "/ledger"): (READ, ONE),
     ("GET", KITS + "/facts"): (READ, ONE),
     ("GET", KITS + "/health"): (READ, ONE),
-    ("GET", KITS + "/verify"): (READ, ONE),
+    ("GET", KITS + "/verify"): (ADMIN, ONE),
     ("GET", KITS + "/export"): (READ, ONE),
     ("GET", KITS + "/events"): (READ, ONE),
     ("GET", KITS + "/alarms"): (READ, ONE),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -267,18 +268,47 @@ def test_an_alarm_is_raised_stays_and_is_cleared() -> None:
     now = time.time()
     with doral.open("memory://") as store:
         campaign = store.create("x", PROBLEM, seed=3, at=now - DAY_S)
-        watched, books = Watched(campaign), store.books
-        watched.look(books, now)
+        books = store.books
+        watched = Watched(campaign, books)
+        watched.look(now)
         assert books.alarms() == []
         campaign.decide_many([{"context": "young", "at": now - DAY_S + 60.0 * i} for i in range(PROBLEM.horizon)])
-        watched.look(books, now)
+        watched.look(now)
         raised = {row.rule for row in books.alarms(campaign="x")}
         assert "used-up" in raised
         since = [row.since for row in books.alarms() if row.rule == "used-up"]
-        watched.look(books, now + 30.0)
+        watched.look(now + 30.0)
         assert [row.since for row in books.alarms() if row.rule == "used-up"] == since
         campaign.extend(rounds=500)
-        watched.look(books, now + 60.0)
+        watched.look(now + 60.0)
         assert "used-up" in {row.rule for row in books.alarms()}  # once is no proof
-        watched.look(books, now + 90.0)
+        watched.look(now + 90.0)
         assert "used-up" not in {row.rule for row in books.alarms()}
+
+
+def test_a_test_is_used_once_however_often_the_service_is_restarted(tmp_path: Path) -> None:
+    now, used = time.time(), []
+    url = f"sqlite:///{tmp_path / 'campaigns.db'}"
+    with doral.open(url) as store:
+        campaign = store.create("x", PROBLEM, seed=3, at=now - DAY_S)
+        campaign.decide_many([{"context": "young", "at": now - DAY_S + 60.0 * i} for i in range(400)])
+    for _ in range(3):  # processes that begin anew, or replicas
+        with doral.open(url) as store:
+            watched = Watched(store.campaign("x"), store.books)
+            used.append([watched._is_due(("pace-off", ""), number) for number in (1, 2, 2)])
+    assert used == [[True, True, False], [False, False, False], [False, False, False]]
+
+
+def test_what_is_muted_is_not_raised() -> None:
+    now = time.time()
+    with doral.open("memory://") as store:
+        campaign, books = store.create("x", PROBLEM, seed=3, at=now - DAY_S), store.books
+        campaign.decide_many([{"context": "young", "at": now - DAY_S + 60.0 * i} for i in range(PROBLEM.horizon)])
+        watched = Watched(campaign, books)
+        watched.look(now)
+        subject = next(row.subject for row in books.alarms() if row.rule == "used-up")
+        books.mute_alarm(campaign.session.row.tag, "used-up", subject, now + 100.0)
+        watched.look(now + 1.0)
+        assert "used-up" not in {row.rule for row in books.alarms()}
+        watched.look(now + 101.0)
+        assert "used-up" in {row.rule for row in books.alarms()}

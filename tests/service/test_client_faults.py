@@ -137,6 +137,83 @@ def test_nobody_there() -> None:
         assert "gave no answer" in str(error.value)
 
 
+def test_where_no_connection_was_ever_made_it_is_given_up_soon_and_later_it_is_not(
+    served: Serving, caplog: pytest.LogCaptureFixture
+) -> None:
+    unconnected = Failure(words="refused", may_have_arrived=False, is_unconnected=True)
+    call: Call[None] = Call(method="GET", path="/v1/campaigns/kits/decisions?key=visit-17", read=lambda _: None)
+    patience = Patience(timeout_s=60.0, try_timeout_s=20.0)
+
+    def tries(*, is_first: bool) -> int:
+        attempts, now_s, found = Attempts(call, patience, random.Random(1), 0.0, is_first=is_first), 0.0, 1
+        while (wait_s := attempts.wait_s(unconnected, now_s)) is not None:
+            found, now_s = found + 1, now_s + wait_s
+        with pytest.raises(ServiceUnreachable):
+            attempts.result()
+        return found
+
+    with caplog.at_level("WARNING", logger="doral.client"):
+        assert tries(is_first=True) == 3
+    assert len(caplog.records) == 2
+    assert "visit-17" not in caplog.text
+    assert tries(is_first=False) > 10
+    attempts = Attempts(call, patience, random.Random(1), 0.0, is_first=True)
+    for _ in range(10):  # something is there, and answers
+        assert attempts.wait_s(Failure(words="cut", may_have_arrived=True), 0.0) is not None
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{reserved.getsockname()[1]}"
+        with doral.connect(url, key=served.key) as store, pytest.raises(ServiceUnreachable, match="3 tries"):
+            store.list()
+
+
+def test_a_head_that_drips_is_waited_for_no_longer_than_was_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        is_over = threading.Event()
+
+        def drip() -> None:
+            connection, _ = listening.accept()
+            with connection, suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                while not is_over.wait(0.05):
+                    connection.sendall(b"X-More: 1\r\n")
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with doral.connect(url, timeout_s=0.5) as store, pytest.raises(ServiceUnreachable, match="within 0.5 s"):
+            store.list()
+        is_over.set()
+        dripping.join()
+
+
+def test_every_change_that_is_sent_again_counts_once(served: Serving, between: Proxy) -> None:
+    local = served.store.create("changes", PROBLEM, seed=3, clock="rounds")
+    with doral.connect(between.url, key=served.key, timeout_s=20) as store:
+        campaign = store.campaign("changes")
+        decision = campaign.decide("old", key="visit-17")
+        for change in (
+            lambda: campaign.add_arm(doral.Arm("visit", cost=5.0)),
+            lambda: campaign.pause_arm("visit"),
+            lambda: campaign.resume_arm("visit"),
+            lambda: campaign.retire_arm("visit"),
+            lambda: campaign.top_up(7.0),
+            lambda: campaign.extend(rounds=5),
+            lambda: campaign.cancel(decision.id),
+            lambda: campaign.record("young", "letter", at=1),
+            lambda: campaign.expire(),
+            lambda: campaign.forget("visit-17"),
+            lambda: campaign.close(),
+        ):
+            before = local.verify().events
+            between.faults = [CUT_AFTER, CUT_AFTER]
+            change()
+            assert local.verify().events - before <= 1
+        acts = [one.act for one in served.store.books.acts() if one.campaign == "changes"]
+        assert len(acts) == len(set(acts)), "each is noted once"
+        assert local.ledger().total == Decimal("1007.0")
+
+
 def test_what_cannot_be_mended_is_said_at_once(served: Serving, between: Proxy) -> None:
     with doral.connect(between.url, key=served.key, timeout_s=20) as store:
         for answer, error in (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import io
 import sqlite3
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, closing
 from dataclasses import replace
@@ -23,6 +25,10 @@ from doral.service.exporting import MOST, Exports
 from doral.service.routes.export import disposition
 from doral.wire.problems import ServiceError
 from tests.service.harness import PROBLEM, Serving, serving
+
+
+async def always() -> bool:
+    return True
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +102,9 @@ def test_there_are_only_so_many_at_once_and_who_goes_away_gives_his_place_back(s
         for _ in range(2):
             async with AsyncExitStack() as stack:
                 for _ in range(MOST):
-                    await stack.enter_async_context(exports.sending(campaign, (), "csv"))
+                    await stack.enter_async_context(exports.sending(campaign, (), "csv", always))
                 with pytest.raises(ServiceError, match="try again later") as refused:
-                    await stack.enter_async_context(exports.sending(campaign, (), "csv"))
+                    await stack.enter_async_context(exports.sending(campaign, (), "csv", always))
                 assert refused.value.status == 503
 
     asyncio.run(many())
@@ -118,17 +124,39 @@ def test_whoever_takes_nothing_for_long_loses_his_place_and_is_told(
 
     async def take_slowly() -> None:
         exports, campaign = Exports(), service.store.campaign("all")
-        async with asyncio.timeout(10), exports.sending(campaign, (), "csv") as parts:
+        async with asyncio.timeout(10), exports.sending(campaign, (), "csv", always) as parts:
             assert await anext(parts) == b"many rows\n"
             while exports.running:
                 await asyncio.sleep(0.01)
-            async with exports.sending(campaign, (), "csv"):
+            async with exports.sending(campaign, (), "csv", always):
                 pass
             with pytest.raises(StorageError, match="could not be sent to its end"):
                 await anext(parts)
         assert not exports.running
 
     asyncio.run(take_slowly())
+
+
+def test_a_file_is_broken_off_when_its_key_is_revoked(service: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_revoked = threading.Event()
+
+    def write(file: BinaryIO, *rows: object, **options: object) -> None:
+        while True:
+            file.write(bytes(1_000))
+            if is_revoked.is_set():
+                time.sleep(0.01)
+
+    monkeypatch.setattr(exporting, "write_csv_rows", write)
+    monkeypatch.setattr(exporting, "_CHECK_EVERY_S", 0.05)
+    key = service.make_key("read")
+    with service.client(key) as client, client.stream("GET", "/v1/campaigns/all/export?format=csv") as answer:
+        parts = answer.iter_raw()
+        next(parts)
+        service.store.books.revoke_key(key.split("_")[1], time.time())
+        is_revoked.set()
+        with pytest.raises(httpx2.RemoteProtocolError):
+            for _ in parts:
+                pass
 
 
 @pytest.mark.parametrize(

@@ -272,6 +272,22 @@ def test_a_store_that_fails_fails_the_group_and_the_next_one_goes_on(campaign: C
     assert len(metrics.made) == 1
 
 
+def test_what_goes_wrong_with_counts_or_followers_is_not_told_to_those_who_wait(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Counted, "decided", fail)
+
+    async def visit(desk: Desk) -> list[Any]:
+        first = await asyncio.gather(*(desk.decide({"context": "old"}) for _ in range(4)), return_exceptions=True)
+        return [*first, await desk.decide({"context": "old"})]
+
+    found, _ = at_desk(campaign, visit)
+    assert [one.round for one in found] == [1, 2, 3, 4, 5]
+
+
 def test_a_bug_in_a_change_is_told_to_whoever_asked_for_it(campaign: Campaign) -> None:
     async def visit(desk: Desk) -> list[Any]:
         asked: list[Awaitable[Any]] = [desk.decide({"context": "old"}), desk.write(lambda _: 1 / 0)]

@@ -201,10 +201,10 @@ def test_alarms_of_a_campaign_that_is_gone_end() -> None:
 def test_a_campaign_that_is_deleted_while_it_is_looked_at_raises_no_alarm(tmp_path: Any) -> None:
     url = f"sqlite:///{tmp_path}/campaigns.db"
     with doral.open(url) as store, doral.open(url) as other:
-        watched = Watched(store.create("deleted", PROBLEM))
-        watched.look(store.books, 1.0)
+        watched = Watched(store.create("deleted", PROBLEM), store.books)
+        watched.look(1.0)
         other.delete("deleted")
-        watched.look(store.books, 2.0)
+        watched.look(2.0)
         assert store.books.alarms() == []
 
 

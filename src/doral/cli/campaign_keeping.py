@@ -15,6 +15,7 @@ from doral.errors import InvalidValue, UnknownName
 
 _ONLY_HELP = "Only this campaign; may be given again. Without it, all."
 _FROM_HELP = "Only this campaign of it. Without it, all."
+_KEYS_HELP = "The keys of the service, too, as they are stored: hashes, which open nothing."
 _BEFORE_HELP = "Only what happened before: seconds since 1970 or 2026-03-01T12:00Z (or a round)."
 
 
@@ -37,28 +38,32 @@ def health(name: Name, as_json: Json = False, storage: Storage = DEFAULT_STORAGE
 def backup(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="To make; it is a store itself.")],
     only: Annotated[list[str] | None, typer.Option("--campaign", "-c", metavar="CAMPAIGN", help=_ONLY_HELP)] = None,
+    keys: Annotated[bool, typer.Option("--keys", help=_KEYS_HELP)] = False,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
     """A copy of all campaigns, also while others write."""
     with opened(storage) as store:
-        count = store.backup(path, names=only or None)
-        typer.echo(f"wrote {counted(count, 'campaign')} to {path}")
-        if store.books.all_keys():
-            say(
-                "doral: keys of the service are not in it: make new ones where it is restored, with `doral keys create`"
-            )
+        count = store.backup(path, names=only or None, keys=keys)
+        n_keys = len(store.books.all_keys())
+        copied = f" and {counted(n_keys, 'key')}" if keys else ""
+        typer.echo(f"wrote {counted(count, 'campaign')}{copied} to {path}")
+        if n_keys and not keys:
+            say("doral: not in it: keys (--keys copies them), sessions, administrative acts and alarms of the service")
+        elif n_keys:
+            say("doral: not in it: sessions, administrative acts and alarms of the service")
 
 
 def restore(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="As `backup` wrote it.")],
     name: Annotated[str | None, typer.Option("--campaign", "-c", metavar="CAMPAIGN", help=_FROM_HELP)] = None,
+    keys: Annotated[bool, typer.Option("--keys", help="Its keys, too, where they are not there yet.")] = False,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
     """Campaigns from a backup, into this store, all or none."""
     with exit_codes():
         path.stat()  # before a store is made for what is not there
     with opened(storage, create=True) as store:
-        for one in store.restore(path, name=name):
+        for one in store.restore(path, name=name, keys=keys):
             typer.echo(f"restored {one}")
 
 

@@ -6,6 +6,7 @@ Nothing is sent here and nobody waits: time and chance come from outside.
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,12 +20,15 @@ from doral.wire.problems import code_of, from_problem
 
 Result = TypeVar("Result")
 
+logger = logging.getLogger("doral.client")
+
 _FIRST_WAIT_S = 0.05
 _LONGEST_WAIT_S = 5.0
 _TRY_AGAIN = frozenset({429, 502, 503, 504})
 # Waiting does not mend these.
 _LASTING = frozenset({"broken-log", "archive-missing", "newer-database"})
 _MOST_WORDS = 300
+_FIRST_CONNECTION_TRIES = 3  # where no connection was ever made: the address is wrong, or nothing runs there
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +59,17 @@ class Failure:
 
     words: str
     may_have_arrived: bool  # the request, so that it may have been carried out
+    is_unconnected: bool = False  # there was not even a connection
 
 
 class Attempts(Generic[Result]):
     """One call, from its first try to its result."""
 
-    def __init__(self, call: Call[Result], patience: Patience, chance: Random, now_s: float) -> None:
-        self._call, self._patience, self._chance = call, patience, chance
+    def __init__(
+        self, call: Call[Result], patience: Patience, chance: Random, now_s: float, *, is_first: bool = False
+    ) -> None:
+        """`is_first`: no connection to this service has worked so far: one that cannot be made is given up soon."""
+        self._call, self._patience, self._chance, self._is_first = call, patience, chance, is_first
         self._ends_s = now_s + patience.timeout_s
         self._tries = 0
         self._may_have_happened = False
@@ -81,9 +89,16 @@ class Attempts(Generic[Result]):
         wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(self._tries, 20))
         wait_s = max(retry_after_s, wait_s * self._chance.uniform(0.5, 1.0))
         self._tries += 1
-        if now_s + wait_s >= self._ends_s:
+        is_unconnected = isinstance(outcome, Failure) and outcome.is_unconnected
+        if not is_unconnected:
+            self._is_first = False
+        is_hopeless = self._is_first and self._tries >= _FIRST_CONNECTION_TRIES
+        if is_hopeless or now_s + wait_s >= self._ends_s:
             self._error = self._given_up()
             return None
+        # Without the query, which may hold keys of people.
+        path = self._call.path.partition("?")[0]
+        logger.warning("%s %s: %s; try %d in %.2g s", self._call.method, path, self._error, self._tries + 1, wait_s)
         return wait_s
 
     def result(self) -> Result:

@@ -14,6 +14,7 @@ import httpx2
 from doral._forks import renew_in_child
 from doral.client.attempts import Attempts, Failure, Reply
 from doral.client.calls import Call, Download, Page
+from doral.client.deadline import bounded, deadline
 from doral.client.following import CampaignEvent, EventReader, Feed
 from doral.client.transport import (
     ALL_CAME,
@@ -43,6 +44,7 @@ class Connection:
         self._chance = Random() if chance is None else chance
         self._abandoned: list[httpx2.Client] = []
         self._client: httpx2.Client | None = None
+        self._has_worked = False
         self._lock = Lock()
         renew_in_child(self)
 
@@ -116,17 +118,17 @@ class Connection:
     # --- one try ----------------------------------------------------------------------------------------------------
 
     def _exchange(self, call: Call[Result], timeout_s: float) -> Reply | Failure:
-        until_s = time.monotonic() + timeout_s
         try:
-            with self._streaming(
-                call.method, call.path, content=call.body, headers=headers_of(call), timeout_s=timeout_s
-            ) as response:
-                parts = []
-                for part in response.iter_bytes():
-                    parts.append(part)
-                    if time.monotonic() > until_s:  # it comes, but drop by drop
-                        return too_slow(self.wiring.address.url, timeout_s)
-                return reply_of(response.status_code, response.headers, b"".join(parts))
+            with (
+                deadline(timeout_s),
+                self._streaming(
+                    call.method, call.path, content=call.body, headers=headers_of(call), timeout_s=timeout_s
+                ) as response,
+            ):
+                self._has_worked = True
+                return reply_of(response.status_code, response.headers, response.read())
+        except httpx2.ReadTimeout:
+            return too_slow(self.wiring.address.url, timeout_s)
         except ERRORS as error:
             return failure_of(error, self.wiring.address.url)
 
@@ -146,10 +148,11 @@ class Connection:
     ) -> Streaming:
         with self._lock:
             if self._client is None:
-                self._client = httpx2.Client(**self.wiring.client_options())
+                self._client = bounded(httpx2.Client(**self.wiring.client_options()))
             client = self._client
         url = self.wiring.url_of(path)
         return client.stream(method, url, content=content, headers=headers, timeout=httpx2.Timeout(timeout_s))
 
     def _attempts(self, call: Call[Result]) -> Attempts[Result]:
-        return Attempts(call, self.wiring.patience, self._chance, time.monotonic())
+        is_first = not self._has_worked
+        return Attempts(call, self.wiring.patience, self._chance, time.monotonic(), is_first=is_first)

@@ -39,6 +39,7 @@ class AsyncConnection:
         self.wiring = wiring
         self._chance = Random() if chance is None else chance
         self._client: httpx2.AsyncClient | None = None
+        self._has_worked = False
 
     async def close(self) -> None:
         """Give all connections back; whoever asks again makes new ones."""
@@ -112,6 +113,7 @@ class AsyncConnection:
                     call.method, call.path, content=call.body, headers=headers_of(call), timeout_s=timeout_s
                 ) as response,
             ):
+                self._has_worked = True
                 return reply_of(response.status_code, response.headers, await response.aread())
         except ERRORS as error:
             return failure_of(error, self.wiring.address.url)
@@ -138,4 +140,5 @@ class AsyncConnection:
         return self._client.stream(method, url, content=content, headers=headers, timeout=timeout)
 
     def _attempts(self, call: Call[Result]) -> Attempts[Result]:
-        return Attempts(call, self.wiring.patience, self._chance, time.monotonic())
+        is_first = not self._has_worked
+        return Attempts(call, self.wiring.patience, self._chance, time.monotonic(), is_first=is_first)

@@ -92,6 +92,7 @@ def failure_of(error: Exception, url: str) -> Failure:
     return Failure(
         words=f"the service at {url} gave no answer: {said}",
         may_have_arrived=not isinstance(error, _BEFORE_SENDING),
+        is_unconnected=isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout),
     )
 
 

@@ -41,6 +41,7 @@ from doral.live.page.page import page
 from doral.live.page.watch import Watch
 from doral.live.runtime.clock import Stamp, end_timestamp
 from doral.live.runtime.group_commit import each, store_each
+from doral.live.runtime.replay import LogReader
 from doral.live.runtime.session import Session
 from doral.live.state.parts import Ledger, read_id
 from doral.live.state.state import CampaignState
@@ -52,7 +53,7 @@ from doral.live.views.groups import ServedTables
 from doral.live.views.health import Health, examine
 from doral.live.views.preview import Preview, preview
 from doral.live.views.report import Report, campaign_card, campaign_repr, make_report
-from doral.live.views.verify import Verification, Verifier
+from doral.live.views.verify import Verification, Verifier, totals_of
 from doral.person import FeaturesLike
 from doral.problem import MAX_HORIZON, Arm, Problem
 
@@ -523,12 +524,14 @@ class Campaign:
         BrokenLog where it was damaged. Differences are information: history stays what it is.
         """
 
-        def look(log: Log, now: CampaignState) -> Verification:
+        def look(log: Log, reader: LogReader) -> Verification:
             verifier = Verifier()
             log.check_indexes()
-            return verifier.found(self._session.reader.read(log, verifier.visit), in_use=now)
+            from_beginning = reader.read(log, verifier.visit)
+            return verifier.found(from_beginning, in_use=(now, totals_of(reader.read(log))))
 
-        return self._session.read(look)
+        now = self._session.read(lambda _, state: totals_of(state))
+        return self._session.read_apart(look)
 
     def health(self) -> Health:
         """Whether the store can be used, how the clocks stand, and what somebody should look after.

@@ -277,6 +277,11 @@ class Store:
         """The names of all campaigns."""
         return [row.name for row in self._storage.campaigns()]
 
+    def last_seen(self, name: str) -> CampaignState | None:
+        """The state of a campaign as of its last request in this process; None: there was none. Nothing is read."""
+        found = self._campaigns.get(name)
+        return None if found is None or found.is_gone else found.session.last_seen
+
     def _heads(self) -> dict[str, int]:
         """The number of the last event of every campaign, by name: whoever has seen it need not look again."""
         return self._storage.heads()
@@ -316,19 +321,20 @@ class Store:
     ) -> None:
         self.close()
 
-    def backup(self, path: str | Path, names: Iterable[str] | None = None) -> int:
+    def backup(self, path: str | Path, names: Iterable[str] | None = None, *, keys: bool = False) -> int:
         """All campaigns, or those of these names, as they are at this moment, into a new SQLite file; how many.
 
-        Others may go on writing meanwhile. The file is a store itself, whole or not there at all. It holds campaigns
-        only: no keys, sessions, acts or alarms of a service.
+        Others may go on writing meanwhile. The file is a store itself, whole or not there at all. Of a service it
+        holds no sessions, acts or alarms, and keys only where that is asked for.
 
         Args:
             path: A file that is not there yet.
             names: Of the campaigns; None: all.
+            keys: Whether the keys of a service are in it, as they are stored: their hashes, which open nothing.
         """
-        return backup.back_up(self._storage, path, names)
+        return backup.back_up(self._storage, path, names, keys=keys)
 
-    def restore(self, path: str | Path, name: str | None = None) -> builtins.list[str]:
+    def restore(self, path: str | Path, name: str | None = None, *, keys: bool = False) -> builtins.list[str]:
         """The campaigns of a backup, or the one of this name, into this store, all or none; their names.
 
         A campaign that is there already is refused: delete it first.
@@ -336,8 +342,9 @@ class Store:
         Args:
             path: A file that `backup` has written.
             name: Of one campaign; None: all that are in it.
+            keys: Whether keys that it holds are put into this store, too, where they are not there yet.
         """
-        return backup.restore(self._storage, path, name)
+        return backup.restore(self._storage, path, name, keys=keys)
 
     def delete(self, name: str) -> None:
         """Take a campaign out for good, with all that the database holds of it.

@@ -7,9 +7,11 @@ disk once for many requests, in the order in which they came, and needs one thre
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from doral.errors import DoralError
@@ -28,6 +30,8 @@ from doral.live.views.decision import Decision
 from doral.service.operations.metrics import Metrics
 from doral.service.threads import Run
 from doral.wire.problems import ServiceError
+
+logger = logging.getLogger("doral.service")
 
 Result = TypeVar("Result")
 
@@ -88,6 +92,7 @@ class Desk:
         campaign: Which.
         run: Has something looked up in a thread.
         metrics: Are told what was done.
+        turn: Waited for before something is looked up.
         store: Has something stored in a thread; None: as `run`.
         queue: How many requests may wait.
         when_stored: Called on the event loop after every group.
@@ -99,13 +104,14 @@ class Desk:
         run: Run,
         metrics: Metrics,
         *,
+        turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
         store: Run | None = None,
         queue: int = QUEUE,
         when_stored: Callable[[], None] | None = None,
     ) -> None:
         self.campaign, self._run, self._metrics, self._queue = campaign, run, metrics, queue
         self._store = run if store is None else store
-        self._when_stored = when_stored
+        self._when_stored, self._turn = when_stored, turn
         self._waiting: deque[_Slip] = deque()
         self._waiting_items = 0
         self._worker: asyncio.Task[None] | None = None
@@ -176,7 +182,7 @@ class Desk:
 
     async def read(self, ask: Callable[[Campaign], Result]) -> Result:
         """Look at something; it waits for what is being stored, and not for what waits to be."""
-        async with self._readers:
+        async with self._turn(), self._readers:
             return await self._run(lambda: ask(self.campaign))
 
     async def drain(self) -> None:
@@ -234,9 +240,13 @@ class Desk:
                 slip.future.set_exception(one.result)
             else:
                 slip.future.set_result(one.result)
-        if self._when_stored is not None:
-            self._when_stored()
-        self._count(group, found, began)
+        # Everything is stored and answered: what goes wrong from here on is for the log alone.
+        try:
+            if self._when_stored is not None:
+                self._when_stored()
+            self._count(group, found, began)
+        except Exception:
+            logger.exception("campaign %r: a group was stored, and could not be counted", self.campaign.name)
 
     def _count(self, group: list[_Slip], found: list[_Done], began: float) -> None:
         name = self.campaign.name

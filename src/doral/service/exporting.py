@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, BinaryIO, cast
 
@@ -23,6 +24,7 @@ _PARTS_AHEAD = 4
 _PART_BYTES = 256 * 1024
 _STALLED_S = 120.0  # after which nobody is waited for who takes nothing
 _RETRY_S = 10.0
+_CHECK_EVERY_S = 1.0  # whether the key is still valid
 
 
 class _Stopped(Exception):
@@ -105,6 +107,7 @@ class Exports:
         campaign: Campaign,
         person: Sequence[Feature],
         format: str,  # noqa: A002
+        is_allowed: Callable[[], Awaitable[bool]],
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """The parts of a file. What is wrong from the start is raised before there is a part.
 
@@ -112,6 +115,7 @@ class Exports:
             campaign: Whose decisions.
             person: What is known of people there.
             format: "csv" or "parquet".
+            is_allowed: Whether the caller may still have it; asked about once a second.
         """
         if self.running >= MOST:
             words = f"{MOST} files are being sent, and there may be no more: try again later"
@@ -137,15 +141,22 @@ class Exports:
             first = await parts.queue.get()
             if isinstance(first, BaseException):
                 raise first
-            yield _following(first, parts)
+            yield _following(first, parts, is_allowed)
         finally:
             give_place_back()
             parts.stop()
 
 
-async def _following(first: bytes | None, parts: _Parts) -> AsyncIterator[bytes]:
+async def _following(
+    first: bytes | None, parts: _Parts, is_allowed: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[bytes]:
     part: bytes | BaseException | None = first
+    checked_at = time.monotonic()
     while part is not None:
+        if time.monotonic() > checked_at + _CHECK_EVERY_S:
+            checked_at = time.monotonic()
+            if not await is_allowed():
+                raise StorageError("the key of an export was revoked or has expired: the file was broken off")
         if isinstance(part, BaseException):
             # The answer has begun: all that is left is to break it off, which whoever takes it sees.
             raise StorageError("a file could not be sent to its end") from part

@@ -7,7 +7,9 @@ import resource
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from fastapi import Request
 
@@ -15,6 +17,7 @@ from doral.errors import DoralError, UnknownName
 from doral.live.campaign import Campaign
 from doral.live.errors import CampaignGone
 from doral.live.store import Store
+from doral.service.access.caller import calling
 from doral.service.access.entrance import Entrance
 from doral.service.desk import Desk
 from doral.service.exporting import Exports
@@ -26,6 +29,7 @@ from doral.service.summaries import summary
 
 Result = TypeVar("Result")
 _THREADS = 16
+_THREADS_PER_KEY = 2  # that the requests of one key use at once, beside those that store something
 _DOORS = 2  # threads that look keys up: whoever keeps all others busy keeps nobody out
 _WRITERS = 32  # campaigns that store something at once; a slow one keeps no other from its turn
 _FOREVER_S = 3_600.0
@@ -48,15 +52,34 @@ class Service:
         self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="doral")
         self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="doral-write")
         self._doors = ThreadPoolExecutor(_DOORS, thread_name_prefix="doral-keys")
+        self._audits = ThreadPoolExecutor(1, thread_name_prefix="doral-verify")
         self.entrance = Entrance(store.books, settings, self._look_up)
         self.following = Following(most=settings.limits.streams)
         self.exports = Exports()
         self._desks: dict[str, Desk] = {}
+        self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by key
         self._trying: asyncio.Future[None] | None = None
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """Something that takes a while, in a thread."""
+        """Something that takes a while, in a thread; of one key only a few at a time."""
+        async with self._turn():
+            return await self._run(work)
+
+    async def _run(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self.threads, work)
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """A turn among the requests of the key that this one came with: no key can keep all threads busy."""
+        key_id = calling.get()
+        if key_id is None:
+            yield
+            return
+        turns = self._turns.get(key_id)
+        if turns is None:
+            turns = self._turns[key_id] = asyncio.Semaphore(_THREADS_PER_KEY)
+        async with turns:
+            yield
 
     async def _look_up(self, work: Callable[[], Result]) -> Result:
         """The same for keys, which every request needs."""
@@ -65,6 +88,10 @@ class Service:
     async def _store(self, work: Callable[[], Result]) -> Result:
         """The same for what desks store: others must not wait for a thread because these wait for a disk or a lock."""
         return await asyncio.get_running_loop().run_in_executor(self._writers, work)
+
+    async def run_long(self, work: Callable[[], Result]) -> Result:
+        """The same for what may take minutes, such as reading a whole log: one after the other, beside all else."""
+        return await asyncio.get_running_loop().run_in_executor(self._audits, work)
 
     async def desk(self, name: str) -> Desk:
         """Where requests about one campaign are handed in; UnknownName where there is none."""
@@ -76,8 +103,9 @@ class Service:
             if found is None or found.campaign is not campaign:
                 found = self._desks[name] = Desk(
                     campaign,
-                    self.run,
+                    self._run,
                     self.metrics,
+                    turn=self._turn,
                     store=self._store,
                     queue=self.settings.limits.queue,
                     when_stored=lambda: self.following.nudge(name),
@@ -154,6 +182,7 @@ class Service:
         """After the last request."""
         self._writers.shutdown(wait=True)
         self._doors.shutdown(wait=True)
+        self._audits.shutdown(wait=True, cancel_futures=True)
         self.threads.shutdown(wait=True)
         self.store.close()
 

@@ -19,42 +19,50 @@ from doral.live.events.row import FORGOTTEN, Row, beginning, check, damaged, has
 from doral.live.kinds.request import as_batch
 from doral.live.storage.connection import Patience
 from doral.live.storage.contract import CampaignRow, Log, Storage
-from doral.live.storage.sqlite_copy import prepare_copy, reading_copy, write_copy
+from doral.live.storage.service_tables import KeyRow
+from doral.live.storage.sqlite_copy import copied_keys, prepare_copy, reading_copy, write_copy
 from doral.live.views.files import given_path, new_file
 
 _PAGE = 5_000
 _ATTEMPTS = 3
 
 
-def back_up(storage: Storage, path: object, names: Iterable[str] | None) -> int:
-    """All campaigns, or these, into a new file; how many."""
+def back_up(storage: Storage, path: object, names: Iterable[str] | None, *, keys: bool = False) -> int:
+    """All campaigns, or these, into a new file; how many. `keys`: with the keys of a service, as they are stored."""
+    if not isinstance(keys, bool):
+        raise InvalidValue("keys", keys, "must be True or False")
     target = given_path(path, is_text=True)
     wanted = None if names is None else [_check.name("name of a campaign", one) for one in as_batch("names", names)]
-    return _persistently(storage, target, wanted)
+    return _persistently(storage, target, wanted, storage.books().all_keys() if keys else [])
 
 
-def _persistently(storage: Storage, target: Path, wanted: Sequence[str] | None) -> int:
+def _persistently(storage: Storage, target: Path, wanted: Sequence[str] | None, keys: Sequence[KeyRow]) -> int:
     """A connection that broke is no longer at the moment that was being copied: all of it again, into a new file."""
     patience = Patience()
     for _ in range(_ATTEMPTS - 1):
         try:
-            return _back_up(storage, target, wanted)
+            return _back_up(storage, target, wanted, keys)
         except ConnectionLost as error:
             patience.wait(error)
-    return _back_up(storage, target, wanted)
+    return _back_up(storage, target, wanted, keys)
 
 
-def _back_up(storage: Storage, target: Path, wanted: Sequence[str] | None) -> int:
+def _back_up(storage: Storage, target: Path, wanted: Sequence[str] | None, keys: Sequence[KeyRow]) -> int:
     with new_file(target) as unfinished:
         prepare_copy(unfinished)
         with storage.reading() as campaigns:
             chosen = _chosen(campaigns, wanted)
-            write_copy(unfinished, [(row, partial(_checked, row, log)) for row, log in chosen])
+            write_copy(unfinished, [(row, partial(_checked, row, log)) for row, log in chosen], keys)
     return len(chosen)
 
 
-def restore(storage: Storage, path: object, name: str | None) -> list[str]:
-    """All campaigns of a backup, or one, into a store; their names. Nothing is written before all was checked."""
+def restore(storage: Storage, path: object, name: str | None, *, keys: bool = False) -> list[str]:
+    """All campaigns of a backup, or one, into a store; their names. Nothing is written before all was checked.
+
+    `keys`: its keys, too, as far as the store has none of these identifiers.
+    """
+    if not isinstance(keys, bool):
+        raise InvalidValue("keys", keys, "must be True or False")
     wanted = None if name is None else [_check.name("name of a campaign", name)]
     source = given_path(path, is_text=True).absolute()
     if not os.path.isfile(source):  # noqa: PTH113  (which says no, where a Path raises, to a name that cannot be)
@@ -65,6 +73,9 @@ def restore(storage: Storage, path: object, name: str | None) -> list[str]:
             for _ in _checked(row, log):
                 pass
         storage.restore([(row, partial(_pages, log)) for row, log in chosen])
+    for key in copied_keys(source) if keys else []:
+        if storage.books().key(key.id) is None:
+            storage.books().add_key(key)
     return [row.name for row, _ in chosen]
 
 

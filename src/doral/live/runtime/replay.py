@@ -146,6 +146,10 @@ class LogReader:
         self._saved_bytes = 0
         self._is_counted = False  # the events that a snapshot stood for: they are counted once
 
+    def another(self) -> LogReader:
+        """Return a reader of the same campaign, for another connection."""
+        return LogReader(self._row, self._maker)
+
     def leads_to(self, state: CampaignState, log: Log, last: int) -> bool:
         """Whether the log goes on from this state: a log that was restored from a backup is the truth, too."""
         following = log.after(state.sequence, upto=last, limit=1)

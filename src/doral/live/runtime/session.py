@@ -127,6 +127,25 @@ class Session:
                     self._report_damage()
                     raise
 
+    def read_apart(self, ask: Callable[[Log, LogReader], Result]) -> Result:
+        """Ask something of the whole log as it is at one moment, through a connection of its own: others go on
+        reading and writing meanwhile.
+        """
+        refuse_child(self._pid)
+        patience = Patience()
+        while True:
+            try:
+                with self._storage.reading() as campaigns:
+                    log = next((log for row, log in campaigns if row.tag == self.row.tag), None)
+                    if log is None:
+                        raise CampaignGone(f"campaign {self.row.name!r} was deleted")
+                    return ask(log, self.reader.another())
+            except ConnectionLost as error:
+                patience.wait(error)
+            except BrokenLog:
+                self._report_damage()
+                raise
+
     def write(self, request: Request[Result]) -> Result:
         """Store what follows from a request, and return its answer."""
         found = self.write_together((request,))[0]

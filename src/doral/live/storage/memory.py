@@ -295,7 +295,7 @@ class MemoryStorage(Storage):
         """The log lives as long as this object."""
 
 
-_TABLES = "doral.live.migrations.versions.0005_service"
+_MIGRATIONS = ("0005_service", "0006_alarm_subjects")
 
 
 class _InMemory(PlainSqlite):
@@ -311,12 +311,13 @@ def memory_books() -> SqlBooks:
 
 
 def _tables() -> str:
-    """The statements of the migration that makes them."""
+    """The statements of the migrations that make them."""
     from alembic.migration import MigrationContext
     from alembic.operations import Operations
 
     written = io.StringIO()
     context = MigrationContext.configure(dialect_name="sqlite", opts={"as_sql": True, "output_buffer": written})
     with Operations.context(context):
-        importlib.import_module(_TABLES).upgrade()
+        for name in _MIGRATIONS:
+            importlib.import_module(f"doral.live.migrations.versions.{name}").upgrade()
     return written.getvalue()

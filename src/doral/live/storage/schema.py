@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import sqlalchemy
     from alembic.config import Config
 
-HEAD = "0005"  # the revision of the tables that this version reads and writes; the last in migrations/versions
-REVISIONS = ("0001", "0002", "0003", "0004", "0005")
+HEAD = "0006"  # the revision of the tables that this version reads and writes; the last in migrations/versions
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
 _one_thread = Lock()
 _FOLDER = Path(__file__).parent.parent / "migrations"
 

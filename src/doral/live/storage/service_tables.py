@@ -60,6 +60,8 @@ class AlarmRow:
     told: int = 0  # 1: that it began was delivered; 2: and that it ended
     tries: int = 0
     next_try_at: float = 0.0
+    acknowledged_at: float | None = None
+    acknowledged_by: str | None = None  # name of the key
 
 
 LONGEST_UNTOLD_S = 30 * 86_400.0  # an alarm that ended is kept for whoever has to be told of it, and no longer
@@ -118,6 +120,26 @@ class Books(ABC):
         """Those that are raised, the newest first."""
 
     @abstractmethod
+    def acknowledge_alarm(
+        self, campaign: str, rule: str, subject: str, at: float, by: str, act: ActRow | None = None
+    ) -> bool:
+        """Note who has seen a raised alarm; False where it is not raised. The first acknowledgement stays."""
+
+    @abstractmethod
+    def mute_alarm(
+        self, campaign_tag: str, rule: str, subject: str, until: float | None, act: ActRow | None = None
+    ) -> None:
+        """Raise no alarm of this rule and subject before `until`; None: from now on again."""
+
+    @abstractmethod
+    def muted_alarms(self, campaign_tag: str, now: float) -> dict[tuple[str, str], float]:
+        """Return until when each (rule, subject) of a campaign is muted, for those that are."""
+
+    @abstractmethod
+    def claim_test(self, campaign_tag: str, rule: str, subject: str, number: int) -> bool:
+        """Use up the test of this number. False where it, or a later one, was used before, in whichever process."""
+
+    @abstractmethod
     def claim_deliveries(self, now: float, *, lease_s: float, limit: int = 20) -> list[AlarmRow]:
         """Those of which somebody has to be told now, the oldest first; nobody else gets them before the lease ends."""
 
@@ -140,6 +162,8 @@ _ACT = ", ".join(one.name for one in fields(ActRow))
 _SAID = _ACT.removeprefix("number, ")
 _ALARM = ", ".join(one.name for one in fields(AlarmRow))
 _THIS = "campaign = ? AND rule = ? AND subject = ?"
+_SUBJECT = "campaign_tag = ? AND rule = ? AND subject = ?"
+_WATCHED = "campaign_tag, rule, subject, tests_used, muted_until"
 _NEEDS_TELLING = "((cleared_at IS NULL AND told < 1) OR (cleared_at IS NOT NULL AND told < 2))"
 
 
@@ -353,6 +377,51 @@ class SqlBooks(Books):
         )
         return sorted(map(_alarm, rows), key=lambda one: (-one.since, one.campaign, one.rule, one.subject))
 
+    def acknowledge_alarm(
+        self, campaign: str, rule: str, subject: str, at: float, by: str, act: ActRow | None = None
+    ) -> bool:
+        def acknowledge(sql: _Asked) -> bool:
+            this = (campaign, rule, subject)
+            seen = f"UPDATE service_alarms SET acknowledged_at = ?, acknowledged_by = ? WHERE {_THIS}"
+            if sql.change(f"{seen} AND cleared_at IS NULL AND acknowledged_at IS NULL", at, by, *this):
+                _note(sql, act)
+                return True
+            return bool(sql(f"SELECT 1 FROM service_alarms WHERE {_THIS} AND cleared_at IS NULL", *this))
+
+        return self._write(acknowledge)
+
+    def mute_alarm(
+        self, campaign_tag: str, rule: str, subject: str, until: float | None, act: ActRow | None = None
+    ) -> None:
+        def mute(sql: _Asked) -> None:
+            this = (campaign_tag, rule, subject)
+            if not sql.change(f"UPDATE service_alarm_subjects SET muted_until = ? WHERE {_SUBJECT}", until, *this):
+                sql(f"INSERT INTO service_alarm_subjects ({_WATCHED}) VALUES (?, ?, ?, 0, ?)", *this, until)
+            if not sql.again:
+                _note(sql, act)
+
+        self._write(mute)
+
+    def muted_alarms(self, campaign_tag: str, now: float) -> dict[tuple[str, str], float]:
+        muted = (
+            "SELECT rule, subject, muted_until FROM service_alarm_subjects WHERE campaign_tag = ? AND muted_until > ?"
+        )
+        rows = self._read(lambda sql: sql(muted, campaign_tag, now))
+        return {(rule, subject): until for rule, subject, until in rows}
+
+    def claim_test(self, campaign_tag: str, rule: str, subject: str, number: int) -> bool:
+        def claim(sql: _Asked) -> bool:
+            this = (campaign_tag, rule, subject)
+            use = f"UPDATE service_alarm_subjects SET tests_used = ? WHERE {_SUBJECT} AND tests_used < ?"
+            if sql.change(use, number, *this, number):
+                return True
+            if sql(f"SELECT 1 FROM service_alarm_subjects WHERE {_SUBJECT}", *this):
+                return False  # after a lost answer, too: a test that may have been used is not used again
+            sql(f"INSERT INTO service_alarm_subjects ({_WATCHED}) VALUES (?, ?, ?, ?, NULL)", *this, number)
+            return True
+
+        return self._write(claim)
+
     def claim_deliveries(self, now: float, *, lease_s: float, limit: int = 20) -> list[AlarmRow]:
         def claim(sql: _Asked) -> list[AlarmRow]:
             due = sql(
@@ -416,6 +485,12 @@ def _key_in(sql: _Asked, key_id: str) -> KeyRow | None:
 def _insert_key(sql: _Asked, row: KeyRow) -> None:
     given = [json.dumps(one) if isinstance(one, tuple) else one for one in _values(row)]
     sql(f"INSERT INTO service_keys ({_KEY}) VALUES ({_marks(given)})", *given)
+
+
+def put_keys_in(connection: Connection, keys: Sequence[KeyRow]) -> None:
+    """Add keys inside a transaction that is open."""
+    for row in keys:
+        _insert_key(_Asked(connection, again=False), row)
 
 
 def _key(row: Sequence[Any]) -> KeyRow:

@@ -14,6 +14,7 @@ from doral.live.storage import sqlite_file
 from doral.live.storage.connection import Connection
 from doral.live.storage.contract import CampaignRow, Log, Pages
 from doral.live.storage.schema import HEAD, REVISIONS, upgrade
+from doral.live.storage.service_tables import KeyRow, SqlBooks, put_keys_in
 from doral.live.storage.sql_log import SqlLog, put_in, rows_of
 from doral.live.storage.urls import SqliteFile
 
@@ -23,7 +24,7 @@ def prepare_copy(path: Path) -> None:
     upgrade(SqliteFile(path=path))
 
 
-def write_copy(path: Path, campaigns: Sequence[tuple[CampaignRow, Pages]]) -> None:
+def write_copy(path: Path, campaigns: Sequence[tuple[CampaignRow, Pages]], keys: Sequence[KeyRow] = ()) -> None:
     """Into a file that was prepared, and that nobody else knows yet: no journal is needed."""
     copy = PlainSqlite(path, sqlite_file.uri(path, "rw"))
     try:
@@ -32,10 +33,21 @@ def write_copy(path: Path, campaigns: Sequence[tuple[CampaignRow, Pages]]) -> No
         copy.begin(0)
         for row, pages in campaigns:
             put_in(copy, row, pages)
+        put_keys_in(copy, keys)
         copy.commit()
         copy.execute("PRAGMA journal_mode = DELETE")
     finally:
         copy.close()
+
+
+def copied_keys(path: Path) -> list[KeyRow]:
+    """The keys that a backup holds, the oldest first."""
+    copy = PlainSqlite(path, sqlite_file.uri(path, "ro", immutable=sqlite_file.has_no_log(path)))
+    books = SqlBooks(lambda: copy, has_one_connection=True)
+    try:
+        return books.all_keys()
+    finally:
+        books.close()
 
 
 @contextmanager

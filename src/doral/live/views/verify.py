@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from doral.live.errors import BrokenLog
 from doral.live.events.event import Closed, Decided, Event, Leased, LeaseEnded
 from doral.live.state.definition import OLD_ENGINE
-from doral.live.state.parts import make_id
+from doral.live.state.parts import Counters, Ledger, make_id
 from doral.live.state.state import CampaignState
 
 MOST_DIFFERENCES = 1_000  # that are listed; all are counted
@@ -59,6 +61,19 @@ class Verification:
         return asdict(self)
 
 
+class Totals(NamedTuple):
+    """What a state adds up to, after this event."""
+
+    sequence: int
+    ledger: Ledger
+    counts: Counters
+
+
+def totals_of(state: CampaignState) -> Totals:
+    """Copy what a state adds up to."""
+    return Totals(state.sequence, copy.deepcopy(state.ledger), copy.deepcopy(state.counts))
+
+
 class Verifier:
     """A visitor of all events of a log."""
 
@@ -97,11 +112,14 @@ class Verifier:
         elif isinstance(event, Closed):
             self._leases.clear()
 
-    def found(self, state: CampaignState, *, in_use: CampaignState) -> Verification:
-        """After the last event; the state that is in use, which may come from a snapshot, must say the same."""
+    def found(self, state: CampaignState, *, in_use: Sequence[Totals]) -> Verification:
+        """After the last event; a state that is in use, or would be read from a snapshot, must say the same."""
         for what in ("ledger", "counts"):
-            if state.sequence == in_use.sequence and getattr(state, what) != getattr(in_use, what):
-                raise BrokenLog(f"the {what} in use are not what the log adds up to: remove the campaign's snapshots")
+            for totals in in_use:
+                if state.sequence == totals.sequence and getattr(state, what) != getattr(totals, what):
+                    raise BrokenLog(
+                        f"the {what} in use are not what the log adds up to: remove the campaign's snapshots"
+                    )
         names = {sequence: name for name, sequence in state.engines.items()}
         arms = state.names.arms
         return Verification(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 ROLES = ("admin", "decide", "feedback", "read")
+
+
+# The id of the key that the request in this context came with; None outside of requests, and before it is known.
+calling: ContextVar[str | None] = ContextVar("calling", default=None)
 
 
 @dataclass(frozen=True, kw_only=True)

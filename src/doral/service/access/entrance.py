@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import MutableMapping
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import Any
 
 from doral.live.storage.service_tables import Books
 from doral.service.access import refusals
-from doral.service.access.caller import Caller
+from doral.service.access.caller import Caller, calling
 from doral.service.access.cookies import cookie_in, cookie_name, csrf_of
 from doral.service.access.keyring import Held, Keyring
 from doral.service.access.keys import Presented, has_expired, read_key
@@ -34,6 +35,7 @@ class Entrance:
         self._rates = Rates(limits.rate_per_s, limits.burst)
         self._failures = Failures(limits.sign_in_failures)
         self._strays = Failures(limits.sign_in_failures)
+        self._doubtful = asyncio.Semaphore(1)  # look-ups for addresses that have sent many wrong keys
         self._cookie = cookie_name(settings)
 
     async def caller(self, scope: MutableMapping[str, Any]) -> Caller:
@@ -41,6 +43,7 @@ class Entrance:
         known = _known(scope)
         # A form's sender was found by a cookie: that is no key for anything else.
         if known is not None and (known.csrf is None or scope["method"] in _READS):
+            calling.set(known.key_id)
             return known
         sent, cookies, site = _sent(scope)
         if sent:
@@ -86,6 +89,7 @@ class Entrance:
         if wait_s > 0:
             raise refusals.too_many(f"key {found.key_id} asks too often: wait {wait_s:.3g} s", wait_s)
         state[_CALLER] = found
+        calling.set(found.key_id)
         return found
 
     async def key(self, text: str, address: str | None) -> Caller:
@@ -93,7 +97,8 @@ class Entrance:
         presented = read_key(text)
         if presented is None:
             raise self._wrong(address, refusals.no_such_form())
-        held = self.keyring.fresh(presented.id) or await self._find(presented, address)
+        wait_s = 0.0 if address is None else self._failures.wait_s(address)
+        held = self.keyring.fresh(presented.id) or await self._find(presented, wait_s)
         is_known = presented.matches(held.row)
         if not is_known or held.row is None or held.row.parent is not None:  # a cookie is no key
             raise self._wrong(address, refusals.unknown_key())
@@ -111,25 +116,23 @@ class Entrance:
         presented = self.presented_session(scope)
         if presented is None:
             raise refusals.unknown_key()
-        held = self.keyring.fresh(presented.id)
-        if held is None:
-            # Cookies of sessions that ended long ago are counted for themselves, for pages that were left open send
-            # them again and again: whoever comes back to one can still sign in.
-            if self._strays.wait_s(address) > 0 and not self.keyring.knows(presented.id):
-                raise refusals.unknown_key()
-            held = await self.keyring.find(presented.id)
+        # Cookies of sessions that ended long ago are counted for themselves: pages that were left open send them
+        # again and again, and that must not slow the signing in.
+        held = self.keyring.fresh(presented.id) or await self._find(presented, self._strays.wait_s(address))
         is_known = presented.matches(held.row)
         if not is_known or held.row is None or held.row.parent is None:  # nor is a key a cookie
             self._strays.add(address)
             raise refusals.unknown_key()
         return replace(_in_force(held), csrf=csrf_of(presented))
 
-    async def _find(self, presented: Presented, address: str | None) -> Held:
-        """Where too many were wrong, only keys that this process knows are looked at: nothing is read for guesses."""
-        wait_s = 0.0 if address is None else self._failures.wait_s(address)
-        if wait_s > 0 and not self.keyring.knows(presented.id):
-            raise refusals.too_many(_TOO_MANY.format(wait_s), wait_s)
-        return await self.keyring.find(presented.id)
+    async def _find(self, presented: Presented, wait_s: float) -> Held:
+        """The row of a key. A valid key always gets in, also from an address that many wrong ones came from, such as
+        that of a proxy; but look-ups for such an address go one by one, so that guesses slow nobody else.
+        """
+        if wait_s <= 0 or self.keyring.knows(presented.id):
+            return await self.keyring.find(presented.id)
+        async with self._doubtful:
+            return await self.keyring.find(presented.id)
 
     def _wrong(self, address: str | None, error: ServiceError) -> ServiceError:
         """One more that was wrong; once they are too many, they are all told the same."""

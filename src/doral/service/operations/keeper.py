@@ -18,6 +18,7 @@ from doral.live.kinds.expire import overdue
 from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 from doral.service.operations.briefly import briefly
+from doral.service.operations.scraped import standings
 from doral.service.operations.watching import Watched
 from doral.service.service import Service
 
@@ -119,11 +120,14 @@ class Keeper:
     def _watch(self, campaign: Campaign) -> None:
         watched = self._watched.pop(campaign.name, None)
         if watched is None or not watched.is_of(campaign):
-            watched = Watched(campaign)
+            watched = Watched(campaign, self._service.store.books)
         self._watched[campaign.name] = watched  # the last one, so that the first is the one that waited longest
         while len(self._watched) > _MOST_WATCHED:
             del self._watched[next(iter(self._watched))]
-        watched.look(self._service.store.books, time.time())
+        watched.look(time.time())
+        state = campaign.session.last_seen
+        if state is not None:
+            standings(self._service.store).note(campaign.name, state)
 
     def _clear_alarms_of_the_gone(self, now: float) -> None:
         """Nobody can look after a campaign that was deleted."""

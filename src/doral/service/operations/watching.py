@@ -39,10 +39,10 @@ Place = tuple[str, str]  # rule and subject
 class Watched:
     """One campaign, in the memory of whoever watches."""
 
-    def __init__(self, campaign: Campaign) -> None:
-        self._campaign = campaign
+    def __init__(self, campaign: Campaign, books: Books) -> None:
+        self._campaign, self._books = campaign, books
         self._past: Past | None = None
-        self._looks: dict[Place, int] = {}  # the last one that was used
+        self._tests: dict[Place, int] = {}  # the last one that is known to be used, here or elsewhere
         self._quiet: dict[Place, int] = {}
         self._overdue_since: float | None = None
 
@@ -50,15 +50,19 @@ class Watched:
         """Whether it is this very campaign, and not one of the same name before it."""
         return self._campaign.session.row.tag == campaign.session.row.tag
 
-    def look(self, books: Books, now: float) -> None:
-        """Raise what is found, and clear what is over."""
+    def look(self, now: float) -> None:
+        """Raise what is found and not muted, and clear what is over."""
+        books = self._books
+        muted = books.muted_alarms(self._campaign.session.row.tag, now)
         raised = {(row.rule, row.subject): row for row in books.alarms(campaign=self._campaign.name)}
         found, over = self.judge(set(raised), now)
         for one in found:
+            if (one.rule, one.subject) in muted:
+                continue
             books.raise_alarm(
                 AlarmRow(campaign=self._campaign.name, rule=one.rule, subject=one.subject, since=now, words=one.words)
             )
-        for rule, subject in over:
+        for rule, subject in {*over, *(muted.keys() & raised.keys())}:
             books.clear_alarm(self._campaign.name, rule, subject, now)
 
     def judge(self, raised: set[Place], now: float) -> tuple[list[Finding], list[Place]]:
@@ -99,10 +103,14 @@ class Watched:
             elif (one := curve_moved.find(facts, arm, look)) is not None:
                 found.append(one)
 
-    def _is_due(self, place: Place, look: int) -> bool:
-        """Whether this look was not used yet."""
-        was, self._looks[place] = self._looks.get(place, 0), look
-        return look > was
+    def _is_due(self, place: Place, number: int) -> bool:
+        """Whether the test of this number is to be used now: each is used once in the life of a campaign, whatever
+        is restarted meanwhile, and by one of several replicas.
+        """
+        if number <= self._tests.get(place, 0):
+            return False
+        self._tests[place] = number
+        return self._books.claim_test(self._campaign.session.row.tag, *place, number)
 
     def _gone(self, raised: list[Place], found: list[Finding]) -> list[Place]:
         """Those that were not found several times in a row."""

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from typing import Annotated, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from doral.service.access.caller import Caller
@@ -35,6 +35,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
     },
 )
 async def export(
+    request: Request,
     name: str,
     service: Annotated[Service, Depends(service_of)],
     caller: Annotated[Caller, Depends(needs("read"))],
@@ -46,7 +47,8 @@ async def export(
     person = (await desk.read(lambda campaign: campaign.problem)).person
     headers = {"Content-Disposition": disposition(f"{name}.{format}"), "Cache-Control": "no-store"}
     async with AsyncExitStack() as stack:
-        content = await stack.enter_async_context(service.exports.sending(desk.campaign, person, format))
+        sending = service.exports.sending(desk.campaign, person, format, lambda: service.entrance.holds(request.scope))
+        content = await stack.enter_async_context(sending)
         return OwningStream(content, stack.pop_all(), media_type=_MEDIA[format], headers=headers)
 
 
