@@ -14,14 +14,12 @@ VENV_MADE := $(VENV)/.made
 BASE_READY := $(VENV)/.base-ready
 DEV_READY := $(VENV)/.dev-ready
 
-# The tool that resolves versions is kept out of the environment that it describes.
+# A newer pip, kept out of the environment that it describes.
 LOCK_VENV := build/lock-venv
-COMPILE := $(LOCK_VENV)/bin/pip-compile --quiet --upgrade --strip-extras --no-annotate --no-header \
-	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test test-all test-newest check-types check-tests torture reproduce compare serve bench bench-peers docs docs-serve docs-figures gallery notebooks dist wheel format lock clean
+.PHONY: help setup test test-all test-newest check-types check-tests torture reproduce compare demo bench bench-peers docs docs-serve docs-figures gallery notebooks dist wheel format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,7 +29,7 @@ setup: $(BASE_READY) ## install doral and what it needs into .venv (.venv/bin/do
 	@$(if $(filter setup,$(MAKECMDGOALS)),printf '%s\n' "doral is in $(BIN). What to type next:" \
 		"  $(BIN)/doral init my.toml      write a problem of your own to start from" \
 		"  $(BIN)/doral simulate my.toml  let policies play it" \
-		"  make serve                     watch a live campaign in a browser" \
+		"  make demo                      watch a live campaign in a browser" \
 		"  $(BIN)/doral --help            see everything else",:)
 
 test: $(DEV_READY) ## style, types, imports between modules, and the tests of the core
@@ -79,7 +77,7 @@ reproduce: setup ## the experiments of the paper, figures and report (extra word
 compare: setup ## every policy on every scenario, and what doral-otf is made of (extra words: ARGS="...")
 	$(BIN)/doral compare $(ARGS)
 
-serve: setup ## a live page that moves by itself: made-up people come to made-up campaigns (extra words: ARGS="...")
+demo: setup ## a live page that moves by itself: made-up people come to made-up campaigns (extra words: ARGS="...")
 	$(BIN)/doral serve --demo $(ARGS)
 
 bench: $(DEV_READY) ## how fast simulator, campaigns and service are on this machine, and whether they survive kills
@@ -106,7 +104,7 @@ notebooks: $(DEV_READY) ## run the notebooks of examples/ anew, from scripts/not
 dist: $(DEV_READY) ## wheel and source archive into dist/, tried in an empty environment outside this folder
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
-	$(BIN)/python scripts/newcomer.py docs/first_hour.md dist
+	$(BIN)/python scripts/newcomer.py dist docs/start/*.md
 
 wheel: $(BASE_READY) ## a wheel for this platform that carries machine code, into dist/
 	PYTHONPATH=src $(BIN)/python scripts/prepare_code.py --wheel
@@ -116,11 +114,10 @@ format: $(DEV_READY) ## rewrite the sources in the common style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-lock: $(LOCK_VENV)/.made ## choose the newest versions that fit together and pin them in requirements/
-	$(COMPILE) --extra serve --output-file build/base.txt pyproject.toml
-	$(COMPILE) --extra serve --extra dev --constraint build/base.txt --output-file build/dev.txt pyproject.toml
-	{ echo "# Exact versions of what doral needs. Written by \`make lock\`."; cat build/base.txt; } > requirements/base.txt
-	{ echo "# Exact versions for work on doral itself. Written by \`make lock\`."; cat build/dev.txt; } > requirements/dev.txt
+lock: ## choose the newest versions that fit together and pin them in requirements/
+	$(PYTHON) -m venv --clear $(LOCK_VENV)
+	$(LOCK_VENV)/bin/python -m pip --quiet --quiet --disable-pip-version-check install --upgrade pip
+	$(LOCK_VENV)/bin/python scripts/lock.py
 
 clean: ## remove everything that was made here, .venv included
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
@@ -142,8 +139,3 @@ $(DEV_READY): $(VENV_MADE) requirements/base.txt requirements/dev.txt pyproject.
 	$(PIP) install --no-deps --no-compile --requirement requirements/dev.txt
 	$(PIP) install --no-deps --editable .
 	@touch $(BASE_READY) $@
-
-$(LOCK_VENV)/.made:
-	$(PYTHON) -m venv --clear $(LOCK_VENV)
-	$(LOCK_VENV)/bin/python -m pip --quiet --quiet --disable-pip-version-check install pip-tools
-	@touch $@

@@ -1,21 +1,23 @@
-"""Do what a page of the documents says, as somebody does who has nothing but the wheel, and compare what is printed.
+"""Follow pages of the documents with nothing but the wheel, and compare what is printed with what they show.
 
-    python scripts/newcomer.py docs/first_hour.md dist
+    python scripts/newcomer.py dist docs/start/researcher.md docs/start/engineer.md ... [--update]
 
-In an empty folder outside the checkout, with `dist/` beside it as the page has it: a Python block with a title becomes
-the file of that name, every line of a `sh` block is run, and the `text` block that follows is what it must print. In
-there, a line of `...` stands for any lines, and `...` within a line for any words: what differs from call to call.
+The wheel is installed into an empty environment outside the checkout. Each page has a folder of its own: a Python block
+with a title becomes the file of that name, every `sh` block is run, and the `text` block after it is what it must
+print. In there, a line of `...` stands for any lines, and `...` within a line for any words: what differs from call to
+call. `--update` writes what was printed into the page, where it differs.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import venv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,8 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 ANY = "..."
 LONGEST_S = 600
-# What the surroundings of the checkout would lend to a newcomer, who has none of it.
-LENT = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "COLUMNS")
+# Variables of the checkout's environment that a newcomer does not have.
+REMOVED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "COLUMNS")
 
 
 class Step(NamedTuple):
@@ -36,12 +38,12 @@ class Step(NamedTuple):
 
 
 def steps_of(page: str) -> list[Step]:
-    """The blocks, in order."""
-    return [Step(found["kind"], found["title"], found["text"]) for found in FENCE.finditer(page)]
+    """Return the blocks of a page, in order."""
+    return [Step(block["kind"], block["title"], block["text"]) for block in FENCE.finditer(page)]
 
 
 def is_as_shown(printed: str, shown: str) -> bool:
-    """Whether it is what the page shows, `...` being anything.
+    """Return whether a command printed what the page shows, `...` being anything.
 
     >>> is_as_shown("a\\nb\\nc 12 s\\n", "a\\n...\\nc ... s\\n")
     True
@@ -58,29 +60,36 @@ def is_as_shown(printed: str, shown: str) -> bool:
     return re.fullmatch(wanted, printed.strip("\n") + "\n") is not None
 
 
-def follow(page: Path, dist: Path, folder: Path) -> Iterator[tuple[str, str, str | None]]:
-    """Every command with what it printed and what the page shows of it (None: nothing is shown)."""
-    shutil.copytree(dist, folder / "dist")
-    here = {name: value for name, value in os.environ.items() if name not in LENT}
-    here |= {
+def install(dist: Path, folder: Path) -> dict[str, str]:
+    """Install the wheel into an environment of its own; return the variables of a shell that uses it."""
+    (wheel,) = dist.glob("*.whl")
+    venv.create(folder / ".venv", with_pip=True)
+    variables = {name: value for name, value in os.environ.items() if name not in REMOVED}
+    variables |= {
         "PATH": f"{folder / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "PIP_CONSTRAINT": str(ROOT / "requirements" / "base.txt"),  # the versions that the documents were made with
-        "PIP_QUIET": "2",
         "PIP_NO_COMPILE": "0",  # that is "yes" to pip: most of what it installs is never imported here
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "COLUMNS": "80",
     }
-    steps = steps_of(page.read_text(encoding="utf-8"))
-    for place, step in enumerate(steps):
+    subprocess.run([folder / ".venv" / "bin" / "pip", "install", "-qq", wheel], env=variables, check=True)
+    return variables
+
+
+def follow(page: Path, folder: Path, variables: dict[str, str], *, update: bool = False) -> int:
+    """Run the commands of a page in a folder; return how many. What is not as shown ends it, or is updated."""
+    text = page.read_text(encoding="utf-8")
+    steps, commands = steps_of(text), 0
+    for step, after in zip(steps, [*steps[1:], None], strict=True):
         if step.kind == "python" and step.title is not None:
             (folder / step.title).write_text(step.text, encoding="utf-8")
         if step.kind != "sh":
             continue
-        after = steps[place + 1] if place + 1 < len(steps) else None
+        commands += 1
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", step.text],
             cwd=folder,
-            env=here,
+            env=variables,
             capture_output=True,
             text=True,
             check=False,
@@ -88,21 +97,36 @@ def follow(page: Path, dist: Path, folder: Path) -> Iterator[tuple[str, str, str
         )
         if done.returncode:
             raise SystemExit(f"{step.text}\nended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
-        yield step.text, done.stdout, after.text if after is not None and after.kind == "text" else None
-
-
-def check(page: Path, dist: Path) -> int:
-    """Follow the page; how many commands were run. What is not as shown ends it."""
-    commands = 0
-    with tempfile.TemporaryDirectory(prefix="newcomer-") as made:
-        for command, printed, shown in follow(page, dist, Path(made)):
-            commands += 1
-            if shown is not None and not is_as_shown(printed, shown):
-                raise SystemExit(f"{command}\nprints\n\n{printed}\nand {page.name} shows\n\n{shown}")
+        if after is None or after.kind != "text" or is_as_shown(done.stdout, after.text):
+            continue
+        if not update:
+            raise SystemExit(f"{step.text}\nprints\n\n{done.stdout}\nand {page.name} shows\n\n{after.text}")
+        text = text.replace(f"```text\n{after.text}```", f"```text\n{done.stdout.rstrip()}\n```")
+        page.write_text(text, encoding="utf-8")
     return commands
 
 
+def check(pages: Sequence[Path], dist: Path, *, update: bool = False) -> int:
+    """Follow pages with the wheel in dist; return how many commands were run."""
+    with tempfile.TemporaryDirectory(prefix="newcomer-") as made:
+        root, commands = Path(made), 0
+        variables = install(dist, root)
+        for page in pages:
+            folder = root / page.stem
+            folder.mkdir()
+            commands += follow(page, folder, variables, update=update)
+    return commands
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dist", type=Path, help="the folder of the wheel")
+    parser.add_argument("pages", type=Path, nargs="+")
+    parser.add_argument("--update", action="store_true", help="write what was printed into the pages")
+    given = parser.parse_args()
+    commands = check(given.pages, given.dist, update=given.update)
+    print(f"{commands} commands print what the pages show")
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    print(f"{check(Path(sys.argv[1]), Path(sys.argv[2]))} commands print what {sys.argv[1]} shows")
+    sys.exit(main())

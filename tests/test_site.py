@@ -49,6 +49,10 @@ def test_the_site_is_whole() -> None:
     }.items():
         assert words in (SITE / f"{page}.html").read_text(), page
     assert json.loads((SITE / "openapi.json").read_text())["openapi"].startswith("3.1")
+    index, whole = (SITE / "llms.txt").read_text(), (SITE / "llms-full.txt").read_text()
+    linked = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", index, flags=re.MULTILINE)
+    assert {page.relative_to(SITE).as_posix() for page in SITE.rglob("*.html")} - set(linked) <= {"404.html"}
+    assert all(f"<!-- {page.removesuffix('.html')}.md -->" in whole for page in linked if page != "changes.html")
     described = (SITE / "reference" / "policies.html").read_text()
     missing = [name for name in OPTION_NAMES if f'id="doral.engine.options.PolicyOptions.{name}"' not in described]
     assert missing == []

@@ -22,7 +22,7 @@ SLOW = (
     "tests/live/test_postgres_pool.py::test_a_thousand_campaigns_take_the_connections_of_the_threads_that_ask",
     "tests/live/test_two_engines.py::test_taking_turns_under_kills",
     "tests/planning/test_plan.py::test_intervals_hold_what_is_truly_earned",
-    "tests/release/test_release.py::test_a_newcomer_sees_what_the_first_hour_shows",
+    "tests/release/test_release.py::test_a_newcomer_sees_what_the_start_pages_show",
     "tests/service/browser/",
     "tests/service/test_kills.py::",
     "tests/service/test_live_browser.py::",

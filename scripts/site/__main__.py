@@ -13,6 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))  # this checkout, whatever is installed
 
 from generated import write_api
+from llms import write_llms
 from staging import PAGES, ROOT, SITE, stage
 
 HERE = {
@@ -49,6 +50,7 @@ def build() -> int:
     if found:
         print(f"{len(found)} faults in the pages", file=sys.stderr)
         return 1
+    write_llms()
     print(f"The site is in {SITE.relative_to(ROOT)}: open index.html there.")
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tarfile
 import tomllib
@@ -41,7 +42,8 @@ def test_the_wheel_holds_the_package_and_says_what_it_is(dist: Path) -> None:
     assert ours <= names
     assert "doral/py.typed" in names
     assert said["Version"] == doral.__version__
-    assert {"postgres", "pandas", "docs"} <= set(said.get_all("Provides-Extra", []))
+    assert {"postgres", "pandas", "serve"} <= set(said.get_all("Provides-Extra", []))
+    assert "dev" not in said.get_all("Provides-Extra", [])
     assert any("Typed" in one for one in said.get_all("Classifier", []))
 
 
@@ -61,20 +63,23 @@ def test_the_source_archive_holds_what_tests_and_documents_need(dist: Path) -> N
         assert wanted in names
 
 
-def test_a_newcomer_sees_what_the_first_hour_shows(dist: Path) -> None:
+def test_a_newcomer_sees_what_the_start_pages_show(dist: Path) -> None:
     """In an empty environment outside the checkout, with the wheel alone: every command, and what it prints."""
-    assert newcomer().check(ROOT / "docs" / "first_hour.md", dist) >= 6
+    pages = sorted((ROOT / "docs" / "start").glob("*.md"))
+    assert len(pages) == 3
+    assert newcomer().check(pages, dist) >= 6
 
 
 def test_a_newcomer_is_told_where_a_page_is_wrong(tmp_path: Path) -> None:
-    page, dist = tmp_path / "page.md", tmp_path / "dist"
-    dist.mkdir()
+    page, variables = tmp_path / "page.md", dict(os.environ)
     page.write_text("```sh\necho one\n```\n\n```text\ntwo\n```\n")
     with pytest.raises(SystemExit, match="page.md shows"):
-        newcomer().check(page, dist)
+        newcomer().follow(page, tmp_path, variables)
+    assert newcomer().follow(page, tmp_path, variables, update=True) == 1
+    assert newcomer().follow(page, tmp_path, variables) == 1
     page.write_text("```sh\nfalse\n```\n")
     with pytest.raises(SystemExit, match="ended with 1"):
-        newcomer().check(page, dist)
+        newcomer().follow(page, tmp_path, variables)
 
 
 def test_the_version_is_said_in_one_place() -> None:
