@@ -25,7 +25,7 @@ from tests.logs import HOUR, log_of
 import doral
 from doral._arrays import Floats
 from doral.logs.log import Log
-from doral.simulation.world.returns import law_above, returned_by
+from doral.simulation.world.oracle import law_above, returned_by
 from doral.simulation.world.truth import make_truth
 
 

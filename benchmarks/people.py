@@ -27,7 +27,7 @@ from doral._arrays import Flags, Floats
 from doral.experiments.kit.drawing import runs_words
 from doral.pages.images import as_bytes
 from doral.simulation.catalogue.people import SCENARIOS, one_class_each
-from doral.simulation.results.intervals import Interval, interval
+from doral.simulation.results.differences import Interval, interval
 from doral.simulation.results.plots import bands, clean, colour_of, dash_of
 from doral.simulation.world.truth import make_truth
 

@@ -41,7 +41,7 @@ import polars as pl
 import doral
 from doral._arrays import Floats
 from doral.delays import AnyLaw, ByOutcome, Empirical, Geometric
-from doral.simulation.results.intervals import interval
+from doral.simulation.results.differences import interval
 
 RATE = 0.3  # of budget per arrival
 MOST_DELAYS = 1_000  # that a law is made of

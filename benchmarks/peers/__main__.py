@@ -31,7 +31,7 @@ import scenarios  # noqa: E402
 import speed  # noqa: E402
 from environments import BUILD, Peer, install, peers  # noqa: E402
 
-from doral.simulation.results.intervals import FEWEST_RUNS  # noqa: E402
+from doral.simulation.results.differences import FEWEST_RUNS  # noqa: E402
 
 ROOT = HERE.parents[1]
 PAGE, TABLES = ROOT / "docs" / "benchmarks.md", ROOT / "benchmarks" / "peers" / "RESULTS.md"

@@ -22,7 +22,7 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 LOOK_EVERY = 8  # rounds between two looks at the clock
 SOON = 1 / 3
-FEWEST_RUNS = 3  # of which an interval is made, as `doral.simulation.results.intervals` has it
+FEWEST_RUNS = 3  # of which an interval is made, as `doral.simulation.results.differences` has it
 
 
 class Problem:

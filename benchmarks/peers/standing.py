@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from doral.simulation.results.intervals import FEWEST_RUNS, Interval, interval, t_quantile
+from doral.simulation.results.differences import FEWEST_RUNS, Interval, interval, t_quantile
 
 AHEAD, BEHIND, LEVEL, NOT_PLAYED = "ahead", "behind", "level", "not played"
 

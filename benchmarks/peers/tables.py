@@ -13,7 +13,7 @@ from own import POLICY, SECOND
 from scenarios import GROUPS
 from standing import Standing
 
-from doral.simulation.results.intervals import Interval
+from doral.simulation.results.differences import Interval
 
 MINUS, PLUS_MINUS = "−", "±"  # noqa: RUF001  # a real minus, as everywhere in the documents
 WAYS = {"spend": "s", "coin": "c", "rank": "r", "own": ""}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from doral._arrays import Floats
-from doral.simulation.results.intervals import FEWEST_RUNS, interval
+from doral.simulation.results.differences import FEWEST_RUNS, interval
 
 from .panel import BANDS, Played, band_of
 

@@ -20,7 +20,7 @@ from doral.delays import Fixed, Geometric, Law, Lognormal, Never, Pareto
 from doral.problem import OBSERVED
 from doral.simulation.scenario.rows import Rows
 from doral.simulation.scenario.strata import MOST_STRATA
-from doral.simulation.world.returns import expected_payments, returned_by
+from doral.simulation.world.oracle import expected_payments, returned_by
 from doral.simulation.world.truth import make_truth
 
 # Drawn log-uniformly between these.

@@ -15,7 +15,7 @@ import doral
 from doral.cli.app import app
 from doral.simulation.workers import cluster as joining
 from doral.simulation.workers.cluster import ClusterError, joined, read_address
-from doral.simulation.workers.packing import difference, versions
+from doral.simulation.workers.tasks import difference, versions
 
 
 @pytest.mark.parametrize(

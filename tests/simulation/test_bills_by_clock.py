@@ -15,8 +15,8 @@ from doral.delays import ByOutcome, Geometric, Never
 from doral.engine.options import make_policy
 from doral.prediction.python_policy import Answer, Arrival
 from doral.simulation.results.outcome import DecisionLog
+from doral.simulation.world.oracle import expected_payments
 from doral.simulation.world.players import CompiledPlayer
-from doral.simulation.world.returns import expected_payments
 from doral.simulation.world.tape import WORLD, new_tape
 from doral.simulation.world.truth import Truth, make_truth
 

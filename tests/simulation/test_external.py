@@ -16,9 +16,8 @@ import doral
 from doral.compiled import Block
 from doral.engine.people import KNOWN
 from doral.errors import InvalidValue, UnknownName
-from doral.prediction.columns import Columns
 from doral.prediction.external import External
-from doral.prediction.models import Known, ModelFailed, Schedule, fresh
+from doral.prediction.models import Columns, Known, ModelFailed, Schedule, fresh
 from doral.simulation.results.outcome import Outcome
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.players import ExternalPlayer

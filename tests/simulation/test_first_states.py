@@ -15,7 +15,7 @@ from doral.engine.options import POLICY_NAMES, PolicyOptions, make_policy, polic
 from doral.engine.setup import Blueprint, FirstStates, first_state
 from doral.pacing import Pacer, solve
 from doral.simulation.scenario.scenario import Scenario
-from doral.simulation.world.returns import true_return_table
+from doral.simulation.world.oracle import true_return_table
 from doral.simulation.world.truth import make_truth
 
 DRAWN = make_scenario(theta=None, features="drawn", delays=MIXED_LAWS)

@@ -12,7 +12,7 @@ import doral
 from doral._arrays import Floats
 from doral.numerics.elementary import product, weighted_sum
 from doral.simulation.catalogue.people import LEVEL, NUMBERS, SIZE, Lines, Visitors, standardised
-from doral.simulation.workers import packing as fingerprint
+from doral.simulation.workers import tasks as fingerprint
 
 ROOT = Path(doral.__file__).parent
 

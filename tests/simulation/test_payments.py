@@ -18,8 +18,8 @@ from doral.problem import Arm, Problem
 from doral.simulation.catalogue.real_life import pay_on_success, silent
 from doral.simulation.results.outcome import Outcome
 from doral.simulation.scenario.scenario import Scenario
+from doral.simulation.world.oracle import expected_payments
 from doral.simulation.world.players import CompiledPlayer
-from doral.simulation.world.returns import expected_payments
 from doral.simulation.world.tape import WORLD, new_tape
 from doral.simulation.world.truth import make_truth
 

@@ -16,7 +16,7 @@ import pytest
 
 import doral
 from doral import delays
-from doral.simulation.results.intervals import interval
+from doral.simulation.results.differences import interval
 from doral.simulation.results.outcome import Outcome
 
 HORIZON = 300

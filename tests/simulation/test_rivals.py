@@ -15,7 +15,7 @@ from doral.cli.policy_words import parse_policy
 from doral.delays import Geometric, Never
 from doral.errors import InvalidValue, UnknownName
 from doral.prediction.python_policy import Answer
-from doral.simulation.rivals.beta_ts_lp import MainEffects
+from doral.simulation.rivals.policies import MainEffects
 from doral.simulation.rivals.rival import RIVALS, make_rival, rival
 from doral.simulation.rivals.trials import ReturnCurve, Trials
 from doral.simulation.world.truth import make_truth

@@ -14,7 +14,7 @@ from scipy import stats
 import doral
 from doral.errors import InvalidValue
 from doral.prediction.python_policy import Answer, Arrival
-from doral.simulation.world.returns import expected_payments
+from doral.simulation.world.oracle import expected_payments
 
 # Who comes soon pays half; of those who stay away nothing is paid, nor of those who come too late.
 ROWS: dict[str, dict[str, Any]] = {

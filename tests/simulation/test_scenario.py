@@ -18,8 +18,7 @@ from doral import delays
 from doral.compiled import Block
 from doral.errors import InvalidValue, UnknownName
 from doral.simulation.catalogue.paper import SCENARIOS, with_horizon
-from doral.simulation.world.oracle import availability_dual
-from doral.simulation.world.returns import true_return_table
+from doral.simulation.world.oracle import availability_dual, true_return_table
 from doral.simulation.world.tape import WORLD, new_tape
 from doral.simulation.world.truth import make_truth
 

@@ -18,7 +18,7 @@ from doral.compiled import Block
 from doral.numerics.kernels import ARRIVAL, philox, to_uniform
 from doral.problem import Context
 from doral.simulation.scenario.scenario import Scenario
-from doral.simulation.world.returns import expected_worth
+from doral.simulation.world.oracle import expected_worth
 from doral.simulation.world.tape import WALKED_CONTEXTS, WORLD, find_context, new_tape
 from doral.simulation.world.truth import make_truth
 

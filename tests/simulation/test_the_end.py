@@ -13,7 +13,7 @@ from doral import delays
 from doral.engine.engine import Engine, Heard
 from doral.engine.setup import Blueprint
 from doral.errors import InvalidValue
-from doral.simulation.world.returns import true_return_table
+from doral.simulation.world.oracle import true_return_table
 from doral.simulation.world.truth import make_truth
 
 HORIZON = 400

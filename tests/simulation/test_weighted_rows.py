@@ -17,7 +17,7 @@ from doral._arrays import Floats
 from doral.errors import InvalidValue
 from doral.prediction.python_policy import Answer, Arrival
 from doral.simulation.scenario.rows import Rows
-from doral.simulation.world.returns import expected_payments, true_return_table
+from doral.simulation.world.oracle import expected_payments, true_return_table
 from doral.simulation.world.truth import make_truth
 
 ROWS: dict[str, dict[str, Any]] = {

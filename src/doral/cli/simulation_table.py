@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from doral.cli import terminal
 from doral.pages.numbers import number, spread
-from doral.simulation.results.display import TOO_LATE
+from doral.simulation.results.tables import TOO_LATE
 
 if TYPE_CHECKING:
     from doral.simulation.results.result import SimulationResult

@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError("doral.gym needs Gymnasium: pip install 'doral[gym]'", name="gymnasium") from None
 
 from doral.gym.environment import ANY, ScenarioEnv, environment_name, environments
-from doral.gym.observation import Layout
+from doral.gym.episode import Layout
 
 __all__ = ["Layout", "ScenarioEnv", "environment_name", "environments"]
 

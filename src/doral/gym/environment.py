@@ -12,8 +12,16 @@ from numpy.typing import NDArray
 
 from doral import _check
 from doral.errors import InvalidValue
-from doral.gym.episode import Credited, Episode, checked_reward, checked_run, checked_scenario, checked_seed
-from doral.gym.observation import Layout, layout_of
+from doral.gym.episode import (
+    Credited,
+    Episode,
+    Layout,
+    checked_reward,
+    checked_run,
+    checked_scenario,
+    checked_seed,
+    layout_of,
+)
 from doral.simulation.catalogue.descriptions import PEOPLE, SCENARIO_WORDS
 from doral.simulation.scenario.scenario import Scenario
 

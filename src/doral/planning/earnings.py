@@ -20,7 +20,7 @@ from doral.simulation.api import MadePolicy, make_player, play_run, policy_name
 from doral.simulation.scenario.from_log import LoggedWorld
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.workers.tasks import run_work, spread
-from doral.simulation.world.returns import expected_payments
+from doral.simulation.world.oracle import expected_payments
 from doral.simulation.world.truth import Truth, make_truth
 
 # A policy in Python takes a second for some 50,000 arrivals: it plays fewer truths, and fewer still of many arrivals.

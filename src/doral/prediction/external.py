@@ -18,8 +18,14 @@ from doral.engine.options import make_policy as policy
 from doral.engine.setup import PREDICTION_PREFIX as PREFIX
 from doral.errors import InvalidValue
 from doral.person import Missing, Number, checked_missing
-from doral.prediction.columns import LevelNames
-from doral.prediction.models import Models, Regressor, Schedule, is_classifier, is_classifier_without_probabilities
+from doral.prediction.models import (
+    LevelNames,
+    Models,
+    Regressor,
+    Schedule,
+    is_classifier,
+    is_classifier_without_probabilities,
+)
 from doral.problem import Problem
 
 Fit = Literal["per-arm", "joint"]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from doral.problem.arm import Arm, arm_to_dict
-from doral.problem.baseline import NOTHING, OBSERVED
-from doral.problem.checks import Paid
+from doral.problem.checks import NOTHING, OBSERVED, Paid
 from doral.problem.context import EVERYONE, Context
 from doral.problem.limits import (
     MAX_AGE,

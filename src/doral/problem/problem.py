@@ -26,15 +26,18 @@ from doral.person import (
     feature_to_dict,
 )
 from doral.problem.arm import Arm, ArmsLike, arm_to_dict, arms_of, checked_arms, costs_of, other_unit
-from doral.problem.baseline import NOTHING, OBSERVED, checked_baseline, with_nothing
 from doral.problem.checks import (
+    NOTHING,
+    OBSERVED,
     Paid,
     check_named_contexts,
+    checked_baseline,
     checked_end,
     checked_range,
     checked_reserve,
     checked_reserves,
     checked_word,
+    with_nothing,
 )
 from doral.problem.context import EVERYONE, Context, ContextsLike, checked_contexts, checked_deadline
 from doral.problem.limits import MAX_AMOUNT, MAX_ARMS, MAX_CONTEXTS, MAX_HORIZON, MAX_PAIRS, MAX_REWARD, MIN_AMOUNT

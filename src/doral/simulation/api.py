@@ -23,8 +23,8 @@ from doral.simulation.results.result import SimulationResult
 from doral.simulation.rivals.rival import Rival, named_policy
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.workers.tasks import Prefer, run_work, spread
+from doral.simulation.world.oracle import true_return_table
 from doral.simulation.world.players import CompiledPlayer, ExternalPlayer, Player, PythonPlayer
-from doral.simulation.world.returns import true_return_table
 from doral.simulation.world.tape import CHUNK_ROUNDS, WORLD, new_tape
 from doral.simulation.world.truth import Truth, make_truth
 

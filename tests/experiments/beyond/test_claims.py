@@ -15,7 +15,7 @@ from doral.experiments.beyond import analysis as targets
 from doral.experiments.kit.batches import Cell, CellResult
 from doral.experiments.kit.claim import Claim
 from doral.simulation.catalogue.lookup import CLASS_SCENARIOS as SCENARIOS
-from doral.simulation.results.intervals import interval
+from doral.simulation.results.differences import interval
 from doral.simulation.results.result import SimulationResult
 
 MakeResult = Callable[..., SimulationResult]

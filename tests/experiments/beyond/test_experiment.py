@@ -46,7 +46,7 @@ from doral.experiments.kit.drawing import DEPTHS, SIDES
 from doral.pages import shell
 from doral.simulation.api import simulate
 from doral.simulation.catalogue.lookup import CLASS_SCENARIOS as SCENARIOS
-from doral.simulation.results.intervals import interval
+from doral.simulation.results.differences import interval
 from doral.simulation.results.result import SimulationResult
 from doral.simulation.world.truth import make_truth
 from tests.experiments.conftest import MakeResult

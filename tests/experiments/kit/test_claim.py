@@ -18,7 +18,7 @@ from doral.experiments.kit.claim import (
     is_within,
     percent_difference,
 )
-from doral.simulation.results.intervals import Interval, interval
+from doral.simulation.results.differences import Interval, interval
 
 
 def between(low: float, high: float) -> Interval:

@@ -11,7 +11,7 @@ import pytest
 from doral._arrays import Floats
 from doral.experiments.kit.claim import to_json
 from doral.experiments.paper import analysis as claims
-from doral.simulation.results.intervals import interval
+from doral.simulation.results.differences import interval
 from doral.simulation.results.result import SimulationResult
 
 MakeResult = Callable[..., SimulationResult]

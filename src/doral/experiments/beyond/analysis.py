@@ -40,7 +40,7 @@ from doral.experiments.kit.claim import (
     share_percent,
     together,
 )
-from doral.simulation.results.intervals import CONFIDENCE, FEWEST_RUNS, UNKNOWN, Interval, interval
+from doral.simulation.results.differences import CONFIDENCE, FEWEST_RUNS, UNKNOWN, Interval, interval
 from doral.simulation.results.outcome import Outcome
 from doral.simulation.results.result import SimulationResult
 

@@ -39,7 +39,7 @@ from doral.experiments.kit.drawing import (
 )
 from doral.pages.images import as_bytes
 from doral.pages.numbers import number
-from doral.simulation.results.intervals import Interval, interval
+from doral.simulation.results.differences import Interval, interval
 from doral.simulation.results.plots import bands, clean, colour_of, dash_of, paths_of
 
 LEAST_WIDTH_INCHES = 6.0  # for what stands above

@@ -18,7 +18,7 @@ from doral.pages.images import PNG_DOTS_PER_INCH, as_data
 from doral.pages.markup import Datum, Row, table, text
 from doral.pages.numbers import count, number, spread
 from doral.pages.shell import Page, Section, asset
-from doral.simulation.results.intervals import FEWEST_RUNS
+from doral.simulation.results.differences import FEWEST_RUNS
 
 _MARKS = {
     "best": "the best here",

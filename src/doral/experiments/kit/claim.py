@@ -13,7 +13,7 @@ import polars as pl
 
 from doral._arrays import Floats
 from doral.experiments.kit.batches import CellResult
-from doral.simulation.results.intervals import FEWEST_RUNS, UNKNOWN, Interval, interval
+from doral.simulation.results.differences import FEWEST_RUNS, UNKNOWN, Interval, interval
 from doral.simulation.results.result import SimulationResult
 
 Verdict = Literal["holds", "fails", "not shown"]

@@ -19,7 +19,7 @@ from doral.experiments.kit.claim import Claim, Verdict
 from doral.pages.markup import Datum, Row, amount, table, text
 from doral.pages.numbers import spread
 from doral.pages.shell import Page, Section, duration_words, whole
-from doral.simulation.results.intervals import FEWEST_RUNS
+from doral.simulation.results.differences import FEWEST_RUNS
 from doral.simulation.results.plots import colour_of, dash_of
 
 # Black digits are read on every depth of these, at a contrast of six at least: no scale reaches into the middle, where

@@ -40,7 +40,7 @@ from doral.experiments.paper.cells import (
     SIMILAR_GEOMETRIC,
     SIMILAR_PARETO,
 )
-from doral.simulation.results.intervals import UNKNOWN, Interval, interval
+from doral.simulation.results.differences import UNKNOWN, Interval, interval
 from doral.simulation.results.outcome import METRICS
 from doral.simulation.results.result import SimulationResult
 

@@ -28,7 +28,7 @@ from doral.pages.markup import Datum, Row, amount, table, text
 from doral.pages.numbers import count, number, spread
 from doral.pages.shell import Page, Section, asset
 from doral.simulation.catalogue.paper import BUDGET, HORIZON, SCENARIOS
-from doral.simulation.results.intervals import FEWEST_RUNS
+from doral.simulation.results.differences import FEWEST_RUNS
 from doral.simulation.results.outcome import METRICS
 from doral.simulation.results.plots import METRIC_WORDS
 from doral.simulation.results.result import SimulationResult

@@ -12,7 +12,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from doral.errors import UnknownName
 from doral.pages.figure import Figure
 from doral.pages.names import short
-from doral.simulation.results.intervals import FEWEST_RUNS, interval, t_quantile
+from doral.simulation.results.differences import FEWEST_RUNS, interval, t_quantile
 from doral.simulation.results.outcome import METRICS
 from doral.simulation.results.result import aligned
 

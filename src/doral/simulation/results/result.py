@@ -12,11 +12,9 @@ import polars as pl
 
 from doral._arrays import Floats, Ints
 from doral.errors import InvalidValue, UnknownName
-from doral.simulation.results import display
-from doral.simulation.results.differences import Difference, Differences, difference_of, pairs_of
-from doral.simulation.results.intervals import interval
+from doral.simulation.results.differences import Difference, Differences, difference_of, interval, pairs_of
 from doral.simulation.results.outcome import BY_END, METRICS, WITHIN_DEADLINE, Outcome
-from doral.simulation.results.tables import SUMMARISED, decisions_of, rows_of_runs, summary_of
+from doral.simulation.results.tables import SUMMARISED, decisions_of, html, line, rows_of_runs, summary_of, text
 
 if TYPE_CHECKING:
     from doral.pages.figure import Figure
@@ -318,13 +316,13 @@ class SimulationResult:
         return plot(self, kind=kind, metric=metric, scenario=scenario)
 
     def __repr__(self) -> str:
-        return display.line(self)
+        return line(self)
 
     def __str__(self) -> str:
-        return display.text(self)
+        return text(self)
 
     def _repr_html_(self) -> str:
-        return display.html(self)
+        return html(self)
 
 
 def aligned(found: Sequence[Outcome], tables: Sequence[Floats]) -> tuple[Ints, Floats]:

@@ -47,8 +47,7 @@ from doral.simulation.rivals.rival import Rival
 from doral.simulation.scenario.description import describe_scenario
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.workers.cluster import active
-from doral.simulation.workers.packing import versions
-from doral.simulation.workers.tasks import TASK_WORK, run_work, spread, spread_as_finished
+from doral.simulation.workers.tasks import TASK_WORK, run_work, spread, spread_as_finished, versions
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 

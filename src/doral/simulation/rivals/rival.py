@@ -14,8 +14,8 @@ from doral.engine.options import make_policy as policy
 from doral.errors import InvalidValue, UnknownName, shown
 from doral.prediction.python_policy import PythonPolicy
 from doral.problem import Problem
-from doral.simulation.rivals import beta_ts_lp, explorers, status_quo
-from doral.simulation.rivals.plan import Settings
+from doral.simulation.rivals import policies
+from doral.simulation.rivals.trials import Settings
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class _Kind:
 
 
 _KINDS: Mapping[str, _Kind] = {
-    "beta-ts-lp": _Kind(beta_ts_lp.BetaTSLP, beta_ts_lp.BetaTSLPSettings),
-    "explore-then-lp": _Kind(explorers.ExploreThenLP, explorers.ExploreThenLPSettings),
-    "a/b": _Kind(explorers.AB, explorers.ABSettings, is_at_list_prices=True),
-    "status-quo": _Kind(status_quo.StatusQuo, status_quo.StatusQuoSettings, is_at_list_prices=True),
+    "beta-ts-lp": _Kind(policies.BetaTSLP, policies.BetaTSLPSettings),
+    "explore-then-lp": _Kind(policies.ExploreThenLP, policies.ExploreThenLPSettings),
+    "a/b": _Kind(policies.AB, policies.ABSettings, is_at_list_prices=True),
+    "status-quo": _Kind(policies.StatusQuo, policies.StatusQuoSettings, is_at_list_prices=True),
 }
 RIVALS = tuple(_KINDS)
 AT_LIST_PRICES = tuple(name for name, kind in _KINDS.items() if kind.is_at_list_prices)

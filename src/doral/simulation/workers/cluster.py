@@ -8,11 +8,13 @@ import socket
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from doral.errors import DoralError, InvalidValue
-from doral.simulation.workers.packing import Packed
+
+if TYPE_CHECKING:
+    from doral.simulation.workers.tasks import Packed
 
 GOES_ON = "what `reproduce`, `compare` and `--runs-out` have finished is kept, and the same command goes on from there"
 

@@ -14,7 +14,7 @@ from distributed.scheduler import KilledWorker, NoValidWorkerError
 
 from doral.errors import InvalidValue
 from doral.simulation.workers.cluster import GOES_ON, LOOK_S, STRANDED_S, ClusterError
-from doral.simulation.workers.packing import Packed, work
+from doral.simulation.workers.tasks import Packed, work
 
 Task: TypeAlias = "Future[Any]"
 _LOST = (CommClosedError, FutureCancelledError, FuturesCancelledError, NoValidWorkerError)

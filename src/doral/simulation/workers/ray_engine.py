@@ -14,7 +14,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from doral.simulation.workers.cluster import GOES_ON, LOOK_S, STRANDED_S, ClusterError
-from doral.simulation.workers.packing import Packed, work
+from doral.simulation.workers.tasks import Packed, work
 
 TRIES_AGAIN = 5  # when the process or the machine of a task dies; its own errors are never tried again
 # Ray takes 127.0.0.1 for a wish to be reached from elsewhere, and puts the machine's address in its place.

@@ -24,8 +24,15 @@ from doral.simulation.scenario.calendar import Calendar
 from doral.simulation.scenario.people import Drawn, are_drawn, people_of
 from doral.simulation.scenario.rows import Rows
 from doral.simulation.scenario.scenario import Scenario
-from doral.simulation.world.oracle import oracle_of_contexts, oracle_of_people
-from doral.simulation.world.returns import expected_payments, expected_worth, law_above, law_below, thresholds
+from doral.simulation.world.oracle import (
+    expected_payments,
+    expected_worth,
+    law_above,
+    law_below,
+    oracle_of_contexts,
+    oracle_of_people,
+    thresholds,
+)
 from doral.simulation.world.tape import (
     NO_SHAPE,
     NOISE_BERNOULLI,
