@@ -4,7 +4,7 @@
 
 Plays `doral-otf` with features, its strata (quartiles, by the rule of `Scenario.stratified`) with policies that know
 classes alone, nothing at all, chance and the truth, all on the same draws; and the paper's scenarios at the paper's own
-size, once with a 0 or 1 for every class and once with classes. Writes runs.csv, curves.csv and table.md to the folder,
+size, once with a 0 or 1 for every class and once with classes. Writes runs.csv and table.md to the folder,
 prints the table, and draws. A quarter of an hour on two cores; `--again` draws and prints what was played before.
 """
 
@@ -28,7 +28,7 @@ from doral.experiments.kit.drawing import runs_words
 from doral.pages.images import as_bytes
 from doral.simulation.catalogue.people import SCENARIOS, one_class_each
 from doral.simulation.results.differences import Interval, interval
-from doral.simulation.results.plots import bands, clean, colour_of, dash_of
+from doral.simulation.results.plots import clean, colour_of, dash_of
 from doral.simulation.world.truth import make_truth
 
 FEATURES, SPLINES, PRODUCTS = "features", "splines", "splines and products"
@@ -48,9 +48,7 @@ POLICIES: dict[str, Any] = {
 BENT = {"people/linear": (SPLINES,), "people/hybrid": (SPLINES,), "people/nonlinear": (SPLINES, PRODUCTS)}
 PAPER = ("similar-geometric", "similar-pareto", "diverse-geometric", "diverse-pareto")
 PAPER_HORIZON, PAPER_BUDGET = 170_000, 85_000
-CURVES = ("people/linear", "people/many")
 WIDTH_INCHES = 5.8
-WINDOW = 1_000  # rounds over which a price is read off choices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +84,6 @@ def measure(out: Path, chosen: list[Play], *, runs: int, seed: int, jobs: int, r
     """Plays everything; what is done is kept if the rest is stopped."""
     is_there = resume and (out / "runs.csv").exists()
     rows = pl.read_csv(out / "runs.csv").to_dicts() if is_there else []
-    curves = [pl.read_csv(out / "curves.csv")] if is_there and (out / "curves.csv").exists() else []
     done = {(row["scenario"], row["column"]) for row in rows}
     for play in chosen:
         if (play.name, play.column) in done:
@@ -105,15 +102,10 @@ def measure(out: Path, chosen: list[Play], *, runs: int, seed: int, jobs: int, r
                     "classes": play.scenario.problem.n_contexts,
                 }
             )
-            if play.name in CURVES:
-                of_run = pl.DataFrame({"round": one.rounds, "reward": one.curve[:, 0] / one.oracle})
-                curves.append(of_run.with_columns(run=one.run, **{key: pl.lit(word) for key, word in head.items()}))
         took = time.perf_counter() - started
         shares = [100.0 * one.expected / one.oracle for one in result.outcomes]
         print(f"{play.name:28} {play.column:25} {np.mean(shares):5.1f}%  {took:4.0f} s", file=sys.stderr, flush=True)
         pl.DataFrame(rows).write_csv(out / "runs.csv")
-        if curves:
-            pl.concat([one.cast({"run": pl.Int64}) for one in curves]).write_csv(out / "curves.csv")
 
 
 class Shares:
@@ -222,35 +214,6 @@ def shares_figure(shares: Shares) -> Figure:
     return figure
 
 
-def curves_figure(curves: pl.DataFrame, runs: int) -> Figure:
-    """What has come in by then, in percent of what the oracle would have by then."""
-    names = [name for name in CURVES if name in set(curves["scenario"].to_list())]
-    title = f"Learning ({runs_words(runs)})"
-    figure, axes = titled(title, (WIDTH_INCHES, 3.4), columns=len(names), sharey=True)
-    for panel, name in zip(axes.flat, names, strict=True):
-        for position, column in enumerate((FEATURES, STRATA, NOTHING, TRUTH)):
-            own = curves.filter(scenario=name, column=column).sort("run", "round")
-            if not own.height:
-                continue
-            rounds = own["round"].unique().sort().to_numpy().astype(np.float64)
-            paths = own["reward"].to_numpy().reshape(-1, rounds.size)
-            step = max(1, rounds.size // 40)
-            gained = np.diff(paths[:, step - 1 :: step], axis=1, prepend=0.0)
-            ends = rounds[step - 1 :: step]
-            mean, low, high = bands(100.0 * gained / (np.diff(ends, prepend=0.0) / rounds[-1]))
-            panel.plot(ends, mean, color=colour_of(position), linestyle=dash_of(position), label=column)
-            panel.fill_between(ends, low, high, color=colour_of(position), alpha=0.15, linewidth=0)
-        panel.set_title(name.removeprefix("people/"), fontsize="medium", loc="left")
-        panel.set_xlabel("round")
-        panel.set_xlim(0, 60_000)
-        panel.set_ylim(60, 106)
-        panel.ticklabel_format(axis="x", style="plain")
-        panel.set_xticks([0, 20_000, 40_000, 60_000], ["0", "20k", "40k", "60k"])
-    axes.flat[0].set_ylabel("% of the oracle's reward,\nas it comes in")
-    legend_below(figure, axes.flat[0], 4)
-    return figure
-
-
 @dataclass(frozen=True)
 class Seen:
     """Everybody who arrived in one run: whether served, and whether the oracle would have."""
@@ -258,8 +221,6 @@ class Seen:
     frame: pl.DataFrame
     served: Flags
     right: Flags
-    worth: Floats  # of the best arm
-    price: Floats  # of the budget, by round, as the oracle pays it in each phase
 
 
 def seen(name: str, policy: Any, *, seed: int, run: int = 0) -> Seen:
@@ -279,7 +240,7 @@ def seen(name: str, policy: Any, *, seed: int, run: int = 0) -> Seen:
     order = np.argsort(-all_worth)
     last = np.searchsorted(np.cumsum(all_shares[order]), problem.budget / problem.expected_rounds)
     price = max(0.0, float(all_worth[order[min(last, order.size - 1)]]))
-    return Seen(frame, frame["arm"].is_not_null().to_numpy(), worth > price, worth, np.full(frame.height, price))
+    return Seen(frame, frame["arm"].is_not_null().to_numpy(), worth > price)
 
 
 def by_part(values: Floats, parts: int, what: Flags) -> tuple[Floats, Floats]:
@@ -309,47 +270,6 @@ def served_figure(seed: int) -> Figure:
     axes.flat[0].set_ylabel("% of arrivals that are served")
     legend_below(figure, axes.flat[0], 2)
     return figure
-
-
-def price_figure(seed: int) -> Figure:
-    """The price as choices show it: the worth above which more are served than not."""
-    found = seen("people/drift", "doral-otf", seed=seed)
-    figure, axes = titled("One run of people/drift", (WIDTH_INCHES, 4.4), rows=2, sharex=True)
-    above, below = axes.flat
-    n = found.served.size // WINDOW
-    ends = WINDOW * np.arange(1, n + 1)
-    windows = [slice(end - WINDOW, end) for end in ends]
-    young = found.frame["age"].to_numpy() < np.median(found.frame["age"].to_numpy())
-    for position, (label, shown) in enumerate(
-        (
-            ("served by doral-otf", [100.0 * found.served[one].mean() for one in windows]),
-            ("served by the oracle", [100.0 * found.right[one].mean() for one in windows]),
-            ("younger people among those who come", [100.0 * young[one].mean() for one in windows]),
-        )
-    ):
-        above.plot(ends, shown, color=colour_of(position), linestyle=dash_of(position), label=label)
-    above.set_ylabel("% of arrivals")
-    above.set_ylim(0, 100)
-    above.legend(frameon=False, fontsize="small", loc="lower right")
-    implied = [threshold(found.worth[one], found.served[one]) for one in windows]
-    below.plot(ends, implied, color=colour_of(0), linestyle=dash_of(0), label="as choices of doral-otf show it")
-    below.plot(ends, found.price[ends - 1], color=colour_of(1), linestyle=dash_of(1), label="of the oracle")
-    below.set_ylabel("price of a unit of budget,\nin units of reward")
-    below.set_xlabel("round; effects change at a third and at two thirds")
-    below.legend(frameon=False, fontsize="small", loc="lower right")
-    for change in (found.served.size / 3, 2 * found.served.size / 3):
-        for panel in (above, below):
-            panel.axvline(change, color="#555555", linewidth=0.8, linestyle=":")
-    below.set_xticks([0, 20_000, 40_000, 60_000], ["0", "20k", "40k", "60k"])
-    return figure
-
-
-def threshold(worth: Floats, served: Flags) -> float:
-    """The worth that best tells those who are served from those who are not."""
-    order = np.argsort(worth)
-    right = np.concatenate([[0.0], np.cumsum(np.where(served[order], -1.0, 1.0))])
-    at = int(np.argmax(right))
-    return float(worth[order[min(at, order.size - 1)]])
 
 
 def bends_figure(seed: int) -> Figure:
@@ -385,11 +305,8 @@ def bends_figure(seed: int) -> Figure:
     return figure
 
 
-def draw(shares: Shares, out: Path, into: Path, seed: int) -> None:
-    figures = {"shares": shares_figure(shares), "served": served_figure(seed), "price": price_figure(seed)}
-    figures["bends"] = bends_figure(seed)
-    if (out / "curves.csv").exists():
-        figures["learning"] = curves_figure(pl.read_csv(out / "curves.csv"), shares.runs)
+def draw(shares: Shares, into: Path, seed: int) -> None:
+    figures = {"shares": shares_figure(shares), "served": served_figure(seed), "bends": bends_figure(seed)}
     into.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():
         (into / f"{name}.png").write_bytes(as_bytes(figure, "png"))
@@ -416,7 +333,7 @@ def main() -> None:
     (options.out / "table.md").write_text(text)
     print(text)
     if options.figures is not None:
-        draw(shares, options.out, options.figures, options.seed)
+        draw(shares, options.figures, options.seed)
 
 
 if __name__ == "__main__":
