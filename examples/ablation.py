@@ -1,6 +1,6 @@
 """What a policy is made of: take one part out at a time, and see what is lost.
 
-Who has this problem: researchers, and whoever is asked why it has to be so complicated.
+Who has this problem: researchers, and maintainers who must justify each part.
 What is decided: in two short scenarios of 5,000 arrivals, which arm to play at which cost, or none.
 What comes late: answers. In "stress/short" they have heavy tails, and many miss the deadline; in
 "stress/dear-is-right" the arms that cost most are the good ones.

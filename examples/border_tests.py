@@ -1,4 +1,4 @@
-"""Which travellers to test at a border, when an outbreak is somewhere and nobody knows where.
+"""Which travellers to test at a border, when an outbreak is somewhere and its place is unknown.
 
 Who has this problem: a border with fewer tests than travellers, as in Greece in the summer of 2020.
 What is decided: for every traveller, test or let pass.
@@ -40,8 +40,8 @@ for row in result.summary().filter(metric="within_deadline").iter_rows(named=Tru
     worst = result.expected("border tests", row["policy"]).min()
     print(f"{row['policy']:<12}{row['expected_mean']:>7.0f}{worst:>15.0f}{row['expected_share']:>23.0%}")
 
-everybody = result.decisions().with_columns(tested=pl.col("arm").is_not_null())
-tested = everybody.group_by("policy", "context").agg(pl.col("tested").mean()).sort("context")  # as in the problem
+arrivals = result.decisions().with_columns(tested=pl.col("arm").is_not_null())
+tested = arrivals.group_by("policy", "context").agg(pl.col("tested").mean()).sort("context")  # as in the problem
 figure, axes = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
 styles = [("#0072B2", "o-"), ("#E69F00", "s--"), ("#999999", "^-."), ("#000000", "D:")]
 for policy, (colour, style) in zip(policies, styles, strict=True):

@@ -2,7 +2,7 @@
 
 Who has this problem: a clinic that calls people who are due for a check-up; the same with lapsed customers.
 What is decided: who gets a call, who gets a text message, and who is left alone. That last group is the control.
-What comes late: whether somebody comes. It takes weeks, and it happens without a call, too.
+What comes late: whether the patient comes. It takes weeks, and it happens without a call, too.
 """
 
 import sys
@@ -35,13 +35,13 @@ scenario = doral.Scenario(
     noise="bernoulli",
     delays=doral.delays.Lognormal(median=9 * PER_DAY, sigma=0.6),
 )
-call_everybody = doral.rival("status-quo", shares=(0, 1, 0))  # what is often done: call everybody while there is money
-result = doral.simulate(["doral-otf", call_everybody, "random", "oracle"], scenario, runs=5, keep_decisions=True)
+call_all = doral.rival("status-quo", shares=(0, 1, 0))  # what is often done: call all while there is money
+result = doral.simulate(["doral-otf", call_all, "random", "oracle"], scenario, runs=5, keep_decisions=True)
 
 table = result.summary().filter(metric="within_deadline")
 print(f"Visits that would not have happened, for ${problem.budget:,.0f} (mean of 5 campaigns):")
 for row in table.iter_rows(named=True):
-    name = "call everybody" if "status-quo" in row["policy"] else row["policy"]
+    name = "call all" if "status-quo" in row["policy"] else row["policy"]
     print(f"  {name:<15} {row['expected_mean']:>6,.0f}   {row['expected_share']:>4.0%} of the best possible")
 
 log = result.decisions().filter(policy="doral-otf")

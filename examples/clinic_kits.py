@@ -1,7 +1,7 @@
 """Test kits for two groups of people, when only samples that are back within two weeks count.
 
 Who has this problem: a health programme that hands out test kits in three ways.
-What is decided: for everybody who asks, which kit they get, or none (there is not money for all).
+What is decided: for each person who asks, which kit they get, or none (there is not money for all).
 What comes late: the sample. Kits by post bring most samples in the end, but many of them after the deadline.
 """
 

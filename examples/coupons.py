@@ -2,7 +2,7 @@
 
 Who has this problem: a shop with a fixed budget for discounts.
 What is decided: which coupon a visitor gets, or none.
-What comes late: whether it is redeemed, and so what it costs. Nobody tells the shop "no": silence is all there is.
+What comes late: whether it is redeemed, and so what it costs. A "no" is never reported: silence is all there is.
 """
 
 import sys
@@ -23,7 +23,7 @@ problem = doral.Problem(
     budget=6_000,  # dollars that may be paid
     horizon=DAYS * PER_DAY,
     deadline=7 * WEEKS_VALID * PER_DAY,  # rounds: a coupon is valid for three weeks
-    paid="on_answer",  # nothing is paid for a coupon that nobody redeems
+    paid="on_answer",  # nothing is paid for a coupon that is not redeemed
     reserve=0.999,  # keep back what open coupons will cost in 999 of 1,000 cases, and not the value of all of them
     feedback="silent",
 )

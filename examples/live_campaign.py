@@ -1,7 +1,7 @@
 """A campaign at work: people come, it decides, answers arrive days later, and the money never runs over.
 
-Who has this problem: whoever runs such a programme, today from a spreadsheet.
-What is decided: which outreach somebody gets when they register, at once, and stored before they are told.
+Who has this problem: teams that run such a programme, today from a spreadsheet.
+What is decided: which outreach a person gets when they register, at once, and stored before it is announced.
 What comes late: whether they came. Answers are entered as they come in; after 14 days they no longer count.
 
 Here 60 days are played in a second: `at` says when things happened. A live system leaves it out, and it is now.
@@ -30,7 +30,7 @@ problem = doral.Problem(
 store = doral.open("memory://")  # "sqlite:///outreach.db" keeps it on the disk
 campaign = store.create("outreach", problem, seed=1, at=START)
 
-# What nobody knows: who comes after what, and when. It stands in for the world.
+# What is unknown in real life: who comes after what, and when. It stands in for the world.
 world = np.random.default_rng(7)
 comes = {
     "town": {"letter": 0.15, "call": 0.35, "visit": 0.40},

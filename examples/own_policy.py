@@ -1,6 +1,6 @@
 """A policy of your own against those that ship, on the same draws.
 
-Who has this problem: whoever has an idea for a better rule, or a rule that is in use today.
+Who has this problem: teams with an idea for a better rule, or a rule that is in use today.
 What is decided: here, which of three reminders a patient gets. Your class decides; it needs two methods.
 What comes late: the answer. The class below is Thompson sampling that learns as answers come and keeps an even pace.
 """

@@ -1,6 +1,6 @@
 """Good news comes fast, bad news slowly: do not believe the first answers.
 
-Who has this problem: whoever sends out offers that are accepted at once and declined late, or never openly.
+Who has this problem: teams that send out offers that are accepted at once and declined late, or never openly.
 What is decided: which of two offers a customer gets.
 What comes late: the "no". A "yes" takes two days, a "no" ten; early on, every offer looks like a success.
 """
