@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import doral
-from doral.service.operations.watching import Watched
+from doral.service.operations.keeper import Watched
 
 DAY_S = 86_400.0
 ARRIVALS, DAYS, WRONG_FROM, LOOK_EVERY = 3_000, 20.0, 0.6, 60

@@ -21,7 +21,7 @@ from doral.live.errors import BrokenLog, StorageError
 from doral.live.events.codec import decode
 from doral.live.runtime.session import Session
 from doral.live.store import Store
-from doral.service.told_events import told
+from doral.service.event_stream import told
 from tests.live import people
 from tests.live.checks import adds_up, log_is_whole
 from tests.live.test_releases import unpack

@@ -17,7 +17,7 @@ import doral
 from doral.live.store import Store
 from doral.service.access.keys import make_first_key, new_key
 from doral.service.app import make_app
-from doral.service.operations.readiness import READY
+from doral.service.operations.lifespan import READY
 from doral.service.settings import ServiceSettings
 
 PROBLEM = doral.Problem(

@@ -24,7 +24,7 @@ from doral.service.access.keys import new_key
 
 _PROGRAM = """
 import json, pathlib, sys
-from doral.service.operations.running import serve
+from doral.service.operations.server import serve
 from doral.service.settings import ServiceSettings
 given = json.loads(sys.stdin.read())
 given |= {name: pathlib.Path(given[name]) for name in ("tls_cert", "tls_key") if name in given}

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from doral.service.access import bodies
+from doral.service.access import middleware as bodies
 from doral.service.settings import Limits, ServiceSettings
 from tests.service.harness import PROBLEM, Serving, serving
 

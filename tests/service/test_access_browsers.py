@@ -12,9 +12,8 @@ import pytest
 from doral.errors import InvalidValue
 from doral.live.storage.contract import CampaignRow
 from doral.live.storage.memory import MemoryStorage
-from doral.service.access.binding import check_binding
-from doral.service.access.cookies import cookie_in, origin_of, set_cookie
-from doral.service.access.headers import CONTENT_POLICY
+from doral.service.access.entrance import cookie_in, origin_of, set_cookie
+from doral.service.access.middleware import CONTENT_POLICY, check_binding
 from doral.service.settings import ServiceSettings
 from tests.service.harness import Serving, serving
 

@@ -16,9 +16,8 @@ import doral
 from doral.errors import InvalidValue, UnknownName
 from doral.live.campaign import Campaign
 from doral.live.storage.service_tables import KeyRow, SqlBooks
-from doral.service.access.keyring import STALE_S
+from doral.service.access.entrance import STALE_S, Failures, Rates
 from doral.service.access.keys import is_administrator, make_first_key, new_key, read_key, state_of
-from doral.service.access.limits import Failures, Rates
 from doral.service.settings import Limits, ServiceSettings
 from tests.service.harness import PROBLEM, Serving, serving
 

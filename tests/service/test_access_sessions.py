@@ -8,11 +8,9 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from doral.service.access.cookies import csrf_of
-from doral.service.access.guard import safe_next
-from doral.service.access.keyring import STALE_S
+from doral.service.access.entrance import STALE_S, csrf_of
+from doral.service.access.guard import LONGEST_S, safe_next
 from doral.service.access.keys import new_key, read_key
-from doral.service.access.sessions import LONGEST_S
 from doral.service.settings import Limits, ServiceSettings
 from tests.service.harness import Serving, serving
 

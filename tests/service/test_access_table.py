@@ -12,9 +12,8 @@ import pytest
 from starlette.routing import BaseRoute
 
 from doral.live.storage.service_tables import AlarmRow
-from doral.service.access.caller import ROLES
-from doral.service.access.cookies import csrf_of
-from doral.service.access.keys import new_key, read_key
+from doral.service.access.entrance import csrf_of
+from doral.service.access.keys import ROLES, new_key, read_key
 from doral.service.app import make_app
 from doral.service.settings import Limits, ServiceSettings
 from tests.service.harness import PROBLEM, Serving, serving

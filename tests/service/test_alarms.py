@@ -26,20 +26,32 @@ from doral.live.events.event import (
     Settlement,
 )
 from doral.live.views.health import Health
-from doral.service.operations.alarms import (
-    arm_silent,
-    budget_early,
-    clock_wrong,
-    curve_moved,
-    overdue,
-    pace_off,
-    store_ails,
-    used_up,
+from doral.service.operations.alarm_rules import (
+    Facts,
+    compare_curves,
+    find_budget_early,
+    find_clock_wrong,
+    find_moved_curve,
+    find_overdue,
+    find_pace_off,
+    find_silent_arms,
+    find_store_ails,
+    find_used_up,
+    is_used_after_all,
+    missing_answers,
+    threshold,
 )
-from doral.service.operations.alarms.chances import FALSE_ALARMS, chance_of_look, hazard, log_rank, look_number
-from doral.service.operations.alarms.facts import Facts
-from doral.service.operations.alarms.past import MOST_LIVES, Lives, Past
-from doral.service.operations.watching import Watched
+from doral.service.operations.alarm_statistics import (
+    FALSE_ALARMS,
+    MOST_LIVES,
+    Lives,
+    Past,
+    chance_of_test,
+    hazard,
+    log_rank,
+    number_of_test,
+)
+from doral.service.operations.keeper import Watched
 from tests.service.harness import PROBLEM
 
 DAY_S = 86_400.0
@@ -70,9 +82,9 @@ def _spent(rng: np.random.Generator, per_arrival: float, n: int = 1_000) -> Past
 
 
 def test_all_looks_together_use_up_what_is_stated() -> None:
-    assert sum(map(chance_of_look, range(1, 20_000))) < FALSE_ALARMS
-    assert sum(map(chance_of_look, range(1, 20_000))) > 0.99 * FALSE_ALARMS
-    looks = [look_number(count, 100) for count in range(3_000)]
+    assert sum(map(chance_of_test, range(1, 20_000))) < FALSE_ALARMS
+    assert sum(map(chance_of_test, range(1, 20_000))) > 0.99 * FALSE_ALARMS
+    looks = [number_of_test(count, 100) for count in range(3_000)]
     assert looks[:100] == [0] * 100
     assert looks == sorted(looks)
     assert set(looks) == set(range(max(looks) + 1))  # none is left out
@@ -97,35 +109,35 @@ def test_a_hazard_grows_by_answers_over_those_at_risk() -> None:
 
 def test_a_budget_that_ends_early_is_found_and_noise_is_not() -> None:
     rng = np.random.default_rng(2)
-    found = budget_early.find(_facts(_spent(rng, 1.2)), 5)
+    found = find_budget_early(_facts(_spent(rng, 1.2)), 5)
     assert found is not None
     assert "Top it up" in found.words
     assert "417" in found.words or "ends after about" in found.words
     false = sum(
-        budget_early.find(_facts(_spent(rng, 0.5)), 1) is not None for _ in range(30)
+        find_budget_early(_facts(_spent(rng, 0.5)), 1) is not None for _ in range(30)
     )  # exactly at pace: what is left lasts
     assert false == 0
-    at_the_limit = [budget_early.find(_facts(_spent(rng, 500 / 900)), 1) is not None for _ in range(60)]
+    at_the_limit = [find_budget_early(_facts(_spent(rng, 500 / 900)), 1) is not None for _ in range(60)]
     assert sum(at_the_limit) <= 3  # of a rate that is just not too high
 
 
 def test_what_ends_shortly_before_the_end_is_nothing() -> None:
     past = _spent(np.random.default_rng(3), 1.0)
-    assert budget_early.find(_facts(past, left=40.0, fewest_to_come=42.0, time_share=0.96), 1) is None
-    assert budget_early.find(_facts(past, is_closed=True), 1) is None
-    assert budget_early.find(_facts(Past()), 1) is None
+    assert find_budget_early(_facts(past, left=40.0, fewest_to_come=42.0, time_share=0.96), 1) is None
+    assert find_budget_early(_facts(past, is_closed=True), 1) is None
+    assert find_budget_early(_facts(Past()), 1) is None
 
 
 def test_much_that_will_be_left_over_is_found() -> None:
     rng = np.random.default_rng(4)
     slow, right = _spent(rng, 0.1), _spent(rng, 0.5)
-    found = pace_off.find(_facts(slow), 3)
+    found = find_pace_off(_facts(slow), 3)
     assert found is not None
     assert "left over" in found.words
-    assert pace_off.find(_facts(right), 3) is None
-    assert pace_off.find(_facts(slow, time_share=0.1), 3) is None  # it has only begun
-    assert not pace_off.is_over(_facts(slow))
-    assert pace_off.is_over(_facts(right))
+    assert find_pace_off(_facts(right), 3) is None
+    assert find_pace_off(_facts(slow, time_share=0.1), 3) is None  # it has only begun
+    assert not is_used_after_all(_facts(slow))
+    assert is_used_after_all(_facts(right))
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
@@ -162,19 +174,19 @@ def _past(lives: Lives) -> Past:
 def test_an_arm_that_fell_silent_is_found_and_a_quiet_one_is_not() -> None:
     rng, now = np.random.default_rng(5), 20 * DAY_S
     silent = _past(_lives(rng, 1_000, now, stopped=18.5 * DAY_S))
-    found = arm_silent.find(_facts(silent, now=now))
+    found = find_silent_arms(_facts(silent, now=now))
     assert [one.subject for one in found] == ["letter"]
     assert "no answer" in found[0].words
     false = 0
     for _ in range(60):
         lives = _lives(rng, 400, now)
         past = _past(lives)
-        false += bool(arm_silent.find(_facts(past, now=now)))
+        false += bool(find_silent_arms(_facts(past, now=now)))
     assert false == 0
     # Nobody is served any more, and all have answered who will: then nothing is to be expected.
     lives = _lives(rng, 1_000, now + 100 * DAY_S)
     served = lives.where(lives.made < now)
-    assert arm_silent.find(_facts(_past(served), now=now + 100 * DAY_S)) == []
+    assert find_silent_arms(_facts(_past(served), now=now + 100 * DAY_S)) == []
 
 
 def test_spells_between_answers_are_exponential_on_their_scale() -> None:
@@ -182,13 +194,13 @@ def test_spells_between_answers_are_exponential_on_their_scale() -> None:
     rng, now, spells = np.random.default_rng(6), 20 * DAY_S, []
     for _ in range(150):
         lives = _lives(rng, 600, now)
-        expected, learned_from = arm_silent.missing(lives, now)
+        expected, learned_from = missing_answers(lives, now)
         assert learned_from > 200
         spells.append(expected)
     # The last spell is cut off at an arbitrary moment: the time since the last event of a Poisson process is
     # exponential, too.
     assert np.mean(spells) == pytest.approx(1.0, abs=0.3)
-    assert max(spells) < arm_silent.threshold(300, 300, 1)
+    assert max(spells) < threshold(300, 300, 1)
 
 
 def test_answers_that_are_reported_once_a_day_are_no_silence() -> None:
@@ -198,22 +210,22 @@ def test_answers_that_are_reported_once_a_day_are_no_silence() -> None:
     late = daily > now
     lives = Lives(lives.made, lives.context, np.where(late, np.nan, daily - lives.made), np.where(late, np.nan, daily))
     facts = _facts(_past(lives), now=now)
-    assert arm_silent.find(facts) == []
-    assert curve_moved.find(facts, 0, 1) is None
+    assert find_silent_arms(facts) == []
+    assert find_moved_curve(facts, 0, 1) is None
 
 
 def test_a_return_curve_that_moved_is_found_and_one_that_did_not_is_not() -> None:
     rng, now = np.random.default_rng(8), 20 * DAY_S
     before, after = _lives(rng, 1_000, now), _lives(rng, 1_000, now, chance=0.3)
     moved = Lives(*(np.where(before.made < 15 * DAY_S, one, other) for one, other in zip(before, after, strict=True)))
-    found = curve_moved.find(_facts(_past(moved), now=now), 0, 10)
+    found = find_moved_curve(_facts(_past(moved), now=now), 0, 10)
     assert found is not None
     assert "by chance: " in found.words
     assert "e-" not in found.words.partition("chance")[2].partition(")")[0]  # numbers as people say them
     assert "rarer or later" in found.words
     false = 0
     for _ in range(150):
-        test = curve_moved.compare(_lives(rng, 300, now), now)
+        test = compare_curves(_lives(rng, 300, now), now)
         assert test is not None
         false += test.chance < 0.05
     assert 1 <= false <= 18  # as often as it says: 7.5 are expected
@@ -224,12 +236,12 @@ def test_other_contexts_are_not_taken_for_a_change() -> None:
     often, rarely = _lives(rng, 2_000, now, chance=0.9), _lives(rng, 2_000, now, chance=0.2)
     recent = often.made > 15 * DAY_S
     lives = Lives(*(np.where(recent, one, other) for one, other in zip(rarely, often, strict=True)))
-    assert curve_moved.compare(lives, now).chance < 1e-6  # type: ignore[union-attr]
+    assert compare_curves(lives, now).chance < 1e-6  # type: ignore[union-attr]
     mixed = rng.random(2_000) < np.where(recent, 0.9, 0.1)
     lives = Lives(*(np.where(mixed, one, other) for one, other in zip(rarely, often, strict=True)))
     by_context = lives._replace(context=mixed.astype(np.int64))
-    assert curve_moved.compare(lives._replace(context=np.zeros(2_000, dtype=np.int64)), now).chance < 1e-6  # type: ignore[union-attr]
-    assert curve_moved.compare(by_context, now).chance > 1e-3  # type: ignore[union-attr]
+    assert compare_curves(lives._replace(context=np.zeros(2_000, dtype=np.int64)), now).chance < 1e-6  # type: ignore[union-attr]
+    assert compare_curves(by_context, now).chance > 1e-3  # type: ignore[union-attr]
 
 
 def test_what_is_remembered_does_not_grow_with_the_log() -> None:
@@ -246,19 +258,19 @@ def test_what_is_remembered_does_not_grow_with_the_log() -> None:
 def test_what_health_tells_of() -> None:
     past = Past()
     ahead = replace(WELL, clock_ahead_s=1_000.0, server_ahead_s=-900.0)
-    assert [one.subject for one in clock_wrong.find(_facts(past, health=ahead))] == ["campaign", "server"]
-    assert clock_wrong.find(_facts(past)) == []
+    assert [one.subject for one in find_clock_wrong(_facts(past, health=ahead))] == ["campaign", "server"]
+    assert find_clock_wrong(_facts(past)) == []
     late = replace(WELL, overdue=5)
-    assert overdue.find(_facts(past, health=late, overdue_since_s=10.0)) == []
-    assert len(overdue.find(_facts(past, health=late, overdue_since_s=1_000.0))) == 1
-    assert store_ails.find(WELL) == []
+    assert find_overdue(_facts(past, health=late, overdue_since_s=10.0)) == []
+    assert len(find_overdue(_facts(past, health=late, overdue_since_s=1_000.0))) == 1
+    assert find_store_ails(WELL) == []
     broken = Health(name="x", is_readable=False, is_writable=False, error="gone", write_s=9.0)
-    assert [one.subject for one in store_ails.find(broken)] == ["read", "slow"]
+    assert [one.subject for one in find_store_ails(broken)] == ["read", "slow"]
     gone = replace(WELL, budget_left_share=0.0, time_left_share=0.4)
-    assert used_up.find(_facts(past, health=gone))[0].subject == "budget"
+    assert find_used_up(_facts(past, health=gone))[0].subject == "budget"
     over = replace(WELL, budget_left_share=0.2, time_left_share=0.0)
-    assert used_up.find(_facts(past, health=over))[0].subject == "time"
-    assert used_up.find(_facts(past, health=over, is_closed=True)) == []
+    assert find_used_up(_facts(past, health=over))[0].subject == "time"
+    assert find_used_up(_facts(past, health=over, is_closed=True)) == []
 
 
 # --- a campaign under watch -------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from doral.live.runtime import replay
 from doral.service import service as service_module
 from doral.service.app import make_app
 from doral.service.models.campaigns import Campaigns
-from doral.service.operations import operating
+from doral.service.operations import lifespan as operating
 from doral.service.service import Service
 from doral.service.settings import ServiceSettings
 from tests.service.harness import PROBLEM, Serving, serving

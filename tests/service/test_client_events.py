@@ -11,7 +11,7 @@ import pytest
 import doral
 from doral.client.following import EventReader
 from doral.live.errors import CampaignGone
-from doral.wire.errors import NotAllowed, ServiceError
+from doral.wire.problems import NotAllowed, ServiceError
 from tests.service.faulty import REFUSE, answering, proxy
 from tests.service.harness import PROBLEM, Serving, serving
 

@@ -24,8 +24,7 @@ import doral
 from doral.client.attempts import Attempts, Failure, Patience, Reply
 from doral.client.calls import Call
 from doral.live.errors import BrokenLog, OutcomeUnknown, StorageBusy
-from doral.wire.errors import NotAllowed, RequestLost, ServiceError, ServiceUnreachable, TooManyRequests
-from doral.wire.problems import to_problem
+from doral.wire.problems import NotAllowed, RequestLost, ServiceError, ServiceUnreachable, TooManyRequests, to_problem
 from tests.live.test_forks import in_child
 from tests.service.faulty import CUT_AFTER, CUT_BEFORE, GARBAGE, HANG, OF_THE_NETWORK, PASS, Proxy, answering, proxy
 from tests.service.harness import PROBLEM, Serving, serving

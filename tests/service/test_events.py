@@ -21,7 +21,7 @@ import doral
 from doral.live.campaign import Campaign
 from doral.service.access.keys import make_first_key
 from doral.service.app import make_app
-from doral.service.following import Following
+from doral.service.event_stream import Following
 from doral.service.operations.server import make_server
 from doral.service.routes.events import PAGE_EVENTS, stream_of
 from doral.service.service import Service, last_event

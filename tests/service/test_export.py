@@ -22,7 +22,7 @@ from doral.live.errors import StorageError
 from doral.live.views.export import read_decisions
 from doral.service import exporting
 from doral.service.exporting import MOST, Exports
-from doral.service.routes.export import disposition
+from doral.service.routes.reports import disposition
 from doral.wire.problems import ServiceError
 from tests.service.harness import PROBLEM, Serving, serving
 

@@ -17,7 +17,7 @@ import doral
 from doral.cli.initial import content as initial_text
 from doral.live.page.facts import CampaignFacts
 from doral.planning.report import folder
-from doral.service.access.caller import Caller
+from doral.service.access.keys import Caller
 from doral.service.pages.acting import act_path, actions, cancel_form
 from doral.service.pages.acting_messages import message, telling
 from doral.service.pages.forms_answers import campaign_path
@@ -575,7 +575,7 @@ def test_names_are_escaped_in_what_operators_see(service: Serving) -> None:
 
 def test_a_message_is_shown_to_whom_it_was_sent_and_no_address_can_make_one_up(service: Serving) -> None:
 
-    from doral.service.access.caller import Caller
+    from doral.service.access.keys import Caller
 
     def shown(address: str, csrf: str | None = "t") -> str:
         path, _, query = address.partition("?")

@@ -16,8 +16,8 @@ from doral.errors import DoralError, UnknownName
 from doral.live.campaign import Campaign
 from doral.live.errors import StorageError, UnknownDecision
 from doral.live.views.decision import Decision
-from doral.service.desk import Desk
 from doral.service.operations.metrics import Metrics
+from doral.service.write_queue import Desk
 from doral.wire.problems import ServiceError
 from tests.service.harness import PROBLEM
 

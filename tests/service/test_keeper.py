@@ -23,9 +23,8 @@ from doral.live.storage.service_tables import AlarmRow
 from doral.live.store import Store
 from doral.service.operations import keeper as keeping
 from doral.service.operations import webhook as hooks
-from doral.service.operations.briefly import briefly
-from doral.service.operations.keeper import Keeper
-from doral.service.operations.watching import Watched
+from doral.service.operations.keeper import Keeper, Watched
+from doral.service.operations.metrics import briefly
 from doral.service.operations.webhook import Webhook, message, signature, wait_s
 from doral.service.service import Service
 from doral.service.settings import ServiceSettings

@@ -24,12 +24,12 @@ from prometheus_client.exposition import generate_latest
 
 import doral
 from doral.live.store import open as open_store
-from doral.service.operations import logs, protocol, scraped
+from doral.service.operations import logs, protocol
+from doral.service.operations import metrics as scraped
 from doral.service.operations import server as server_module
-from doral.service.operations.metrics import MOST_CAMPAIGNS, Metrics
+from doral.service.operations.metrics import MOST_CAMPAIGNS, Metrics, Standing, scrape
 from doral.service.operations.observed import observe
 from doral.service.operations.protocol import HEAD_BYTES
-from doral.service.operations.scraped import Standing, scrape
 from doral.service.operations.server import make_server
 from doral.service.settings import ServiceSettings
 from tests.service.harness import PROBLEM, Serving, serving

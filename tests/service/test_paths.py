@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 import doral
-from doral.wire.addresses import path_of
+from doral.wire.values import path_of
 from tests.service.harness import PROBLEM, Serving
 
 NAMES = (

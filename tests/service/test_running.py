@@ -24,7 +24,7 @@ from fastapi import FastAPI
 import doral
 from doral.errors import InvalidValue
 from doral.service.operations import server
-from doral.service.operations.listening import check, listen, tls_context
+from doral.service.operations.server import check, listen, tls_context
 from doral.service.settings import ServiceSettings
 from tests.service.harness import PROBLEM
 from tests.service.processes import Running, running, until

@@ -18,9 +18,8 @@ from doral.live import errors as live
 from doral.live.state.parts import Ledger
 from doral.live.views.report import Report
 from doral.live.views.verify import Verification
-from doral.wire.errors import NotAllowed, RequestLost, ServiceError, TooManyRequests
-from doral.wire.problems import from_problem, to_problem
-from doral.wire.reading import read_as, read_ledger, read_report
+from doral.wire.problems import NotAllowed, RequestLost, ServiceError, TooManyRequests, from_problem, to_problem
+from doral.wire.values import read_as, read_ledger, read_report
 
 ERRORS: list[DoralError] = [
     InvalidValue("budget", -3, "must be above 0"),

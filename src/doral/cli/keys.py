@@ -43,8 +43,7 @@ def create(
     """Make a key, and print it: this once, for only its checksum is kept."""
     now = time.time()
     with exit_codes():  # before a file is made
-        from doral.service.access.acts import act_by_hand
-        from doral.service.access.keys import described, new_key
+        from doral.service.access.keys import act_by_hand, described, new_key
 
         ends = None if expires is None else _end(expires, now)
         row, key = new_key(name, role, now=now, campaigns=campaign or None, expires_at=ends)
@@ -97,8 +96,7 @@ def revoke(
 ) -> None:
     """End a key, with the sessions of whoever signed in with it. A service that runs knows within 2 seconds."""
     with opened(storage) as store:
-        from doral.service.access.acts import act_by_hand
-        from doral.service.access.keys import read_key
+        from doral.service.access.keys import act_by_hand, read_key
 
         whole = read_key(key_id)  # somebody may have nothing else at hand; its secret is not shown again
         wanted = key_id if whole is None else whole.id

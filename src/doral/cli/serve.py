@@ -182,7 +182,7 @@ def _refuse_wrong_demo(settings: ServiceSettings) -> None:
     """Whoever has the link of a demonstration may do everything in it: it is for this machine alone."""
     if not settings.is_demo:
         return
-    from doral.wire.addresses import is_loopback
+    from doral.wire.values import is_loopback
 
     if not is_loopback(settings.host):
         raise InvalidValue("host", settings.host, "a demonstration is for this machine alone: leave --host out")
@@ -198,8 +198,8 @@ def _refuse_wrong_demo(settings: ServiceSettings) -> None:
 
 
 def _run(settings: ServiceSettings) -> None:
-    from doral.service.demo.signing_in import PATH
-    from doral.service.operations.running import serve as run
+    from doral.service.demo.feeding import PATH
+    from doral.service.operations.server import serve as run
 
     def tell(url: str) -> None:
         """Where it is, once it is there; and the first key, which nobody could ask for otherwise."""

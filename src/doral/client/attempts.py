@@ -15,8 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from doral.client.calls import Call
 from doral.errors import DoralError
-from doral.wire.errors import RequestLost, ServiceError, ServiceUnreachable
-from doral.wire.problems import code_of, from_problem
+from doral.wire.problems import RequestLost, ServiceError, ServiceUnreachable, code_of, from_problem
 
 Result = TypeVar("Result")
 

@@ -1,4 +1,4 @@
-"""What a remote campaign asks of its service: each call of `Campaign` as a request. Arguments are checked as there.
+"""What remote campaigns and stores ask of their service: each call as a request. Arguments are checked as there.
 
 Whatever changes something carries a key: the caller's, or one that is drawn for the call and stays the same however
 often it is sent.
@@ -6,15 +6,17 @@ often it is sent.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from doral import _check
-from doral.client import plain
-from doral.client.calls import Call, Download, Page, body_of, nothing, path_of
-from doral.client.described import described_as
+from doral.client import calls as plain
+from doral.client.calls import Call, Download, Page, body_of, described_as, nothing, path_of
 from doral.client.following import Feed
+from doral.engine.options import POLICY_NAMES, PolicyOptions, policy_of
+from doral.engine.setup import MAX_SEED
 from doral.errors import DoralError, InvalidValue, UnknownName
 from doral.live.campaign import Campaign
 from doral.live.events.event import DECIDE_SCOPE, STATE_NAMES
@@ -25,6 +27,7 @@ from doral.live.kinds.record import Elsewhere, make_record, record_of
 from doral.live.kinds.request import as_batch
 from doral.live.page.facts import CampaignFacts
 from doral.live.state.parts import Ledger
+from doral.live.store import Store
 from doral.live.views.decision import Decision
 from doral.live.views.decision_pages import MAX_PAGE, DecisionPage
 from doral.live.views.files import given_path
@@ -32,11 +35,11 @@ from doral.live.views.health import Health
 from doral.live.views.report import Report
 from doral.live.views.verify import Verification
 from doral.person import FeaturesLike
+from doral.prediction.external import External
 from doral.problem import MAX_HORIZON, Arm, Problem
 from doral.problem.arm import arm_to_dict
 from doral.wire.problems import from_problem
-from doral.wire.reading import read_as, read_ledger, read_report
-from doral.wire.values import decision_from_dict
+from doral.wire.values import decision_from_dict, read_as, read_ledger, read_report
 
 _SCOPE_CHARACTERS = len(DECIDE_SCOPE)  # all scopes are as long
 
@@ -409,3 +412,88 @@ def _results(given: Mapping[str, Any], expected: int) -> list[Decision | DoralEr
 
 def _whole_results(given: Mapping[str, Any]) -> list[Decision]:
     return [decision_from_dict(one["decision"]) for one in given["results"]]
+
+
+_PAGE_NAMES = 1_000
+
+
+@described_as(Store)
+class StoreCalls:
+    """The requests about campaigns as a whole."""
+
+    def __init__(self, draw_key: Callable[[], str]) -> None:
+        self._draw_key = draw_key
+
+    def create(
+        self,
+        name: str,
+        problem: Problem,
+        policy: str | PolicyOptions = "doral-otf",
+        seed: int | None = None,
+        clock: str = "seconds",
+        at: object = None,
+        until: object = None,
+    ) -> Call[str]:
+        name = _check.name("name of a campaign", name)
+        if not isinstance(problem, Problem):
+            raise InvalidValue("problem", problem, "must be a doral.Problem")
+        if seed is not None:
+            seed = _check.whole_number("seed", seed, at_least=0, at_most=MAX_SEED)
+        asked: dict[str, Any] = {"name": name, "problem": problem.to_dict(), "seed": seed, "clock": clock}
+        asked |= {"at": plain.moment("at", at), "until": plain.end(until), **_policy(policy)}
+        return Call(
+            method="POST",
+            path=path_of("campaigns"),
+            read=lambda given: str(given["name"]),
+            body=body_of({field: value for field, value in asked.items() if value is not None}),
+            header_key=self._draw_key(),
+            is_change=True,
+            is_long=True,
+        )
+
+    def campaign(self, name: str) -> Call[str]:
+        """A campaign by name.
+
+        Args:
+            name: As it was created with.
+        """
+        path = path_of("campaigns", _check.name("name of a campaign", name))
+        return Call(method="GET", path=path, read=lambda given: str(given["name"]))
+
+    def list(self) -> Call[Page[str]]:
+        return self._page(None)
+
+    def _page(self, after: str | None) -> Call[Page[str]]:
+        def read(given: Mapping[str, Any]) -> Page[str]:
+            following = given.get("next")
+            return Page(
+                items=[str(one["name"]) for one in given["campaigns"]],
+                following=None if following is None else self._page(following),
+            )
+
+        return Call(method="GET", path=path_of("campaigns", after=after, limit=_PAGE_NAMES), read=read)
+
+    def alarms(self) -> Call[builtins.list[dict[str, Any]]]:
+        """What the service has raised an alarm about, in plain values; of the campaigns that the key is for."""
+        return Call(method="GET", path=path_of("alarms"), read=lambda given: [dict(one) for one in given["alarms"]])
+
+
+def _policy(policy: object) -> dict[str, Any]:
+    if isinstance(policy, str):
+        return {"policy": policy}
+    if isinstance(policy, External):
+        remedy = "predicts in the process that holds the model: open the store itself there, with doral.open"
+        raise InvalidValue("policy", policy, remedy)
+    if not isinstance(policy, PolicyOptions):
+        remedy = "must be a name or doral.policy(...); code of your own is named where the service runs"
+        raise InvalidValue("policy", policy, remedy)
+    return _named(policy)
+
+
+def _named(policy: PolicyOptions) -> dict[str, Any]:
+    """A name that ships, what differs from it, and what the whole is called."""
+    base = policy.name.partition("(")[0]
+    base = base if base in POLICY_NAMES else "doral"
+    usual = policy_of(base, {}).to_dict()
+    options = {name: value for name, value in policy.to_dict().items() if name != "name" and value != usual[name]}
+    return {"policy": base, "options": options} | ({} if policy.name == base else {"label": policy.name})

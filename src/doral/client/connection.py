@@ -14,13 +14,14 @@ import httpx2
 from doral._forks import renew_in_child
 from doral.client.attempts import Attempts, Failure, Reply
 from doral.client.calls import Call, Download, Page
-from doral.client.deadline import bounded, deadline
 from doral.client.following import CampaignEvent, EventReader, Feed
 from doral.client.transport import (
     ALL_CAME,
     ERRORS,
     SILENCE_S,
     Wiring,
+    bounded,
+    deadline,
     failure_of,
     headers_of,
     looking,

@@ -1,15 +1,18 @@
-"""Events as a service sends them: `text/event-stream`, read as it comes, in parts of any length."""
+"""Events as a service sends them (`text/event-stream`), read as they come; and files that were fetched."""
 
 from __future__ import annotations
 
 import codecs
+import csv
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from doral.client.calls import Call
-from doral.live.errors import CampaignGone
+from doral.errors import shown
+from doral.live.errors import CampaignGone, StorageError
 
 _MOST_CHARACTERS = 4_000_000  # of one event; whatever sends more is no service of ours
 
@@ -99,3 +102,21 @@ class EventReader:
             return None  # of this connection alone
         self.after = int(number)
         return CampaignEvent(sequence=self.after, kind=kind, data=data)
+
+
+def count_rows(path: str, kind: str) -> int:
+    """How many decisions are in the file; StorageError where it is not whole."""
+    if kind == "csv":
+        with Path(path).open(encoding="utf-8", newline="") as file:
+            return max(0, sum(1 for _ in csv.reader(file)) - 1)
+    import polars as pl
+
+    try:
+        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    except pl.exceptions.PolarsError as error:
+        raise StorageError(f"what the service has sent is no whole Parquet file: {error}") from None
+
+
+def refused(path: Path, error: OSError) -> StorageError:
+    remedy = "nothing was written: does its folder exist, has it space, and may it be written to?"
+    return StorageError(f"path = {shown(str(path))}: {error.strerror or error}; {remedy}")

@@ -11,13 +11,10 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from doral._files import replacing
-from doral.client.calls import Call, Page
-from doral.client.campaign_calls import CampaignCalls
+from doral.client.calls import Call, Page, answering
+from doral.client.campaign_calls import CampaignCalls, StoreCalls
 from doral.client.connection import Connection
-from doral.client.exported import count_rows, refused
-from doral.client.following import CampaignEvent, Feed
-from doral.client.signatures import answering
-from doral.client.store_calls import StoreCalls
+from doral.client.following import CampaignEvent, Feed, count_rows, refused
 from doral.engine.options import PolicyOptions
 from doral.live.page.file import page_path, write_page
 from doral.live.page.page import page

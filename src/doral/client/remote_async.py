@@ -12,20 +12,17 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeAlias, TypeVar
 
 from doral._files import replacing
-from doral.client.calls import Call, Page
-from doral.client.campaign_calls import CampaignCalls
+from doral.client.calls import Call, Page, answering
+from doral.client.campaign_calls import CampaignCalls, StoreCalls
 from doral.client.connection_async import AsyncConnection
-from doral.client.exported import count_rows, refused
-from doral.client.following import CampaignEvent, Feed
-from doral.client.signatures import answering
-from doral.client.store_calls import StoreCalls
+from doral.client.following import CampaignEvent, Feed, count_rows, refused
 from doral.engine.options import PolicyOptions
 from doral.live.page.file import page_path, write_page
 from doral.live.page.page import page
 from doral.live.views.groups import ServedTables
 from doral.live.views.report import Report
 from doral.problem import Problem
-from doral.wire.errors import ServiceError
+from doral.wire.problems import ServiceError
 
 Asked = ParamSpec("Asked")
 Result = TypeVar("Result")

@@ -11,48 +11,33 @@ from doral._version import VERSION
 from doral.live.store import Store
 from doral.live.store import open as open_store
 from doral.service import errors, openapi
-from doral.service.access.installing import install
+from doral.service.access.middleware import install
 from doral.service.demo.feeding import begin as begin_demo
-from doral.service.demo.feeding import feeding
+from doral.service.demo.feeding import feeding, link_router
 from doral.service.demo.population import MAIN
-from doral.service.demo.signing_in import link_router
+from doral.service.event_stream import EndingStreams
+from doral.service.operations.lifespan import operating
 from doral.service.operations.observed import observe
-from doral.service.operations.operating import operating
 from doral.service.pages import acting_routes, assets, campaign, creating, overview, signing_in, why
 from doral.service.paths import WholeNames
-from doral.service.routes import (
-    acts,
-    alarms,
-    answers,
-    campaigns,
-    changes,
-    decisions,
-    events,
-    export,
-    health,
-    looks,
-    me,
-    metrics,
-    records,
-)
+from doral.service.routes import campaigns, decisions, events, operation, reports
 from doral.service.service import Service
 from doral.service.settings import ServiceSettings
-from doral.service.streams import EndingStreams
 
 # All that the service answers to; a part adds its own here.
 ROUTERS: tuple[APIRouter, ...] = (
-    health.router,
-    metrics.router,
-    me.router,
-    acts.router,
-    alarms.router,
+    operation.router,
+    operation.metrics_router,
+    operation.me_router,
+    operation.acts_router,
     campaigns.router,
-    changes.router,
-    decisions.router,
-    answers.router,
-    records.router,
-    looks.router,
-    export.router,
+    campaigns.changes_router,
+    decisions.decisions_router,
+    decisions.answers_router,
+    decisions.records_router,
+    reports.router,
+    reports.alarms_router,
+    reports.export_router,
     events.router,
     assets.router,
     signing_in.router,
@@ -91,7 +76,7 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
     )
-    app.router.routes[:0] = [*decisions.quick_routes(), *answers.quick_routes()]
+    app.router.routes[:0] = [*decisions.decision_routes(), *decisions.answer_routes()]
     for router in ROUTERS:
         app.include_router(router)
     if settings.demo_token is not None:

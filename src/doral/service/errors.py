@@ -17,11 +17,11 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 
 from doral.errors import DoralError, InvalidValue, UnknownName
-from doral.service.access.headers import headers_of_answers
+from doral.service.access.middleware import headers_of_answers
 from doral.service.access.refusals import SignInFirst, as_told_to
 from doral.service.pages.forms_answers import is_for_page, known_caller
 from doral.service.pages.refused import refused_page
-from doral.service.replies import problem_reply
+from doral.service.responses import problem_reply
 from doral.wire.problems import ServiceError, plain_or_shown
 
 logger = logging.getLogger("doral.service")

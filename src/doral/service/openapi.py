@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from doral.service.access.guard import needs
-from doral.service.models.events import EventTold
-from doral.service.models.problems import Problem
+from doral.service.models.decisions import EventTold
+from doral.service.models.reports import Problem
 from doral.wire.problems import MEDIA_TYPE
 
 PATH = "/v1/openapi.json"

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote_to_bytes
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from doral.service.replies import problem_reply
+from doral.service.responses import problem_reply
 from doral.wire.problems import ServiceError
 
 _SLASH_IN_NAME = "\x1f"  # a control character, which `_check.name` refuses in every name

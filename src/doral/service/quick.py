@@ -12,7 +12,7 @@ from fastapi import Request, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from doral.service.access.caller import Caller
+from doral.service.access.keys import Caller
 
 Endpoint = Callable[[Request, str, Caller], Awaitable[Response]]
 Guard = Callable[[Request], Awaitable[Caller]]

@@ -1,18 +1,49 @@
-"""Dependencies of routes: who calls, and whether that is allowed."""
+"""Dependencies of routes: who calls, and whether that is allowed; signing in and out; notes of administrative acts."""
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import Request
 
+from doral.live.storage.service_tables import ActRow
 from doral.service.access import refusals
-from doral.service.access.caller import Caller
-from doral.service.access.cookies import CSRF_FIELD, is_same_text, origin_of
+from doral.service.access.entrance import CSRF_FIELD, address_of, csrf_of, is_same_text, origin_of, set_cookie
+from doral.service.access.keys import Caller, act_row, new_key, read_key
 from doral.service.service import service_of
 from doral.service.settings import ServiceSettings
 from doral.wire.problems import ServiceError
+
+_log = logging.getLogger("doral.service.audit")
+
+
+def act_of(request: Request, caller: Caller, act: str, campaign: str | None, **details: Any) -> ActRow:
+    """The note of an act, which is stored in one transaction with what it changes.
+
+    Args:
+        request: That asked for it.
+        caller: Who asked.
+        act: In a few words, such as "arm paused".
+        campaign: Its name; None where it concerns none.
+        details: What else to know; nothing secret, and no person.
+    """
+    _log.info("%s (key %s, campaign %s)", act, caller.key_id, campaign)
+    return act_row(
+        act,
+        campaign,
+        details,
+        at=time.time(),
+        key_id=caller.key_id,
+        key_name=caller.name,
+        request_id=str(getattr(request.state, "request_id", "")),
+        address=address_of(request.scope),
+    )
+
 
 Dependency = Callable[[Request], Awaitable[Caller]]
 _NO_KEY = 401
@@ -110,3 +141,60 @@ def _check_may(request: Request, caller: Caller, roles: tuple[str, ...], *, anyw
         raise refusals.not_allowed(f"{who} is not for this campaign")
     if campaign is None and not anywhere and caller.campaigns is not None:
         raise refusals.not_allowed(f"{who} may not do this: it is for some campaigns only, and this is about all")
+
+
+LONGEST_S = 12 * 3600.0
+
+
+async def sign_in(request: Request, key: str) -> tuple[Caller, str]:
+    """Who has signed in, and the header `Set-Cookie` of the answer; a ServiceError where this is no key.
+
+    Args:
+        request: Of the form.
+        key: What was typed in.
+    """
+    refuse_other_sites(request)
+    service = service_of(request)
+    caller = await service.entrance.key(key.strip(), address_of(request.scope))
+    if caller.roles.isdisjoint(("admin", "read")):
+        raise refusals.not_allowed(f"key {caller.key_id} ({caller.name}) may not look at pages: it needs the role read")
+    now = time.time()
+    books = service.entrance.books
+    parent = await service.run(lambda: books.key(caller.key_id))
+    ends = now + LONGEST_S if parent is None or parent.expires_at is None else min(now + LONGEST_S, parent.expires_at)
+    row, session = new_key(
+        caller.name,
+        caller.roles,
+        now=now,
+        campaigns=None if caller.campaigns is None else sorted(caller.campaigns),
+        expires_at=ends,
+        parent=caller.key_id,
+    )
+
+    def keep() -> None:
+        books.drop_sessions(expired_before=now)
+        books.add_key(row, act_of(request, caller, "signed in", None))
+
+    await service.run(keep)
+    presented = read_key(session)
+    assert presented is not None
+    caller = replace(caller, csrf=csrf_of(presented))
+    return caller, set_cookie(service.settings, session, seconds=int(ends - now))
+
+
+async def sign_out(request: Request, caller: Caller) -> str:
+    """The session ends, here and in all other processes; the header `Set-Cookie` of the answer.
+
+    Args:
+        request: Of the form.
+        caller: Who signs out.
+    """
+    service = service_of(request)
+    entrance = service.entrance
+    presented = entrance.presented_session(request.scope)
+    if presented is not None:
+        session = presented.id
+        act = act_of(request, caller, "signed out", None)
+        await service.run(lambda: entrance.books.revoke_key(session, time.time(), act))
+        entrance.keyring.forget(session)
+    return set_cookie(service.settings, "", seconds=0)

@@ -1,27 +1,110 @@
-"""Keys: `doral_<id>_<secret>`. The id is no secret; of the secret only a checksum is kept.
+"""Keys, who calls with one, and the notes of administrative acts.
 
-A secret is 256 random bits, so that a plain SHA-256 of it tells nobody anything: slow hashes are for passwords, which
-people choose.
+A key is `doral_<id>_<secret>`. The id is no secret; of the secret only a digest is stored: it is 256 random bits, so
+that a plain SHA-256 of it tells nothing. (Slow hashes are for passwords, which people choose.)
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from doral import _check
 from doral.errors import InvalidValue, UnknownName
-from doral.live.storage.service_tables import Books, KeyRow
-from doral.service.access.acts import act_by_hand
-from doral.service.access.caller import ROLES
+from doral.live.storage.service_tables import ActRow, Books, KeyRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+ROLES = ("admin", "decide", "feedback", "read")
+
+
+# The id of the key that the request in this context came with; None outside of requests, and before it is known.
+calling: ContextVar[str | None] = ContextVar("calling", default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """Of one request.
+
+    Attributes:
+        key_id: Of the key, which is no secret.
+        name: What people call the key.
+        roles: Of `ROLES`; "admin" may do all.
+        campaigns: Those that the key is for; None: all.
+        csrf: What forms of this caller's pages have to send; None where a key was sent with the request itself.
+        expires_at: When the key ends, in seconds since 1970; None: never.
+    """
+
+    key_id: str
+    name: str
+    roles: frozenset[str]
+    campaigns: frozenset[str] | None = None
+    csrf: str | None = None
+    expires_at: float | None = None
+
+    def may(self, *roles: str, campaign: str | None = None) -> bool:
+        """Whether one of these roles is the caller's, for this campaign (None: for all of them)."""
+        has_role = "admin" in self.roles or not self.roles.isdisjoint(roles)
+        return has_role and (self.campaigns is None or campaign in self.campaigns)
+
+    def sees(self, campaign: str) -> bool:
+        """Whether the key is for it at all."""
+        return self.campaigns is None or campaign in self.campaigns
+
+
+COMMAND_LINE = "command line"  # in the place of an address
+_LONGEST = 4_000  # characters of details
+
+
+def act_row(
+    act: str,
+    campaign: str | None,
+    details: Mapping[str, Any],
+    *,
+    at: float,
+    key_id: str,
+    key_name: str,
+    request_id: str = "",
+    address: str = "",
+) -> ActRow:
+    """A row to be stored."""
+    return ActRow(
+        number=0,
+        at=at,
+        key_id=key_id,
+        key_name=key_name,
+        act=act,
+        campaign=campaign,
+        details=written(details),
+        request_id=request_id,
+        address=address,
+    )
+
+
+def act_by_hand(act: str, details: Mapping[str, Any], *, at: float, who: str) -> ActRow:
+    """What was done without a key: on the machine itself, with access to the store."""
+    return act_row(act, None, details, at=at, key_id="", key_name=who, address=COMMAND_LINE)
+
+
+def written(details: Mapping[str, Any]) -> str:
+    """As JSON of bounded length.
+
+    >>> written({"arm": "letter"})
+    '{"arm": "letter"}'
+    """
+    text = json.dumps(details, default=str, ensure_ascii=False, sort_keys=True)
+    text = text.encode(errors="replace").decode()  # a lone surrogate is no text that a database takes
+    return text if len(text) <= _LONGEST else json.dumps({"begins": text[:_LONGEST]}, ensure_ascii=False)
+
 
 PREFIX = "doral"
 _ID_BYTES, _SECRET_BYTES = 6, 32

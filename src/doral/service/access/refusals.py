@@ -6,7 +6,7 @@ import math
 from urllib.parse import quote
 
 from doral.errors import DoralError, UnknownName
-from doral.service.access.caller import Caller
+from doral.service.access.keys import Caller
 from doral.wire.problems import ServiceError
 
 _SEND_IT = "send it as `Authorization: Bearer KEY`; `doral keys create` makes one"

@@ -1,14 +1,39 @@
-"""Campaigns as they are created and shown."""
+"""Campaigns as they are created, changed and shown."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from doral.service.bodies import Body
-from doral.service.models.base import Name, Time, Told
+from doral.problem.limits import MAX_AMOUNT, MIN_AMOUNT
+from doral.service.requests import Body
+
+Time = Annotated[
+    float | str,
+    Field(
+        description="Seconds since 1970, or ISO text with its zone; a number of rounds where the clock counts those.",
+        examples=["2026-03-01T12:00:00Z"],
+    ),
+]
+Key = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=200,
+        description="A name of this very request, of your choice: a repeated one counts once. The header "
+        "Idempotency-Key stands in for it.",
+    ),
+]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Told(BaseModel):
+    """An answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
 
 _PROBLEM: JsonDict = {
     "arms": [{"name": "letter", "cost": 1}, {"name": "call", "cost": 3}],
@@ -97,3 +122,74 @@ class CampaignShown(Told):
     created_at: float = Field(description="Seconds since 1970: where its clock starts.")
     arms: list[ArmShown]
     engine: str = Field(description="The version of doral that made it.")
+
+
+class ArmGiven(Body):
+    """A new arm."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "visit", "cost": 5, "key": "add-visit"}]})
+
+    name: Name
+    features: list[float] = Field(default_factory=list, description="As many as the other arms have.")
+    cost: float | dict[str, float] = Field(1.0, description="Of a use; by context, where it differs.")
+    key: Key | None = None
+
+
+class TopUp(Body):
+    """More budget."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"amount": 500, "key": "invoice-12"}]})
+
+    amount: float = Field(ge=MIN_AMOUNT, le=MAX_AMOUNT, description="How much more, in the unit of the budget.")
+    key: Key | None = None
+
+
+class Extension(Body):
+    """More arrivals, or a later end: one of the two."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"rounds": 200, "key": "second-wave"}]})
+
+    rounds: int | None = Field(None, ge=1, description="How many more arrivals, where the end is a number of them.")
+    until: Time | None = Field(None, description="The new end, where the end is a date.")
+    key: Key | None = None
+
+
+class Expiry(Body):
+    """Settle what is too old for an answer to count."""
+
+    now: Time | None = Field(None, description="By what time; now if not given.")
+    key: Key | None = None
+
+
+class ClockSetting(Body):
+    """Set the campaign's clock back after a wrong one has carried it away."""
+
+    to: Time | None = Field(None, description="What it is to show; what the service's host shows, if not given.")
+    key: Key | None = None
+
+
+class Forgetting(Body):
+    """Keys to erase, with what is known of the people whom their decisions were for."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"keys": ["visit-17"]}]})
+
+    keys: list[Key] = Field(min_length=1, max_length=10_000)
+    key: Key | None = Field(None, description="Of this request; none of those that are erased.")
+
+
+class Nothing(Body):
+    """No more need be said."""
+
+    key: Key | None = None
+
+
+class Expired(Told):
+    """How many decisions expired."""
+
+    expired: int
+
+
+class Forgotten(Told):
+    """How many events lost their key."""
+
+    forgotten: int

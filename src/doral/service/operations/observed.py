@@ -12,9 +12,9 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from doral.service.event_stream import Streams
 from doral.service.operations.logs import request_log
 from doral.service.operations.metrics import Metrics
-from doral.service.operations.streams import Streams
 
 HEADER = b"x-request-id"
 NO_ROUTE = "(none)"

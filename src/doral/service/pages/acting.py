@@ -13,7 +13,7 @@ from doral.live.views.decision import Decision
 from doral.live.views.text import MONEY, moment
 from doral.pages.names import short
 from doral.pages.numbers import count, figure
-from doral.service.access.caller import Caller
+from doral.service.access.keys import Caller
 from doral.service.pages.forms import (
     KEY_FIELD,
     Mistakes,

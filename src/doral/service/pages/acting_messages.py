@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from fastapi import Request
 
 from doral.pages.names import short
-from doral.service.access.caller import Caller
+from doral.service.access.keys import Caller
 
 _WORDS = {
     "created": "The campaign is created. It decides from now on.",

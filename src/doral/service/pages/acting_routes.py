@@ -14,9 +14,8 @@ from doral.live.page.file import page_name
 from doral.live.page.page import page
 from doral.pages.names import short
 from doral.pages.numbers import figure
-from doral.service.access.audit import act_of
-from doral.service.access.caller import Caller
-from doral.service.access.guard import form_needs, page_needs
+from doral.service.access.guard import act_of, form_needs, page_needs
+from doral.service.access.keys import Caller
 from doral.service.pages import acting
 from doral.service.pages.acting_messages import telling
 from doral.service.pages.acting_work import ACTS, Done, Sure, field_of
@@ -34,7 +33,7 @@ from doral.service.pages.forms_answers import campaign_path, see
 from doral.service.pages.forms_reading import Sent, read_form
 from doral.service.pages.refused import refused_page
 from doral.service.pages.shell import shell
-from doral.service.routes.export import disposition
+from doral.service.routes.reports import disposition
 from doral.service.service import Service, service_of
 
 router = APIRouter(include_in_schema=False)

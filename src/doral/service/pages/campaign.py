@@ -15,8 +15,8 @@ from fastapi.responses import StreamingResponse
 from doral.errors import DoralError, UnknownName
 from doral.live.errors import CampaignGone
 from doral.pages.names import short
-from doral.service.access.caller import Caller
 from doral.service.access.guard import page_caller
+from doral.service.access.keys import Caller
 from doral.service.access.refusals import as_told_to
 from doral.service.pages.acting import actions, ways
 from doral.service.pages.acting_messages import message
@@ -25,7 +25,7 @@ from doral.service.pages.fragments import FRAGMENTS, Boards, Shown, boards_of
 from doral.service.pages.refused import refused_page
 from doral.service.pages.shell import shell
 from doral.service.pages.why import search
-from doral.service.replies import problem_reply, reply
+from doral.service.responses import problem_reply, reply
 from doral.service.service import Service, service_of
 
 router = APIRouter(include_in_schema=False)

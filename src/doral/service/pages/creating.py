@@ -7,10 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 
 from doral.errors import DoralError, InvalidValue
-from doral.service.access.audit import act_of
-from doral.service.access.caller import Caller
-from doral.service.access.guard import form_needs, page_needs
-from doral.service.creating import Wanted, create
+from doral.service.access.guard import act_of, form_needs, page_needs
+from doral.service.access.keys import Caller
+from doral.service.creation import Wanted, create
 from doral.service.pages.acting_messages import telling
 from doral.service.pages.creating_files import asked_of_file
 from doral.service.pages.creating_page import describing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from doral.engine.options import make_policy as policy_by_name
-from doral.service.access.caller import Caller
+from doral.service.access.keys import Caller
 from doral.service.pages.creating_values import LABELS, LEAST_ARM_ROWS, LEAST_CONTEXT_ROWS, Typed
 from doral.service.pages.forms import (
     Choice,

@@ -11,7 +11,7 @@ from doral.pages.markup import Row, amount, table, text
 from doral.pages.names import short
 from doral.pages.numbers import count, figure
 from doral.problem import Arm, Problem
-from doral.service.access.caller import Caller
+from doral.service.access.keys import Caller
 from doral.service.pages.creating_values import Asked, Typed
 from doral.service.pages.forms import KEY_FIELD, button, facts_list, form, fresh_key, hidden
 from doral.simulation.catalogue.descriptions import PRESET_WORDS

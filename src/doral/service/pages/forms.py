@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from doral.errors import DoralError, InvalidValue, shown
-from doral.service.access.caller import Caller
+from doral.service.access.keys import Caller
 from doral.service.pages.shell import csrf_field
 
 KEY_FIELD = "key"

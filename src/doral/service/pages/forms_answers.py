@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import Request
 from fastapi.responses import RedirectResponse
 
-from doral.service.access.caller import Caller
-from doral.wire.addresses import path_of
+from doral.service.access.keys import Caller
+from doral.wire.values import path_of
 
 
 def campaign_path(name: str, *more: str) -> str:

@@ -15,13 +15,13 @@ from doral.pages.markup import Datum, Row, row_html, table
 from doral.pages.meters import meter
 from doral.pages.names import printable, short
 from doral.pages.numbers import count, figure
-from doral.service.access.caller import Caller
 from doral.service.access.guard import page_caller
+from doral.service.access.keys import Caller
 from doral.service.pages.forms_answers import campaign_path
 from doral.service.pages.overview_rows import Line, Overview, Seen, Shown
 from doral.service.pages.refused import refused_page
 from doral.service.pages.shell import shell
-from doral.service.replies import problem_reply, reply
+from doral.service.responses import problem_reply, reply
 from doral.service.service import Service, service_of
 
 router = APIRouter(include_in_schema=False)

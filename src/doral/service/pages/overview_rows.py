@@ -21,7 +21,7 @@ from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 from doral.live.store import Store
 from doral.live.views.text import pace_words
-from doral.service.operations.turns import in_turn
+from doral.service.operations.metrics import in_turn
 
 _EVERY_S = 1.0
 _RESTS = 5.0  # times as long as looking took

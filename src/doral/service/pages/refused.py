@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 from doral.errors import DoralError, UnknownName
 from doral.live.errors import ArchiveMissing, BrokenLog, CampaignGone, StorageError, UnknownDecision
 from doral.pages.names import short
-from doral.service.access.caller import Caller
+from doral.service.access.keys import Caller
 from doral.service.access.refusals import as_told_to
 from doral.service.pages.forms import words_of
 from doral.service.pages.shell import shell

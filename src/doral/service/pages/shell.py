@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse
 
 from doral.pages.names import short
 from doral.pages.shell import asset
-from doral.service.access.caller import Caller
+from doral.service.access.keys import Caller
 from doral.service.pages.assets import url_of
 
 CONTENT_SECURITY_POLICY = (

@@ -6,10 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from doral.service.access.caller import Caller
-from doral.service.access.guard import form_needs, safe_next
+from doral.service.access.guard import form_needs, safe_next, sign_in, sign_out
+from doral.service.access.keys import Caller
 from doral.service.access.refusals import headers_of
-from doral.service.access.sessions import sign_in, sign_out
 from doral.service.pages.forms import Mistakes, button, form, hidden, text_field, words_of
 from doral.service.pages.forms_answers import see
 from doral.service.pages.forms_reading import read_form

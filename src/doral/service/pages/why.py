@@ -17,8 +17,8 @@ from doral.live.views.text import MONEY, moment, span
 from doral.pages.names import short
 from doral.pages.numbers import figure
 from doral.pages.svg import Axis, Drawing, fitting, label, nice_axis
-from doral.service.access.caller import Caller
 from doral.service.access.guard import page_caller
+from doral.service.access.keys import Caller
 from doral.service.pages.acting import cancel_form
 from doral.service.pages.acting_messages import message
 from doral.service.pages.forms_answers import campaign_path, see

@@ -16,15 +16,13 @@ from doral.live.events.codec import decode
 from doral.live.events.event import Event
 from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
-from doral.service.access.caller import Caller
 from doral.service.access.guard import needs
-from doral.service.desk import Desk
-from doral.service.following import Follower
-from doral.service.models.events import EventTold
-from doral.service.replies import encoded
+from doral.service.access.keys import Caller
+from doral.service.event_stream import Follower, OwningStream, told
+from doral.service.models.decisions import EventTold
+from doral.service.responses import encoded
 from doral.service.service import Service, last_event, service_of
-from doral.service.streams import OwningStream
-from doral.service.told_events import told
+from doral.service.write_queue import Desk
 
 router = APIRouter(tags=["looking"])
 

@@ -11,8 +11,8 @@ from doral.live.runtime.clock import ending
 from doral.live.storage.service_tables import ActRow
 from doral.live.store import Store
 from doral.problem import Problem
-from doral.service.bodies import moment
 from doral.service.models.campaigns import CampaignGiven
+from doral.service.requests import moment
 from doral.simulation.scenario.notation import plain_problem
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from pydantic_core import PydanticSerializationError, to_json
 from starlette.responses import Response
@@ -14,6 +14,27 @@ from doral.live.views.decision import Decision
 from doral.service.access.refusals import headers_of
 from doral.wire.problems import MEDIA_TYPE, to_problem
 from doral.wire.values import decision_to_dict
+
+Result = TypeVar("Result")
+_MANY = 500  # items that take about a millisecond
+
+
+class Run(Protocol):
+    """Has something done in a thread."""
+
+    def __call__(self, work: Callable[[], Result]) -> Awaitable[Result]: ...
+
+
+async def in_thread_if_many(run: Run, n_items: int, work: Callable[[], Result]) -> Result:
+    """Something to be done for many items, such as writing them as JSON: in a thread where it takes long.
+
+    Args:
+        run: Has something done in a thread.
+        n_items: How many there are.
+        work: What is to be done.
+    """
+    return work() if n_items <= _MANY else await run(work)
+
 
 _RETRY_S = 1  # after which trying again may help
 _HELPS_TO_RETRY = (StorageBusy, ConnectionLost, OutcomeUnknown)

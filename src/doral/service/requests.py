@@ -1,4 +1,4 @@
-"""Bodies of requests, from bytes to checked values in one step.
+"""Bodies of requests, from bytes to checked values, and the keys that make a repeated request count once.
 
 What is wrong is told as a campaign would tell it: the field, the value, the remedy. Bytes that are no JSON are a broken
 request (400); JSON that says what cannot be used is a value that was refused (422).
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -17,8 +17,75 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import from_json
 
 from doral.errors import DoralError, InvalidValue
-from doral.service.media import refuse_unless_json
+from doral.service.responses import in_thread_if_many
+from doral.service.service import service_of
 from doral.wire.problems import ServiceError
+
+_REFUSAL = "the body must be JSON, and the header Content-Type must say so: application/json"
+
+
+def refuse_unless_json(request: Request) -> None:
+    """ServiceError where there is a body, and it is said to be something else, or nothing is said of it."""
+    kind, has_body = b"", False
+    for name, value in request.scope["headers"]:
+        if name == b"content-type":
+            kind = value.partition(b";")[0].strip().lower()
+        elif name == b"transfer-encoding" or (name == b"content-length" and value != b"0"):
+            has_body = True
+    is_json = kind == b"application/json" or (kind.startswith(b"application/") and kind.endswith(b"+json"))
+    if has_body and not is_json:
+        raise ServiceError(_REFUSAL, "unsupported-media-type", 415)
+
+
+HEADER = "Idempotency-Key"
+RAW_HEADER = b"idempotency-key"
+
+
+def header_key(request: Request) -> str | None:
+    """What the header says; InvalidValue where several of them say different things."""
+    found = [value for name, value in request.scope["headers"] if name == RAW_HEADER]
+    if not found:
+        return None
+    if any(one != found[0] for one in found):
+        raise InvalidValue(HEADER, found[1], "was given twice: give one")
+    try:
+        return bytes(found[0]).decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidValue(HEADER, found[0], "must be text in UTF-8") from None
+
+
+def key_of(header: str | None, body: str | None) -> str | None:
+    """The key of a request.
+
+    Args:
+        header: What the header says.
+        body: What the body says.
+    """
+    if header is None or body is None:
+        return header if body is None else body
+    if header != body:
+        raise InvalidValue("key", body, f"and the header {HEADER} says {header!r}: give one of them, or the same")
+    return body
+
+
+def item_key(header: str | None, index: int, body: str | None, own: Container[str | None] = ()) -> str | None:
+    """The key of one of many: what the item itself says, or the header's with the place of the item.
+
+    Args:
+        header: What the header says.
+        index: The place of the item, from 0 on.
+        body: What the item says.
+        own: What all items say: none may have the key that another gets from the header.
+    """
+    if body is not None or header is None:
+        return body
+    key = f"{header}/{index}"
+    if key in own:
+        raise InvalidValue(
+            "key", key, f"is what item {index} gets from the header {HEADER}: give all items keys, or none"
+        )
+    return key
+
 
 JSON = "application/json"
 _LARGE_BYTES = 64 * 1024  # takes about a millisecond to read
@@ -217,3 +284,70 @@ def _unknown_field(path: tuple[int | str, ...], model: type[Body]) -> str:
     if len(path) == 1:
         names = sorted(model.model_fields)
     return f"is no field that is known here{': known are ' + ', '.join(names) if names else ''}; leave it out"
+
+
+Given = TypeVar("Given", bound=Body)
+_TIMES = ("at", "answered_at")
+
+
+def given(model: type[Given], *, may_be_empty: bool = False) -> Callable[[Request], Awaitable[Given]]:
+    """A dependency: the body as this model. Put it after the one that says who calls: it is read only once it is known
+    that the caller may ask at all.
+
+    Args:
+        model: With a field `key`, the header Idempotency-Key stands in for it.
+        may_be_empty: Whether no body at all is an empty object.
+    """
+
+    async def find(request: Request) -> Given:
+        found = await read_body(request, model, may_be_empty=may_be_empty)
+        if "key" in model.model_fields:
+            found = found.model_copy(update={"key": key_of(header_key(request), getattr(found, "key", None))})
+        return found
+
+    return find
+
+
+async def given_item(request: Request, model: type[Body], *, may_be_empty: bool = False) -> dict[str, Any]:
+    """The fields of a body that is about one decision.
+
+    Args:
+        request: Whose body is read.
+        model: What it has to be.
+        may_be_empty: Whether no body at all is an empty object.
+    """
+    found = _fields(await read_body(request, model, may_be_empty=may_be_empty))
+    found["key"] = key_of(header_key(request), found["key"])
+    return found
+
+
+async def given_items(request: Request, model: type[Given], field: str) -> tuple[Given, list[dict[str, Any]]]:
+    """A body that is about many, and the fields of each; others are not kept waiting while it is read.
+
+    Args:
+        request: Whose body is read.
+        model: What it has to be.
+        field: Where the many are.
+    """
+    service = service_of(request)
+    body = await read_body(request, model)
+    items: Sequence[Body] = getattr(body, field)
+    refuse_too_many(field, items, service.settings.limits.batch)
+    header = header_key(request)
+
+    def read() -> list[dict[str, Any]]:
+        found = [_fields(one) for one in items]
+        own = {one["key"] for one in found}
+        for index, one in enumerate(found):
+            one["key"] = item_key(header, index, one["key"], own)
+        return found
+
+    return body, await in_thread_if_many(service.run, len(items), read)
+
+
+def _fields(body: Body) -> dict[str, Any]:
+    found = dict(vars(body))
+    for name in _TIMES:
+        if isinstance(found.get(name), str):
+            found[name] = moment(name, found[name])
+    return found

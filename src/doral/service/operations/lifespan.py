@@ -8,20 +8,80 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 
+from doral.engine.options import PolicyOptions
+from doral.engine.options import make_policy as policy_by_name
 from doral.errors import DoralError
 from doral.live.campaign import Campaign
+from doral.live.store import Store
+from doral.live.store import open as open_store
+from doral.person import Category
+from doral.problem import Arm, Problem
 from doral.service.operations.keeper import Keeper
-from doral.service.operations.readiness import READY, STARTING, STOPPING
-from doral.service.operations.warming import warm_up
 from doral.service.operations.webhook import Webhook
 from doral.service.service import Service
+from doral.wire.problems import ServiceError
+
+STARTING, READY, STOPPING = "starting", "ready", "stopping"
+
+
+def refuse_unless_ready(request: Request) -> None:
+    """A dependency of `/readyz`: a problem of status 503 until decisions are quick, and once it was told to stop."""
+    here = getattr(request.app.state, "readiness", STARTING)
+    if here != READY:
+        raise ServiceError(f"the service is {here}: try again in a moment", here, 503, retry_after_s=1.0)
+
+
+_MOST_CAMPAIGNS = 100  # those beyond are read when they are asked for
+
+_logger = logging.getLogger("doral.service")
+_SMALL = Problem(
+    arms=[Arm("one", cost=1.0), Arm("other", cost=2.0)], contexts={"all": 1.0}, budget=100, horizon=100, deadline=60.0
+)
+_DEFAULT = "doral-otf"
+
+
+def warm_up(store: Store) -> int:
+    """Read campaigns of the store, and try each of their policies in memory; how many policies were tried.
+
+    A campaign that cannot be read is told of by its health, and holds nobody up here.
+
+    Args:
+        store: That holds them.
+    """
+    kinds: dict[str, tuple[Problem, PolicyOptions]] = {"": (_SMALL, policy_by_name(_DEFAULT))}
+    for name in store.list()[:_MOST_CAMPAIGNS]:
+        try:
+            definition = store.campaign(name).session.read(lambda _, state: state.definition)
+        except DoralError as error:
+            _logger.warning("campaign %r cannot be read yet: %s", name, error)
+            continue
+        kinds.setdefault(repr(definition.policy), (definition.problem, definition.policy))
+    for problem, policy in kinds.values():
+        try:
+            _try(problem, policy)
+        except DoralError as error:
+            _logger.info("a policy could not be tried beforehand: %s", error)
+    return len(kinds)
+
+
+def _try(problem: Problem, policy: PolicyOptions) -> None:
+    arrival = {
+        "context": problem.context_names[0],
+        "features": {one.name: "any" if isinstance(one, Category) else 0.0 for one in problem.person} or None,
+    }
+    with open_store("memory://") as store:
+        campaign = store.create("warm-up", problem, policy)
+        for one in campaign.decide_many([arrival]):
+            if one.state == "pending":
+                campaign.feedback(one.id, 0.0)
+        campaign.expire()
+        campaign.ledger()
+
 
 _SAVE_WITHIN_S = 5.0
 _WORTH_SAVING = 2_000  # events, which take a noticeable moment to read
-
-_logger = logging.getLogger("doral.service")
 
 
 @asynccontextmanager

@@ -28,7 +28,7 @@ from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 from doral.live.views.decision import Decision
 from doral.service.operations.metrics import Metrics
-from doral.service.threads import Run
+from doral.service.responses import Run
 from doral.wire.problems import ServiceError
 
 logger = logging.getLogger("doral.service")
