@@ -114,6 +114,8 @@ def in_words(code: str, *, value: float, price: float, probability: float | None
     'Skipped: the best option here returns 0.09 per unit of budget; the budget currently buys 0.27 per unit elsewhere'
     >>> in_words("best", value=0.5, price=0.4, probability=0.58, here=0.5)
     'Served (probability 0.58): this option returns 0.5 per unit of budget; the budget currently buys 0.4 per unit elsewhere'
+    >>> in_words("paced", value=0.0, price=3.91, probability=0.62, here=0.0)
+    'Skipped (probability 0.62): no option is expected to bring a reward so far, and the budget is not enough to try at every arrival'
     """  # noqa: E501
     if code in _FIXED:
         return _FIXED[code]
@@ -135,6 +137,10 @@ def _weighed(code: str, value: float, price: float, here: float | None, *, is_se
         if code == "best":
             return f"this option is expected to bring most here, {value:.3g}"
         return "spending keeps its pace"
+    if value == 0.0:  # before the first reward: the price is one of bonuses, and says nothing about rewards
+        if is_served:
+            return "no option is expected to bring a reward so far; this one is tried, to learn"
+        return "no option is expected to bring a reward so far, and the budget is not enough to try at every arrival"
     which = "this option" if is_served else "the best option here"
     if here is None:
         how = "more" if is_served else "less"
