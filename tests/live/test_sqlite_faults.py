@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -355,6 +355,32 @@ def test_an_empty_file_becomes_a_store(path: Path, open_store: Opener) -> None:
     path.touch(mode=0o640)
     make(open_store(f"sqlite:///{path}")).decide("old")
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+KILLED_IN_A_CHANGE = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA journal_mode = DELETE")
+connection.execute("PRAGMA cache_size = 1")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE events SET data = hex(zeroblob(20000)), reward = 7")
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_change_that_was_cut_off_with_a_rollback_journal_is_undone(campaign: Campaign, path: Path) -> None:
+    """As a switch to the write-ahead log leaves one, when the process is killed that opens a backup or an old file."""
+    before = list(campaign.decisions())
+    campaign.session.close()
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    copy = path.with_name("copy.db")
+    shutil.copyfile(path, copy)
+    subprocess.run([sys.executable, "-c", KILLED_IN_A_CHANGE, str(copy)], check=False, timeout=60)
+    assert copy.with_name("copy.db-journal").stat().st_size > 0
+    with doral.open(f"sqlite:///{copy}") as store:
+        assert list(store.campaign(campaign.name).decisions()) == before
+        assert store.campaign(campaign.name).decide("old").id
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])

@@ -164,14 +164,21 @@ def look_into(path: Path, known: tuple[str, ...]) -> Content:
         quietly = has_no_log(path)
         try:
             return _content(path, known, immutable=quietly)
-        except (sqlite3.Error, StorageError, UnicodeDecodeError):
+        except (sqlite3.Error, StorageError, UnicodeDecodeError) as error:
+            if _is_half_written(error) and can_write(path):
+                return _content(path, known, mode="rw")  # SQLite undoes what a killed process left half done
             if not quietly or has_no_log(path):
                 raise
-            return _content(path, known, immutable=False)  # somebody began to write to it meanwhile
+            return _content(path, known)  # another process began to write to it meanwhile
     except sqlite3.Error as error:
         raise from_sqlite(error, path) from error
     except UnicodeDecodeError as error:
         raise not_text(error, path) from error
+
+
+def _is_half_written(error: Exception) -> bool:
+    """Whether a rollback journal has to be played back first, which a reader may not do."""
+    return isinstance(error, sqlite3.Error) and primary_code(error) == sqlite3.SQLITE_READONLY
 
 
 def not_text(error: UnicodeDecodeError, path: Path) -> StorageError:
@@ -180,8 +187,8 @@ def not_text(error: UnicodeDecodeError, path: Path) -> StorageError:
     return StorageError(f"{path}: {found}; the file was damaged: restore a backup")
 
 
-def _content(path: Path, known: tuple[str, ...], *, immutable: bool) -> Content:
-    address = uri(path, "ro", immutable=immutable)
+def _content(path: Path, known: tuple[str, ...], *, immutable: bool = False, mode: str = "ro") -> Content:
+    address = uri(path, mode, immutable=immutable)
     with (
         open_briefly(identity(str(path))),
         closing(sqlite3.connect(address, uri=True, timeout=10.0)) as connection,
