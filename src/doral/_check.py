@@ -20,6 +20,8 @@ FloatsLike: TypeAlias = Sequence[float] | NDArray[np.floating[Any]] | NDArray[np
 
 def _real(value: object) -> float | None:
     """The value as a float: inf when its size is too large for one, None when it is not a number."""
+    if type(value) is float:
+        return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     # bool is an int to Python, but a flag in a number's place is a slip; numpy's bool is not a Real.

@@ -276,7 +276,7 @@ def _spending_range(state: State, problem: Problem, n_arrivals: float) -> tuple[
     certain = math.log(2.0 * problem.n_contexts * problem.n_arms / state.confidence.delta)
     rate = float(state.tiers[CAP, 0])
     rounds_left = float(now["budget_left"]) / rate if rate > 0.0 else 0.0
-    rounds = float(now["read_at"] - now["round"])
+    rounds = max(0.0, float(now["read_at"] - now["round"]))  # 0 where a refresh is due
     mean = float(now["budget"] / now["horizon"])
     whole, least, most = mean, np.zeros(n_depths), np.zeros(n_depths)
     share_above = np.cumsum(state.demand.of_depth) / state.demand.total[0]

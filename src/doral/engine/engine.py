@@ -216,6 +216,7 @@ PROGRAM = Program(name="policy", entries=_entries, seconds=COMPILE_SECONDS, labe
 # Until the program is compiled, small states are interpreted, and what is no long log.
 MOST_CELLS, MOST_COLUMNS = 20_000, 50  # rows of values times arms: beyond, a refresh in Python takes too long
 MOST_EVENTS = 200
+_KEPT_ROOM = 16  # answers: for so many at once the room is used again
 INTERPRETER = Interpreter(PROGRAM, f"from {__name__} import PROGRAM; PROGRAM.load()")
 
 # --- the engine ------------------------------------------------------------------------------------------------------
@@ -263,6 +264,8 @@ class Engine:
     def __init__(self, blueprint: Blueprint) -> None:
         self._n_traits = blueprint.problem.n_traits
         self._one = self._room(0)  # room for one arrival, so that a single decision makes no arrays
+        self._elsewhere = self._room(0)  # the same for one that was decided elsewhere
+        self._answers: dict[int, Block[Answers]] = {}  # the same for so many answers
         self.start(blueprint)
 
     def start(self, blueprint: Blueprint) -> None:
@@ -362,9 +365,16 @@ class Engine:
 
     def answer(self, heard: Sequence[Heard], *, who: Sequence[Who] | None = None) -> list[int]:
         """Take in answers in their order, and return their outcomes; `who` they are from, with features."""
-        traits, _, _ = _columns(who, len(heard), self._n_traits)
-        answers = Answers(np.array([(*one, 0) for one in heard], dtype=ANSWER), traits)
-        answer, block, done, n = self._program["answer"], Block(answers), 0, len(heard)
+        n = len(heard)
+        block = self._answers.get(n) if who is None else None
+        if block is None:
+            traits, _, _ = _columns(who, n, self._n_traits)
+            block = Block(Answers(np.zeros(n, dtype=ANSWER), traits))
+            if who is None and n <= _KEPT_ROOM:
+                self._answers[n] = block
+        answers = block.tree
+        answers.rows[:] = [(*one, 0) for one in heard]
+        answer, done = self._program["answer"], 0
         while (done := answer(self._block, block, done)) < n:
             self._block.tree = grown(self.state)
         found: list[int] = answers.rows["outcome"].tolist()
@@ -382,11 +392,10 @@ class Engine:
         who: Who = NO_FEATURES,
     ) -> int:
         """Take in a decision that was made elsewhere; return its number. The arm is below 0 for a skip."""
-        room = self._room(0)
-        one = room.tree
+        one = self._elsewhere.tree
         one.contexts[0], one.arms[0], one.costs[0], one.times[0], one.clocks[0] = context, arm, cost, time, clock
         one.traits[0], one.weights[0], one.deadlines[0] = who
-        while not self._program["record"](self._block, room, is_arrival):
+        while not self._program["record"](self._block, self._elsewhere, is_arrival):
             self._block.tree = grown(self.state)
         return self.played - 1
 

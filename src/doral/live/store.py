@@ -183,7 +183,7 @@ class Store:
         """
         name = _check.name("name of a campaign", name)
         own = None
-        if policy == OWN:
+        if isinstance(policy, str) and policy == OWN:
             code = self._loaded.get(name)
             if code is None:
                 remedy = f"needs code: doral.open(url, code={{{name!r}: 'package.module:attribute'}})"
@@ -193,7 +193,7 @@ class Store:
         if isinstance(policy, External):
             problem, policy = policy.of_campaign(problem), policy.options
         now = time.time()
-        if at is not None and clock != "seconds":
+        if at is not None and not _check.is_among(clock, ("seconds",)):
             raise InvalidValue("at", at, "is for a clock in seconds; one that counts rounds starts at 0")
         began = now if at is None else self._beginning(at, now)
         definition = make_definition(

@@ -179,25 +179,44 @@ def encode(event: Event) -> Row:
             arrived.context, *choice[1:], arrived.available, None, None, None, None, None, None, None, None, None,
             place.happened, None, None, None, arrived.weight, arrived.deadline, None, arrived.person,
         ))  # fmt: skip
+    if isinstance(event, Recorded):
+        return _recorded(event)
+    if isinstance(event, Answered):
+        return _answered(event)
     place = event.place
     found = {"happened": place.happened, "key": place.key, **_WRITERS[type(event)](event)}
     return Row(place.sequence, event.kind, place.clock, place.at, place.writer, **found)
 
 
-def _recorded(event: Recorded) -> dict[str, Any]:
-    said = {"spend": event.is_ours, "cost": event.list_cost, "reward": event.reward, "answered": event.answered}
-    if event.is_implied:
-        said["implied"] = True
-    state = IS_EXPIRED if event.is_overdue else None
-    return {**event.arrival._asdict(), **event.choice._asdict(), "state": state, "data": json.dumps(said)}
+def _number(value: float | None) -> str:
+    """As JSON has a finite number, in a quarter of the time."""
+    return "null" if value is None else repr(value)
 
 
-def _answered(event: Answered) -> dict[str, Any]:
+def _recorded(event: Recorded) -> Row:
+    place, arrived, choice = event.place, event.arrival, event.choice
+    is_ours, is_implied = "true" if event.is_ours else "false", ', "implied": true' if event.is_implied else ""
+    paid, came = _number(event.list_cost), f'"reward": {_number(event.reward)}, "answered": {_number(event.answered)}'
+    data = f'{{"spend": {is_ours}, "cost": {paid}, {came}{is_implied}}}'
+    return tuple.__new__(Row, (
+        place.sequence, kinds.RECORDED, place.clock, place.at, place.writer, place.key, None, choice.number,
+        arrived.context, *choice[1:], arrived.available, None, None, None, None, None,
+        IS_EXPIRED if event.is_overdue else None, None, data, None, place.happened, None, None, None,
+        arrived.weight, arrived.deadline, None, arrived.person,
+    ))  # fmt: skip
+
+
+def _answered(event: Answered) -> Row:
+    place, about, settlement = event.place, event.about, event.settlement
     data = _IMPLIED_COST if event.is_cost_implied else None
     if event.list_cost is not None:
-        data = json.dumps({"cost": event.list_cost})
-    own = {"reward": event.reward, "delay": event.delay, "outcome": event.outcome, "data": data}
-    return {**event.about._asdict(), **event.settlement._asdict(), **own}
+        data = f'{{"cost": {_number(event.list_cost)}}}'
+    return tuple.__new__(Row, (
+        place.sequence, kinds.ANSWERED, place.clock, place.at, place.writer, place.key, about.decision, about.number,
+        about.context, about.arm, about.cost, None, about.reason, None, None, None, None, event.reward, None,
+        settlement.actual_cost, settlement.previous_cost, settlement.was, settlement.state, event.outcome, data, None,
+        place.happened, event.delay, None, None, about.weight, about.deadline, None, about.person,
+    ))  # fmt: skip
 
 
 def _corrected(event: Corrected) -> dict[str, Any]:
@@ -228,8 +247,6 @@ def _lease_ended(event: LeaseEnded) -> dict[str, Any]:
 
 _WRITERS: dict[type[Event], Callable[[Any], dict[str, Any]]] = {
     Created: lambda event: {"data": event.definition},
-    Recorded: _recorded,
-    Answered: _answered,
     Corrected: _corrected,
     Cancelled: lambda event: {**event.about._asdict(), **event.settlement._asdict()},
     Expired: _expired,

@@ -183,13 +183,9 @@ def seal_all(rows: Sequence[Row], *, before: bytes, salt: bytes, engine: int) ->
 
 
 def _by_columns(columns: Sequence[Sequence[Any]]) -> list[str] | None:
-    """What is covered of many events, of which most columns hold nothing, one number or few; None where there is
-    something else in one, or not all of them end with the same.
-    """
+    """What is covered of many events, column by column; None where a column holds values of another type."""
     nothing = (None,) * len(columns[0])
     last = max(place for place, column in enumerate(columns) if place not in _UNCOVERED and column != nothing)
-    if None in columns[last]:
-        return None
     parts: list[str] = []
     varying: list[Iterable[Any]] = []
     for place, column in enumerate(columns[: last + 1]):
@@ -202,7 +198,16 @@ def _by_columns(columns: Sequence[Sequence[Any]]) -> list[str] | None:
             parts.append("%s")
             varying.append(texts)
     row = f"[{','.join(parts)}]"
-    return [row % one for one in zip(*varying, strict=True)]
+    texts = [row % one for one in zip(*varying, strict=True)]
+    return texts if None not in columns[last] else [_without_nulls(text) for text in texts]
+
+
+def _without_nulls(text: str) -> str:
+    """A list without the nulls at its end: a text ends with a quotation mark, whatever it holds."""
+    end = len(text) - 1
+    while text.endswith(",null", 0, end):
+        end -= 5
+    return text[:end] + "]"
 
 
 def _column_texts(column: Sequence[Any], *, is_bytes: bool) -> Iterable[Any] | None:
@@ -216,16 +221,24 @@ def _column_texts(column: Sequence[Any], *, is_bytes: bool) -> Iterable[Any] | N
         return column
     if types <= {int, _NoneType}:
         return ["null" if value is None else value for value in column]
-    if types <= {float, _NoneType}:  # most take long to write, and come more than once
-        texts = {value: "null" if value is None else _number_text(value) for value in set(column)}
-        return map(texts.__getitem__, column)
-    return None
+    if not (types <= {float, _NoneType} or types <= {str, _NoneType}):
+        return None
+    text_of = _text if str in types else _number_text
+    texts = {value: text_of(value) for value in set(column)}  # most take long to write, and come more than once
+    if any(value != value for value in texts):  # two that are no numbers are not the same
+        return None
+    return map(texts.__getitem__, column)
 
 
-def _number_text(number: float) -> str:
+def _number_text(number: float | None) -> str:
     """As JSON has it; a negative zero is a zero."""
-    text = repr(number)
+    text = "null" if number is None else repr(number)
     return _ODD_NUMBERS.get(text, text)
+
+
+def _text(value: str | None) -> str:
+    """As JSON has it, and as the whole row has it in `_encode`."""
+    return _to_json(value).replace("-0.0,", "0.0,").replace("-0.0]", "0.0]")
 
 
 def _texts(rows: list[list[Any]]) -> list[str]:

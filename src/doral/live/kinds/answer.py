@@ -82,6 +82,8 @@ class GiveAnswers(Request[list[Decision]]):
     (`are_alike`), store them one at a time.
     """
 
+    is_many = True
+
     def __init__(self, answers: Sequence[Answer], *, is_each: bool = False) -> None:
         self.answers, self.is_each = answers, is_each
 
@@ -239,8 +241,8 @@ def hear(state: CampaignState, events: Sequence[Answered | Corrected]) -> list[i
 
     Where feedback is silent, no news and a reward of 0 look the same: the policy must not see the difference.
     """
-    is_heard = [state.problem.feedback == "explicit" or event.reward != 0.0 for event in events]
-    heard = [event for event, is_one in zip(events, is_heard, strict=True) if is_one]
+    is_silent = state.problem.feedback == "silent"
+    heard = [event for event in events if event.reward != 0.0] if is_silent else events
     if not heard:
         return [UNHEARD] * len(events)
     now = state.engine.clock
@@ -254,8 +256,10 @@ def hear(state: CampaignState, events: Sequence[Answered | Corrected]) -> list[i
             )
         if event.place.chain is not None and outcome != event.outcome:
             state.made_otherwise[event.about.decision] = outcome
+    if len(heard) == len(events):
+        return outcomes
     following = iter(outcomes)
-    return [next(following) if is_one else UNHEARD for is_one in is_heard]
+    return [next(following) if event.reward != 0.0 else UNHEARD for event in events]
 
 
 def _heard(state: CampaignState, event: Answered | Corrected, now: float) -> Heard:

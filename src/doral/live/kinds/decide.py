@@ -113,6 +113,8 @@ class DecideMany(Request[list[Decision]]):
     All or none; `is_each`: what is wrong with one does not keep the others out, and the error stands in its place.
     """
 
+    is_many = True
+
     def __init__(self, arrivals: Sequence[Arrival], *, is_each: bool = False) -> None:
         self.arrivals, self.is_each = arrivals, is_each
 

@@ -100,6 +100,8 @@ def record_of(one: object) -> Elsewhere:
 class Record(Request[list[Decision]]):
     """Decisions, each with its answer, if one is said; those whose keys are known are only looked up."""
 
+    is_many = True
+
     def __init__(self, records: Sequence[Elsewhere]) -> None:
         self.records = records
 
@@ -202,7 +204,7 @@ def _in_order(state: CampaignState, entries: Sequence[Recorded]) -> tuple[list[E
     steps.sort(key=lambda step: step[0])  # stable: an answer follows its decision
     events: list[Event] = []
     made: list[Any] = [None] * len(entries)
-    clock, number = state.clock, state.engine.played
+    clock, number, round_ = state.clock, state.engine.played, state.round
     for when, is_answer, index in steps:
         clock = max(clock, when)
         sequence = state.sequence + len(events) + 1
@@ -210,8 +212,9 @@ def _in_order(state: CampaignState, entries: Sequence[Recorded]) -> tuple[list[E
             events.append(_answer(state, made[index], sequence, clock))
             continue
         entry = entries[index]
-        choice = entry.choice if entry.choice.arm is None else entry.choice._replace(number=number)
-        number += choice.arm is not None
+        arm, round_ = entry.choice.arm, round_ + entry.is_ours
+        choice = entry.choice._replace(number=None if arm is None else number, round=round_)
+        number += arm is not None
         made[index] = Recorded(
             entry.place._replace(sequence=sequence, clock=clock), entry.arrival, choice, entry.is_ours,
             entry.list_cost, entry.is_implied, entry.reward, entry.answered, entry.is_overdue,
@@ -265,7 +268,7 @@ def apply_record(state: CampaignState, event: Recorded) -> Recorded:
     state.counts.outside += not event.is_ours
     if arm is None:
         state.counts.skip(known(choice.reason))
-        return _made(event, choice._replace(round=state.round))
+        return _made(event, state.round, None)
     state.counts.play(arm, known(choice.reason))
     state.ledger.reserve(exact(cost))
     if event.is_overdue:
@@ -273,10 +276,14 @@ def apply_record(state: CampaignState, event: Recorded) -> Recorded:
         state.ledger.spend(exact(cost))
     if choice.number is not None and choice.number != number:
         raise BrokenLog(f"event {event.sequence}: number {choice.number} does not follow")
-    return _made(event, choice._replace(round=state.round, number=number))
+    return _made(event, state.round, number)
 
 
-def _made(event: Recorded, choice: Choice) -> Recorded:
+def _made(event: Recorded, round_: int, number: int | None) -> Recorded:
+    """Return it with its round and number, where the log says others."""
+    if (event.choice.round, event.choice.number) == (round_, number):
+        return event
+    choice = event.choice._replace(round=round_, number=number)
     return Recorded(
         event.place, event.arrival, choice, event.is_ours, event.list_cost, event.is_implied, event.reward,
         event.answered, event.is_overdue,

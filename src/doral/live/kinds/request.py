@@ -44,6 +44,8 @@ Result = TypeVar("Result")
 class Request(ABC, Generic[Result]):
     """One request, or several of a kind that are stored together."""
 
+    is_many = False
+
     @abstractmethod
     def validate(self, state: CampaignState, log: Log, stamp: Stamp) -> tuple[Sequence[Event], Any]:
         """Return the events that follow, or none, and what `view` needs beside them; a DoralError where it is wrong.

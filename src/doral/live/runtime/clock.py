@@ -89,7 +89,7 @@ class Stamp(NamedTuple):
                     "create(at=...) a time before all that is filled in later"
                 )
                 raise InvalidValue(field, at, remedy)
-        elif not 0 <= reading <= shows + state.longest_leap:
+        elif not 0 <= reading <= shows and not 0 <= reading <= shows + state.longest_leap:
             remedy = (
                 f"this campaign counts rounds, and its clock shows {shows:g}: give a number of rounds up to "
                 f"{shows + state.longest_leap:g}, or nothing"

@@ -165,9 +165,9 @@ class CampaignState:
     def check_place(self, sequence: int, said: Arrived | About, arm: object) -> None:
         """BrokenLog for a context or an arm that does not exist: compiled code checks no index."""
         context: object = said.context
-        if not (isinstance(context, int) and 0 <= context < self.problem.n_contexts):
+        if not (isinstance(context, int) and 0 <= context < len(self.names.contexts)):
             raise BrokenLog(f"event {sequence}: there is no context {context!r}")
-        if not (isinstance(arm, int) and 0 <= arm < self.problem.n_arms):
+        if not (isinstance(arm, int) and 0 <= arm < len(self.arms.status)):
             raise BrokenLog(f"event {sequence}: there is no arm {arm!r}")
 
     def check_number(self, event: Settled) -> int:
