@@ -121,6 +121,17 @@ def test_predictions_can_be_given_by_hand() -> None:
         }
 
 
+@pytest.mark.parametrize("arrivals", [[7], [None], [["old"]], [{"context": []}], [{"features": 3}], 7, None])
+def test_arrivals_of_another_type_are_refused(arrivals: Any) -> None:
+    with doral.open("memory://") as store:
+        campaign = made(store)
+        before = campaign.report().events
+        for ask in (campaign.decide_many, campaign.prepared):
+            with pytest.raises(DoralError):
+                ask(arrivals)
+        assert campaign.report().events == before
+
+
 def test_what_is_refused() -> None:
     with doral.open("memory://") as store:
         campaign = made(store)

@@ -176,3 +176,27 @@ def test_in_the_middle_of_a_running_campaign(store: Store) -> None:
     campaign.save_snapshot()
     campaign._session.close()
     log_is_whole(campaign)
+
+
+def test_a_campaign_whose_refresh_is_due_is_reported() -> None:
+    """Arrivals that were decided elsewhere go past the round of the next refresh, which only a decision makes."""
+    with doral.open("memory://") as store:
+        problem = doral.Problem(
+            arms=[doral.Arm("a", cost=1.0), doral.Arm("b", cost=2.0)],
+            contexts=["old", "young"],
+            budget=1e6,
+            horizon=100_000,
+            deadline=500,
+        )
+        campaign = store.create("kits", problem, seed=1, clock="rounds")
+        for number in range(900):
+            made = campaign.decide("old" if number % 2 else "young")
+            if made.arm:
+                campaign.feedback(made.id, float(made.arm == "b"))
+        campaign.record_many(
+            [
+                {"context": "old", "arm": "ab"[number % 2], "at": 1_000.0 + number, "spend": True}
+                for number in range(300)
+            ]
+        )
+        assert campaign.report().arrivals == 1_200

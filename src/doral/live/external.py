@@ -107,10 +107,7 @@ class ExternalCampaign(Campaign):
         Args:
             arrivals: As for `Campaign.decide_many`.
         """
-        asked = [{"context": one} if isinstance(one, str) else one for one in as_batch("arrivals", arrivals)]
-        for one in asked:
-            if not isinstance(one, Mapping):
-                raise InvalidValue("arrival", one, "must be a context, or a mapping")
+        asked = [_as_mapping(one) for one in as_batch("arrivals", arrivals)]
         told = self._foretold(asked)
         made = super().decide_many([{**one, "features": said} for one, said in zip(asked, told, strict=True)])
         self.refit_if_due()
@@ -124,9 +121,7 @@ class ExternalCampaign(Campaign):
         """
 
         def told(one: object) -> dict[str, Any]:
-            asked = {"context": one} if isinstance(one, str) else one
-            if not isinstance(asked, Mapping):
-                raise InvalidValue("arrival", one, "must be a context, or a mapping")
+            asked = _as_mapping(one)
             return {**asked, "features": self._foretold([asked])[0]}
 
         asked = each(lambda one: Decide(arrival_of(told(one))), as_batch("arrivals", arrivals))
@@ -151,7 +146,7 @@ class ExternalCampaign(Campaign):
         Args:
             arrivals: As for `Campaign.prepared`.
         """
-        asked = as_batch("arrivals", arrivals)
+        asked = [_as_mapping(one) for one in as_batch("arrivals", arrivals)]
         told = self._foretold(asked)
         return [{**one, "features": said} for one, said in zip(asked, told, strict=True)]
 
@@ -231,6 +226,15 @@ class ExternalCampaign(Campaign):
             np.array([row[2] for row in rows], dtype=np.int64),
             np.array([row[3] for row in rows], dtype=np.float64),
         )
+
+
+def _as_mapping(arrival: object) -> Mapping[str, Any]:
+    """Return the arguments of `decide`, given so or as the name of a context."""
+    if isinstance(arrival, str):
+        return {"context": arrival}
+    if not isinstance(arrival, Mapping):
+        raise InvalidValue("arrival", arrival, "must be a context, or a mapping")
+    return arrival
 
 
 def _own_problem(problem: Problem, external: External) -> Problem:
