@@ -72,10 +72,10 @@ torture: $(DEV_READY) ## hundreds of killed writers, engines in turns, damage, w
 		tests/live/test_damaged_logs.py tests/engine/test_engine_equals_twin.py $(ARGS)
 
 reproduce: setup ## the experiments of the paper, figures and report (extra words: ARGS="...")
-	$(BIN)/doral reproduce $(ARGS)
+	$(BIN)/doral experiment reproduce $(ARGS)
 
 compare: setup ## every policy on every scenario, and what doral-otf is made of (extra words: ARGS="...")
-	$(BIN)/doral compare $(ARGS)
+	$(BIN)/doral experiment compare $(ARGS)
 
 demo: setup ## a live page that moves by itself: made-up people come to made-up campaigns (extra words: ARGS="...")
 	$(BIN)/doral serve --demo $(ARGS)

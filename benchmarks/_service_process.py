@@ -57,7 +57,7 @@ class Served:
         with self._output.open("ab") as output:
             before = output.tell()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "doral.cli", *words],
+                [sys.executable, "-m", "doral", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -208,7 +208,7 @@ def import_rows() -> list[Row]:
     rows = []
     for name, words, allowed_s in (
         ("start/import", ["-c", "import doral"], 0.3),
-        ("start/help", ["-m", "doral.cli", "--help"], 0.5),
+        ("start/help", ["-m", "doral", "--help"], 0.5),
     ):
         best = float("inf")
         for _ in range(TURNS):
@@ -270,7 +270,7 @@ def simulate_rows() -> list[Row]:
 def _cpu_seconds(command: list[str], folder: str, environment: Mapping[str, str]) -> float:
     """Return the processor time of a command of ours and of its children, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    words = [sys.executable, "-m", "doral.cli", *command]
+    words = [sys.executable, "-m", "doral", *command]
     subprocess.run(words, check=True, capture_output=True, cwd=folder, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

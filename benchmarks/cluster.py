@@ -22,7 +22,7 @@ from pathlib import Path
 
 AT_LEAST = {"cluster/two_workers_per_one": 1.7}
 AT_MOST = {"cluster/memory_growth": 1.25}
-COMPARE = ("compare", "--quick", "--table-only", "--runs", "60", "-s", "stress/tiny", "-s", "stress/urgent")
+COMPARE = ("experiment", "compare", "stress/tiny", "stress/urgent", "--quick", "--main-only", "--runs", "60")
 TURNS = 3
 FEW, MANY = 1_000, 100_000
 _PEAK = """
@@ -65,18 +65,18 @@ def _started(*words: str) -> subprocess.Popen[bytes]:
 
 
 def compare_s(address: str, out: Path) -> float:
-    """How long `doral compare` takes on a cluster, from the first line of progress to the last part.
+    """How long `doral experiment compare` takes on a cluster, from the first line of progress to the last part.
 
     Starting the command and drawing the page are the same whoever computes, and are left out.
     """
-    words = [sys.executable, "-m", "doral", *COMPARE, "--out", str(out), "--cluster", address]
+    words = [sys.executable, "-m", "doral", *COMPARE, "--out-dir", str(out), "--cluster", address]
     started = subprocess.Popen(words, env=_ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     parts = out / "parts"
     while not parts.is_dir() and started.poll() is None:
         time.sleep(0.002)
     began = time.time()
     if started.wait() != 0:
-        raise RuntimeError(f"doral compare failed on {address}")
+        raise RuntimeError(f"doral experiment compare failed on {address}")
     return max(path.stat().st_mtime for path in parts.glob("*.npz")) - began
 
 

@@ -55,7 +55,7 @@ class Cost(NamedTuple):
 def plan_cost(path: Path, out: Path) -> Cost:
     """Plan from a file to the page, and return what it took."""
     started, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "doral.cli", "plan", str(path), "--out", str(out), "--jobs", "2", "--quiet"]
+    command = [sys.executable, "-m", "doral", "plan", str(path), "--out-dir", str(out), "--jobs", "2", "--quiet"]
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ)
     peak_kib = 0
     while running.poll() is None:

@@ -18,7 +18,7 @@ import numpy as np
 
 import doral
 from doral._arrays import Floats
-from doral.cli.policy_words import parse_policy
+from doral.cli.catalogue import parse_policy
 from doral.simulation.results.differences import interval
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))

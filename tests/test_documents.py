@@ -16,7 +16,7 @@ from typer.main import get_command
 
 import doral
 from doral.cli.app import app
-from doral.cli.problem_files import read_problem
+from doral.cli.simulate import read_problem
 from doral.simulation.scenario.files import read_scenario
 
 ROOT = Path(__file__).parent.parent

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import doral
-from doral.cli.policy_words import parse_policy
+from doral.cli.catalogue import parse_policy
 from doral.engine.options import PolicyOptions
 from doral.errors import DoralError
 

@@ -36,7 +36,7 @@ from real_data.absent import Absent
 
 import doral
 from doral._arrays import Floats
-from doral.cli.policy_words import parse_policy
+from doral.cli.catalogue import parse_policy
 from doral.simulation.results.differences import interval
 from doral.simulation.results.outcome import Outcome
 

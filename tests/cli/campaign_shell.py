@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 from typer.testing import CliRunner
 
-from doral.cli.campaigns import app
+from doral.cli.campaign import app
 from tests.live import writer
 
 main = typer.Typer(rich_markup_mode=None)

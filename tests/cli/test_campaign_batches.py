@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from doral.cli.campaign_tables import text as as_given
+from doral.cli.rows import text as as_given
 from tests.cli.campaign_shell import Shell
 from tests.cli.processes import environment
 
@@ -19,7 +19,7 @@ BEGAN = 1_767_225_600
 
 @pytest.fixture
 def kits(doral_: Shell) -> Shell:
-    doral_("create", "kits", "--problem", doral_.problem, "--seed", 1, "--at", BEGAN)
+    doral_("create", "kits", doral_.problem, "--seed", 1, "--at", BEGAN)
     return doral_
 
 
@@ -35,21 +35,21 @@ def test_arrivals_answers_and_back_again(kits: Shell) -> None:
     lines = 'context,key,available,at\nold,v1,"[""a0""]",\nyoung,=1+1,,2026-01-01T00:00Z\n\n"old",,[],\n'
     # As a spreadsheet saves it: with a mark in front, and line ends of its own.
     path = kits.file("arrivals.csv", b"\xef\xbb\xbf" + lines.replace("\n", "\r\n").encode())
-    made = rows_of(kits("decide-many", "kits", path))
+    made = rows_of(kits("decide", "kits", "--from", path))
     assert [one["context"] for one in made] == ["old", "young", "old"]
     assert [one["key"] for one in made] == ["v1", "'=1+1", ""]  # no spreadsheet runs it
     assert (made[0]["available"], made[2]["state"], made[1]["decided_at"]) == ('["a0"]', "skipped", f"{BEGAN}.0")
     # What was written is read as it was given: the key is the same.
-    again = kits.json("decide-many", "kits", "-", typed="context,key,at\nyoung,'=1+1,2026-01-01T00:00Z\n")
+    again = kits.json("decide", "kits", "--from", "-", typed="context,key,at\nyoung,'=1+1,2026-01-01T00:00Z\n")
     assert (again[0]["id"], again[0]["key"]) == (made[1]["id"], "=1+1")
 
     played = [one["id"] for one in made if one["arm"]]
     answers = "decision_id,reward,actual_cost,key,at\n" + "".join(f"{one},-0.5,0,f-{one},\n" for one in played)
-    said = kits("feedback-many", "kits", kits.file("answers.csv", answers))
+    said = kits("feedback", "kits", "--from", kits.file("answers.csv", answers))
     assert said.startswith(f"took {len(played)} answer")
-    assert kits("feedback-many", "kits", kits.file("answers.csv", answers)) == said
-    as_made = answers.replace("decision_id", "id", 1)  # as decide-many names the column
-    assert kits("feedback-many", "kits", kits.file("answers.csv", as_made)) == said
+    assert kits("feedback", "kits", "--from", kits.file("answers.csv", answers)) == said
+    as_made = answers.replace("decision_id", "id", 1)  # as `decide` names the column
+    assert kits("feedback", "kits", "--from", kits.file("answers.csv", as_made)) == said
     rewards = {str(one["id"]): one["reward"] for one in kits.json("decisions", "kits")}
     assert played
     assert [rewards[one] for one in played] == [-0.5] * len(played)
@@ -58,53 +58,53 @@ def test_arrivals_answers_and_back_again(kits: Shell) -> None:
 def test_records(kits: Shell) -> None:
     header = "context,arm,at,reward,answered_at,cost,probability,spend,key\n"
     text = f"{header}old,a1,{BEGAN + 5},0.5,{BEGAN + 8},0.25,0.5,TRUE,r1\nyoung,,{BEGAN + 1},,,,,,\n"
-    made = rows_of(kits("record-many", "kits", "-", typed=text))
+    made = rows_of(kits("record", "kits", "--from", "-", typed=text))
     assert [(one["arm"], one["state"], one["delay"]) for one in made] == [
         ("a1", "returned", "3.0"),
         ("", "skipped", ""),
     ]
     assert "spent 0.25" in kits("show", "kits")
-    assert kits("record-many", "kits", "-", typed=header).count("\n") == 1
+    assert kits("record", "kits", "--from", "-", typed=header).count("\n") == 1
 
 
 @pytest.mark.parametrize(
     ("command", "text", "part"),
     [
-        ("decide-many", "", "the first row names the columns"),
-        ("decide-many", "key\nv1\n", "lacks the column 'context'"),
-        ("decide-many", "contxt\nold\n", "unknown column 'contxt'; did you mean 'context'"),
-        ("decide-many", "context;key\nold;1\n", "separate cells by commas"),
-        ("decide-many", "context,key,key\nold,1,2\n", "appears twice"),
-        ("decide-many", "context\nold\nyoung,x\n", "row 3 = 'young,x': must have 1 cells"),
-        ("decide-many", "context,key\nold,1\n,2\n", "row 3, column 'context' = '': must not be empty"),
-        ("decide-many", "context,available\nold,a0\n", "row 2, column 'available' = 'a0': must be a JSON list"),
-        ("decide-many", 'context,available\nold,"[1]"\n', "row 2, column 'available' = '[1]': must be a JSON list"),
-        ("decide-many", 'context,available\nold,"[""a9""]"\n', "row 2, column 'available': unknown arm 'a9'"),
-        ("decide-many", "context\nold\n\nodl\nold\nodl\n", "rows 4, 6, column 'context': unknown context 'odl'"),
-        ("decide-many", "context,at\nold,\nold,noon\n", "row 3, column 'at' = 'noon'"),
+        ("decide", "", "the first row names the columns"),
+        ("decide", "key\nv1\n", "lacks the column 'context'"),
+        ("decide", "contxt\nold\n", "unknown column 'contxt'; did you mean 'context'"),
+        ("decide", "context;key\nold;1\n", "separate cells by commas"),
+        ("decide", "context,key,key\nold,1,2\n", "appears twice"),
+        ("decide", "context\nold\nyoung,x\n", "row 3 = 'young,x': must have 1 cells"),
+        ("decide", "context,key\nold,1\n,2\n", "row 3, column 'context' = '': must not be empty"),
+        ("decide", "context,available\nold,a0\n", "row 2, column 'available' = 'a0': must be a JSON list"),
+        ("decide", 'context,available\nold,"[1]"\n', "row 2, column 'available' = '[1]': must be a JSON list"),
+        ("decide", 'context,available\nold,"[""a9""]"\n', "row 2, column 'available': unknown arm 'a9'"),
+        ("decide", "context\nold\n\nodl\nold\nodl\n", "rows 4, 6, column 'context': unknown context 'odl'"),
+        ("decide", "context,at\nold,\nold,noon\n", "row 3, column 'at' = 'noon'"),
         (
-            "decide-many",
+            "decide",
             "context,at\nold,\nold,2025-01-01T00:00Z\n",
             "row 3, column 'at' = 2025-01-01T00:00Z: is before",
         ),
-        ("decide-many", "context,key\nold,a\nold,b\nyoung,a\n", "rows 2, 4, column 'key': key = 'a': was used before"),
-        ("decide-many", "context,key\nold,a\told\n", "row 2, column 'key' = 'a\\told': must not contain control"),
-        ("decide-many", 'context,key\nold,"a\n', "row = 2: is no CSV"),
-        ("decide-many", b"context\nold\n\xff\xfe\n", "UTF-8"),
-        ("feedback-many", "decision_id,reward\nID,1\n7,1\n", "row 3, column 'decision_id': decision_id = '7'"),
-        ("feedback-many", "decision_id,reward\nID,1\nID,2\n", "rows 2, 3, column 'decision_id': decision"),
-        ("feedback-many", 'decision_id,reward\nID,"0,5"\n', "row 2, column 'reward' = '0,5': must be a number"),
-        ("feedback-many", "decision_id,reward\nID,inf\n", "row 2, column 'reward' = inf: must be a finite number"),
-        ("feedback-many", "decision_id,reward\nID,1e99\n", "row 2, column 'reward' = 1e+99: must be"),
-        ("feedback-many", "decision_id,reward,actual_cost\nID,1,-1\n", "row 2, column 'actual_cost' = -1.0"),
-        ("record-many", f"context,arm,at\nold,a0,{BEGAN}\nold,a9,{BEGAN}\n", "row 3, column 'arm': unknown arm 'a9'"),
+        ("decide", "context,key\nold,a\nold,b\nyoung,a\n", "rows 2, 4, column 'key': key = 'a': was used before"),
+        ("decide", "context,key\nold,a\told\n", "row 2, column 'key' = 'a\\told': must not contain control"),
+        ("decide", 'context,key\nold,"a\n', "row = 2: is no CSV"),
+        ("decide", b"context\nold\n\xff\xfe\n", "UTF-8"),
+        ("feedback", "decision_id,reward\nID,1\n7,1\n", "row 3, column 'decision_id': decision_id = '7'"),
+        ("feedback", "decision_id,reward\nID,1\nID,2\n", "rows 2, 3, column 'decision_id': decision"),
+        ("feedback", 'decision_id,reward\nID,"0,5"\n', "row 2, column 'reward' = '0,5': must be a number"),
+        ("feedback", "decision_id,reward\nID,inf\n", "row 2, column 'reward' = inf: must be a finite number"),
+        ("feedback", "decision_id,reward\nID,1e99\n", "row 2, column 'reward' = 1e+99: must be"),
+        ("feedback", "decision_id,reward,actual_cost\nID,1,-1\n", "row 2, column 'actual_cost' = -1.0"),
+        ("record", f"context,arm,at\nold,a0,{BEGAN}\nold,a9,{BEGAN}\n", "row 3, column 'arm': unknown arm 'a9'"),
         (
-            "record-many",
+            "record",
             f"context,arm,at,reward\nold,a0,{BEGAN},1\n",
             "row 2, column 'answered_at' = None: give reward",
         ),
-        ("record-many", f"context,arm,at,spend\nold,a0,{BEGAN},2\n", "row 2, column 'spend' = '2': must be true or"),
-        ("record-many", "context,arm,at\nold,a0,\n", "row 2, column 'at' = '': must not be empty"),
+        ("record", f"context,arm,at,spend\nold,a0,{BEGAN},2\n", "row 2, column 'spend' = '2': must be true or"),
+        ("record", "context,arm,at\nold,a0,\n", "row 2, column 'at' = '': must not be empty"),
     ],
 )
 def test_a_file_with_a_mistake_changes_nothing(kits: Shell, command: str, text: str | bytes, part: str) -> None:
@@ -112,35 +112,35 @@ def test_a_file_with_a_mistake_changes_nothing(kits: Shell, command: str, text: 
     if isinstance(text, str):
         text = text.replace("ID", str(made["id"]))
     before = kits("show", "kits", "--json")
-    said = kits(command, "kits", kits.file("rows.csv", text), code=2)
+    said = kits(command, "kits", "--from", kits.file("rows.csv", text), code=2)
     assert part in said
     assert said.count("\n") == 1
     assert kits("show", "kits", "--json") == before
 
 
 def test_a_mistake_of_the_file_is_found_before_the_first_batch_is_stored(kits: Shell) -> None:
-    said = kits("decide-many", "kits", "-", "--batch", 1, code=2, typed="context,at\nold,\nold,noon\n")
+    said = kits("decide", "kits", "--from", "-", "--batch", 1, code=2, typed="context,at\nold,\nold,noon\n")
     assert "row 3" in said
     assert count(kits) == 0
 
 
 def test_when_a_later_batch_is_refused_it_says_what_is_stored(kits: Shell) -> None:
     text = "context,key\nold,a\nold,b\nold,c\nodl,d\nold,e\n"
-    said = kits("decide-many", "kits", "-", "--batch", 2, code=2, typed=text)
+    said = kits("decide", "kits", "--from", "-", "--batch", 2, code=2, typed=text)
     assert "row 5, column 'context'" in said
     assert "the rows up to 3 are stored, those from 4 on are not" in said
     assert [one["key"] for one in kits.json("decisions", "kits")] == ["a", "b"]
     # The corrected file can be given again: what has a key is stored once.
-    whole = rows_of(kits("decide-many", "kits", "-", "--batch", 2, typed=text.replace("odl", "old")))
+    whole = rows_of(kits("decide", "kits", "--from", "-", "--batch", 2, typed=text.replace("odl", "old")))
     assert [one["key"] for one in whole] == list("abcde")
     assert count(kits) == 5
-    assert "nothing was stored" in kits("decide-many", "kits", "-", code=2, typed=text.replace("d\n", "x\n"))
+    assert "nothing was stored" in kits("decide", "kits", "--from", "-", code=2, typed=text.replace("d\n", "x\n"))
 
 
 def test_files_that_cannot_be_read(kits: Shell) -> None:
-    assert "No such file" in kits("decide-many", "kits", kits.folder / "none.csv", code=1)
-    assert "directory" in kits("decide-many", "kits", kits.folder, code=1)
-    assert "unknown campaign" in kits("decide-many", "kit", kits.folder / "none.csv", code=2)
+    assert "No such file" in kits("decide", "kits", "--from", kits.folder / "none.csv", code=1)
+    assert "directory" in kits("decide", "kits", "--from", kits.folder, code=1)
+    assert "unknown campaign" in kits("decide", "kit", "--from", kits.folder / "none.csv", code=2)
 
 
 def test_a_pipe_is_read_as_a_file_is(kits: Shell) -> None:
@@ -150,10 +150,11 @@ def test_a_pipe_is_read_as_a_file_is(kits: Shell) -> None:
     command = [
         sys.executable,
         "-m",
-        "doral.cli",
+        "doral",
         "campaign",
-        "decide-many",
+        "decide",
         "kits",
+        "--from",
         f"/dev/fd/{reading}",
         "--batch",
         "1",
@@ -174,5 +175,5 @@ def test_a_pipe_is_read_as_a_file_is(kits: Shell) -> None:
 def test_cells_come_back_as_they_were_given(kits: Shell, text: str) -> None:
     made = kits.json("decide", "kits", "old", "--key", text)[0]
     path = kits.folder / "out.csv"
-    kits("export", "kits", path)
+    kits("decisions", "kits", "--out", path)
     assert as_given("key", rows_of(path.read_text())[0]["key"]) == text == made["key"]

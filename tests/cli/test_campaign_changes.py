@@ -11,7 +11,7 @@ from tests.cli.campaign_shell import Shell
 
 @pytest.fixture
 def kits(doral_: Shell) -> Shell:
-    doral_("create", "kits", "--problem", doral_.problem, "--seed", 1)
+    doral_("create", "kits", doral_.problem, "--seed", 1)
     return doral_
 
 
@@ -24,8 +24,8 @@ def test_what_is_added_with_a_key_is_added_once(kits: Shell) -> None:
         assert kits("extend", "kits", 500, "--key", "march") == "kits expects 5,500 arrivals, of which 0 have come\n"
     assert "used before" in kits("top-up", "kits", 50, "--key", "invoice-17", code=2)
     for words, part in (
-        (("top-up", "kits", "-100"), "amount = -100.0: must be a finite number of at least 1e-12"),
-        (("extend", "kits", "-5"), "rounds = -5: must be a whole number"),
+        (("top-up", "kits", "-100"), "AMOUNT -100.0:"),
+        (("extend", "kits", "-5"), "ARRIVALS -5:"),
     ):
         assert part in kits(*words, code=2)
 
@@ -43,8 +43,8 @@ def test_arms_come_rest_and_go(kits: Shell) -> None:
         (("resume", "kits", "new"), "is retired, for good"),
         (("pause", "kits", "a7"), "unknown arm 'a7'"),
         (("add", "kits", "x", "--features", "1"), "must be 2, as for the other arms"),
-        (("add", "kits", "x", "--features", "1,one"), "features = 'one': must be a number"),
-        (("add", "kits", "x", "--features", "1,"), "features = ''"),
+        (("add", "kits", "x", "--features", "1,one"), "--features 'one':"),
+        (("add", "kits", "x", "--features", "1,"), "--features '':"),
         (("add", "kits", "x", "--features", "1,1", "--cost", "-1"), "cost of arm 'x'"),
     ):
         assert part in kits("arm", *words, code=2)
@@ -72,6 +72,6 @@ def test_a_problem_whose_end_is_given_as_a_date_need_not_say_another(doral_: She
     del stored["horizon"]
     stored.setdefault("deadline", 3600.0)
     path = doral_.file("dated.json", json.dumps(stored))
-    doral_("create", "dated", "--problem", path, "--until", "2100-03-31")
+    doral_("create", "dated", path, "--until", "2100-03-31")
     assert "until 2100-04-01" in doral_("show", "dated")
-    assert "give horizon" in doral_("create", "endless", "--problem", path, code=2)
+    assert "give horizon" in doral_("create", "endless", path, code=2)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import doral
-from doral.cli.campaign_words import MOST_LINES, verification_lines
+from doral.cli.campaign import MOST_LINES, verification_lines
 from doral.live.views.verify import Difference, Stretch, Verification
 from tests.cli.campaign_shell import Shell
 from tests.cli.processes import environment
@@ -23,9 +23,13 @@ BEGAN = 1_767_225_600
 
 @pytest.fixture
 def kits(doral_: Shell) -> Shell:
-    doral_("create", "kits", "--problem", doral_.problem, "--seed", 1, "--at", BEGAN)
+    doral_("create", "kits", doral_.problem, "--seed", 1, "--at", BEGAN)
     doral_(
-        "decide-many", "kits", "-", typed=f"context,key,at\nold,v1,{BEGAN}\nyoung,v2,{BEGAN + 1}\nold,v3,{BEGAN + 2}\n"
+        "decide",
+        "kits",
+        "--from",
+        "-",
+        typed=f"context,key,at\nold,v1,{BEGAN}\nyoung,v2,{BEGAN + 1}\nold,v3,{BEGAN + 2}\n",
     )
     return doral_
 
@@ -96,7 +100,7 @@ def test_at_a_terminal_the_name_is_asked_for_again(kits: Shell, typed: str, code
     mine, its = pty.openpty()
     os.write(mine, f"{typed}\n".encode())
     done = subprocess.run(
-        [sys.executable, "-m", "doral.cli", "campaign", "delete", "kits", "--storage", kits.storage],
+        [sys.executable, "-m", "doral", "campaign", "delete", "kits", "--storage", kits.storage],
         stdin=its,
         env=environment(),
         capture_output=True,

@@ -21,7 +21,7 @@ HEADER = "age,clinic,km,weight,deadline,key"
 @pytest.fixture
 def kits(doral_: Shell) -> Shell:
     path = doral_.file("people.json", json.dumps(people.make_problem().to_dict()))
-    doral_("create", "kits", "--problem", path, "--seed", 1, "--clock", "rounds")
+    doral_("create", "kits", path, "--seed", 1, "--clock", "rounds")
     return doral_
 
 
@@ -63,7 +63,7 @@ def test_wrong_words(kits: Shell, words: tuple[str, ...], said: str) -> None:
 
 def test_batches_of_every_kind(kits: Shell) -> None:
     lines = f"{HEADER}\n71,north,3.5,2,,v1\n20,'=moor,1e1,,5,v2\n"
-    made = rows_of(kits("decide-many", "kits", kits.file("one.csv", lines)))
+    made = rows_of(kits("decide", "kits", "--from", kits.file("one.csv", lines)))
     assert [(one["age"], one["clinic"], one["weight"]) for one in made] == [
         ("71.0", "north", "2.0"),
         ("20.0", "'=moor", ""),
@@ -73,15 +73,15 @@ def test_batches_of_every_kind(kits: Shell) -> None:
         {"age": 20, "clinic": "=moor", "km": 10, "deadline": 5, "key": "v2"},
     ]
     again = kits.file("one.jsonl", "\n".join(map(json.dumps, objects)) + "\n\n")
-    assert rows_of(kits("decide-many", "kits", again)) == made  # by the keys
+    assert rows_of(kits("decide", "kits", "--from", again)) == made  # by the keys
     pl.DataFrame(objects).write_parquet(kits.folder / "one.parquet")
-    assert rows_of(kits("decide-many", "kits", kits.folder / "one.parquet")) == made
+    assert rows_of(kits("decide", "kits", "--from", kits.folder / "one.parquet")) == made
     records = f"arm,at,{HEADER}\na1,1,50,west,2,,,r1\n"
-    recorded = rows_of(kits("record-many", "kits", "-", typed=records))[0]
+    recorded = rows_of(kits("record", "kits", "--from", "-", typed=records))[0]
     assert (recorded["clinic"], recorded["state"]) == ("west", "pending")
     pl.DataFrame([{"decision_id": recorded["id"], "reward": 0.5}]).write_parquet(kits.folder / "answers.parquet")
-    assert kits("feedback-many", "kits", kits.folder / "answers.parquet").startswith("took 1 answer")
-    kits("export", "kits", kits.folder / "all.parquet")
+    assert kits("feedback", "kits", "--from", kits.folder / "answers.parquet").startswith("took 1 answer")
+    kits("decisions", "kits", "--out", kits.folder / "all.parquet")
     frame = read_decisions(kits.folder / "all.parquet")
     assert frame["clinic"].to_list() == ["north", "=moor", "west"]
     assert kits("forget", "kits", "v1") != ""
@@ -101,5 +101,5 @@ def test_batches_of_every_kind(kits: Shell) -> None:
     ],
 )
 def test_nothing_is_stored_of_a_wrong_file(kits: Shell, name: str, text: str, said: str) -> None:
-    assert said in kits("decide-many", "kits", kits.file(name, text), code=2)
+    assert said in kits("decide", "kits", "--from", kits.file(name, text), code=2)
     assert kits("decisions", "kits") == ""

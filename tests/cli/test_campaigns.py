@@ -17,16 +17,14 @@ from tests.cli.processes import environment
 
 COMMANDS = (
     *("create", "list", "show", "close"),
-    *("decide", "feedback", "correct", "cancel", "expire", "record", "decisions", "export"),
-    *("decide-many", "feedback-many", "record-many", "top-up", "extend", "repair-clock", "arm"),
+    *("decide", "feedback", "correct", "cancel", "expire", "record", "decisions"),
+    *("top-up", "extend", "repair-clock", "arm"),
     *("verify", "health", "backup", "restore", "forget", "delete"),
 )
 
 
 def test_a_whole_campaign(doral_: Shell, tmp_path: Path) -> None:
-    created = doral_(
-        "create", "kits", "--problem", doral_.problem, "--policy", "eva", "--option", "periods=1", "--seed", 1
-    )
+    created = doral_("create", "kits", doral_.problem, "--policy", "eva:periods=1", "--seed", 1)
     assert created == "created kits\n"
     assert doral_("list") == "kits\n"
     made = json.loads(doral_("decide", "kits", "old", "--key", "v1", "--available", "a0", "--json"))
@@ -44,7 +42,7 @@ def test_a_whole_campaign(doral_: Shell, tmp_path: Path) -> None:
     assert "spent 0.05 + reserved 0" in doral_("show", "kits")
     report = json.loads(doral_("show", "kits", "--json"))
     assert report["decisions"]["returned"] == report["decisions"]["cancelled"] == 1
-    assert "2 decisions" in doral_("export", "kits", tmp_path / "out.parquet")
+    assert "2 decisions" in doral_("decisions", "kits", "--out", tmp_path / "out.parquet")
     assert pl.read_parquet(tmp_path / "out.parquet").height == 2
     assert doral_("close", "kits") == "closed kits\n"
     assert "closed" in doral_("decide", "kits", "old", code=2)
@@ -52,7 +50,7 @@ def test_a_whole_campaign(doral_: Shell, tmp_path: Path) -> None:
 
 def test_a_campaign_is_shown_as_a_page(doral_: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    doral_("create", "kits/spring", "--problem", doral_.problem)
+    doral_("create", "kits/spring", doral_.problem)
     made = json.loads(doral_("decide", "kits/spring", "old", "--json"))
     assert doral_("show", "kits/spring", "--html") == "wrote kits-spring.html\n"
     page = (tmp_path / "kits-spring.html").read_text(encoding="utf-8")
@@ -69,25 +67,25 @@ def test_a_campaign_is_shown_as_a_page(doral_: Shell, tmp_path: Path, monkeypatc
 
 
 def test_what_is_wrong_is_said_in_one_line(doral_: Shell, tmp_path: Path) -> None:
-    doral_("create", "kits", "--problem", doral_.problem)
+    doral_("create", "kits", doral_.problem)
     (tmp_path / "bad.json").write_text("{")
     for words, part, code in (
-        (("create", "kits", "--problem", doral_.problem), "choose another", 2),
-        (("create", "x", "--problem", tmp_path / "bad.json"), "is not JSON", 2),
-        (("create", "x", "--problem", tmp_path / "none.json"), "No such file", 2),
-        (("create", "x", "--problem", doral_.problem, "--option", "accpt=2"), "did you mean 'accept'", 2),
-        (("create", "x", "--problem", doral_.problem, "--option", "accept"), "NAME=VALUE", 2),
+        (("create", "kits", doral_.problem), "choose another", 2),
+        (("create", "x", tmp_path / "bad.json"), "is not JSON", 2),
+        (("create", "x", tmp_path / "none.json"), "No such file", 2),
+        (("create", "x", doral_.problem, "--policy", "doral:accpt=2"), "did you mean 'accept'", 2),
+        (("create", "x", doral_.problem, "--policy", "doral:accept"), "OPTION=VALUE", 2),
         (("show", "kit"), "did you mean 'kits'", 2),
         (("decide", "kits", "olde"), "did you mean 'old'", 2),
         (("feedback", "kits", "nonsense", 1), "give the id", 2),
         (("cancel", "kits", "00000000-7"), "another campaign", 2),
-        (("export", "kits", tmp_path / "x.xls"), "must end in", 2),
+        (("decisions", "kits", "--out", tmp_path / "x.xls"), "must end in", 2),
     ):
         said = doral_(*words, code=code)
         assert part in said
         assert said.count("\n") == 1
     doral_.storage = f"sqlite:///{tmp_path / 'no' / 'c.db'}"
-    assert "folder" in doral_("create", "x", "--problem", doral_.problem, code=1)
+    assert "folder" in doral_("create", "x", doral_.problem, code=1)
 
 
 def test_what_is_not_there_is_not_made(doral_: Shell, tmp_path: Path) -> None:
@@ -98,7 +96,7 @@ def test_what_is_not_there_is_not_made(doral_: Shell, tmp_path: Path) -> None:
         ("decide", "kits", "old"),
         ("expire", "kits"),
         ("arm", "pause", "kits", "a0"),
-        ("decide-many", "kits", "-"),
+        ("decide", "kits", "--from", "-"),
         ("verify", "kits"),
         ("backup", tmp_path / "copy"),
         ("delete", "kits", "--yes"),
@@ -106,12 +104,12 @@ def test_what_is_not_there_is_not_made(doral_: Shell, tmp_path: Path) -> None:
         said = doral_(*words, code=1)
         assert "there is no such file" in said
         assert "`doral campaign create` makes it" in said
-    assert "is not JSON" in doral_("create", "kits", "--problem", tmp_path / "image.json", code=2)
-    assert "time zone" in doral_("create", "kits", "--problem", doral_.problem, "--at", "2026-01-01", code=2)
+    assert "is not JSON" in doral_("create", "kits", tmp_path / "image.json", code=2)
+    assert "time zone" in doral_("create", "kits", doral_.problem, "--at", "2026-01-01", code=2)
     assert "No such file" in doral_("restore", tmp_path / "copy", code=1)
     assert not (tmp_path / "c.db").exists()
     doral_.storage = "memory://"
-    assert "nothing would be kept" in doral_("create", "kits", "--problem", doral_.problem, code=2)
+    assert "nothing would be kept" in doral_("create", "kits", doral_.problem, code=2)
     assert "nothing would be kept" in doral_("list", code=2)
 
 
@@ -128,7 +126,7 @@ def test_help_of_every_command() -> None:
 
 
 def test_storage_from_the_environment(doral_: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    doral_("create", "kits", "--problem", doral_.problem)
+    doral_("create", "kits", doral_.problem)
     monkeypatch.setenv("DORAL_STORAGE", doral_.storage)
     assert CliRunner().invoke(main, ["campaign", "list"]).output == "kits\n"
 
@@ -136,6 +134,6 @@ def test_storage_from_the_environment(doral_: Shell, monkeypatch: pytest.MonkeyP
 def test_help_is_light() -> None:
     """The main program imports the commands to show its help: neither compiler nor database may come with them."""
     heavy = ("llvmlite", "sqlalchemy", "polars")
-    code = f"import doral.cli.campaigns, sys; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import doral.cli.campaign, sys; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -20,13 +20,13 @@ from typer.testing import CliRunner
 import doral
 from doral.cli import main
 from doral.cli.app import app
-from doral.cli.policy_words import parse_policy
+from doral.cli.catalogue import parse_policy
 from doral.engine.options import OPTION_NAMES, PRESETS, PolicyOptions
 from doral.errors import InvalidValue, UnknownName
 from tests.cli.processes import environment
 
-COMMAND = [sys.executable, "-m", "doral.cli"]
-QUICK = ["reproduce", "--quick", "--runs", "2", "--comparison-only", "--seed", "5"]
+COMMAND = [sys.executable, "-m", "doral"]
+QUICK = ["experiment", "reproduce", "--quick", "--runs", "2", "--main-only", "--seed", "5"]
 HELP_LIMIT_S = 0.5
 SHOW_HELP = """
 import sys
@@ -86,31 +86,6 @@ def test_help_is_quick_and_free_of_heavy_imports() -> None:
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < HELP_LIMIT_S
 
 
-@pytest.mark.parametrize(
-    ("command", "options"),
-    [
-        (
-            "simulate",
-            ["--policy", "--runs", "--seed", "--jobs", "--cluster", "--metric", "--out", "--runs-out", "--wide"],
-        ),
-        ("reproduce", ["--runs", "--seed", "--out", "--jobs", "--cluster", "--quick", "--comparison-only"]),
-        (
-            "compare",
-            ["--scenario", "--policy", "--runs", "--seed", "--out", "--jobs", "--cluster", "--quick", "--table-only"],
-        ),
-        ("scenarios", ["--json"]),
-        ("policies", ["--json"]),
-        ("init", ["--problem-only"]),
-    ],
-)
-def test_help_documents_every_option(command: str, options: list[str], run_here: RunHere) -> None:
-    text = run_here(command, "--help").stdout.partition("Options:")[2]
-    found = re.findall(r"^  (?:-\w, )?(--[a-z-]+)(?: <[^>]+>| [A-Z]+)?\s+(.*)$", text, flags=re.MULTILINE)
-    assert [name for name, _ in found] == [*options, "--help"]
-    assert all(len(words.split()) >= 3 for _, words in found), found
-    assert command in run_here("--help").stdout
-
-
 def test_lists() -> None:
     assert "paper/diverse-pareto" in run("scenarios").stdout
     assert "d-linucb/literal" in run("policies").stdout
@@ -126,22 +101,22 @@ def test_lists() -> None:
         (["simulate", "paper/diverse-pareto", "-p", "doral:learner=best"], "learner = 'best': must be one of"),
         (["simulate", "paper/diverse-pareto", "--runs", "0"], "--runs"),
         (["simulate", "paper/diverse-pareto", "--seed", "-1"], "--seed"),
-        (["simulate", "paper/diverse-pareto", "--jobs", "0"], "jobs = 0"),
-        (["simulate", "paper/diverse-pareto", "--metric", "profit"], "metric = 'profit'"),
+        (["simulate", "paper/diverse-pareto", "--jobs", "0"], "--jobs 0:"),
+        (["simulate", "paper/diverse-pareto", "--metric", "profit"], "--metric 'profit':"),
         (["simulate", "paper/diverse-pareto", "--out", "table.xls"], "must end in .csv, .parquet, .json"),
         (["simulate", "paper/diverse-pareto", "--out", "missing/table.csv"], "folder that does not exist"),
         (["simulate", "paper/diverse-pareto", "--runs", "many"], "--runs"),
         (["simulate"], "SCENARIO"),
-        (["reproduce", "--runs", "0"], "--runs"),
-        (["compare", "-s", "stress/drif"], "did you mean 'stress/drift'"),
-        (["compare", "-p", "doral:accept=three"], "accept = 'three': must be a whole number"),
-        (["compare", "-p", "doral:accept=11"], "accept = 11: must be at most the number of arms, 10"),
-        (["compare", "-p", "doral", "-p", "doral"], "policy = 'doral': appears twice"),
-        (["compare", "-s", "stress/drift", "-s", "stress/drift"], "scenario = 'stress/drift': appears twice"),
-        (["compare", "--runs", "0"], "--runs"),
-        (["compare", "--runs", "2000000"], "runs = 2000000"),
-        (["compare", "--jobs", "0"], "jobs = 0"),
-        (["compare", "--out", "file"], "must be a folder, and there is a file of that name"),
+        (["experiment", "reproduce", "--runs", "0"], "--runs"),
+        (["experiment", "compare", "stress/drif"], "did you mean 'stress/drift'"),
+        (["experiment", "compare", "-p", "doral:accept=three"], "accept = 'three': must be a whole number"),
+        (["experiment", "compare", "-p", "doral:accept=11"], "accept = 11: must be at most the number of arms, 10"),
+        (["experiment", "compare", "-p", "doral", "-p", "doral"], "--policy 'doral':"),
+        (["experiment", "compare", "stress/drift", "stress/drift"], "SCENARIO 'stress/drift':"),
+        (["experiment", "compare", "--runs", "0"], "--runs"),
+        (["experiment", "compare", "--runs", "2000000"], "--runs 2000000:"),
+        (["experiment", "compare", "--jobs", "0"], "--jobs 0:"),
+        (["experiment", "compare", "--out-dir", "file"], "must be a folder, and there is a file of that name"),
         (["conquer"], "conquer"),
     ],
 )
@@ -157,7 +132,7 @@ def test_misuse_is_one_message_and_exit_code_2(
 
 
 def test_misuse_in_a_process_of_its_own(run_here: RunHere, tmp_path: Path) -> None:
-    for words in (["simulate", "paper/divers-pareto"], ["compare", "--runs", "0"]):
+    for words in (["simulate", "paper/divers-pareto"], ["experiment", "compare", "--runs", "0"]):
         ours, theirs = run_here(*words), run(*words, cwd=tmp_path)
         assert (theirs.returncode, theirs.stdout) == (2, "") == (ours.returncode, ours.stdout)
         assert theirs.stderr.splitlines()[-1] == ours.stderr.splitlines()[-1]
@@ -205,7 +180,7 @@ def test_a_disk_error_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.mkdir()
     (blocked / "parts").write_text("a file where a folder should be")
-    done = run(*QUICK, "--out", str(blocked))
+    done = run(*QUICK, "--out-dir", str(blocked))
     assert done.returncode == 1
     assert re.fullmatch(r"doral: File exists: .*/blocked/parts\n", done.stderr)
 
@@ -224,7 +199,10 @@ def test_a_reader_that_leaves_is_no_crash() -> None:
 def _interrupted(folder: Path) -> tuple[int, str]:
     """Start it, press Ctrl-C in the third batch."""
     process = subprocess.Popen(
-        [*COMMAND, *QUICK, "--jobs", "2", "--out", str(folder)], stderr=subprocess.PIPE, env=environment(), text=True
+        [*COMMAND, *QUICK, "--jobs", "2", "--out-dir", str(folder)],
+        stderr=subprocess.PIPE,
+        env=environment(),
+        text=True,
     )
     assert process.stderr is not None
     seen = ""
@@ -246,10 +224,10 @@ def test_an_interrupted_reproduction_goes_on_and_ends_the_same(tmp_path: Path) -
     assert 2 <= len(kept) < 4
     assert not (tmp_path / "interrupted" / "claims.json").exists()
 
-    resumed = run(*QUICK, "--jobs", "2", "--out", str(tmp_path / "interrupted"))
+    resumed = run(*QUICK, "--jobs", "2", "--out-dir", str(tmp_path / "interrupted"))
     assert resumed.returncode == 0, resumed.stderr
     assert resumed.stderr.count("kept from before") == len(kept)
-    whole = run(*QUICK, "--jobs", "1", "--out", str(tmp_path / "whole"))
+    whole = run(*QUICK, "--jobs", "1", "--out-dir", str(tmp_path / "whole"))
     assert whole.returncode == 0, whole.stderr
     assert "kept from before" not in whole.stderr
     assert "16 claims hold" in whole.stdout
@@ -262,11 +240,11 @@ def test_an_interrupted_reproduction_goes_on_and_ends_the_same(tmp_path: Path) -
     assert parts == {path.name: path.read_bytes() for path in (tmp_path / "interrupted" / "parts").iterdir()}
 
 
-COMPARE = ["compare", "--quick", "-s", "stress/short", "-s", "stress/drift", "-p", "doral-otf", "-p", "random"]
+COMPARE = ["experiment", "compare", "stress/short", "stress/drift", "--quick", "-p", "doral-otf", "-p", "random"]
 
 
 def test_compare_prints_a_table_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    words = [*COMPARE, "-p", "doral:accept=2", "--seed", "5", "--runs", "2", "--table-only", "--out", str(tmp_path)]
+    words = [*COMPARE, "-p", "doral:accept=2", "--seed", "5", "--runs", "2", "--main-only", "--out-dir", str(tmp_path)]
     done = run(*words, "--jobs", "1")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -279,8 +257,10 @@ def test_compare_prints_a_table_and_goes_on_where_it_stopped(tmp_path: Path) -> 
     assert "a quick try-out: nothing about the policies follows from it" in done.stdout
     assert lines[-1] == f"report: {tmp_path / 'report.html'}"
     assert not re.search("[─━│┃\x1b]", done.stdout)
-    command = "doral compare -s stress/short -s stress/drift -p doral-otf -p random -p doral:accept=2 --runs 2 --seed 5"
-    assert f"{command} --quick --table-only" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    command = (
+        "doral experiment compare stress/short stress/drift -p doral-otf -p random -p doral:accept=2 --runs 2 --seed 5"
+    )
+    assert f"{command} --quick --main-only" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
     files = [path for path in tmp_path.iterdir() if path.is_file() and path.name != "report.html"]
     before = {path.name: path.read_bytes() for path in files}
@@ -297,7 +277,7 @@ def test_compare_prints_a_table_and_goes_on_where_it_stopped(tmp_path: Path) -> 
 def test_a_narrow_terminal_gets_whole_columns(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.console import Console
 
-    from doral.cli import heat_table, terminal
+    from doral.cli import experiment, terminal
     from doral.experiments.beyond.analysis import BeyondFindings, shares_table
     from doral.experiments.kit.batches import Cell, CellResult
 
@@ -313,7 +293,7 @@ def test_a_narrow_terminal_gets_whole_columns(columns: int, monkeypatch: pytest.
     console = Console(width=columns, force_terminal=True, record=True, highlight=False, color_system="truecolor")
     monkeypatch.setattr(terminal, "output", lambda: console)
     with console.capture() as capture:
-        heat_table.show_shares(found)
+        experiment.show_shares(found)
     assert "\x1b[" in capture.get()
     plain = re.sub(r"\x1b\[[\d;]*m", "", capture.get())
     assert all(len(line) <= columns for line in plain.splitlines())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import subprocess
@@ -12,13 +11,10 @@ from typing import Any
 
 import pytest
 import typer
-from rich.console import Console
-from typer import rich_utils
 from typer.testing import CliRunner
 
 from doral.cli.app import app
-from doral.cli.initial import content
-from doral.cli.problem_files import read_problem
+from doral.cli.simulate import content, read_problem
 from doral.engine.options import POLICY_NAMES
 from doral.simulation.catalogue.descriptions import PRESET_WORDS, RIVAL_WORDS, SCENARIO_WORDS
 from doral.simulation.catalogue.lookup import SCENARIOS
@@ -52,20 +48,16 @@ def test_python_m_doral_is_the_command() -> None:
     assert groups == ["Options", "Start", "Simulate", "Your own data", "Live campaigns"]
 
 
-@pytest.mark.parametrize("is_framed", [False, True], ids=["plain", "framed"])
-def test_no_help_is_cut_off_at_80_columns(is_framed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_help_is_cut_off_at_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(commands()) > 30
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(rich_utils, "MAX_WIDTH", 80)
     for command in commands():
-        monkeypatch.setattr(command, "rich_markup_mode", "rich" if is_framed else None)
-        console = Console(width=80, record=True, file=io.StringIO())
-        monkeypatch.setattr(rich_utils, "_get_rich_console", lambda *_, console=console, **__: console)
         help_ = command.make_context("doral", [], resilient_parsing=True).get_help()
-        help_ = console.export_text() if is_framed else help_
-        assert "Show this message" in help_
+        assert "--help" in help_
         assert all(len(line) <= 80 for line in help_.splitlines()), help_
-        assert not re.search(r"(?<![]}])\.\.\.|…", help_), help_  # after a bracket: may be given again
+        usage, _, rest = help_.partition("\n")
+        assert usage.startswith("Usage: ")
+        assert not re.search(r"\.\.\.|…", rest), help_
 
 
 def test_every_policy_and_scenario_has_its_line() -> None:
@@ -139,7 +131,7 @@ def test_init_writes_what_both_a_simulation_and_a_campaign_take(kind: str, tmp_p
     assert "holds a problem" in said("simulate", str(alone), code=2)
 
     storage = f"sqlite:///{tmp_path / 'c.db'}"
-    assert said("campaign", "create", "first", "-f", str(path), "-s", storage) == "created first\n"
+    assert said("campaign", "create", "first", str(path), "-s", storage) == "created first\n"
     table = said("simulate", str(path), "-p", "random", "--runs", "1", "--jobs", "1")
     assert table.splitlines()[2].split()[:3] == ["my", "problem", "random"]
 
@@ -202,7 +194,7 @@ def test_completion_of_campaigns(tmp_path: Path) -> None:
     problem.write_text(content(problem))
     storage = f"sqlite:///{tmp_path / 'campaigns.db'}"
     for name in ("spring", "summer", "s$(touch owned)", "s; true", "s*"):  # a shell would run the last ones
-        said("campaign", "create", name, "-f", str(problem), "-s", storage)
+        said("campaign", "create", name, str(problem), "-s", storage)
     assert completed("doral campaign show su", folder=tmp_path) == ["summer"]
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -216,7 +208,11 @@ def test_completion_of_campaigns(tmp_path: Path) -> None:
 def test_a_script_for_each_shell(shell: str, tmp_path: Path) -> None:
     asked = {"_DORAL_COMPLETE": f"source_{shell}"}
     done = subprocess.run(
-        [sys.executable, "-m", "doral.cli"], env={**environment(), **asked}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", "from doral.cli import main; main()"],
+        env={**environment(), **asked},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "_DORAL_COMPLETE" in done.stdout
     assert "doral" in done.stdout

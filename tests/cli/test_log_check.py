@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 import doral
 from doral.cli.app import app
-from doral.cli.log_options import COLUMN_OPTIONS, as_options
+from doral.cli.log import COLUMN_OPTIONS, as_options
 from doral.logs.read import ColumnOptions
 from tests.logs.foreign import csv, truth
 
@@ -105,9 +105,9 @@ def test_a_deadline_without_a_unit_is_refused_with_the_choices(tmp_path: Path) -
     }
     path = tmp_path / "log.csv"
     path.write_bytes(csv(columns))
-    done = call("plan", str(path), "--deadline", "14", "--out", str(tmp_path / "out"))
+    done = call("plan", str(path), "--deadline", "14", "--out-dir", str(tmp_path / "out"))
     assert done.exit_code == 2
-    assert "--deadline = '14'" in done.stderr
+    assert "--deadline '14':" in done.stderr
     assert all(choice in done.stderr for choice in ("14h", "14d", "14w"))
     with pytest.raises(doral.InvalidValue, match="14d"):
         doral.plan(path, deadline=14)
@@ -116,7 +116,7 @@ def test_a_deadline_without_a_unit_is_refused_with_the_choices(tmp_path: Path) -
 def test_a_wrong_name_is_said_as_the_option_is_typed(unclear: Path) -> None:
     done = call("log", "check", str(unclear), "--arm", "chanel")
     assert done.exit_code == 2
-    assert done.stderr.startswith("doral: --arm = 'chanel'")
+    assert done.stderr.startswith("doral: --arm 'chanel':")
     assert "did you mean 'channel'" in done.stderr
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 import doral
 from doral.cli.app import app
-from doral.cli.stages import Stages
+from doral.cli.terminal import Progress
 from doral.planning import make
 from doral.planning.plan import Plan
 from doral.planning.report.text import text
@@ -39,7 +39,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def run(folder: Path, *words: str) -> Result:
     (folder / "log.csv").write_text(ROWS)
-    return CliRunner().invoke(app, ["plan", str(folder / "log.csv"), "--out", str(folder / "out"), *words])
+    return CliRunner().invoke(app, ["plan", str(folder / "log.csv"), "--out-dir", str(folder / "out"), *words])
 
 
 def test_the_reading_and_progress_are_on_standard_error_and_the_answer_on_standard_output(
@@ -70,7 +70,7 @@ def test_scripts_have_json_and_nothing_else(tmp_path: Path, asked: dict[str, Any
     ("words", "said"),
     [
         (["--policy", "dorral-otf"], "doral-otf"),
-        (["--jobs", "0"], "--jobs = 0"),
+        (["--jobs", "0"], "--jobs 0:"),
         (["--arm", "chanel"], "channel"),
         (["--create", "spring", "--storage", "memory://"], "nothing would be kept"),
     ],
@@ -111,11 +111,20 @@ def test_a_plan_that_recommends_nothing_creates_a_campaign_only_with_the_policy_
     rows = ["arm,reward", *(f"{'ab'[one % 2]},{one % 3 == 0:d}" for one in range(60))]
     (tmp_path / "equal.csv").write_text("\n".join(rows))
     storage = f"sqlite:///{tmp_path / 'campaigns.db'}"
-    words = ["plan", str(tmp_path / "equal.csv"), "--truths", "4", "--out", str(tmp_path / "out"), "--storage", storage]
+    words = [
+        "plan",
+        str(tmp_path / "equal.csv"),
+        "--truths",
+        "4",
+        "--out-dir",
+        str(tmp_path / "out"),
+        "--storage",
+        storage,
+    ]
     words += ["--create", "spring", "--quiet", "--policy", "doral-otf"]
     done = CliRunner().invoke(app, [*words, "--policy", "random"])
     assert done.exit_code == 2
-    assert "--create = 'spring'" in done.stderr
+    assert "--create 'spring':" in done.stderr
     assert "--policy" in done.stderr
     assert (tmp_path / "out" / "index.html").exists()
     done = CliRunner().invoke(app, words)
@@ -125,12 +134,12 @@ def test_a_plan_that_recommends_nothing_creates_a_campaign_only_with_the_policy_
 
 
 def test_progress_that_is_no_terminal_is_a_line_per_stage_and_tenth(capsys: pytest.CaptureFixture[str]) -> None:
-    with Stages() as shown:
+    with Progress() as shown:
         for done in range(1001):
             shown(done / 1000, "policies play" if done > 100 else "reading")
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].endswith("reading")
     assert 10 <= len(lines) <= 13
-    with Stages(is_quiet=True) as shown:
+    with Progress(is_quiet=True) as shown:
         shown(0.5, "policies play")
     assert capsys.readouterr().err == ""

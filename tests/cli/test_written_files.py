@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import doral
-from doral.cli.initial import content as initial_text
-from doral.cli.problem_files import read_problem
+from doral.cli.simulate import content as initial_text
+from doral.cli.simulate import read_problem
 from doral.errors import InvalidValue
 from doral.simulation.scenario import notation
 from doral.simulation.scenario.files import read_scenario

@@ -52,7 +52,10 @@ def test_malformed_addresses_are_refused_before_the_work(given: str) -> None:
     assert "must be tcp://host:8786 for Dask" in done.output
 
 
-@pytest.mark.parametrize("command", [["simulate", "stress/tiny"], ["reproduce"], ["compare"], ["plan", "log.csv"]])
+@pytest.mark.parametrize(
+    "command",
+    [["simulate", "stress/tiny"], ["experiment", "reproduce"], ["experiment", "compare"], ["plan", "log.csv"]],
+)
 def test_jobs_of_this_machine_do_not_go_with_a_cluster(command: list[str]) -> None:
     done = CliRunner().invoke(app, [*command, "--cluster", "tcp://a", "--jobs", "2"])
     assert done.exit_code == 2

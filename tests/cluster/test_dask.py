@@ -187,11 +187,23 @@ def test_runs_stream_to_the_same_file(dask: Dask, tmp_path: Path) -> None:
 
 
 def test_the_commands_with_a_worker_killed(dask: Dask, tmp_path: Path) -> None:
-    """`doral compare --cluster`: same tables, claims and settings."""
-    words = ["compare", "-s", "stress/tiny", "-p", "doral", "-p", "random", "--runs", "60", "--quick", "--table-only"]
+    """`doral experiment compare --cluster`: same tables, claims and settings."""
+    words = [
+        "experiment",
+        "compare",
+        "stress/tiny",
+        "-p",
+        "doral",
+        "-p",
+        "random",
+        "--runs",
+        "60",
+        "--quick",
+        "--main-only",
+    ]
     command = [sys.executable, "-m", "doral", *words]
     started = subprocess.Popen(
-        [*command, "--out", "there", "--cluster", dask.address],
+        [*command, "--out-dir", "there", "--cluster", dask.address],
         cwd=tmp_path,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -202,7 +214,7 @@ def test_the_commands_with_a_worker_killed(dask: Dask, tmp_path: Path) -> None:
     out, errors = started.communicate(timeout=120)
     assert started.returncode == 0, errors
     done = subprocess.run(
-        [*command, "--out", "here", "-j", "2"], cwd=tmp_path, env=environment(), capture_output=True, timeout=120
+        [*command, "--out-dir", "here", "-j", "2"], cwd=tmp_path, env=environment(), capture_output=True, timeout=120
     )
     assert out.replace(b"there", b"here") == done.stdout
     for name in ("shares.csv", "claims.json", "settings.json"):

@@ -81,7 +81,7 @@ def test_the_policy_has_its_options_and_reasons() -> None:
     plan = a_plan()
     assert policy_dict(plan)["options"] == {"cutoff": 9.0, "accept": 3}
     assert policy_dict(plan)["reasons"] == list(plan.recommendation.reasons)
-    said = "doral campaign create NAME --problem problem.json --policy doral-otf --option cutoff=9.0 --option accept=3"
+    said = "doral campaign create NAME problem.json --policy doral-otf:cutoff=9.0,accept=3"
     assert start_command(plan) == said
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import doral
-from doral.cli.planning import command_of
+from doral.cli.plan import command_of
 from doral.planning.campaign import create_campaign
 from doral.planning.recommendation import can_run_live, preset_of
 from doral.planning.report.folder import policy_dict

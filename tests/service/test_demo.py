@@ -44,7 +44,7 @@ class Demo:
 def _started(folder: Path) -> Iterator[Demo]:
     began = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "doral.cli", "serve", "--demo", "--port", "0"],
+        [sys.executable, "-m", "doral", "serve", "--demo", "--port", "0"],
         env={**environment(), "TMPDIR": str(folder), "DORAL_STORAGE": "sqlite:///of-somebody.db"},
         cwd=folder,
         stdout=subprocess.PIPE,

@@ -14,7 +14,7 @@ import pytest
 from starlette.requests import Request
 
 import doral
-from doral.cli.initial import content as initial_text
+from doral.cli.simulate import content as initial_text
 from doral.live.page.facts import CampaignFacts
 from doral.planning.report import folder
 from doral.service.access.keys import Caller

@@ -11,7 +11,7 @@ from scipy import stats
 
 import doral
 from doral._arrays import Floats
-from doral.cli.simulation_table import rows_of
+from doral.cli.simulate import rows_of
 from doral.pages.numbers import DASH, MINUS
 from doral.simulation.results.differences import Difference, difference_of, t_quantile
 from doral.simulation.results.outcome import Outcome

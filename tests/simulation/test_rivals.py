@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import doral
 from doral.cli.app import app
-from doral.cli.policy_words import parse_policy
+from doral.cli.catalogue import parse_policy
 from doral.delays import Geometric, Never
 from doral.errors import InvalidValue, UnknownName
 from doral.prediction.python_policy import Answer
@@ -225,9 +225,9 @@ def test_the_command_line_plays_and_compares_them(tmp_path: object) -> None:
     played = runner.invoke(app, ["simulate", "stress/short", "-p", "a/b", "-p", "status-quo", "--runs", "1"])
     assert played.exit_code == 0, played.output
     assert "a/b" in played.output
-    words = ["-s", "stress/short", "-p", "status-quo", "-p", "explore-then-lp:explore=0.2", "--runs", "1"]
+    words = ["stress/short", "-p", "status-quo", "-p", "explore-then-lp:explore=0.2", "--runs", "1"]
     compared = runner.invoke(
-        app, ["compare", *words, "--quick", "--table-only", "--jobs", "1", "--out", f"{tmp_path}/out"]
+        app, ["experiment", "compare", *words, "--quick", "--main-only", "--jobs", "1", "--out-dir", f"{tmp_path}/out"]
     )
     assert compared.exit_code == 0, compared.output
     assert "status-quo" in compared.output

@@ -11,14 +11,11 @@ from typing import Annotated
 
 import typer
 
-from doral.cli import completing
-from doral.cli.campaign_options import DEFAULT_STORAGE, Json, Storage, opened
-from doral.cli.campaign_words import json_line, parse_time
-from doral.cli.exits import exit_codes, say
-from doral.cli.help_text import Grouped
+from doral.cli.command import command, group, json_line, say, show
+from doral.cli.options import DEFAULT_STORAGE, DryRun, Json, Storage, offer_campaigns, opened, parse_time
 from doral.errors import InvalidValue, UnknownName
 
-app = typer.Typer(name="keys", help="Keys of the service: who may do what.", no_args_is_help=True, cls=Grouped)
+app = group("keys", "Keys of the service: which programs and people may do what.")
 
 _ROLE_HELP = "admin (may do everything), decide, feedback or read. May be given again."
 _CAMPAIGN_HELP = "Only for this campaign; may be given again. Without it, for all."
@@ -28,13 +25,13 @@ _UNITS_S = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)")
 
 
-@app.command()
+@command(app, example="doral keys create shop --role decide --role feedback")
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What people call it, such as the program that uses it.")],
     role: Annotated[list[str], typer.Option("--role", "-r", metavar="ROLE", help=_ROLE_HELP)],
     campaign: Annotated[
         list[str] | None,
-        typer.Option("--campaign", "-c", metavar="CAMPAIGN", help=_CAMPAIGN_HELP, autocompletion=completing.campaigns),
+        typer.Option("--campaign", "-c", metavar="CAMPAIGN", help=_CAMPAIGN_HELP, autocompletion=offer_campaigns),
     ] = None,
     expires: Annotated[str | None, typer.Option(metavar="TIME", help=_EXPIRES_HELP)] = None,
     as_json: Json = False,
@@ -42,11 +39,10 @@ def create(
 ) -> None:
     """Make a key, and print it: this once, for only its checksum is kept."""
     now = time.time()
-    with exit_codes():  # before a file is made
-        from doral.service.access.keys import act_by_hand, described, new_key
+    from doral.service.access.keys import act_by_hand, described, new_key
 
-        ends = None if expires is None else _end(expires, now)
-        row, key = new_key(name, role, now=now, campaigns=campaign or None, expires_at=ends)
+    ends = None if expires is None else _end(expires, now)  # before a file is made
+    row, key = new_key(name, role, now=now, campaigns=campaign or None, expires_at=ends)
     with opened(storage, create=True) as store:
         store.books.add_key(row, act_by_hand("key created", described(row), at=now, who=_user()))
         missing = sorted(set(row.campaigns or ()) - set(store.list()))
@@ -57,7 +53,7 @@ def create(
         say(f"key {row.id} ({row.name}): keep it, it is not shown again; `doral keys revoke {row.id}` ends it")
 
 
-@app.command("list")
+@command(app, "list", example="doral keys list")
 def list_keys(as_json: Json = False, storage: Storage = DEFAULT_STORAGE) -> None:
     """All keys, the oldest first, with those that ended. No secret is among it."""
     with opened(storage) as store:
@@ -89,9 +85,11 @@ def list_keys(as_json: Json = False, storage: Storage = DEFAULT_STORAGE) -> None
         show_table(heads, lines)
 
 
-@app.command()
+@command(app, example="doral keys revoke 3f9a --dry-run")
 def revoke(
     key_id: Annotated[str, typer.Argument(metavar="ID", help="Of the key, as `doral keys list` shows it.")],
+    as_json: Json = False,
+    dry_run: DryRun = False,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
     """End a key, with the sessions of whoever signed in with it. A service that runs knows within 2 seconds."""
@@ -105,15 +103,18 @@ def revoke(
             raise UnknownName("key", wanted, known)
         now = time.time()
         details = {"id": wanted, "name": known[wanted].name}
-        if not store.books.revoke_key(wanted, now, act_by_hand("key revoked", details, at=now, who=_user())):
-            typer.echo(f"{wanted} was revoked before")
-            return
-        typer.echo(f"revoked {wanted} ({known[wanted].name})")
+        if dry_run:
+            is_new = known[wanted].revoked_at is None
+            say("doral: a dry run: nothing was stored")
+        else:
+            is_new = store.books.revoke_key(wanted, now, act_by_hand("key revoked", details, at=now, who=_user()))
+        text = f"revoked {wanted} ({known[wanted].name})" if is_new else f"{wanted} was revoked before"
+        show(text, {"revoked": wanted, "name": known[wanted].name, "was_valid": is_new}, as_json=as_json)
 
 
-@app.command()
+@command(app, example="doral keys log --limit 20", renamed={"-n": "--limit"})
 def log(
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="How many, at most.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100_000, help="How many, at most.")] = 50,
     as_json: Json = False,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:

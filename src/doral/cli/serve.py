@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 import typer
 
-from doral.cli.campaign_options import DEFAULT_STORAGE, refuse_unkept
-from doral.cli.exits import MISUSED, exit_codes, say
+from doral.cli.command import MISUSED, say
+from doral.cli.options import DEFAULT_STORAGE, refuse_memory
 from doral.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -86,14 +86,14 @@ def serve(
     demo: Annotated[bool, typer.Option("--demo", help=_DEMO_HELP)] = False,
 ) -> None:
     """Serve campaigns over HTTP, with live pages. At the first start it prints the key of an administrator."""
-    with exit_codes(), _with_extra():
+    with _with_extra():
         if log_format not in _LOG_FORMATS:
             raise InvalidValue("log_format", log_format, "must be auto, text, json or quiet")
         _refuse_infinite(rate=rate, expire_every=expire_every, watch_every=watch_every, stop_within=stop_within)
         if demo and storage == os.environ.get(_STORAGE_VARIABLE):
             storage = None  # where somebody's own campaigns are, which was not meant here
         if storage is not None:
-            refuse_unkept(storage)
+            refuse_memory(storage)
         from doral.live.state.own_policy import read_code
         from doral.service.settings import Limits, ServiceSettings
 

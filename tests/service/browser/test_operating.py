@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 import doral
-from doral.cli.initial import content
+from doral.cli.simulate import content
 from doral.service.pages.forms_answers import campaign_path
 from tests.browser import checks
 from tests.browser.conftest import Scheme

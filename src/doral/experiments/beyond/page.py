@@ -1,4 +1,4 @@
-"""The page of the comparison and its tables; the whole experiment as `doral compare` conducts it."""
+"""The page of the comparison and its tables; the whole experiment as `doral experiment compare` conducts it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The paper's comparison, sweeps over what the paper leaves open, and an ablation of our reading: `doral reproduce`."""
+"""The paper's comparison, sweeps over what the paper leaves open, an ablation: `doral experiment reproduce`."""

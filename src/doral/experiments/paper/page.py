@@ -1,4 +1,4 @@
-"""The page of the reproduction and its tables; the whole experiment as `doral reproduce` conducts it."""
+"""The page of the reproduction and its tables; the whole experiment as `doral experiment reproduce` conducts it."""
 
 from __future__ import annotations
 

@@ -115,10 +115,17 @@ def start_command(plan: Plan) -> str:
     """What starts a campaign with the problem that is written, and the policy that is recommended."""
     advised = plan.recommendation
     assert advised.known_as is not None
-    words = ["doral", "campaign", "create", "NAME", "--problem", PROBLEM_FILE, "--policy", advised.known_as]
-    for name, value in advised.options:
-        words += ["--option", f"{name}={json.dumps(plain(value), ensure_ascii=False)}"]
+    options = ",".join(f"{name}={_typed(value)}" for name, value in advised.options)
+    policy = f"{advised.known_as}:{options}" if options else advised.known_as
+    words = ["doral", "campaign", "create", "NAME", PROBLEM_FILE, "--policy", policy]
     return shlex.join([*words, *([] if plan.log.clock.unit == "seconds" else ["--clock", "rounds"])])
+
+
+def _typed(value: Any) -> str:
+    """Return the value of an option as the command line takes it."""
+    if isinstance(value, list | tuple):
+        return "+".join(map(str, value)) or "none"
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def plain(value: Any) -> Any:

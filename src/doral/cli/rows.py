@@ -1,4 +1,8 @@
-"""Rows of CSV as requests to a campaign. What is wrong is said with its row and column; the header is row 1."""
+"""Rows of a file as requests to a campaign: CSV, JSON lines or Parquet, told apart by the end of its name.
+
+What is wrong is said with its row and column; the header is row 1. A cell of JSON or Parquet is what it would be in
+CSV: one reading of numbers, times and lists serves all.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,23 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO, TypeAlias
 
-from doral.cli.campaign_words import Time, parse_number, parse_time
+from doral.cli.options import Time, parse_number, parse_time
 from doral.errors import DoralError, InvalidValue, UnknownName, shown
-from doral.live.errors import KeyReused
-from doral.live.views.export import NEUTRALISED
+from doral.live.errors import CampaignError, KeyReused, OutcomeUnknown, StorageError
+from doral.live.views.export import NEUTRALISED, feature_column
+from doral.person import Number
+
+if TYPE_CHECKING:
+    from doral.live.views.decision import Decision
+    from doral.problem import Problem
+
+_PAGE = 10_000  # rows of Parquet that are read together
 
 Cell: TypeAlias = Callable[[str, str], Any]  # from the name of a column and a text
 
@@ -209,3 +221,193 @@ def _listed(numbers: Sequence[int]) -> str:
     shown_ones = ", ".join(map(str, numbers[:_MOST_ROWS_NAMED]))
     more = len(numbers) - _MOST_ROWS_NAMED
     return f"rows {shown_ones}" + (f" and {more:,} more" if more > 0 else "")
+
+
+@contextmanager
+def readable(path: Path, table: Table) -> Iterator[Callable[[], Iterator[Row]]]:
+    """What gives the rows of a file, as often as it is asked; "-" is standard input, in CSV."""
+    if path.suffix == ".parquet":
+        yield lambda: _rows_of_parquet(path, table)
+        return
+    with rereadable(path) as file:
+
+        def rows() -> Iterator[Row]:
+            file.seek(0)
+            return _rows_of_json(file, table) if path.suffix == ".jsonl" else table.rows(file)
+
+        yield rows
+
+
+def _rows_of_json(file: TextIO, table: Table) -> Iterator[Row]:
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except ValueError as error:
+            raise InvalidValue(f"row {number}", line.strip()[:80], f"must be an object of JSON: {error}") from None
+        if not isinstance(found, dict):
+            raise InvalidValue(f"row {number}", line.strip()[:80], "must be an object of JSON")
+        yield _row(number, found, table)
+
+
+def _rows_of_parquet(path: Path, table: Table) -> Iterator[Row]:
+    import polars as pl
+
+    frame = pl.scan_parquet(path, glob=False)
+    number = 0
+    while True:
+        try:
+            page = frame.slice(number, _PAGE).collect().rows(named=True)
+        except pl.exceptions.PolarsError as error:
+            raise InvalidValue("file", str(path), f"is no Parquet: {str(error).splitlines()[0]}") from None
+        if not page:
+            return
+        for one in page:
+            number += 1
+            yield _row(number, one, table)
+
+
+def _row(number: int, found: Mapping[str, Any], table: Table) -> Row:
+    names = list(found)
+    table.check_names(names)
+    row = table.row(number, names, [_cell(value) for value in found.values()])
+    missing = [name for name in table.required if name not in found]
+    if missing:
+        raise InvalidValue(f"row {number}, column {missing[0]!r}", None, "must not be left out")
+    return row
+
+
+def _cell(value: Any) -> str:
+    """As CSV would have it."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, str):
+        return f"'{value}" if re.match(NEUTRALISED, value) else value
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return json.dumps(value)
+
+
+def arrival_table(problem: Problem) -> Table:
+    """Return the columns of arrivals to decide for."""
+    from doral.live.kinds.decide import arrival_of
+
+    def check(content: dict[str, Any]) -> None:
+        request = gathered(problem, content)
+        arrival_of(request)
+        _check_person(problem, request)
+
+    required, optional = _context_and_person(problem)
+    return Table(required=required, optional={**optional, "available": names, "key": text, "at": time}, check=check)
+
+
+def answer_table() -> Table:
+    """Return the columns of answers."""
+    from doral.live.kinds.answer import answer_of
+
+    return Table(
+        required={"decision_id": text, "reward": number},
+        optional={"actual_cost": number, "key": text, "at": time},
+        check=answer_of,
+        also={"id": "decision_id"},  # as decisions are written
+    )
+
+
+def record_table(problem: Problem) -> Table:
+    """Return the columns of decisions that were made elsewhere."""
+    from doral.live.kinds.record import record_of
+
+    def check(content: dict[str, Any]) -> None:
+        request = gathered(problem, content)
+        record_of(request)
+        missing = {"reward", "answered_at"} - request.keys()
+        if len(missing) == 1:
+            raise InvalidValue(missing.pop(), None, "give reward and answered_at together, or neither")
+        _check_person(problem, request)
+
+    required, optional = _context_and_person(problem)
+    return Table(
+        required={**required, "arm": text, "at": time},
+        optional={
+            **optional,
+            "reward": number,
+            "answered_at": time,
+            "cost": number,
+            "probability": number,
+            "spend": flag,
+            "key": text,
+        },
+        may_be_empty=frozenset(("arm",)),
+        check=check,
+    )
+
+
+def _context_and_person(problem: Problem) -> tuple[dict[str, Cell], dict[str, Cell]]:
+    context: dict[str, Cell] = {"context": text}
+    person: dict[str, Cell] = {}
+    if problem.person:
+        kinds = {feature_column(one.name): number if isinstance(one, Number) else text for one in problem.person}
+        person = {"weight": number, "deadline": number, **kinds}
+    return (context, person) if problem.n_contexts > 1 else ({}, {**context, **person})
+
+
+def gathered(problem: Problem, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as a request: its features are one argument."""
+    if not problem.person:
+        return dict(content)
+    columns = {feature_column(one.name): one.name for one in problem.person}
+    rest = {name: value for name, value in content.items() if name not in columns}
+    return {**rest, "features": {columns[name]: content[name] for name in content if name in columns}}
+
+
+def _check_person(problem: Problem, request: Mapping[str, Any]) -> None:
+    """Refuse what a campaign would refuse of a row, before anything is stored."""
+    from doral.live.events.person import asked_of, context_for, person_for
+
+    person_for(problem, asked_of(*(request.get(name) for name in ("features", "weight", "deadline"))))
+    if request.get("context") is None:
+        context_for(problem, None)
+
+
+def store_rows(
+    path: Path,
+    table: Table,
+    size: int,
+    step: Callable[[list[dict[str, Any]]], list[Decision]],
+    tell: Callable[[list[Decision]], object],
+) -> None:
+    """Store the rows of a file in batches, each whole or not at all.
+
+    Args:
+        path: The file.
+        table: Its columns. The whole file is checked by it before anything is stored.
+        size: Of a batch.
+        step: Stores a batch.
+        tell: Called with what became of each batch, and once where there are no rows.
+    """
+    with readable(path, table) as rows:
+        for _ in rows():  # a mistake in the last row is found before the first is stored
+            pass
+        last = 0
+        for batch in in_batches(rows(), size):
+            try:
+                made = step([row.content for row in batch])
+            except DoralError as error:
+                raise _refused(error, batch, last) from error
+            last = batch[-1].number
+            tell(made)
+        if not last:
+            tell([])
+
+
+def _refused(error: DoralError, batch: Sequence[Row], last: int) -> DoralError:
+    """Return the error with its place, and what is true now."""
+    if isinstance(error, OutcomeUnknown):
+        done = f"rows {batch[0].number} to {batch[-1].number} may be stored or not; those after them are not"
+    elif last:
+        done = f"the rows up to {last} are stored, those from {batch[0].number} on are not"
+    else:
+        done = "nothing was stored"
+    words = f"{placed(error, batch)}; {done}"
+    return StorageError(words) if isinstance(error, StorageError) else CampaignError(words)
