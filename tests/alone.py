@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from doral.compiled import Block, Entry, Kernel, Program, self_test, store
+from doral.compiled import Block, Entry, Kernel, Program, machine, store
 from doral.compiled import program as program_module
 from doral.compiled.interpret import Interpreter
 from doral.delays.kernels import DELAYS
@@ -74,7 +74,7 @@ def without_a_compiler(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
 
     monkeypatch.delenv("DORAL_COMPILE", raising=False)
     monkeypatch.setattr(store, "cache_folder", lambda: cache)
-    monkeypatch.setattr(self_test, "check_once", fail)
+    monkeypatch.setattr(machine, "check_once", fail)
     monkeypatch.setattr(Interpreter, "start", lambda self: False)  # a child finds what this process has compiled
     monkeypatch.setattr(program_module, "_has_warned", False)
     for program in (PROGRAM, SIMULATION, WORLD, LOGBOOK, PACING, DELAYS):

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from doral.compiled import Block, Entry, Program, kernel, self_test, store
+from doral.compiled import Block, Entry, Program, kernel, machine, store
 from doral.compiled import program as program_module
 from doral.compiled.interpret import Interpreter
-from doral.compiled.python_form import as_python
+from doral.compiled.program import as_python
 from doral.compiled.translate import Unsupported
 from tests.compiled import tiny
 from tests.compiled.tiny import Tree, Twin, new_program, new_tree, sum_up, walk
@@ -125,7 +125,7 @@ def test_programs_do_not_share_code(cache: Path) -> None:
 
 @pytest.mark.parametrize("error", [RuntimeError, ImportError, Unsupported, AttributeError, OSError, KeyError])
 @pytest.mark.parametrize(
-    "place", ["self_test.check_once", "translate.translate", "machine.to_object", "machine.Loaded", "machine.HOST"]
+    "place", ["machine.check_once", "translate.translate", "machine.to_object", "machine.Loaded", "machine.HOST"]
 )
 def test_any_failure_leads_to_python(place: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
@@ -157,10 +157,10 @@ def test_without_llvmlite_all_runs_as_python(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_wrong_self_test_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    self_test.check_once.__wrapped__()
-    monkeypatch.setattr(self_test, "_scaled", self_test._count)
+    machine.check_once.__wrapped__()
+    monkeypatch.setattr(machine, "_scaled", machine._count)
     with pytest.raises(Exception, match="none|self-test"):
-        self_test.check_once.__wrapped__()
+        machine.check_once.__wrapped__()
 
 
 def test_an_entry_returns_a_number() -> None:

@@ -107,20 +107,6 @@ def _indexed(floats: Floats, i: int) -> float:
 
 
 @kernel
-def cut_arrays(n: Numbers, i: int, j: int, x: float) -> float:
-    rows = n.floats[j % 6 - 1 :]
-    some = n.ints[i % 3 : i % 3 + 2]
-    column = n.floats[:, j % 5]
-    plane = n.cube[1]
-    total = float(rows.shape[0] + some.size * 10 + column.size * 100 + plane.size)
-    for k in range(rows.shape[0]):
-        total += rows[k, 2] * (k + 1)
-    for k in range(column.shape[0]):
-        total += column[k] * column[-1]
-    return total + some.shape[0]
-
-
-@kernel
 def choose_extremes(n: Numbers, i: int, j: int, x: float) -> float:
     return max(min(x, 2.0), i) + min(i, j, 3) - abs(j) + abs(x)
 
@@ -166,7 +152,6 @@ KERNELS = [
     leave_loops,
     index_from_the_end,
     index_a_parameter_that_loops,
-    cut_arrays,
     choose_extremes,
     compare,
     swap_and_unpack,
@@ -227,12 +212,17 @@ def keeps_a_list(i: int) -> float:
 
 
 @kernel
+def cuts_an_array(i: int) -> float:
+    return LIMITS[i:][0]
+
+
+@kernel
 def squared(i: int) -> float:
     """Python's power has another last bit than a product."""
     return math.sqrt(i) ** 2
 
 
-@pytest.mark.parametrize("one", [recursive, two_types, sometimes_nothing, keeps_a_list, squared])
+@pytest.mark.parametrize("one", [recursive, two_types, sometimes_nothing, keeps_a_list, cuts_an_array, squared])
 def test_what_is_not_known_is_refused(one: Any) -> None:
     with pytest.raises(Unsupported):
         translate({"one": (one, ("int",), float)})

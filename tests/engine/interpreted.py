@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from doral._arrays import Bits, Floats
-from doral.compiled.python_form import Rows, as_python
+from doral.compiled.program import Rows, as_python
 from doral.engine.budget import list_cost
 from doral.engine.decide import Choice
 from doral.engine.events import action_of, choose, commit, is_full, observe, pass_time, prepare, welcome

@@ -22,7 +22,7 @@ def columns_of(design: Design, traits: Floats) -> Floats:
 
 def learned(traits: Floats, *, splines: bool = False, products: list[tuple[int, int]] | None = None) -> Design:
     design = new_design(numbers=list(range(traits.shape[1])), splines=splines, products=products or [])
-    learn_design(design, traits, np.zeros(len(traits)), len(traits))
+    learn_design(design, traits, 0, len(traits), np.zeros(len(traits)))
     return design
 
 

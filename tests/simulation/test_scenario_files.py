@@ -221,7 +221,7 @@ def test_a_file_that_somebody_writes_by_hand() -> None:
         ({"phases": 0}, "phases = 0"),
         ({"shares": 1}, "shares"),
         ({"availability": [1, "x"]}, "availability = 'x'"),
-        ({"arrivals": "many"}, "arrivals = .*Arrivals or Calendar"),
+        ({"arrivals": "many"}, "arrivals = .*`number`"),
         ({"arrivals": {"type": "Calendar", "times": [1, "x"]}}, "times of Calendar = .*must be a list of numbers"),
         ({"arrivals": {"type": "Arrivals", "number": 3, "bursts": 5}}, "bursts = 5: must be a mapping"),
         ({"rows": [1, 2], "delays": None, "means": None, "noise": "none"}, "rows = .*: must be a mapping"),

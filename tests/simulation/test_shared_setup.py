@@ -126,7 +126,7 @@ def test_the_search_finds_what_a_walk_finds(n_contexts: int) -> None:
     edges = cumulative[rng.integers(n_contexts, size=50)]
     draws = [*rng.random(200), *edges, *np.nextafter(edges, 0.0), *np.nextafter(edges, 1.0), 0.0, 1.0 - 2.0**-53]
     for u in draws:
-        assert find_context(cumulative, float(u)) == _walk(cumulative.tolist(), float(u))
+        assert find_context(cumulative, 0, cumulative.size, float(u)) == _walk(cumulative.tolist(), float(u))
 
 
 def test_a_tape_of_many_contexts_has_the_contexts_of_its_draws() -> None:

@@ -19,7 +19,7 @@ matter, so tiny arrays do).
 
 The first call compiles, or loads what an earlier process has compiled. The code is kept under a key of what was
 compiled (`key.py`), so an edit of a comment, a docstring or a message compiles nothing. If anything fails on this way,
-or with DORAL_COMPILE=plain, kernels run as Python (`python_form.py`): slower, with the same results.
+or with DORAL_COMPILE=plain, kernels run as Python (`program.py`): slower, with the same results.
 """
 
 from __future__ import annotations

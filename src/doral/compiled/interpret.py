@@ -15,8 +15,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-from doral.compiled.program import Program, interpreted
-from doral.compiled.python_form import arrays_of, make_total
+from doral.compiled.program import Program, arrays_of, interpreted, make_total
 from doral.compiled.store import cache_folder, folders
 from doral.trees import Block
 

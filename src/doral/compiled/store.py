@@ -106,8 +106,7 @@ def prepared_code(program: Program) -> bytes | None:
 
 def _compiled(program: Program, target: Target) -> bytes:
     """A translation makes many objects that stay: to look for garbage among them would take a tenth of the time."""
-    from doral.compiled.machine import to_object
-    from doral.compiled.self_test import check_once
+    from doral.compiled.machine import check_once, to_object
     from doral.compiled.translate import translate
 
     check_once()

@@ -77,11 +77,10 @@ class _Retyped(Exception):
 
 
 class ArrayType(NamedTuple):
-    """An array in row order, or with strides in bytes of its own."""
+    """An array in row order."""
 
     dtype: np.dtype[Any]
     ndim: int
-    is_strided: bool = False
 
 
 class RecordType(NamedTuple):
@@ -115,7 +114,7 @@ class Value:
 def slots_of(kind: Any) -> list[str]:
     """LLVM's types of the parts of a value."""
     if isinstance(kind, ArrayType):
-        return ["ptr"] + ["i64"] * (kind.ndim * (1 + kind.is_strided))
+        return ["ptr"] + ["i64"] * kind.ndim
     if isinstance(kind, TupleType):
         return [slot for field in kind.fields for slot in slots_of(field)]
     if isinstance(kind, (TreeLayout, RecordType)):
@@ -127,10 +126,6 @@ def joined(one: Any, other: Any) -> Any:
     """The type of a name that has values of both types."""
     if one == other:
         return one
-    if isinstance(one, TupleType) and isinstance(other, TupleType) and len(one.fields) == len(other.fields):
-        return TupleType(tuple(map(joined, one.fields, other.fields)), one.tuple_class)
-    if isinstance(one, ArrayType) and isinstance(other, ArrayType) and one[:2] == other[:2]:
-        return ArrayType(one.dtype, one.ndim, True)
     for widest in (FLOAT, INT):
         if {one, other} <= {BOOL, INT, FLOAT} and widest in (one, other):
             return widest
@@ -722,11 +717,6 @@ class _Function:
         given = value.kind
         if given == kind:
             return value
-        if isinstance(kind, TupleType) and isinstance(given, TupleType):
-            fields = [self.convert(self.field(value, i, one), kind.fields[i]) for i, one in enumerate(given.fields)]
-            return tuple_of(fields, kind.tuple_class)
-        if isinstance(kind, ArrayType) and isinstance(given, ArrayType):
-            return self.strided(value)
         if value.constant is not None and given in (INT, BOOL) and kind in (FLOAT, INT, BOOL):
             return constant_of({FLOAT: float, INT: int, BOOL: bool}[kind](value.constant))
         wanted = (given, kind)
@@ -867,15 +857,8 @@ class _Function:
         """An element of an array by its address (as a record), or a part of the array."""
         if not isinstance(array.kind, ArrayType):
             raise Unsupported(f"line {index.lineno}: {array.kind} has no elements")
-        dtype, ndim, is_strided = array.kind
-        if isinstance(index, ast.Slice) and not is_strided:
-            return self._cut(array, index)
-        nodes = index.elts if isinstance(index, ast.Tuple) else [index]
-        if any(isinstance(one, ast.Slice) for one in nodes) or is_strided:
-            return self._view(array, nodes)
-        values = [self.value(one) for one in nodes]
-        if len(values) == 1 and isinstance(values[0].kind, TupleType):
-            values = [self.field(values[0], i, kind) for i, kind in enumerate(values[0].kind.fields)]
+        dtype, ndim = array.kind
+        values = [self.value(one) for one in (index.elts if isinstance(index, ast.Tuple) else [index])]
         at = ""
         for axis, one in enumerate(values):
             needs_extent = axis > 0 or not (one.is_natural or one.kind == UINT64)
@@ -887,55 +870,6 @@ class _Function:
             f"getelementptr [{dtype.itemsize} x i8], ptr {array.part()}, i64 {self._product([at, *rest])}"
         )
         return Value(ArrayType(dtype, len(rest)), [place, *rest]) if rest else Value(RecordType(dtype), [place])
-
-    def _cut(self, array: Value, index: ast.Slice) -> Value:
-        """Some rows after each other."""
-        extent = array.part(1)
-        if index.step is not None:
-            self.refuse(index)
-        ends = []
-        for node, otherwise in ((index.lower, "0"), (index.upper, extent)):
-            if node is None:
-                ends.append(otherwise)
-                continue
-            at = self.whole(self.value(node), extent)
-            at = self.call_c("llvm.smax.i64", Value(INT, [at]), constant_of(0)).part()
-            ends.append(self.call_c("llvm.smin.i64", Value(INT, [at]), Value(INT, [extent])).part())
-        start, stop = ends
-        n = self.call_c("llvm.smax.i64", Value(INT, [self.emit(f"sub i64 {stop}, {start}")]), constant_of(0)).part()
-        rest = [array.part(1 + axis) for axis in range(1, array.kind.ndim)]
-        size, at = array.kind.dtype.itemsize, self._product([start, *rest])
-        return Value(array.kind, [self.emit(f"getelementptr [{size} x i8], ptr {array.part()}, i64 {at}"), n, *rest])
-
-    def strided(self, array: Value) -> Value:
-        """An array with strides in bytes."""
-        dtype, ndim, is_strided = array.kind
-        if is_strided:
-            return array
-        shape, strides = [array.part(1 + axis) for axis in range(ndim)], [str(dtype.itemsize)]
-        for extent in reversed(shape[1:]):
-            strides.insert(0, self._product([strides[0], extent]))
-        return Value(ArrayType(dtype, ndim, True), [array.part(), *shape, *strides])
-
-    def _view(self, array: Value, nodes: Sequence[ast.expr]) -> Value:
-        """A part of an array, with whole axes (`:`) kept."""
-        array = self.strided(array)
-        ndim = array.kind.ndim
-        kept, place = [], array.part()
-        for axis in range(ndim):
-            node = nodes[axis] if axis < len(nodes) else ast.Slice()
-            if isinstance(node, ast.Slice):
-                if node.lower or node.upper or node.step:
-                    self.refuse(node)
-                kept.append(axis)
-            else:
-                at = self.whole(self.value(node), array.part(1 + axis))
-                offset = self.emit(f"mul nsw i64 {at}, {array.part(1 + ndim + axis)}")
-                place = self.emit(f"getelementptr i8, ptr {place}, i64 {offset}")
-        if not kept:
-            return Value(RecordType(array.kind.dtype), [place])
-        parts = [array.part(1 + axis) for axis in kept] + [array.part(1 + ndim + axis) for axis in kept]
-        return Value(ArrayType(array.kind.dtype, len(kept), True), [place, *parts])
 
     # --- calls -------------------------------------------------------------------------------------------------------
 

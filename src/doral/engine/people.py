@@ -122,7 +122,7 @@ def _learn_columns(state: State) -> None:
     """Centre and scale the numbers by the first arrivals."""
     people, n_contexts = state.people, state.tally.shape[1]
     n = min(people.counts[CAME], people.context.size - n_contexts)
-    learn_design(people.design, people.traits[n_contexts:], people.sorted, n)
+    learn_design(people.design, people.traits, n_contexts, n, people.sorted)
     people.counts[KNOWN_FROM] = state.now[0].next
     for row in range(n_contexts, n_contexts + n):
         set_columns(people.design, people.traits[row], people.columns[row])

@@ -100,11 +100,11 @@ def _raw(design: Design, column: int) -> float:
 
 
 @rare
-def learn_design(design: Design, traits: Floats, sorted_: Floats, n: int) -> None:
-    """Centres, scales and knots of the first n rows of traits; `sorted_` (at least n,) is scratch."""
+def learn_design(design: Design, traits: Floats, first: int, n: int, sorted_: Floats) -> None:
+    """Learn centres, scales and knots from n rows of traits; `sorted_` (at least n,) is scratch."""
     for i in range(design.number.size):
         known = 0
-        for row in range(n):
+        for row in range(first, first + n):
             value = traits[row, design.number[i]]
             if not math.isnan(value):
                 sorted_[known] = value
@@ -122,7 +122,7 @@ def learn_design(design: Design, traits: Floats, sorted_: Floats, n: int) -> Non
     design.is_known[0] = 1
     for column in range(1, design.first.size):
         for row in range(n):
-            _set_z(design, traits[row])
+            _set_z(design, traits[first + row])
             sorted_[row] = _raw(design, column)
         mean, square = _moments(sorted_, n)
         design.shift[column], design.unit[column] = mean, math.sqrt(square) if square > 1e-12 else 1.0

@@ -322,7 +322,7 @@ def move_variances(line: Line) -> None:
     each = guess / max(1, p - 1)
     score, information = line.square[3, 0], line.square[3, 1] if p > 1 else line.square[2, 0]
     _score_own(line, score, information)
-    usual = _usual(line, line.own, each, score, information)
+    usual = _usual(line, _OWN, each, score, information)
     for i in range(p):
         if _is_first(line, i):
             line.own[i] = _moved(line, i, line.own[i], guess if i == 0 else usual, score, information)
@@ -330,7 +330,7 @@ def move_variances(line: Line) -> None:
     for kind in range(2 if q > 1 else 1):  # what all arms share, what their features make of it
         _score_common(line, kind, score, information)
         part = 1.0 if kind == 0 else 1.0 / (q - 1.0)
-        usual = _usual(line, line.common[:, kind], each * part, score, information)
+        usual = _usual(line, kind, each * part, score, information)
         for i in range(p):
             if _is_first(line, i) and (i > 0 or kind > 0):  # of the constant, it is as large as rewards are
                 before = line.common[i, kind]
@@ -338,12 +338,16 @@ def move_variances(line: Line) -> None:
                 _set_common(line, i, kind, after)
 
 
+_OWN = -1  # in the place of a kind of common variances
+
+
 @rare
-def _usual(line: Line, variance: Floats, guess: float, score: Floats, information: Floats) -> float:
-    """What is usual over all columns but the constant, with one more that is as guessed."""
+def _usual(line: Line, kind: int, guess: float, score: Floats, information: Floats) -> float:
+    """Return the usual variance of all columns but the constant, with one more that is as guessed."""
     total, known = 1.0 / guess, 1.0 / (guess * guess)
     for i in range(1, score.size):
-        total += score[i] + information[i] * variance[i]
+        variance = line.own[i] if kind == _OWN else line.common[i, kind]
+        total += score[i] + information[i] * variance
         known += information[i]
     return max(above_zero(total / known, known), FLOOR * line.scale[0])
 

@@ -147,7 +147,11 @@ def simulate_to(
     experiment = Experiment(chosen, places, seed)
     about = {
         "name": target.stem if name is None else _check.name("name", name),
-        "settings": _settings(experiment),
+        "settings": {
+            "seed": seed,
+            "policies": {policy_name(one): _describe_policy(one) for one in chosen},
+            "scenarios": {one.name: _shortened(describe_scenario(one)) for one in places},
+        },
         "versions": versions(),
         "first_run": first_run,
         "runs": runs,
@@ -166,15 +170,6 @@ def simulate_to(
     )
 
 
-def _settings(experiment: Experiment) -> dict[str, Any]:
-    """Return what decides the numbers of a run, in values that JSON can hold; Python code by its name alone."""
-    return {
-        "seed": experiment.seed,
-        "policies": {policy_name(one): _describe_policy(one) for one in experiment.policies},
-        "scenarios": {one.name: _describe_truth(one) for one in experiment.scenarios},
-    }
-
-
 def _describe_policy(policy: object) -> Any:
     if isinstance(policy, PolicyOptions | Rival):
         return _shortened(policy.to_dict())
@@ -186,12 +181,6 @@ def _describe_policy(policy: object) -> Any:
     if name == "<lambda>":
         raise InvalidValue("policy", policy, "must have a name by which its runs are known: a class or a function")
     return {"python": name}
-
-
-def _describe_truth(scenario: Scenario) -> Any:
-    """Return the whole scenario where it is data; of people and laws, digests and names."""
-    data = {} if scenario.people is not None else scenario.to_dict()
-    return _shortened(describe_scenario(scenario) | data)
 
 
 def _shortened(value: Any) -> Any:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import inspect
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from doral._cached import ByDigest
 from doral.numerics.elementary import product
 from doral.pages.notebook import card, note, small_table
 from doral.problem.display import called, problem_in_words
-from doral.simulation.scenario.arrivals import Arrivals
-from doral.simulation.scenario.calendar import Calendar
-from doral.simulation.scenario.people import Crowd, Table
+from doral.simulation.scenario.people import Table
+from doral.simulation.scenario.rows import Rows
 from doral.simulation.scenario.scenario import Scenario
 
 _MOST_ARMS, _MOST_CONTEXTS = 8, 12  # in a table
@@ -115,69 +114,37 @@ def _delays(scenario: Scenario) -> str:
     return "; ".join(laws[:_MOST_LAWS]) + (f"; and {more:,} more" if more > 0 else "")
 
 
-def _describe_law(value: Any) -> Any:
-    """Return plain values: of a table its digest, of a law its name, its fields and the digest of its file."""
-    if isinstance(value, Table):
-        return {"shape": list(value.numbers.shape), "digest": value.digest}
-    if isinstance(value, Crowd):
-        return {"people": value.size, "features": list(value.columns), "digest": value.digest}
-    if not callable(value):
+def describe_scenario(scenario: Scenario) -> dict[str, Any]:
+    """Return what decides the draws of a scenario, in values that JSON can hold: digests of arrays, sources of laws."""
+    follows = ("delays", "means") if scenario.rows is not None else ()
+    names = [field.name for field in dataclasses.fields(scenario) if field.name not in follows]
+    return {name: _plain(getattr(scenario, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float | bool):
         return value
-    home = value if inspect.isroutine(value) else type(value)
-    name = f"{home.__module__}.{home.__qualname__}"
-    fields: dict[str, Any] = {}
-    if dataclasses.is_dataclass(value):
-        fields = {one.name: _plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
-    return {"law": name, **fields, "source": _source_of(home)}
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    if isinstance(value, Rows):  # column by column, so that a message can say which differs
+        columns = {name: getattr(value, name) for name in ("starts", "reward", "delay", "cost", "weight")}
+        return {name: None if one is None else Table(one).digest for name, one in columns.items()}
+    if isinstance(value, ByDigest):
+        return {"digest": value.digest}
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
+    described = {field.name: _plain(getattr(value, field.name)) for field in fields}
+    if not callable(value):
+        return described or repr(value)
+    law = value if inspect.isroutine(value) else type(value)
+    return {"law": f"{law.__module__}.{law.__qualname__}", **described, "source": _source_of(law)}
 
 
-def _plain(value: object) -> Any:
-    if isinstance(value, Table | Crowd) or callable(value):
-        return _describe_law(value)
-    return value if isinstance(value, str | int | float | bool | None) else repr(value)
-
-
-def _source_of(home: Any) -> str:
+def _source_of(law: Any) -> str:
     """Return the digest of the file in which a law is defined; "" where it is in none."""
     try:
-        path = inspect.getsourcefile(home)
+        path = inspect.getsourcefile(law)
     except (TypeError, OSError):  # the latter: a class of a notebook
         path = None
     return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path and Path(path).is_file() else ""
-
-
-_LAWS = ("people", "means", "paid", "speed", "frequencies")
-
-
-def describe_scenario(scenario: Scenario) -> dict[str, Any]:
-    """Return what decides the draws of a scenario, in values that JSON can hold."""
-    return {
-        "name": scenario.name,
-        "problem": scenario.problem.to_dict(),
-        "delays": [[law.to_dict() for law in row] for row in scenario.delays],
-        "theta": scenario.theta,
-        "means": None if scenario.people is not None else scenario.means,
-        "features": scenario.features,
-        "noise": scenario.noise,
-        "noise_sd": scenario.noise_sd,
-        "availability": scenario.availability,
-        "shares": scenario.shares,
-        "phases": scenario.phases,
-        **({} if scenario.arrivals is None else {"arrivals": _of_arrivals(scenario.arrivals)}),
-        **({} if scenario.people is None else _of_people(scenario)),
-    }
-
-
-def _of_arrivals(arrivals: Arrivals | Calendar) -> dict[str, Any]:
-    if isinstance(arrivals, Calendar):
-        return {"calendar": arrivals.digest, "arrivals": int(arrivals.times.size)}
-    return asdict(arrivals)
-
-
-def _of_people(scenario: Scenario) -> dict[str, Any]:
-    """Return people and what is true of them: tables by their digests, laws by their sources."""
-    return {
-        **{field: _describe_law(getattr(scenario, field)) for field in _LAWS},
-        "population": scenario.population,
-        **({} if scenario.strata is None else {"strata": asdict(scenario.strata)}),
-    }

@@ -16,7 +16,6 @@ from doral import _check
 from doral.delays import from_dict as law_from_dict
 from doral.errors import DoralError, InvalidValue
 from doral.person import feature_from_dict, feature_to_dict
-from doral.problem import Problem
 from doral.simulation.scenario.arrivals import Arrivals, Bursts
 from doral.simulation.scenario.calendar import Calendar
 from doral.simulation.scenario.notation import check_keys, read_file, scenario_values
@@ -170,7 +169,7 @@ def _plain_arrivals(arrivals: Arrivals | Calendar) -> dict[str, Any]:
 
 def _arrivals(value: object) -> Arrivals | Calendar:
     if not isinstance(value, Mapping) or value.get("type") not in ("Arrivals", "Calendar"):
-        raise InvalidValue("arrivals", value, 'must be a mapping with the "type" Arrivals or Calendar')
+        raise InvalidValue("arrivals", value, "must be a number of arrivals, or a mapping with `number` or `times`")
     if value["type"] == "Calendar":
         options = ("contexts", "day", "block", "watched", "resampled")
         given = _check.keys("arrivals", value, required=("type", "times"), optional=options)
@@ -228,7 +227,6 @@ def _rows(value: object) -> Any:
 
 
 def _from_dict(given: dict[str, Any]) -> Scenario:
-    given["problem"] = Problem.from_dict(given["problem"])
     if given.get("delays") is not None:
         given["delays"] = _laws(given["delays"])
     changes = {"rows": _rows, "arrivals": _arrivals, "strata": _strata}

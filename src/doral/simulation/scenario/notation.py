@@ -140,7 +140,7 @@ def scenario_values(value: Mapping[str, Any], *, known: Sequence[str]) -> dict[s
     if problem.until is not None:
         remedy = 'is a date; a simulation asks how long it takes, as in "until": "56d"'
         raise InvalidValue("until", problem.until, remedy)
-    data["problem"] = problem.data
+    data["problem"] = Problem.from_dict(problem.data)  # here: what is wrong with it says less of what follows
     contexts, arms = names_of(problem.data.get("contexts")), names_of(problem.data["arms"])
     if data.get("delays") is not None:
         data["delays"] = _delays(data["delays"], {*contexts, *arms}, clock=clock)
@@ -221,14 +221,16 @@ def _table(field: str, value: Any, contexts: list[str], arms: list[str]) -> dict
     if not isinstance(value, Mapping):
         return {}
     rows = _check.by_name(field, value, contexts, kind="context")
-    return {
-        field: [
-            _check.by_name(f"{field} of context {shown(name)}", row, arms, kind="arm")
-            if isinstance(row, Mapping)
-            else row
-            for name, row in zip(contexts, rows, strict=True)
-        ]
-    }
+    for i, name in enumerate(contexts):
+        where = f"{field} of context {shown(name)}"
+        if isinstance(rows[i], Mapping):
+            rows[i] = _check.by_name(where, rows[i], arms, kind="arm")
+            rows[i] = [
+                _check.finite_number(f"{where}, arm {shown(arm)}", one) for arm, one in zip(arms, rows[i], strict=True)
+            ]
+        elif isinstance(rows[i], str):
+            raise InvalidValue(where, rows[i], "must be a number, or one for each arm")
+    return {field: rows}
 
 
 def _arrivals(value: Any, *, clock: Clock) -> Any:

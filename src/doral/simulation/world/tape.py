@@ -149,18 +149,18 @@ def fill_uniforms(draws: Draws, seed: np.uint64, run: np.uint64, lane: int) -> N
 
 
 @kernel
-def find_context(cumulative_shares: Floats, u: float) -> int:
-    """The first context whose cumulative share is above `u`; the last one where rounding leaves none."""
-    last = cumulative_shares.size - 1
+def find_context(cumulative_shares: Floats, first: int, n: int, u: float) -> int:
+    """Return the first of n contexts whose cumulative share is above `u`; the last one where rounding leaves none."""
+    last = n - 1
     if last < WALKED_CONTEXTS:
         n_below = 0
         for j in range(last):  # all of them: when to stop is hard to guess
-            n_below += u >= cumulative_shares[j]
+            n_below += u >= cumulative_shares[position(first + j)]
         return n_below
     low, high = 0, last
     while low < high:
         middle = (low + high) >> 1
-        if u >= cumulative_shares[middle]:
+        if u >= cumulative_shares[position(first + middle)]:
             low = middle + 1
         else:
             high = middle
@@ -182,7 +182,7 @@ def _who_comes(world: World, round_: int, u: float) -> int:
     if shares.size == 0:
         return min(int(u * n), n - 1)
     first = phase_of(world, round_) * n if shares.size > n else 0
-    return find_context(shares[first : first + n], u)
+    return find_context(shares, first, n, u)
 
 
 @kernel
@@ -201,7 +201,7 @@ def record(tape: Tape, world: World, seed: np.uint64, run: np.uint64, first_roun
         if world.come.size > 0:
             tape.context[i] = world.come[min(first_round + i, world.come.size) - 1]
         elif world.classes.size == 0:
-            tape.context[i] = find_context(world.cumulative_shares, to_uniform(who))
+            tape.context[i] = find_context(world.cumulative_shares, 0, world.cumulative_shares.size, to_uniform(who))
         else:
             tape.context[i] = _who_comes(world, first_round + i, to_uniform(who))
         tape.delay[i] = to_uniform(wait)
