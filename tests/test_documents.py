@@ -140,3 +140,12 @@ def test_links_between_documents_lead_somewhere() -> None:
             if section:
                 headings = re.findall(r"^#+ (.*)$", there.read_text(), flags=re.MULTILINE)
                 assert section in map(anchor, headings), f"{name(page)} -> {target}"
+
+
+def test_files_that_the_architecture_names_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    source, table = ROOT / "src" / "doral", text.partition("## Where do I change")[2]
+    named = re.findall(r"`([\w/]+(?:\.py|/))`", text)
+    assert len(named) > 100
+    assert [one for one in named if not list(source.glob(f"**/{one.rstrip('/')}"))] == []
+    assert [one for one in re.findall(r"`([\w/]+(?:\.py|/))`", table) if not (source / one).exists()] == []
