@@ -26,7 +26,7 @@ from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.errors import NewerDatabase, OutcomeUnknown, StorageBusy, StorageError
 from doral.live.storage.sql_log import rows_of
-from doral.live.storage.sqlite import SqliteConnection, Turns
+from doral.live.storage.sqlite import SqliteConnection, WriterQueue
 from doral.live.store import Store
 from tests.live import writer
 from tests.live.checks import adds_up, log_is_whole
@@ -594,7 +594,7 @@ def test_whoever_has_just_written_stands_behind_the_one_who_waits(campaign: Camp
     del campaign  # there is a file now
     said: list[str] = []
     one, other = (SqliteConnection(path) for _ in range(2))
-    looking = Turns(path)
+    looking = WriterQueue(path)
 
     def wait_and_write() -> None:
         other.begin(1)
@@ -646,7 +646,7 @@ def test_the_queue_survives_whoever_stands_in_it(campaign: Campaign, path: Path)
     at_head, said = os.pipe()
     holder = os.fork()
     if holder == 0:
-        turns = Turns(path)
+        turns = WriterQueue(path)
         turns.take(time.monotonic() + 5)
         child = os.fork()
         if child == 0:

@@ -363,7 +363,8 @@ def gathered(problem: Problem, content: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_person(problem: Problem, request: Mapping[str, Any]) -> None:
     """Refuse what a campaign would refuse of a row, before anything is stored."""
-    from doral.live.events.person import asked_of, context_for, person_for
+    from doral.live.events.person import asked_of, person_for
+    from doral.live.kinds.decide import context_for
 
     person_for(problem, asked_of(*(request.get(name) for name in ("features", "weight", "deadline"))))
     if request.get("context") is None:

@@ -264,6 +264,7 @@ class Engine:
     def __init__(self, blueprint: Blueprint) -> None:
         self._n_traits = blueprint.problem.n_traits
         self._one = self._room(0)  # room for one arrival, so that a single decision makes no arrays
+        self._arrival = self._one.tree
         self._elsewhere = self._room(0)  # the same for one that was decided elsewhere
         self._answers: dict[int, Block[Answers]] = {}  # the same for so many answers
         self.start(blueprint)
@@ -301,13 +302,14 @@ class Engine:
         """Decide for one arrival. `offered` is (1, arms), or (1, 0) where all arms are; `time`, if it is not what the
         clock shows, is when the decision counts as made.
         """
-        if offered.shape[1] != self._one.tree.available.shape[1]:
+        if offered.shape[1] != self._arrival.available.shape[1]:
             self._one = self._room(offered.shape[1])
-        one = self._one.tree
+            self._arrival = self._one.tree
+        one = self._arrival
         one.traits[0], one.weights[0], one.deadlines[0] = who
         one.contexts[0], one.clocks[0], one.times[0] = context, clock, clock if time is None else time
         one.available[0] = offered[0]
-        self._arrive(self._one)
+        self._arrive(self._one, 1)
         return Decided(*one.decided[0].item())
 
     def decide_many(
@@ -352,11 +354,10 @@ class Engine:
             np.zeros(n, dtype=np.float64) if costs is None else np.array(costs, dtype=np.float64),
             np.zeros(n, dtype=VERDICT),
         )
-        self._arrive(Block(arrivals))
+        self._arrive(Block(arrivals), n)
         return arrivals.decided
 
-    def _arrive(self, arrivals: Block[Arrivals]) -> None:
-        n = arrivals.tree.contexts.size
+    def _arrive(self, arrivals: Block[Arrivals], n: int) -> None:
         if n > MOST_EVENTS:
             self.wait_for_program()
         arrive, done = self._program["arrive"], 0

@@ -20,8 +20,8 @@ from doral.engine.setup import longest
 from doral.errors import DoralError, InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.events.event import DECIDE_SCOPE, STATE_NAMES, Deciding
-from doral.live.events.person import context_for, features_of
-from doral.live.kinds.decide import Decide, arrival_of
+from doral.live.events.person import features_of
+from doral.live.kinds.decide import Decide, arrival_of, context_for
 from doral.live.kinds.request import as_batch, scoped_key, used_keys
 from doral.live.runtime.group_commit import each, store_each
 from doral.live.runtime.session import Session

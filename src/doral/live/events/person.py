@@ -93,15 +93,6 @@ def _check_deadline(problem: Problem, deadline: float | None) -> None:
         raise InvalidValue("deadline", deadline, f"must be at most {longest:g}, the longest of the problem")
 
 
-def context_for(problem: Problem, name: str | None) -> int:
-    """Where there is only one context it need not be said."""
-    if name is not None:
-        return problem.context_index(name)
-    if problem.n_contexts > 1:
-        raise InvalidValue("context", None, f"say which: {', '.join(problem.context_names[:10])}")
-    return 0
-
-
 def written(person: Person) -> str:
     """As JSON. Numbers are finite."""
     content: dict[str, object] = {"salt": person.salt, "features": person.features}

@@ -15,7 +15,7 @@ from doral.engine.decide import SKIPPED_OVER, SKIPPED_UNAVAILABLE
 from doral.engine.engine import NO_FEATURES, Who
 from doral.engine.engine import Decided as Chosen
 from doral.engine.explain import explain_effects
-from doral.errors import DoralError
+from doral.errors import DoralError, InvalidValue
 from doral.live.errors import BrokenLog
 from doral.live.events.codec import DecidedColumns
 from doral.live.events.event import (
@@ -29,7 +29,7 @@ from doral.live.events.event import (
     Event,
     known,
 )
-from doral.live.events.person import NOTHING_ASKED, Asked, asked_of, context_for, explained, person_for, who_of
+from doral.live.events.person import NOTHING_ASKED, Asked, asked_of, explained, person_for, who_of
 from doral.live.events.row import hash_key
 from doral.live.kinds.request import Request, check_same, read_all, scoped_key, used_keys
 from doral.live.runtime.clock import Stamp
@@ -38,7 +38,7 @@ from doral.live.state.parts import times
 from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
 from doral.live.views.decision import Decision, make_decision
-from doral.problem import MAX_ARMS
+from doral.problem import MAX_ARMS, Problem
 
 _ROUNDING = 1e-8  # of what is left: how far the engine's floats may be from it
 _ALL_TO_ONE: Bits = np.zeros((1, 0), dtype=np.uint8)  # one arrival to which all arms are offered
@@ -78,6 +78,15 @@ def arrival_of(one: object) -> Arrival:
         return Arrival(one)
     optional = ("context", "available", "key", "at", *Asked._fields)
     return make_arrival(**_check.keys("arrival", one, required=(), optional=optional))
+
+
+def context_for(problem: Problem, name: str | None) -> int:
+    """Return the number of a context; where there is only one it need not be said."""
+    if name is not None:
+        return problem.context_index(name)
+    if problem.n_contexts > 1:
+        raise InvalidValue("context", None, f"say which: {', '.join(problem.context_names[:10])}")
+    return 0
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------

@@ -28,8 +28,8 @@ from doral.live.events.event import (
     Settlement,
     known,
 )
-from doral.live.events.person import Asked, asked_of, context_for, person_for, repeated
-from doral.live.kinds.decide import who_for
+from doral.live.events.person import Asked, asked_of, person_for, repeated
+from doral.live.kinds.decide import context_for, who_for
 from doral.live.kinds.request import Request, Subject, check_same, scoped_key, used_keys
 from doral.live.runtime.clock import Stamp
 from doral.live.state.parts import exact, minus

@@ -17,7 +17,7 @@ from doral.live.events.codec import decode
 from doral.live.events.event import Forgotten, known
 from doral.live.events.row import FORGOTTEN, Row, beginning, check, damaged, has_types
 from doral.live.kinds.request import as_batch
-from doral.live.storage.connection import Patience
+from doral.live.storage.connection import Retry
 from doral.live.storage.contract import CampaignRow, Log, Storage
 from doral.live.storage.service_tables import KeyRow
 from doral.live.storage.sqlite_copy import copied_keys, prepare_copy, reading_copy, write_copy
@@ -38,12 +38,12 @@ def back_up(storage: Storage, path: object, names: Iterable[str] | None, *, keys
 
 def _persistently(storage: Storage, target: Path, wanted: Sequence[str] | None, keys: Sequence[KeyRow]) -> int:
     """A connection that broke is no longer at the moment that was being copied: all of it again, into a new file."""
-    patience = Patience()
+    retry = Retry()
     for _ in range(_ATTEMPTS - 1):
         try:
             return _back_up(storage, target, wanted, keys)
         except ConnectionLost as error:
-            patience.wait(error)
+            retry.wait(error)
     return _back_up(storage, target, wanted, keys)
 
 

@@ -29,7 +29,7 @@ from doral.live.runtime.open_sessions import OpenSessions
 from doral.live.runtime.replay import LogReader, apply
 from doral.live.state.definition import engine_name
 from doral.live.state.state import CampaignState
-from doral.live.storage.connection import Patience, refuse_child
+from doral.live.storage.connection import Retry, refuse_child
 from doral.live.storage.contract import CampaignRow, Log, Storage
 from doral.live.storage.service_tables import ActRow
 from doral.prediction.python_policy import PolicyMaker
@@ -109,7 +109,7 @@ class Session:
         """Ask something of the log and of a state that includes all that is committed."""
         refuse_child(self._pid)
         with self._lock, self._inside:
-            patience = Patience()
+            retry = Retry()
             while True:
                 try:
                     log = self._open()
@@ -123,7 +123,7 @@ class Session:
                     self._find_again(error)
                 except ConnectionLost as error:
                     self._drop()
-                    patience.wait(error)
+                    retry.wait(error)
                 except BrokenLog:
                     self._report_damage()
                     raise
@@ -133,7 +133,7 @@ class Session:
         reading and writing meanwhile.
         """
         refuse_child(self._pid)
-        patience = Patience()
+        retry = Retry()
         while True:
             try:
                 with self._storage.reading() as campaigns:
@@ -142,7 +142,7 @@ class Session:
                         raise CampaignGone(f"campaign {self.row.name!r} was deleted")
                     return ask(log, self.reader.another())
             except ConnectionLost as error:
-                patience.wait(error)
+                retry.wait(error)
             except BrokenLog:
                 self._report_damage()
                 raise
@@ -185,16 +185,17 @@ class Session:
             requests: In their order. One that forgets people has to be the last: the state that the others need does
                 not exist before all is read anew.
         """
-        refuse_child(self._pid)
+        if os.getpid() != self._pid:
+            refuse_child(self._pid)
         with self._lock, self._inside:
-            patience = Patience()
+            retry = Retry()
             events: list[Event] = []
             found: list[Any] = []
             is_open = False  # whether they may have been stored through a connection that broke
             while True:
                 try:
                     log = self._open()
-                    self._begin(log, patience)
+                    self._begin(log, retry)
                     try:
                         state = self._catch_up(log)
                         # Under the lock no other process can still be committing: what is not there never will be.
@@ -220,7 +221,7 @@ class Session:
                 except ConnectionLost as error:
                     self._drop()
                     is_open = bool(events)
-                    self._wait(patience, error, events)
+                    self._wait(retry, error, events)
                 except StorageBusy as error:
                     if is_open:  # the lock may be held by the other end of our own broken connection
                         raise outcome_unknown("the connection broke, and others have held the lock since") from error
@@ -231,7 +232,7 @@ class Session:
             self._afterwards(log, state, events)
             return found
 
-    def _begin(self, log: Log, patience: Patience) -> None:
+    def _begin(self, log: Log, retry: Retry) -> None:
         """Begin a transaction, one at a time: a signal may call this very thread in, and what it stored in the middle
         of another request would be committed with that, or undone.
         """
@@ -242,7 +243,7 @@ class Session:
             )
         self._is_writing = True
         try:
-            log.begin(within_s=patience.left_s)
+            log.begin(within_s=None if retry.gives_up_at is None else retry.left_s)
         except BaseException:
             self._is_writing = False
             raise
@@ -340,9 +341,9 @@ class Session:
         """Begin a transaction, change nothing, and undo it."""
         self.read(lambda log, _: log.try_to_write())
 
-    def _wait(self, patience: Patience, error: ConnectionLost, attempted: list[Event]) -> None:
+    def _wait(self, retry: Retry, error: ConnectionLost, attempted: list[Event]) -> None:
         try:
-            patience.wait(error)
+            retry.wait(error)
         except ConnectionLost:
             if attempted:
                 raise outcome_unknown(str(error)) from error
@@ -389,11 +390,12 @@ class Session:
 
     def _rest(self) -> None:
         """After the outermost call: the state stays, for the next one looks at the head of the log first."""
-        if self._log is not None:
+        if self._log is not None and self._storage.shares_connections:
             self._log.rest()
-        if self._opened is not None and self._state is not None:
+        opened = self._opened
+        if opened is not None and opened.most_bytes is not None and self._state is not None:
             try:
-                self._opened.rested(self, self._state, self.watch_bytes)
+                opened.rested(self, self._state, self.watch_bytes)
             except Exception:  # the caller has the answer, and must not hear of another campaign's end
                 logger.exception("campaign %r: others could not be closed to make room", self.row.name)
 

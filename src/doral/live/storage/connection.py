@@ -129,18 +129,18 @@ _PAUSE_S = 0.05
 logger = logging.getLogger("doral.live")
 
 
-class Patience:
+class Retry:
     """Of one request."""
 
-    _give_up_at: float | None = None
+    gives_up_at: float | None = None
     _pause_s = _PAUSE_S
 
     def wait(self, error: ConnectionLost) -> None:
         """A pause before the next attempt; the error itself, once it has lasted too long."""
         now = time.monotonic()
-        if self._give_up_at is None:
-            self._give_up_at = now + RECONNECT_S
-        if now > self._give_up_at:
+        if self.gives_up_at is None:
+            self.gives_up_at = now + RECONNECT_S
+        if now > self.gives_up_at:
             raise error
         logger.warning("%s; trying again", error)
         time.sleep(self._pause_s)
@@ -149,7 +149,7 @@ class Patience:
     @property
     def left_s(self) -> float | None:
         """How much is left after a connection broke; None as long as none did."""
-        return None if self._give_up_at is None else max(0.0, self._give_up_at - time.monotonic())
+        return None if self.gives_up_at is None else max(0.0, self.gives_up_at - time.monotonic())
 
 
 Identity: TypeAlias = tuple[int, int]  # device and inode

@@ -14,7 +14,7 @@ from threading import RLock
 from typing import Any, TypeVar
 
 from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageError
-from doral.live.storage.connection import BOOKS_LOCK, Connection, Patience, refuse_child
+from doral.live.storage.connection import BOOKS_LOCK, Connection, Retry, refuse_child
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,27 +226,27 @@ class SqlBooks(Books):
 
     def _read(self, ask: Callable[[_Asked], Result]) -> Result:
         refuse_child(self._pid)
-        patience, line = Patience(), self._reading
+        retry, line = Retry(), self._reading
         with line.lock:
             while True:
                 try:
                     return ask(_Asked(line.opened(), again=False))
                 except ConnectionLost as error:
                     line.close()
-                    patience.wait(error)
+                    retry.wait(error)
                 except StorageError:  # another file may be in its place: look at it anew the next time
                     line.close()
                     raise
 
     def _write(self, ask: Callable[[_Asked], Result]) -> Result:
         refuse_child(self._pid)
-        patience, line = Patience(), self._writing
+        retry, line = Retry(), self._writing
         again = False
         with line.lock:
             while True:
                 try:
                     connection = line.opened()
-                    connection.begin(BOOKS_LOCK, within_s=patience.left_s)
+                    connection.begin(BOOKS_LOCK, within_s=retry.left_s)
                     try:
                         found = ask(_Asked(connection, again=again))
                         again = True
@@ -256,7 +256,7 @@ class SqlBooks(Books):
                         raise
                 except ConnectionLost as error:
                     line.close()
-                    self._wait(patience, error, again=again)
+                    self._wait(retry, error, again=again)
                 except StorageError:
                     line.close()
                     raise
@@ -264,9 +264,9 @@ class SqlBooks(Books):
                     return found
 
     @staticmethod
-    def _wait(patience: Patience, error: ConnectionLost, *, again: bool) -> None:
+    def _wait(retry: Retry, error: ConnectionLost, *, again: bool) -> None:
         try:
-            patience.wait(error)
+            retry.wait(error)
         except ConnectionLost:
             if not again:
                 raise

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageError
 from doral.live.events.row import Row
 from doral.live.storage import old_archives, sqlite_file
-from doral.live.storage.connection import SCHEMA_LOCK, Connection, Patience, Timeouts, refuse_child
+from doral.live.storage.connection import SCHEMA_LOCK, Connection, Retry, Timeouts, refuse_child
 from doral.live.storage.contract import CampaignRow, Log, Pages, Storage
 from doral.live.storage.schema import HEAD, REVISIONS, bring_up_to_date
 from doral.live.storage.service_tables import ActRow, Books, SqlBooks, note_in
@@ -96,13 +96,13 @@ class SqlStorage(Storage):
 
     def create(self, *, name: str, tag: str, first: Row, act: ActRow | None = None) -> CampaignRow:
         row = CampaignRow(id=0, name=name, tag=tag, created_at=first.at)
-        patience = Patience()
+        retry = Retry()
         is_open = False  # whether an attempt of ours may have been stored
         while True:
             try:
                 connection = self._opened()
                 try:
-                    connection.begin(SCHEMA_LOCK, within_s=patience.left_s)
+                    connection.begin(SCHEMA_LOCK, within_s=retry.left_s)
                     try:
                         campaign_id = self._find(connection, name, tag) if is_open else None
                         if campaign_id is None:
@@ -118,7 +118,7 @@ class SqlStorage(Storage):
                     connection.close()
             except ConnectionLost as error:
                 try:
-                    patience.wait(error)
+                    retry.wait(error)
                 except ConnectionLost:
                     if not is_open:
                         raise
@@ -145,7 +145,7 @@ class SqlStorage(Storage):
         return {row.name: row.last_event or 0 for row in self._looked(_rows_with_heads)}
 
     def _looked(self, look: Callable[[Connection], list[CampaignRow]]) -> list[CampaignRow]:
-        patience = Patience()
+        retry = Retry()
         while True:
             try:
                 connection = self._opened()
@@ -154,7 +154,7 @@ class SqlStorage(Storage):
                 finally:
                     connection.close()
             except ConnectionLost as error:
-                patience.wait(error)
+                retry.wait(error)
 
     def open_log(self, row: CampaignRow) -> Log:
         connection = self._opened()

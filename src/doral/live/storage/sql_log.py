@@ -28,6 +28,8 @@ class _Statements:
         columns = ", ".join(COLUMNS)
         mark, schema = connection.placeholder, connection.schema
         self.mark, self.schema = mark, schema
+        marks = ", ".join([mark] * len(_INSERTED))
+        self.insert = f"INSERT INTO {schema}events ({', '.join(_INSERTED)}) VALUES ({marks})"
         self.set_head = f"UPDATE {schema}campaigns SET last_sequence = {mark}, head = {mark} WHERE id = {mark}"
         self.head = (
             "SELECT tag, archived, last_sequence, head, "
@@ -112,9 +114,12 @@ class SqlLog(Log):
         return counted("decision", _BY_DECISION), counted("key_hash", _BY_KEY)
 
     def append(self, rows: Sequence[Row]) -> None:
-        first = (self._id,)
         last = rows[-1]
-        stored = self._connection.insert("events", _INSERTED, [first + row for row in rows])
+        if len(rows) == 1:
+            stored = self._connection.execute_many(self._sql.insert, ((self._id, *last),))
+        else:
+            first = (self._id,)
+            stored = self._connection.insert("events", _INSERTED, [first + row for row in rows])
         moved = self._connection.execute_many(self._sql.set_head, ((last.sequence, last.chain, self._id),))
         if stored != len(rows) or moved != 1:
             raise stored_less(min(stored, moved), len(rows))

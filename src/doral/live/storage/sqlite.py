@@ -16,6 +16,16 @@ from doral.live.errors import BrokenLog, OutcomeUnknown, StorageBusy, StorageErr
 from doral.live.storage import sqlite_file
 from doral.live.storage.connection import WORTH_A_LINE_S, Connection, Timeouts, note_closed, note_open, note_wait
 
+try:
+    import fcntl
+except ImportError:  # not on this platform
+    HAS_LOCKS = False
+else:
+    HAS_LOCKS = True
+
+SUFFIX = "-queue"
+_QUEUE_LOOK_S = 0.0003  # the same for all who wait, so that all have the same chance
+
 _LOOK_S = 0.0002
 _READ_AGAIN = 20
 T = TypeVar("T")
@@ -37,16 +47,16 @@ class SqliteConnection(Connection):
         sqlite_file.check_there(path)
         self.is_read_only = not sqlite_file.can_write(path)
         self._stamp: tuple[object, ...] = ()
-        self._turns: Turns | None = None
+        self._queue: WriterQueue | None = None
         self._is_writing = False  # in a transaction
         self._open()
         try:
             if not self.is_read_only:
-                self._patiently(lambda: self._run("PRAGMA journal_mode = WAL").fetchall())
+                self._retry(lambda: self._run("PRAGMA journal_mode = WAL").fetchall())
                 self.execute("PRAGMA synchronous = FULL")
                 self.execute("SELECT 1 FROM sqlite_master")  # makes the files beside it, if they are not there
                 self._watched.watch_log()
-                self._turns = Turns(self._path)
+                self._queue = WriterQueue(self._path)
         except BaseException:
             self._close()
             raise
@@ -99,19 +109,19 @@ class SqliteConnection(Connection):
                 f"{self._path}: is read-only here; nothing was changed: make the file and its folder writable, "
                 "and open the store again"
             )
-        assert self._turns is not None
+        assert self._queue is not None
         since = time.monotonic()
         until = since + self._timeouts.lock_s if within_s is None else since + min(within_s, self._timeouts.lock_s)
-        if not self._turns.take(until):
+        if not self._queue.take(until):
             raise self._busy("others are waiting for it, too")
         try:
             self._run("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
             if not sqlite_file.is_busy(error):
                 raise self._translated(error) from error
-            self._patiently(lambda: self._run("BEGIN IMMEDIATE"), until)
+            self._retry(lambda: self._run("BEGIN IMMEDIATE"), until)
         finally:
-            self._turns.leave()
+            self._queue.leave()
         self._is_writing = True
         try:
             self._watched.check(self._view)
@@ -133,7 +143,7 @@ class SqliteConnection(Connection):
 
     def begin_reading(self) -> None:
         self._watched.check_path()
-        self._translating(lambda: self._patiently(self._begin_reading))
+        self._translating(lambda: self._retry(self._begin_reading))
 
     def _begin_reading(self) -> None:
         self._run("BEGIN")
@@ -162,9 +172,9 @@ class SqliteConnection(Connection):
         def run(sql: str) -> list[tuple[Any, ...]]:
             return self._run(sql).fetchall()
 
-        self._patiently(lambda: run("VACUUM"), until)
+        self._retry(lambda: run("VACUUM"), until)
         while True:
-            busy = self._patiently(lambda: run("PRAGMA wal_checkpoint(TRUNCATE)"), until)[0][0]
+            busy = self._retry(lambda: run("PRAGMA wal_checkpoint(TRUNCATE)"), until)[0][0]
             if not busy:
                 return
             if time.monotonic() > until:
@@ -211,7 +221,7 @@ class SqliteConnection(Connection):
         if self._stamp:
             return self._read_unlocked(ask)
         self._watched.check_path()
-        return self._translating(lambda: self._patiently(ask))
+        return self._translating(lambda: self._retry(ask))
 
     def has_table(self, name: str) -> bool:
         return bool(self.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
@@ -252,7 +262,7 @@ class SqliteConnection(Connection):
             return ("gone",)
         return now.st_dev, now.st_ino, now.st_mtime_ns, now.st_size, sqlite_file.has_no_log(self._path)
 
-    def _patiently(self, call: Callable[[], T], until: float | None = None) -> T:
+    def _retry(self, call: Callable[[], T], until: float | None = None) -> T:
         while True:
             try:
                 return call()
@@ -301,22 +311,11 @@ class SqliteConnection(Connection):
     def close(self) -> None:
         self._close()
         self._is_writing = False
-        if self._turns is not None:
-            self._turns.close()
+        if self._queue is not None:
+            self._queue.close()
 
 
-try:
-    import fcntl
-except ImportError:  # not on this platform
-    HAS_LOCKS = False
-else:
-    HAS_LOCKS = True
-
-SUFFIX = "-queue"
-_QUEUE_LOOK_S = 0.0003  # the same for all who wait, so that all have the same chance
-
-
-class Turns:
+class WriterQueue:
     """One connection's place in the queue."""
 
     def __init__(self, database: Path) -> None:
@@ -373,7 +372,7 @@ def _opened(database: Path) -> int | None:
     return made
 
 
-_all: weakref.WeakSet[Turns] = weakref.WeakSet()
+_all: weakref.WeakSet[WriterQueue] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
