@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from doral._arrays import Floats
-from doral.estimators.ridge import Ridge, new_ridge, refactor
+from doral.estimators.ridge import Ridge, refactor
+from tests.estimators.states import new_ridge
 
 
 def first_ridge(features: Floats, n_contexts: int, penalty: float, *, copies: int = 1) -> Ridge:

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from doral._arrays import Floats
 from doral.estimators.cells import calibrate_cells
-from doral.estimators.ridge import COUNT, REWARD, SQUARE, Ridge, draw, new_ridge, refactor, update
-from doral.estimators.shrinkage import DEVIATION, EFFECT, NOISE, SPREAD_GUESS, SUCCESS, Prior, calibrate, new_prior
+from doral.estimators.ridge import COUNT, REWARD, SQUARE, Ridge, draw, refactor, update
+from doral.estimators.shrinkage import DEVIATION, EFFECT, NOISE, SPREAD_GUESS, SUCCESS, Prior, calibrate
 from tests.estimators.ridges import first_ridge
+from tests.estimators.states import new_prior, new_ridge
 
 pytestmark = pytest.mark.usefixtures("compiled_alone")
 N_CONTEXTS, N_ARMS, N_FEATURES = 10, 12, 3

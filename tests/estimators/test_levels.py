@@ -22,12 +22,12 @@ from doral.estimators.levels import (
     learn_levels,
     level_mean,
     level_variance,
-    new_level_effects,
     set_levels,
     set_lines,
     set_own_levels,
 )
-from doral.estimators.line import Line, learn_line, new_line, start_variances
+from doral.estimators.line import Line, learn_line, start_variances
+from tests.estimators.states import new_level_effects, new_line
 
 pytestmark = pytest.mark.usefixtures("compiled_alone")
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doral._arrays import Floats
-from doral.estimators.levels import LevelEffects, calibrate_lines, new_level_effects, set_lines
+from doral.estimators.levels import LevelEffects, calibrate_lines, set_lines
 from doral.estimators.line import (
     Line,
     expect_line,
@@ -18,7 +18,6 @@ from doral.estimators.line import (
     learn_common,
     learn_line,
     narrow_lines,
-    new_line,
     see,
     set_arm,
     set_kin,
@@ -26,6 +25,7 @@ from doral.estimators.line import (
     value_by_lines,
     weigh_arm,
 )
+from tests.estimators.states import new_level_effects, new_line
 
 pytestmark = pytest.mark.usefixtures("compiled_alone")
 

@@ -16,9 +16,9 @@ from doral.estimators.median_of_means import (
     basket_count,
     close_pull,
     median_of_means,
-    new_delay_record,
     with_double_room,
 )
+from tests.estimators.states import new_delay_record
 
 pytestmark = pytest.mark.usefixtures("compiled_alone")
 

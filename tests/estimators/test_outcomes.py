@@ -14,20 +14,10 @@ from doral._arrays import Flags, Floats, Ints
 from doral.engine.engine import Engine, Heard
 from doral.engine.options import policy
 from doral.engine.setup import Blueprint
-from doral.estimators.outcomes import (
-    BY,
-    HEAVIEST,
-    HIGH,
-    INSIDE,
-    LOW,
-    PRIOR_ANSWERS,
-    WEIGHT,
-    count_answer,
-    new_outcomes,
-    set_weights,
-)
+from doral.estimators.outcomes import BY, HEAVIEST, HIGH, INSIDE, LOW, PRIOR_ANSWERS, WEIGHT, count_answer, set_weights
 from doral.estimators.ridge import COUNT, REWARD
 from doral.problem import Arm, Problem
+from tests.estimators.states import new_outcomes
 
 ALL_ARMS = np.zeros((1, 0), dtype=np.uint8)
 DEADLINE = 80

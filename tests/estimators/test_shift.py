@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from doral._arrays import Floats
-from doral.estimators.shift import FARTHEST, Shift, count_chance, count_shift, fade_shift, new_shift, solve_shift, times
+from doral.estimators.shift import FARTHEST, Shift, count_chance, count_shift, fade_shift, solve_shift, times
+from tests.estimators.states import new_shift
 
 pytestmark = pytest.mark.usefixtures("compiled_alone")
 

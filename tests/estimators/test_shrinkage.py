@@ -13,18 +13,9 @@ import pytest
 
 from doral._arrays import Floats
 from doral.estimators.ridge import COUNT, REWARD, SQUARE, Ridge
-from doral.estimators.shrinkage import (
-    NOISE,
-    PENALTY,
-    RANGE,
-    SPREAD,
-    SPREAD_GUESS,
-    Prior,
-    calibrate,
-    measure_noise,
-    new_prior,
-)
+from doral.estimators.shrinkage import NOISE, PENALTY, RANGE, SPREAD, SPREAD_GUESS, Prior, calibrate, measure_noise
 from tests.estimators.ridges import first_ridge
+from tests.estimators.states import new_prior
 
 pytestmark = pytest.mark.usefixtures("compiled_alone")
 N_CONTEXTS, N_ARMS, N_FEATURES = 6, 8, 3

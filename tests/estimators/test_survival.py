@@ -11,13 +11,8 @@ from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter
 
 from doral._arrays import Flags, Floats
-from doral.estimators.survival import (
-    age_grid,
-    count_passage,
-    new_return_curves,
-    restricted_mean,
-    return_probability,
-)
+from doral.estimators.survival import age_grid, count_passage, restricted_mean, return_probability
+from tests.estimators.states import new_return_curves
 
 LAST_AGE = 20
 

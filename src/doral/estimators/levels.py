@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Array, Floats, Ints, allocate, axis_fields
+from doral._arrays import Array, Floats, Ints, axis_fields
 from doral.compiled import kernel, position, rare
 from doral.estimators.line import (
     FLOOR,
@@ -62,13 +62,6 @@ class LevelEffects(NamedTuple):
     pair_keys: Annotated[Ints, Array("Lp")]  # a table of levels of two categories and an arm
     pair_answers: Annotated[Floats, Array("Lp")]  # how many of its answers are from people who have both
     n_pairs: Annotated[Ints, Array("1", index="Lp")]
-
-
-def new_level_effects(n_categories: int, n_arms: int, p: int, variance: float) -> LevelEffects:
-    """None so far; `variance` is that of effects while there are no rewards."""
-    levels: LevelEffects = allocate(LevelEffects, {"A": n_arms, "p": p, **level_sizes(n_categories)})
-    start_levels(levels, variance)
-    return levels
 
 
 def level_sizes(n_categories: int) -> dict[str, int]:

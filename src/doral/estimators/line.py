@@ -23,9 +23,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Array, Floats, Ints, allocate
+from doral._arrays import Array, Floats, Ints
 from doral.compiled import kernel, position, rare, shared
-from doral.estimators.ridge import COUNT, REWARD, SQUARE, invert, padded
+from doral.estimators.ridge import COUNT, REWARD, SQUARE, invert
 from doral.estimators.scoring import above_zero, as_guessed, moved
 from doral.estimators.shrinkage import DOUBT, MEAN_SQUARE, NOISE, Prior
 
@@ -73,15 +73,6 @@ class Line(NamedTuple):
 def n_pairs(p: int) -> int:
     """Of p columns, each with itself, too; in whole PAIRS."""
     return -(-p * (p + 1) // 2 // PAIRS) * PAIRS
-
-
-def new_line(arms: Floats, group: Ints, variance: float) -> Line:
-    """Nothing is known; `variance` is that of a column while there are no rewards."""
-    n_arms, q = arms.shape
-    p = group.size
-    line: Line = allocate(Line, {"A": n_arms, "Ap": padded(n_arms), "q": q, "p": p, "pairs": n_pairs(p)})
-    start_line(line, arms, group, variance)
-    return line
 
 
 def start_line(line: Line, arms: Floats, group: Ints, variance: float) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Array, Floats, Ints, allocate
+from doral._arrays import Array, Floats, Ints
 from doral.compiled import kernel, rare
 
 
@@ -23,14 +23,6 @@ class DelayRecord(NamedTuple):
     open_counts: Annotated[Floats, Array("A delays+1", when="opens")]  # Fenwick nodes: open pulls, for `min_age`
     held: Annotated[Ints, Array("A", index="delays+1")]  # delays held
     baskets: Annotated[Floats, Array("baskets")]  # scratch: one mean per basket
-
-
-def new_delay_record(n_arms: int, capacity: int, delta: float, with_open: bool) -> DelayRecord:
-    """Room for `capacity` delays per arm (a power of two, so that a Fenwick tree can grow in place)."""
-    record: DelayRecord = allocate(
-        DelayRecord, {"A": n_arms, "race": 1, **delay_sizes(capacity=capacity, delta=delta, with_open=with_open)}
-    )
-    return record
 
 
 def delay_sizes(*, capacity: int, delta: float, with_open: bool) -> dict[str, int]:

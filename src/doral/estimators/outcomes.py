@@ -16,8 +16,6 @@ shrunk to both together, that is to a weight of 1.
 
 from __future__ import annotations
 
-import numpy as np
-
 from doral._arrays import Floats
 from doral.compiled import kernel, rare
 
@@ -27,13 +25,6 @@ HEAVIEST = 20.0  # no answer counts for more than so many, or for less than one 
 # Rows: answers by the end of an interval, those inside it, and the weight after so many ages passed.
 BY, INSIDE, WEIGHT = 0, 1, 2
 LOW, HIGH = 0, 1  # kinds
-
-
-def new_outcomes(n_arms: int, n_ages: int) -> Floats:
-    """(3, kinds, A, ages + 1), with no data; (3, 2, 0, 0) where outcomes are not told apart."""
-    outcomes = np.zeros((3, 2, n_arms, n_ages + 1 if n_arms else 0))
-    outcomes[WEIGHT] = 1.0
-    return outcomes
 
 
 @kernel

@@ -23,7 +23,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
-from doral._arrays import Array, Floats, Ints, allocate
+from doral._arrays import Array, Floats, Ints
 from doral.compiled.kernels import kernel, position, shared
 from doral.numerics.kernels import POSTERIOR, normal_quantile, philox, to_uniform
 
@@ -77,32 +77,6 @@ class Ridge(NamedTuple):
     keep: Annotated[Floats, Array("nrows Ap", when="deviates")]  # weight of the line in the estimate
     own: Annotated[Floats, Array("nrows Ap", when="deviates")]  # what the cell adds to that: (1 - keep) y
     doubt: Annotated[Floats, Array("nrows Ap", when="deviates")]  # the variance of that: keep kappa
-
-
-def new_ridge(
-    features: Floats,
-    n_contexts: int,
-    penalty: float,
-    *,
-    copies: int = 1,
-    is_drawn_from: bool = False,
-    deviates: bool = False,
-) -> Ridge:
-    """A ridge with no data: theta = 0, V = penalty * I; with `copies` rows for every context.
-
-    What follows from V is not there before each row has been through `refactor`.
-    """
-    sizes = ridge_sizes(
-        n_rows=n_contexts,
-        n_arms=features.shape[0],
-        n_features=features.shape[1],
-        copies=copies,
-        is_drawn_from=is_drawn_from,
-        deviates=deviates,
-    )
-    ridge: Ridge = allocate(Ridge, sizes)
-    start_ridge(ridge, features, penalty)
-    return ridge
 
 
 def ridge_sizes(

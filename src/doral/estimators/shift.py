@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, NamedTuple
 
-from doral._arrays import Array, Floats, allocate
+from doral._arrays import Array, Floats
 from doral.compiled import kernel, rare
 from doral.estimators.ridge import invert
 from doral.estimators.scoring import as_guessed, moved
@@ -37,11 +37,6 @@ class Shift(NamedTuple):
     spread: Annotated[Floats, Array("1", fill=GUESS)]  # s
     scratch: Annotated[Floats, Array("3 p p")]
     pull: Annotated[Floats, Array("p")]  # scratch
-
-
-def new_shift(p: int, n_arms: int) -> Shift:
-    shift: Shift = allocate(Shift, {"p": p, "A": n_arms})
-    return shift
 
 
 @kernel

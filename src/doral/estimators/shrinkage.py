@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, NamedTuple
 
-from doral._arrays import Array, Floats, allocate
+from doral._arrays import Array, Floats
 from doral.compiled import kernel, rare, shared
 from doral.estimators.ridge import (
     COUNT,
@@ -70,13 +70,6 @@ ANEW = -1.0  # in place of IS_SET: they were set by a reward that turned out to 
 ANEW_STEPS = 8  # of EM, after which omega is where it would be
 # The last matrices of `inverse`: precision of mu, its inverse, and two for one context at a time.
 _ALL, _ALL_INVERSE, _ONE, _ONE_INVERSE = -4, -3, -2, -1
-
-
-def new_prior(n_contexts: int, n_features: int, penalty: float) -> Prior:
-    """Before any data: no common mean, noise and spread of 1; only ratios matter until rewards are seen."""
-    prior: Prior = allocate(Prior, {"rows": n_contexts, "k": n_features, "prior": 1})
-    start_prior(prior, penalty)
-    return prior
 
 
 def start_prior(prior: Prior, penalty: float) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from doral._arrays import Array, Floats, Ints, allocate
+from doral._arrays import Array, Floats, Ints
 from doral.compiled import kernel, rare, shared
 from doral.numerics.elementary import geometric_steps
 
@@ -39,14 +39,6 @@ class ReturnCurves(NamedTuple):
         Floats, Array("G+1", fill=1.0)
     ]  # hazards over all arms; last: decisions that the arm counts for in a context
     cursor: Annotated[Ints, Array("G")]  # the first decision that has not yet passed the age
-
-
-def new_return_curves(n_arms: int, n_rows: int, ages: Floats, *, pools: bool) -> ReturnCurves:
-    """Return curves with no data."""
-    sizes = {"A": n_arms, "groups": n_rows * n_arms, "G": ages.size}
-    curves: ReturnCurves = allocate(ReturnCurves, sizes, pools=pools)
-    curves.ages[:] = ages
-    return curves
 
 
 def age_grid(last: float, points: int, first_share: float = 0.01) -> Floats:
