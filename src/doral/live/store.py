@@ -270,7 +270,7 @@ class Store:
 
     @property
     def books(self) -> Books:
-        """What `doral serve` keeps beside the campaigns: keys, administrative acts, alarms. No backup holds them."""
+        """What `doral serve` keeps beside the campaigns: keys, administrative acts, alarms."""
         return self._storage.books()
 
     def list(self) -> list[str]:
